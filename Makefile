@@ -1,0 +1,60 @@
+# Everything happens in .venv/, made on first use and made again when pyproject.toml changes.
+#   make run        the window, or the same job on the command line where there is none
+#   make test       the quick tests        make test-slow / test-gpu    the others
+#   make lint       ruff, types, imports   make bench                   side by side with peers
+#   make format     what `make lint` asks of the layout
+
+PYTHON ?= python3
+BIN := .venv/bin
+USER_READY := .venv/.ready-user
+DEV_READY := .venv/.ready-dev
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: run test test-slow test-gpu lint format bench clean
+.DELETE_ON_ERROR:
+
+# `gui` ends with status 4 where no window can be had, after saying why in one line.
+run: $(USER_READY)
+	@$(BIN)/kernelglass gui sample:mlp || { status=$$?; [ $$status -eq 4 ] || exit $$status; \
+	    $(BIN)/kernelglass compile sample:mlp && $(BIN)/kernelglass run sample:mlp --check; }
+
+test: $(DEV_READY)
+	$(PYTEST) -m "not slow and not gpu"
+
+test-slow: $(DEV_READY)
+	$(PYTEST) -m "slow and not gpu"
+
+test-gpu: $(DEV_READY)
+	$(PYTEST) -m gpu
+
+lint: $(DEV_READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+format: $(DEV_READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(DEV_READY)
+	@if [ -d benchmarks ]; then \
+	    for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done; \
+	else echo "this version has no benchmarks yet"; fi
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+$(USER_READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(DEV_READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $(USER_READY) $@
+
+clean:
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,98 @@
+"""Compiled results against the NumPy reference: how far apart they are, where, and whether the dtype allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import CheckFailed
+from compiler.graph.dtypes import from_numpy, is_float
+from compiler.graph.types import format_shape
+
+if TYPE_CHECKING:
+    from compiler.graph.graph import Graph
+
+# Relative error that rounding alone may explain, by the coarsest float a graph computes with.
+BOUNDS = {"f64": 1e-9, "f32": 1e-4, "f16": 5e-3, "bf16": 4e-2}
+
+
+@dataclass(frozen=True)
+class OutputCheck:
+    """One output's comparison; `where` is the index of the worst element."""
+
+    output: int
+    dtype: str
+    shape: tuple[int, ...]
+    error: float
+    bound: float
+    where: tuple[int, ...]
+    got: float
+    wanted: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the error is within the bound (NaN and infinity never are)."""
+        return self.error <= self.bound
+
+    def __str__(self) -> str:
+        exact = not self.bound
+        if self.ok:
+            return f"output {self.output}: {'equal' if exact else self._error}"
+        place = f"[{', '.join(map(str, self.where))}]"
+        return (
+            f"output {self.output} is {self.got:.6g} at {place} where the reference has {self.wanted:.6g}"
+            f"{'' if exact else f': {self._error}'}"
+        )
+
+    @property
+    def _error(self) -> str:
+        return f"relative error {self.error:.2g}, bound {self.bound:.0e}"
+
+
+def error_bound(graph: Graph) -> float:
+    """The bound for a graph: that of the coarsest float dtype among its values."""
+    values = [*graph.op.body.args, *(result for op in graph.op.body.ops for result in op.results)]
+    dtypes = {value.type.dtype for value in values if hasattr(value.type, "dtype")}  # type: ignore[attr-defined]
+    return max((BOUNDS[dtype] for dtype in dtypes if dtype in BOUNDS), default=0.0)
+
+
+def check_outputs(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], bound: float) -> list[OutputCheck]:
+    """Compare output by output; integers and bools must be equal. Another dtype or shape is a CheckFailed at once."""
+    return [_check(index, mine, theirs, bound) for index, (mine, theirs) in enumerate(zip(got, wanted, strict=True))]
+
+
+def _check(index: int, got: np.ndarray, wanted: np.ndarray, bound: float) -> OutputCheck:
+    dtype = from_numpy(wanted.dtype)
+    if got.shape != wanted.shape or got.dtype != wanted.dtype:
+        raise CheckFailed(
+            f"output {index} is {got.dtype} {format_shape(got.shape)} where the reference has "
+            f"{wanted.dtype} {format_shape(wanted.shape)}"
+        )
+    bound = bound if is_float(dtype) else 0.0
+    if not wanted.size:
+        return OutputCheck(index, dtype, wanted.shape, 0.0, bound, (), 0.0, 0.0)
+    errors = _relative_errors(got, wanted)
+    where = np.unravel_index(int(np.argmax(errors)), wanted.shape)
+    place = tuple(int(i) for i in where)
+    return OutputCheck(
+        index, dtype, wanted.shape, float(errors[where]), bound, place, float(got[where]), float(wanted[where])
+    )
+
+
+def _relative_errors(got: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Each element's error over its own size, or over the output's typical size where it is smaller than that.
+
+    A sum whose terms cancel has a tiny result but the rounding error of its terms.
+    """
+    if wanted.dtype.kind in "iub":
+        return (got != wanted).astype(np.float64)
+    mine, theirs = got.astype(np.float64), wanted.astype(np.float64)
+    finite = np.isfinite(theirs)
+    with np.errstate(all="ignore"):
+        typical = float(np.sqrt(np.mean(np.square(theirs, where=finite, out=np.zeros_like(theirs)))))
+        errors = np.abs(mine - theirs) / np.maximum(np.abs(theirs), typical)
+    same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+    return np.where(same, 0.0, np.where(np.isnan(errors) | ~finite, np.inf, errors))

@@ -1,0 +1,156 @@
+"""The compiler as the command line uses it: every call into a compiled model is here, and nowhere else in `app`."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.errors import CompilationFailed
+from app.sources import Source
+from compiler.errors import CompilerError, ExecutionError, UnavailableError
+
+MODEL_STAGES = ("mo", "mogg", "mgp")
+KERNEL_STAGES = ("kgen", "kernel", "llvm", "llvm-opt", "asm", "ptx", "sass")
+EMITS = (*MODEL_STAGES, *KERNEL_STAGES, "object", "source")
+FLOWS = ("all-kernel", "per-kernel")
+DEBUG_LEVELS = ("none", "line-tables")
+# How each text begins a comment, for the line that says which kernel follows.
+_COMMENT = {"llvm": ";", "llvm-opt": ";", "source": "#"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile; the defaults are the compiler's own."""
+
+    target: str = "cpu"
+    flow: str = "all-kernel"
+    opt_level: int = 3
+    debug: str = "none"
+    jobs: int | None = None
+    cache: bool = True
+    library: Path | None = None
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled source and how long that took."""
+
+    source: Source
+    options: Options
+    model: Any
+    seconds: float
+
+
+def compile_source(source: Source, options: Options) -> Compiled:
+    """Compile a source; what the compiler cannot do with it is a CompilationFailed."""
+    from compiler import compile as compile_graph
+    from compiler import load_library
+    from compiler.targets import get_target
+
+    get_target(options.target)  # an unknown name is bad usage, not a failed compilation
+    folders = [*source.library_paths, *([options.library] if options.library else [])]
+    start = time.perf_counter()
+    with _compiling():
+        model = compile_graph(
+            source.graph,
+            target=options.target,
+            flow=options.flow,
+            opt_level=options.opt_level,
+            debug=options.debug,
+            jobs=options.jobs,
+            cache=options.cache,
+            library=load_library(*folders) if folders else None,
+        )
+    return Compiled(source, options, model, time.perf_counter() - start)
+
+
+@contextlib.contextmanager
+def _compiling() -> Iterator[None]:
+    """Around the compiler's work: its errors are failed compilations, except where something is missing here."""
+    try:
+        yield
+    except (UnavailableError, ExecutionError):
+        raise
+    except CompilerError as error:
+        raise CompilationFailed(error.message, error.location) from error
+
+
+def execute(compiled: Compiled, arrays: Sequence[np.ndarray], threads: int | None) -> list[np.ndarray]:
+    """Run the model once."""
+    try:
+        return compiled.model.execute(*arrays, threads=threads)
+    except MemoryError:
+        raise ExecutionError("there is not enough memory to run this; choose smaller sizes with --dim") from None
+
+
+def emit(compiled: Compiled, stage: str, kernel: str | None) -> str | bytes:
+    """The text of a stage, the kernel-language source or the object bytes, of one kernel or of all."""
+    if stage in MODEL_STAGES:
+        if kernel is not None:
+            raise ExecutionError(f"{stage} is the whole model's; leave out --kernel")
+        return compiled.model.ir(stage)
+    if stage in ("ptx", "sass") and not compiled.options.target.startswith("sm_"):
+        raise ExecutionError(
+            f"{stage} exists for NVIDIA targets; {compiled.options.target} is not one (try --target sm_90)"
+        )
+    chosen = _kernels(compiled, kernel)
+    if stage == "object":
+        return _object(compiled, kernel)
+    with _compiling():
+        texts = [(k.name, k.source if stage == "source" else k.ir(stage)) for k in chosen]
+    if len(texts) == 1:
+        return texts[0][1]
+    mark = _COMMENT.get(stage, "//")
+    return "\n".join(f"{mark} kernel {name}\n{text.rstrip()}\n" for name, text in texts)
+
+
+def _kernels(compiled: Compiled, name: str | None) -> list[Any]:
+    kernels = list(compiled.model.kernels)
+    if name is None:
+        return kernels
+    chosen = [kernel for kernel in kernels if kernel.name == name]
+    if not chosen:
+        raise ExecutionError(f"there is no kernel {name!r}; the kernels are {', '.join(k.name for k in kernels)}")
+    return chosen
+
+
+def _object(compiled: Compiled, kernel: str | None) -> bytes:
+    kernels = _kernels(compiled, kernel)
+    if len(kernels) != 1:
+        names = ", ".join(k.name for k in kernels)
+        raise ExecutionError(f"an object is of one kernel; choose it with --kernel: {names}")
+    return kernels[0].unit.object
+
+
+def kernel_rows(compiled: Compiled) -> list[dict[str, Any]]:
+    """Each kernel's name and the graph nodes it came from."""
+    return [{"name": kernel.name, "nodes": list(kernel.nodes)} for kernel in compiled.model.kernels]
+
+
+def stats(compiled: Compiled) -> dict[str, Any]:
+    """The model's own figures: seconds by stage, IR sizes, fusion and cache counts, peak memory.
+
+    Where the peak depends on symbolic dims, it is given for the sizes that the source runs with.
+    """
+    figures = dict(compiled.model.stats)
+    dims = compiled.source.dims
+    if figures["peak_memory"] is None and set(compiled.model.symbols) <= set(dims):
+        figures["peak_memory"] = compiled.model.plan(**{name: dims[name] for name in compiled.model.symbols}).peak
+    return figures
+
+
+def device_index(text: str) -> int | None:
+    """None for `cpu`, N for `cuda:N`; anything else is bad usage."""
+    if text == "cpu":
+        return None
+    match = re.fullmatch(r"cuda(?::(\d+))?", text)
+    if not match:
+        raise ExecutionError(f"unknown device {text!r}; use cpu or cuda:N")
+    return int(match.group(1) or 0)

@@ -1,0 +1,26 @@
+"""The two failures that only the program knows, and the exit status each error ends it with."""
+
+from __future__ import annotations
+
+from compiler.errors import CompilerError, UnavailableError
+
+OK, BAD_INPUT, COMPILATION_FAILED, UNAVAILABLE, CHECK_FAILED, INTERRUPTED = 0, 2, 3, 4, 5, 130
+
+
+class CompilationFailed(CompilerError):
+    """A graph that loaded but did not compile; wraps the compiler's own words."""
+
+
+class CheckFailed(CompilerError):
+    """Results that differ from the reference by more than their dtype allows."""
+
+
+def exit_status(error: CompilerError) -> int:
+    """The exit status that tells a script what kind of failure this was."""
+    if isinstance(error, UnavailableError):
+        return UNAVAILABLE
+    if isinstance(error, CompilationFailed):
+        return COMPILATION_FAILED
+    if isinstance(error, CheckFailed):
+        return CHECK_FAILED
+    return BAD_INPUT

@@ -1,0 +1,120 @@
+"""Random inputs to run a graph on: never zeros, indices in range, the same for the same seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from app.tables import size as size_text
+from compiler.errors import ExecutionError
+from compiler.graph.dims import evaluate, product
+from compiler.graph.dtypes import dtype_info, numpy_dtype
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation, SSAValue
+
+    from compiler.graph.graph import Graph
+
+# What may stand between an input and the op that gives it its role.
+_SAME_VALUES = frozenset({"mo.reshape", "mo.transpose", "mo.broadcast_to", "mo.slice", "mo.cast", "mo.buffer_load"})
+
+
+def graph_sizes(graph: Graph, defaults: Mapping[str, int], chosen: Mapping[str, int]) -> dict[str, int]:
+    """The size of each symbol: the one chosen, else the source's own; a symbol that has neither is an error."""
+    names = sorted(graph.symbols)
+    for name in chosen:
+        if name not in names:
+            listing = f"its dims are {', '.join(names)}" if names else "it has none"
+            raise ExecutionError(f"the graph has no dim {name}; {listing}")
+    sizes = {name: chosen.get(name, defaults.get(name, -1)) for name in names}
+    missing = [name for name, size in sizes.items() if size < 0]
+    if missing:
+        raise ExecutionError(f"no size is known for dim {missing[0]}; give one with --dim {missing[0]}=N")
+    return sizes
+
+
+def random_inputs(graph: Graph, sizes: Mapping[str, int], seed: int) -> list[np.ndarray]:
+    """One array an input: floats of magnitude 0.1 to 1, small integers, indices inside the axis they select from.
+
+    Weights are scaled by their fan-in, so that deep graphs neither overflow nor saturate.
+    """
+    rng = np.random.default_rng(seed)
+    types: list[Any] = list(graph.input_types)
+    shapes = [tuple(evaluate(size, sizes) for size in kind.shape) for kind in types]
+    _check_shapes(shapes, [dtype_info(kind.dtype).bytes for kind in types])
+    return [
+        _random(rng, kind.dtype, shape, _roles(x.ssa, sizes)) for kind, shape, x in zip(types, shapes, graph.inputs)
+    ]
+
+
+def _check_shapes(shapes: list[tuple[int, ...]], element_bytes: list[int]) -> None:
+    """Refuse sizes that cannot be, before memory is asked for: the system may grant it and then end the program."""
+    import psutil
+
+    for position, shape in enumerate(shapes):
+        if any(size < 0 for size in shape):
+            raise ExecutionError(f"input {position} would have the shape {shape}; choose other sizes with --dim")
+    needed = sum(math.prod(shape) * width for shape, width in zip(shapes, element_bytes))
+    free = psutil.virtual_memory().available
+    if needed > free:
+        raise ExecutionError(f"the inputs take {size_text(needed)}, more than the {size_text(free)} of memory free")
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """What an input is used for: how many elements it may pick from, and how many products of it are summed up."""
+
+    picks_from: int | None = None
+    fan_in: int = 1
+
+
+def _random(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], roles: _Roles) -> np.ndarray:
+    kind, twin = dtype_info(dtype).kind, numpy_dtype(dtype)
+    if kind == "b":
+        return rng.random(shape, dtype=np.float32) < 0.5
+    if kind == "f":
+        values = rng.random(shape, dtype=np.float64 if dtype == "f64" else np.float32)
+        values *= 0.9 * roles.fan_in**-0.5
+        values += 0.1 * roles.fan_in**-0.5
+    elif roles.picks_from is not None:
+        return rng.integers(0, max(roles.picks_from, 1), shape, dtype=np.int64).astype(twin)
+    elif kind == "u":
+        return rng.integers(1, 256, shape, dtype=twin)
+    else:
+        values = rng.integers(1, 9, shape, dtype=twin)
+    np.negative(values, out=values, where=rng.random(shape, dtype=np.float32) < 0.5)
+    return values.astype(twin, copy=False)
+
+
+def _roles(x: SSAValue, sizes: Mapping[str, int]) -> _Roles:
+    """Look at the ops that take `x`, also by way of views and casts."""
+    from compiler.dialects.mo import attrs_of
+
+    picks_from, fan_in = None, 1
+    for user, position in _uses(x):
+        operands: Any = user.operand_types
+        if user.name == "mo.gather" and position == 1:
+            length = evaluate(operands[0].shape[attrs_of(user)["axis"]], sizes)
+            picks_from = length if picks_from is None else min(picks_from, length)
+        elif user.name == "mo.matmul" and position == 1:
+            fan_in = max(fan_in, evaluate(operands[1].shape[-2], sizes))
+        elif user.name == "mo.conv2d" and position == 1:
+            fan_in = max(fan_in, evaluate(product(operands[1].shape[1:]), sizes))
+    return _Roles(picks_from, fan_in)
+
+
+def _uses(x: SSAValue) -> Iterator[tuple[Operation, int]]:
+    seen: set[Operation] = set()
+    queue = [x]
+    while queue:
+        for use in queue.pop().uses:
+            user = use.operation
+            if user.name not in _SAME_VALUES:
+                yield user, use.index
+            elif user not in seen:
+                seen.add(user)
+                queue.append(user.results[0])

@@ -1,0 +1,47 @@
+"""What commands print: one JSON document, or text or bytes to stdout or a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from compiler.errors import CompilerError
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document on stdout; NaN and infinities become null, which every reader takes."""
+    click.echo(json.dumps(_plain(document), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    item = getattr(value, "item", None)
+    if callable(item):  # a NumPy scalar, told without importing NumPy
+        value = item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def write_out(content: str | bytes, path: Path | None) -> None:
+    """Write to `path`, or to stdout where there is none; bytes never go to a terminal."""
+    data = content if isinstance(content, bytes) else content.encode() + (b"" if content.endswith("\n") else b"\n")
+    if path is None:
+        if isinstance(content, bytes) and sys.stdout.isatty():
+            raise CompilerError("this output is binary: give -o FILE, or pipe it somewhere")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        return
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise CompilerError(f"cannot write {path}: {error.strerror or error}") from None

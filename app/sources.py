@@ -1,0 +1,188 @@
+"""Where graphs come from: `sample:NAME`, `FILE.py`, `FILE.mlir`, `FILE.onnx`, each loaded to one `Source` record."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import sys
+import traceback
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compiler.errors import CompilerError, GraphError, Location, ParseError, UnavailableError
+
+if TYPE_CHECKING:
+    from compiler.graph.graph import Graph
+
+_SAMPLE = "sample:"
+_SUFFIXES = (".py", ".mlir", ".onnx")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A loaded graph and what its file says about running it."""
+
+    name: str
+    graph: Graph
+    dims: dict[str, int] = field(default_factory=dict)
+    """The sizes to run with where the user gives none."""
+    library_paths: tuple[Path, ...] = ()
+    """Folders of kernels the graph's custom ops need."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A graph that ships with the program."""
+
+    name: str
+    description: str
+    path: Path
+
+
+def samples() -> list[Sample]:
+    """The samples by name; their files are read, not run."""
+    found = []
+    for path in Path(str(files("resources"))).joinpath("samples").glob("*.py"):
+        if path.stem != "__init__":
+            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            found.append(Sample(path.stem.replace("_", "-"), text.split("\n")[0], path))
+    return sorted(found, key=lambda sample: sample.name)
+
+
+def looks_like_source(text: str) -> bool:
+    """Whether a word on the command line means a graph rather than a command."""
+    return text.startswith(_SAMPLE) or text.endswith(_SUFFIXES)
+
+
+def load_source(text: str) -> Source:
+    """Load what the user named; anything wrong with it is a CompilerError of one line.
+
+    A `.py` file is executed: that is what the user asked for.
+    """
+    if text.startswith(_SAMPLE):
+        name = text.removeprefix(_SAMPLE)
+        known = {sample.name: sample for sample in samples()}
+        if name not in known:
+            raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(known)}")
+        return _load_python(known[name].path, name)
+    path = Path(text)
+    if path.suffix not in _SUFFIXES:
+        raise ParseError(f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir or FILE.onnx")
+    if path.suffix == ".onnx":
+        _read(path)
+        raise UnavailableError(f"{text}: this version does not read ONNX files yet")
+    return _load_python(path, path.stem) if path.suffix == ".py" else _load_mlir(path)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ParseError(f"there is no file {path}") from None
+    except IsADirectoryError:
+        raise ParseError(f"{path} is a folder, not a file") from None
+    except OSError as error:
+        raise ParseError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _load_mlir(path: Path) -> Source:
+    from compiler.importers.mlir_text import parse_graph
+
+    try:
+        text = _read(path).decode("utf-8")
+    except UnicodeDecodeError:
+        raise ParseError(f"{path} is not a text file") from None
+    return Source(path.stem, parse_graph(text, str(path)))
+
+
+def _load_python(path: Path, name: str) -> Source:
+    text = _read(path)
+    try:
+        code = compile(text, str(path), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        location = Location(str(path), error.lineno or 0, error.offset or 0)
+        raise ParseError(f"not valid Python: {error.msg}", location) from None
+    except ValueError as error:  # a null byte
+        raise ParseError(f"{path} is not a Python file: {error}") from None
+    module = types.ModuleType(f"kernelglass_source_{path.stem}")
+    module.__file__ = str(path)
+    with _running(path, module):
+        exec(code, module.__dict__)
+        build = _build_function(module, path)
+        graph = build()
+    _check_graph(graph, path)
+    return Source(name, graph, _dims(module, path), _libraries(module, path))
+
+
+@contextlib.contextmanager
+def _running(path: Path, module: types.ModuleType) -> Iterator[None]:
+    """Around the user's code: siblings can be imported, prints go to stderr, and what it raises becomes one line."""
+    folder = str(path.resolve().parent)
+    sys.path.append(folder)  # last, so that no file of theirs hides a module of ours
+    sys.modules[module.__name__] = module  # dataclasses look their module up
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except KeyboardInterrupt:
+        raise
+    except (Exception, SystemExit) as error:
+        if isinstance(error, CompilerError) and error.location is not None:
+            raise
+        kind = "" if isinstance(error, CompilerError) else f"{type(error).__name__}: "
+        words = " ".join(str(error).split()) or "no message"
+        raise GraphError(kind + words, _place(error, path)) from error
+    finally:
+        sys.path.remove(folder)
+
+
+def _place(error: BaseException, path: Path) -> Location:
+    """The deepest line of the user's own file that led to the error."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return Location(str(path), (lines[-1] or 0) if lines else 0)
+
+
+def _build_function(module: types.ModuleType, path: Path) -> Any:
+    build = getattr(module, "build", None)
+    if not callable(build):
+        raise GraphError("no build() here; define `def build() -> Graph`", Location(str(path)))
+    try:
+        inspect.signature(build).bind()
+    except TypeError:
+        line = build.__code__.co_firstlineno if isinstance(build, types.FunctionType) else 0
+        raise GraphError("build() must take no arguments", Location(str(path), line)) from None
+    return build
+
+
+def _check_graph(graph: object, path: Path) -> None:
+    from compiler.graph.graph import Graph
+
+    if not isinstance(graph, Graph):
+        raise GraphError(f"build() returned {type(graph).__name__}; it must return a Graph", Location(str(path)))
+    if not graph.outputs:
+        raise GraphError("build() returned a graph without outputs; call graph.output(value)", Location(str(path)))
+
+
+def _dims(module: types.ModuleType, path: Path) -> dict[str, int]:
+    dims = getattr(module, "DIMS", {})
+    good = isinstance(dims, dict) and all(
+        isinstance(name, str) and type(size) is int and size >= 0 for name, size in dims.items()
+    )
+    if not good:
+        raise GraphError(f'DIMS must map names to sizes, as in {{"M": 256}}, not {dims!r}', Location(str(path)))
+    return dict(dims)
+
+
+def _libraries(module: types.ModuleType, path: Path) -> tuple[Path, ...]:
+    named = getattr(module, "LIBRARY", ())
+    folders = []
+    for name in (named,) if isinstance(named, str) else named:
+        folder = path.resolve().parent / str(name)
+        if not folder.is_dir():
+            raise GraphError(f"LIBRARY names {name!r}, but there is no folder {folder}", Location(str(path)))
+        folders.append(folder)
+    return tuple(folders)

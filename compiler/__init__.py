@@ -1,0 +1,35 @@
+"""Kernelglass's graph-to-kernel compiler. Names load on first use, so importing this is cheap."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compiler.graph import ops as ops
+    from compiler.graph.graph import Graph as Graph
+    from compiler.graph.types import BufferType as BufferType
+    from compiler.graph.types import TensorType as TensorType
+    from compiler.language.library import load_library as load_library
+    from compiler.reference import reference as reference
+    from compiler.session import compile as compile  # noqa: A004
+
+_HOMES = {
+    "Graph": "compiler.graph.graph", "TensorType": "compiler.graph.types", "BufferType": "compiler.graph.types",
+    "compile": "compiler.session", "load_library": "compiler.language.library",
+}  # fmt: skip
+_MODULES = {"ops": "compiler.graph.ops"}
+__all__ = ["BufferType", "Graph", "TensorType", "compile", "load_library", "ops", "reference"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name == "reference":
+        # The package `compiler.reference` is bound to this name by its own import, so the function must replace it.
+        function = import_module("compiler.reference").reference
+        globals()["reference"] = function
+        return function
+    if name not in _HOMES:
+        raise AttributeError(f"module 'compiler' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,109 @@
+"""Objects -> code in this process, through LLVM's ORC JIT.
+
+JITLink puts each object in one piece of memory and reaches everything else through its own stubs, so objects may call
+each other, the runtime and libc wherever those lie.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from compiler.errors import CompilerError
+from compiler.targets import get_target
+
+if TYPE_CHECKING:
+    from llvmlite.binding import LLJIT, ResourceTracker
+
+_numbers = itertools.count()
+
+
+class LoadedCode:
+    """Loaded objects. Addresses are valid until `close()`, or until the last reference goes."""
+
+    def __init__(self, tracker: ResourceTracker, symbols: Iterable[str], keep: tuple[object, ...]):
+        self._tracker: ResourceTracker | None = tracker
+        self._addresses = {name: tracker[name] for name in symbols}
+        self._keep = keep
+
+    def address(self, name: str) -> int:
+        """The address of an exported symbol."""
+        if self._tracker is None:
+            raise CompilerError(f"{name}: the code has been unloaded")
+        try:
+            return self._addresses[name]
+        except KeyError:
+            raise CompilerError(f"{name!r} is not among the loaded symbols {sorted(self._addresses)}") from None
+
+    def close(self) -> None:
+        """Unload; addresses become invalid."""
+        tracker, self._tracker = self._tracker, None
+        if tracker is not None:
+            tracker.close()
+        self._keep = ()
+
+
+@lru_cache(maxsize=1)
+def _jit() -> LLJIT:
+    import llvmlite.binding as llvm
+
+    # LLVM would print link errors on stderr; we raise them.
+    return llvm.create_lljit_compiler(get_target("cpu").machine(2), use_jit_link=True, suppress_errors=True)
+
+
+def load_objects(
+    objects: Iterable[bytes],
+    symbols: Iterable[str],
+    *,
+    imports: Mapping[str, int] | None = None,
+    keep: Iterable[object] = (),
+) -> LoadedCode:
+    """Link `objects` with each other, with `imports` (name -> address) and with this process; export `symbols`.
+
+    `keep` is held as long as the code is: give it the LoadedCode that the imports come from.
+    """
+    import llvmlite.binding as llvm
+
+    images = list(objects)
+    builder = llvm.JITLibraryBuilder()
+    for image in images:
+        builder.add_object_img(image)
+    builder.add_current_process()
+    for name, address in (imports or {}).items():
+        builder.import_symbol(name, address)
+    names = tuple(dict.fromkeys(symbols))
+    for name in names:
+        builder.export_symbol(name)
+    jit = _jit()
+    try:
+        tracker = builder.link(jit, f"kg{next(_numbers)}")
+    except RuntimeError as error:
+        tables = [symbol_table(image) for image in images]
+        given = {*(imports or {})}.union(*(defined for defined, _ in tables))
+        needed = sorted(set[str]().union(*(undefined for _, undefined in tables)) - given)
+        hint = f"; they need {' '.join(needed)} from outside" if needed else ""
+        raise CompilerError(f"the compiled objects do not link: {str(error).strip()}{hint}") from error
+    return LoadedCode(tracker, names, (jit, *keep))
+
+
+def symbol_table(image: bytes) -> tuple[set[str], set[str]]:
+    """(defined, undefined) names of an ELF object (nothing for other formats): what to say when linking fails."""
+    defined: set[str] = set()
+    undefined: set[str] = set()
+    if image[:6] != b"\x7fELF\x02\x01":
+        return defined, undefined
+    (sections_at,) = struct.unpack_from("<Q", image, 40)
+    entry_size, count = struct.unpack_from("<HH", image, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", image, sections_at + entry_size * i) for i in range(count)]
+    for _, kind, _, _, start, size, link, _, _, step in headers:
+        if kind == 2:  # SHT_SYMTAB; its strings are in section `link`
+            strings = headers[link][4]
+            for at in range(start, start + size, step):
+                name, _, _, section = struct.unpack_from("<IBBH", image, at)
+                if name:
+                    text = image[strings + name : image.index(b"\0", strings + name)].decode()
+                    (defined if section else undefined).add(text)
+    return defined, undefined

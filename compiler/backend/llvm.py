@@ -1,0 +1,215 @@
+"""LLVM's part: parse, verify, optimise, emit. One module goes through all of it without being printed or re-read.
+
+Everything here is a function of text and target: it can run in this process or in a worker, and what comes back
+(`CompiledUnit`) is plain bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from compiler.errors import CompilerError, LoweringError
+from compiler.targets import get_target
+from compiler.targets.target import Target
+
+if TYPE_CHECKING:
+    from llvmlite.binding import ModuleRef, PassBuilder
+
+
+@dataclass(frozen=True)
+class PassTime:
+    """Seconds LLVM spent in one of its passes."""
+
+    name: str
+    seconds: float
+
+
+@dataclass
+class Optimised:
+    """An optimised module that is still in memory, ready to be emitted once."""
+
+    module: ModuleRef
+    target: Target
+    opt_level: int
+    pass_times: tuple[PassTime, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    _bitcode: bytes | None = None
+
+    @property
+    def bitcode(self) -> bytes:
+        """The module before emission changed it; taken at the latest by the first `emit_*`."""
+        if self._bitcode is None:
+            self._bitcode = self.module.as_bitcode()
+        return self._bitcode
+
+    @property
+    def text(self) -> str:
+        """LLVM IR of the optimised module."""
+        return bitcode_text(self.bitcode)
+
+
+@dataclass(frozen=True)
+class CompiledUnit:
+    """What LLVM made of one module. `object` is an ELF object, or PTX text in bytes for NVIDIA."""
+
+    target: str
+    opt_level: int
+    object: bytes
+    bitcode: bytes
+    seconds: dict[str, float]
+    """Seconds of `parse`, `optimise`, `emit`."""
+    pass_times: tuple[PassTime, ...] = ()
+    _texts: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def asm(self) -> str:
+        """Assembly (PTX, AMDGCN): emitted again from the optimised module when first asked for."""
+        if "asm" not in self._texts:
+            target = get_target(self.target)
+            if target.is_nvidia and self.object:
+                self._texts["asm"] = self.object.decode()
+            else:
+                self._texts["asm"] = _emit(_module_of(self.bitcode), target, self.opt_level, as_object=False).decode()
+        return self._texts["asm"]
+
+    @property
+    def llvm_opt(self) -> str:
+        """LLVM IR after optimisation."""
+        if "llvm-opt" not in self._texts:
+            self._texts["llvm-opt"] = bitcode_text(self.bitcode)
+        return self._texts["llvm-opt"]
+
+
+def parse(text: str, *, verify: bool = True) -> ModuleRef:
+    """Read LLVM IR; what LLVM rejects is a LoweringError with its message."""
+    import llvmlite.binding as llvm
+
+    try:
+        module = llvm.parse_assembly(text, llvm.create_context())
+        if verify:
+            module.verify()
+    except RuntimeError as error:
+        raise LoweringError(f"LLVM rejects the module: {_first_lines(str(error))}") from error
+    return module
+
+
+def _first_lines(message: str, count: int = 4) -> str:
+    return " | ".join(line.strip() for line in message.strip().splitlines()[:count])
+
+
+def optimise(
+    source: str | ModuleRef,
+    target: Target,
+    opt_level: int = 3,
+    *,
+    record_passes: bool = False,
+    unroll: bool = False,
+) -> Optimised:
+    """Run LLVM's pipeline for `opt_level` (0..3).
+
+    Kernels come vectorised and unrolled by the library, so LLVM's vectorisers are off, and its unroller only does what
+    a loop asks for (`kg.unroll`): left to itself it doubles the time of everything after it. `unroll` lets it.
+    """
+    if opt_level not in (0, 1, 2, 3):
+        raise CompilerError(f"optimisation level {opt_level!r} is not one of 0 1 2 3")
+    start = perf_counter()
+    target.machine(opt_level)  # LLVM must be initialised before anything is parsed
+    parsed = perf_counter()
+    module = parse(source) if isinstance(source, str) else source
+    begun = perf_counter()
+    builder = _pass_builder(target, opt_level, unroll)
+    if record_passes:
+        builder.start_pass_timing()
+    builder.getModulePassManager().run(module, builder)  # running a pass manager uses it up
+    times = _pass_times(builder.finish_pass_timing()) if record_passes else ()
+    seconds = {"initialise": parsed - start, "parse": begun - parsed, "optimise": perf_counter() - begun}
+    return Optimised(module, target, opt_level, times, seconds)
+
+
+def _pass_builder(target: Target, opt_level: int, unroll: bool) -> PassBuilder:
+    import llvmlite.binding as llvm
+
+    options = llvm.create_pipeline_tuning_options(speed_level=opt_level)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_interleaving = False
+    options.loop_unrolling = unroll
+    # Kernels unroll by working on several registers at once; LLVM would unroll every short constant loop whole.
+    options.loop_unrolling = False
+    return llvm.create_pass_builder(target.machine(opt_level), options)
+
+
+_TIMED = re.compile(r"^\s*(?:[\d.]+ \(\s*[\d.]+%\)\s+)*([\d.]+) \(\s*[\d.]+%\)\s+([A-Za-z]\S*)\s*$", re.MULTILINE)
+
+
+def _pass_times(report: str) -> tuple[PassTime, ...]:
+    """The wall-clock column of LLVM's report, largest first: one sum for each pass or analysis.
+
+    llvmlite counts everything twice and so lists each name twice, with times that differ in the last digit.
+    """
+    found: dict[str, float] = {}
+    for seconds, name in _TIMED.findall(report):
+        if name != "Total":
+            found[name] = max(found.get(name, 0.0), float(seconds))
+    return tuple(PassTime(name, seconds) for name, seconds in sorted(found.items(), key=lambda item: -item[1]))
+
+
+def emit_object(optimised: Optimised) -> bytes:
+    """Object code; for NVIDIA, PTX as bytes."""
+    optimised.bitcode  # noqa: B018 - emission changes the module, so keep what it was
+    return _emit(optimised.module, optimised.target, optimised.opt_level, as_object=True)
+
+
+def emit_asm(optimised: Optimised) -> str:
+    """Assembly text: the host's, PTX or AMDGCN."""
+    return _emit(_module_of(optimised.bitcode), optimised.target, optimised.opt_level, as_object=False).decode()
+
+
+def _emit(module: ModuleRef, target: Target, opt_level: int, *, as_object: bool) -> bytes:
+    machine = target.machine(opt_level)
+    try:
+        if as_object and not target.is_nvidia:
+            return machine.emit_object(module)
+        return machine.emit_assembly(module).encode()
+    except RuntimeError as error:
+        raise LoweringError(f"LLVM cannot emit code for {target.name}: {_first_lines(str(error))}") from error
+
+
+def _module_of(bitcode: bytes) -> ModuleRef:
+    import llvmlite.binding as llvm
+
+    return llvm.parse_bitcode(bitcode, llvm.create_context())
+
+
+def bitcode_text(bitcode: bytes) -> str:
+    """LLVM IR text of a bitcode module."""
+    return str(_module_of(bitcode))
+
+
+def compile_llvm(
+    text: str,
+    target: Target,
+    opt_level: int = 3,
+    want: Collection[str] = ("object",),
+    *,
+    record_passes: bool = False,
+    unroll: bool = False,
+) -> CompiledUnit:
+    """Text in, machine code out. `want` says what is made now; `asm` and `llvm-opt` can always be had later."""
+    optimised = optimise(text, target, opt_level, record_passes=record_passes, unroll=unroll)
+    bitcode = optimised.bitcode
+    start = perf_counter()
+    code = emit_object(optimised) if "object" in want else b""
+    seconds = {**optimised.seconds, "emit": perf_counter() - start}
+    unit = CompiledUnit(target.name, opt_level, code, bitcode, seconds, optimised.pass_times)
+    if "asm" in want:
+        start = perf_counter()
+        unit.asm  # noqa: B018
+        seconds["asm"] = perf_counter() - start
+    if "llvm-opt" in want:
+        unit.llvm_opt  # noqa: B018
+    return unit

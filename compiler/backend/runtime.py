@@ -1,0 +1,143 @@
+"""The host's threads: the native runtime loaded once, and the pool of workers that wait inside it.
+
+The pool belongs to the process, grows when more threads are asked for, is taken down at exit, and is made anew in a
+forked child. One job runs at a time; a second caller waits for its turn.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from functools import lru_cache
+
+from compiler.backend.jit import LoadedCode, load_objects
+from compiler.backend.llvm import compile_llvm
+from compiler.backend.runtime_ir import POOL_HEADER, POOL_SLOT, SYMBOLS, runtime_text
+from compiler.errors import ExecutionError
+from compiler.targets import get_target
+from compiler.targets.target import Target
+
+STACK_BYTES = 16 << 20
+MAX_THREADS = 1024
+_JOIN_SECONDS = 2.0
+
+
+@lru_cache(maxsize=None)
+def runtime_object(target: Target) -> bytes:
+    """The runtime's object code for a CPU target. Unoptimised: it waits more than it works, and LLVM takes 8 ms not 80."""
+    return compile_llvm(runtime_text(target), target, 0).object
+
+
+@lru_cache(maxsize=1)
+def load_runtime() -> LoadedCode:
+    """The runtime in this process; loaded once, never unloaded."""
+    return load_objects([runtime_object(get_target("cpu"))], SYMBOLS)
+
+
+def runtime_symbols() -> dict[str, int]:
+    """Name -> address of what kernels and host programs import."""
+    code = load_runtime()
+    return {name: code.address(name) for name in SYMBOLS}
+
+
+def default_threads() -> int:
+    """One thread for each processor this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def aligned_bytes(size: int, alignment: int = 64) -> tuple[int, object]:
+    """(address, owner) of `size` zeroed bytes at an aligned address; keep the owner alive."""
+    owner = ctypes.create_string_buffer(size + alignment)
+    start = ctypes.addressof(owner)
+    return (start + alignment - 1) // alignment * alignment, owner
+
+
+class Pool:
+    """Workers that wait in native code for jobs of the form `void entry(i64 tid, i64 nthreads, ptr args)`."""
+
+    def __init__(self) -> None:
+        code = load_runtime()
+        pointer = ctypes.c_void_p
+        self._run = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_int64)(code.address("kg_run"))
+        self._worker = ctypes.CFUNCTYPE(None, pointer, ctypes.c_int64)(code.address("kg_worker"))
+        self._stop = ctypes.CFUNCTYPE(None, pointer, ctypes.c_int64)(code.address("kg_stop"))
+        address, self._memory = aligned_bytes(POOL_HEADER + POOL_SLOT * MAX_THREADS)
+        self._address = pointer(address)
+        self._threads: list[threading.Thread] = []
+        self._turn = threading.Lock()
+        self._closed = False
+
+    @property
+    def threads(self) -> int:
+        """Threads that can take part in a job now, the caller included."""
+        return len(self._threads) + 1
+
+    def run(self, entry: ctypes.c_void_p, args: ctypes.c_void_p, nthreads: int) -> None:
+        """Run a job on `nthreads` threads, this one among them, and wait for all of them."""
+        with self._turn:
+            if nthreads > len(self._threads) + 1:
+                self._grow(nthreads)
+            self._run(self._address, entry, args, nthreads)
+
+    def _grow(self, nthreads: int) -> None:
+        if nthreads > MAX_THREADS:
+            raise ExecutionError(f"{nthreads} threads asked for; at most {MAX_THREADS} are possible")
+        if self._closed:
+            raise ExecutionError("the thread pool has been shut down")
+        previous = threading.stack_size(STACK_BYTES)
+        try:
+            while len(self._threads) + 1 < nthreads:
+                tid = len(self._threads) + 1
+                thread = threading.Thread(
+                    target=self._worker, args=(self._address, tid), name=f"kernelglass-{tid}", daemon=True
+                )
+                thread.start()
+                self._threads.append(thread)
+        finally:
+            threading.stack_size(previous)
+
+    def close(self) -> None:
+        """Stop the workers. One that is stuck in a kernel is left behind: it is a daemon."""
+        with self._turn:
+            if self._closed:
+                return
+            self._closed = True
+            self._stop(self._address, len(self._threads) + 1)
+            for thread in self._threads:
+                thread.join(_JOIN_SECONDS)
+            self._threads.clear()
+
+
+_pool: Pool | None = None
+_pool_lock = threading.Lock()
+
+
+def thread_pool() -> Pool:
+    """The process's pool; its workers start when a job first needs them."""
+    global _pool
+    if _pool is None:
+        with _pool_lock:
+            if _pool is None:
+                _pool = Pool()
+    return _pool
+
+
+def _shut_down() -> None:
+    if _pool is not None:
+        _pool.close()
+
+
+def _forget_after_fork() -> None:
+    """In a forked child the workers do not exist and locks may be held by threads that do not exist either."""
+    global _pool, _pool_lock
+    _pool = None
+    _pool_lock = threading.Lock()
+
+
+atexit.register(_shut_down)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

@@ -1,0 +1,138 @@
+"""Operations of MLIR's own `arith` dialect in the vector forms that xDSL's definitions leave out.
+
+They carry upstream's names and print upstream's syntax, so that what we print is read by any MLIR tool.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import AnyFloatConstr, IndexType, IntegerType, VectorType
+from xdsl.ir import Attribute
+from xdsl.irdl import AnyAttr, IRDLOperation, base, irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+_INTEGERS = base(IntegerType) | VectorType.constr(base(IntegerType))
+_FLOATS = AnyFloatConstr | VectorType.constr(AnyFloatConstr)
+_INDICES = _INTEGERS | base(IndexType) | VectorType.constr(base(IndexType))
+_FORMAT = "$input attr-dict `:` type($input) `to` type($result)"
+
+
+def _lanes(kind: Attribute) -> tuple[int, ...]:
+    return tuple(kind.get_shape()) if isinstance(kind, VectorType) else ()
+
+
+class _CastOp(IRDLOperation):
+    """A lane-wise conversion."""
+
+    assembly_format = _FORMAT
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        if _lanes(self.operands[0].type) != _lanes(self.results[0].type):
+            raise VerifyException(f"{self.name}: operand and result must have as many lanes as each other")
+
+
+@irdl_op_definition
+class IndexCastOp(_CastOp):
+    """Between index and a signed integer."""
+
+    name = "arith.index_cast"
+    input = operand_def(_INDICES)
+    result = result_def(_INDICES)
+
+
+@irdl_op_definition
+class TruncIOp(_CastOp):
+    """To a narrower integer."""
+
+    name = "arith.trunci"
+    input = operand_def(_INTEGERS)
+    result = result_def(_INTEGERS)
+
+
+@irdl_op_definition
+class ExtSIOp(_CastOp):
+    """To a wider integer, keeping the sign."""
+
+    name = "arith.extsi"
+    input = operand_def(_INTEGERS)
+    result = result_def(_INTEGERS)
+
+
+@irdl_op_definition
+class ExtUIOp(_CastOp):
+    """To a wider integer, filling with zeros."""
+
+    name = "arith.extui"
+    input = operand_def(_INTEGERS)
+    result = result_def(_INTEGERS)
+
+
+@irdl_op_definition
+class SIToFPOp(_CastOp):
+    """From a signed integer."""
+
+    name = "arith.sitofp"
+    input = operand_def(_INTEGERS)
+    result = result_def(_FLOATS)
+
+
+@irdl_op_definition
+class UIToFPOp(_CastOp):
+    """From an unsigned integer."""
+
+    name = "arith.uitofp"
+    input = operand_def(_INTEGERS)
+    result = result_def(_FLOATS)
+
+
+@irdl_op_definition
+class FPToSIOp(_CastOp):
+    """To a signed integer, toward zero."""
+
+    name = "arith.fptosi"
+    input = operand_def(_FLOATS)
+    result = result_def(_INTEGERS)
+
+
+@irdl_op_definition
+class FPToUIOp(_CastOp):
+    """To an unsigned integer, toward zero."""
+
+    name = "arith.fptoui"
+    input = operand_def(_FLOATS)
+    result = result_def(_INTEGERS)
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """Chooses by a condition: one for the whole value, or one a lane."""
+
+    name = "arith.select"
+    cond = operand_def(_INTEGERS)
+    lhs = operand_def(AnyAttr())
+    rhs = operand_def(AnyAttr())
+    result = result_def(AnyAttr())
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        if self.lhs.type != self.rhs.type or self.lhs.type != self.result.type:
+            raise VerifyException("arith.select: both choices and the result must have one type")
+        lanes = _lanes(self.cond.type)
+        if lanes and lanes != _lanes(self.result.type):
+            raise VerifyException("arith.select: a vector condition needs a lane for each lane of the result")
+
+    def print(self, printer: Printer) -> None:
+        """Upstream's form: the condition's type is named only when it is a vector."""
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        if isinstance(self.cond.type, VectorType):
+            printer.print_attribute(self.cond.type)
+            printer.print_string(", ")
+        printer.print_attribute(self.result.type)
+
+
+OPS = (IndexCastOp, TruncIOp, ExtSIOp, ExtUIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, SelectOp)

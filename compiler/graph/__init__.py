@@ -1,0 +1,23 @@
+"""Graphs: types, symbolic dims, values and the op builders. Names load on first use, so importing this is cheap."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "Graph": "graph", "current_graph": "graph", "Value": "value",
+    "TensorType": "types", "BufferType": "types", "ChainType": "types", "OpaqueType": "types",
+    "OpSpec": "opspec", "SPECS": "opspec",
+}  # fmt: skip
+
+__all__ = ["BufferType", "ChainType", "Graph", "OpSpec", "OpaqueType", "SPECS", "TensorType", "Value", "current_graph", "ops"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ops":
+        return import_module("compiler.graph.ops")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'compiler.graph' has no attribute {name!r}")
+    return getattr(import_module(f"compiler.graph.{home}"), name)

@@ -1,0 +1,85 @@
+"""What a graph takes for granted about its symbolic sizes, such as M >= 3 for `x[-3:]`; checked once they are bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from compiler.dialects.mo.ops import GraphOp, MoOp, attrs_of, nodes_of
+from compiler.graph.dims import Compound, Dim, Symbol, evaluate
+from compiler.graph.types import Size, TensorType, format_shape
+
+# Ops that need something to choose from, and the attribute that says along which axes.
+_NEEDS_ELEMENTS = {
+    "mo.reduce_max": "axes",
+    "mo.reduce_min": "axes",
+    "mo.argmax": "axis",
+    "mo.argmin": "axis",
+    "mo.gather": "axis",
+}
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """`value` must be at least 0, unless `unless_empty` is 0; `message` says who needs it."""
+
+    value: Size
+    message: str
+    unless_empty: Size = 1
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether it holds for these sizes."""
+        return evaluate(self.value, sizes) >= 0 or evaluate(self.unless_empty, sizes) == 0
+
+
+def constraints_of(graph: GraphOp) -> tuple[Constraint, ...]:
+    """Everything that must hold of the symbolic sizes of a graph, each once."""
+    found: dict[tuple[Size, Size], Constraint] = {}
+    for op in graph.body.ops:
+        if isinstance(op, MoOp):
+            for constraint in _of_op(op):
+                if not surely_nonnegative(constraint.value):
+                    found.setdefault((constraint.value, constraint.unless_empty), constraint)
+    return tuple(found.values())
+
+
+def surely_nonnegative(size: Size) -> bool:
+    """Whether a size is at least 0 whatever its symbols are."""
+    if not isinstance(size, Dim):
+        return size >= 0
+    return all(factor > 0 and all(_nonnegative_atom(a) for a in monomial) for monomial, factor in size.terms)
+
+
+def _nonnegative_atom(atom: Symbol | Compound) -> bool:
+    return isinstance(atom, Symbol) or (surely_nonnegative(atom.left) and surely_nonnegative(atom.right))
+
+
+def _of_op(op: MoOp) -> Iterator[Constraint]:
+    who = f"{', '.join(nodes_of(op)) or op.name}"
+    for result in op.results:
+        if isinstance(result.type, TensorType):
+            for size in result.type.shape:
+                if isinstance(size, Dim):
+                    yield Constraint(size, f"{who}: the size {size} would be negative")
+    if op.name == "mo.slice":
+        yield from _of_slice(op, who)
+    elif op.name in _NEEDS_ELEMENTS:
+        shape = op.operands[0].type.shape  # type: ignore[attr-defined]
+        axes = attrs_of(op)[_NEEDS_ELEMENTS[op.name]]
+        count = op.operands[1].type.size if op.name == "mo.gather" else 1  # type: ignore[attr-defined]
+        for axis in axes if isinstance(axes, tuple) else (axes,):
+            if isinstance(shape[axis], Dim):
+                message = f"{who}: axis {axis} of shape {format_shape(shape)} would be empty"
+                yield Constraint(shape[axis] - 1, message, count)
+
+
+def _of_slice(op: MoOp, who: str) -> Iterator[Constraint]:
+    attrs = attrs_of(op)
+    shape = op.operands[0].type.shape  # type: ignore[attr-defined]
+    for start, step, length, size in zip(attrs["starts"], attrs["steps"], attrs["shape"], shape, strict=True):
+        if not any(isinstance(v, Dim) for v in (start, length, size)):
+            continue
+        for index in (start, start + (length - 1) * step):
+            message = f"{who}: element {index} is outside a size of {size}"
+            yield Constraint(index, message, length)
+            yield Constraint(size - 1 - index, message, length)

@@ -1,0 +1,60 @@
+"""Activation functions, named as in torch.nn.functional."""
+
+from __future__ import annotations
+
+from compiler.errors import GraphError
+from compiler.graph.dtypes import float_result
+from compiler.graph.location import located
+from compiler.graph.ops.build import Operand, emit, tensors, to_dtype
+from compiler.graph.value import Value
+
+
+def _float(op: str, x: Operand, **attrs: object) -> Value:
+    (value,) = tensors(op, x)
+    return emit(op, (to_dtype(value, float_result(value.dtype)),), attrs)
+
+
+@located
+def relu(x: Operand) -> Value:
+    """max(x, 0).
+
+    >>> ops.relu(x)
+    <relu_0: f32 (M, 4)>
+    """
+    (value,) = tensors("relu", x)
+    return value if value.dtype in ("bool", "u8") else emit("relu", (value,))
+
+
+@located
+def sigmoid(x: Operand) -> Value:
+    """1 / (1 + exp(-x)).
+
+    >>> ops.sigmoid(x)
+    <sigmoid_0: f32 (M, 4)>
+    """
+    return _float("sigmoid", x)
+
+
+@located
+def silu(x: Operand) -> Value:
+    """x * sigmoid(x).
+
+    >>> ops.silu(x)
+    <silu_0: f32 (M, 4)>
+    """
+    return _float("silu", x)
+
+
+@located
+def gelu(x: Operand, approximate: str = "none") -> Value:
+    """x times the normal distribution function of x; `approximate="tanh"` takes the tanh formula.
+
+    >>> ops.gelu(x, approximate="tanh")
+    <gelu_0: f32 (M, 4)>
+    """
+    if approximate not in ("none", "tanh"):
+        raise GraphError(f"gelu: approximate must be 'none' or 'tanh', not {approximate!r}")
+    return _float("gelu", x, approximate=approximate)
+
+
+swish = silu

@@ -1,0 +1,80 @@
+"""Buffers, which a graph may write, and custom ops, whose kernel the user brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compiler.errors import GraphError
+from compiler.graph.location import located
+from compiler.graph.ops.build import Operand, as_tensor, find_graph, to_dtype, to_shape
+from compiler.graph.types import BufferType, TensorType
+from compiler.graph.value import Value
+
+
+def _buffer(op: str, buffer: Any) -> BufferType:
+    if not isinstance(buffer, Value) or not isinstance(buffer.type, BufferType):
+        raise GraphError(f"{op}: needs a buffer, not {buffer!r}; give the graph a BufferType input")
+    find_graph(op, (buffer,))
+    return buffer.type
+
+
+@located
+def buffer_load(buffer: Value) -> Value:
+    """What the buffer holds at this point of the graph.
+
+    >>> ops.buffer_load(cache)
+    <buffer_load_0: f32 (8, 4)>
+    """
+    _buffer("buffer_load", buffer)
+    graph = buffer.graph
+    result, graph.chain = graph.emit("mo.buffer_load", (buffer.ssa, graph.chain)).results
+    return Value(result, graph)
+
+
+@located
+def buffer_store(buffer: Value, value: Operand) -> None:
+    """Write a value, broadcast and cast to the buffer's type, into the buffer; later loads see it.
+
+    >>> ops.buffer_store(cache, ops.buffer_load(cache) + 1)
+    """
+    type = _buffer("buffer_store", buffer)
+    graph = buffer.graph
+    tensor = as_tensor("buffer_store", value, graph, type.dtype)
+    tensor = to_shape(to_dtype(tensor, type.dtype), type.shape)
+    (graph.chain,) = graph.emit("mo.buffer_store", (buffer.ssa, tensor.ssa, graph.chain)).results
+
+
+@located
+def custom(
+    kernel: str,
+    inputs: Sequence[Operand],
+    result_types: TensorType | Sequence[TensorType],
+    reference: Callable[..., Any] | None = None,
+    **params: Any,
+) -> Any:
+    """An op whose kernel is in the library under the name `kernel`; `params` are its compile-time parameters.
+
+    One result type gives a value, several give a tuple. `reference(*arrays, **params)` is its NumPy meaning.
+
+    >>> ops.custom("my_scale", [x], TensorType("f32", ("M", 4)), factor=2.0)
+    <custom_0: f32 (M, 4)>
+    """
+    if not isinstance(kernel, str) or not kernel:
+        raise GraphError(f"custom: the kernel is named by a string, not {kernel!r}")
+    if "kernel" in params:
+        raise GraphError("custom: 'kernel' cannot be a parameter")
+    listed = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+    graph = find_graph("custom", listed)
+    operands = [v if isinstance(v, Value) and v.graph is graph else as_tensor("custom", v, graph) for v in listed]
+    types = [result_types] if isinstance(result_types, TensorType) else list(result_types)
+    for type in types:
+        if not isinstance(type, TensorType):
+            raise GraphError(f"custom: a result type is a TensorType, not {type!r}")
+    if not types:
+        raise GraphError("custom: needs at least one result type")
+    op = graph.emit("mo.custom", [o.ssa for o in operands], {"kernel": kernel, **params}, types)
+    if reference is not None:
+        graph.custom_references[kernel] = reference
+    values = tuple(Value(r, graph) for r in op.results)
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,203 @@
+"""Ops that put elements in other places: concat, stack, pad, gather, tile, roll."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compiler.errors import GraphError
+from compiler.graph.broadcasting import common_dtype, fits
+from compiler.graph.dims import Dim
+from compiler.graph.dtypes import dtype_info
+from compiler.graph.infer.rules import normalize_axes, normalize_axis
+from compiler.graph.location import located
+from compiler.graph.ops.build import Operand, as_tensor, emit, find_graph, is_scalar, reshaped, tensors, to_dtype
+from compiler.graph.ops.slicing import Part, slice_part, sliced
+from compiler.graph.types import Shape, Size, as_size, format_shape
+from compiler.graph.value import Value
+
+
+def _together(op: str, arrays: Sequence[Operand]) -> list[Value]:
+    """Operands in their common dtype."""
+    if isinstance(arrays, Value) or not isinstance(arrays, (tuple, list)) or not arrays:
+        raise GraphError(f"{op}: needs a list of at least one value")
+    graph = find_graph(op, arrays)
+    values = [as_tensor(op, a, graph) for a in arrays if not is_scalar(a)]
+    scalars: list[Any] = [a for a in arrays if is_scalar(a)]
+    dtype = common_dtype([v.dtype for v in values], scalars)
+    rest = iter(values)
+    return [as_tensor(op, a, graph, dtype) if is_scalar(a) else to_dtype(next(rest), dtype) for a in arrays]
+
+
+@located
+def concat(arrays: Sequence[Operand], axis: int = 0) -> Value:
+    """Joined along an axis.
+
+    >>> ops.concat([x, x, ops.zeros((1, 4), "f32")])
+    <concat_0: f32 (2*M + 1, 4)>
+    """
+    values = _together("concat", arrays)
+    at = normalize_axis("concat", axis, values[0].rank)
+    return values[0] if len(values) == 1 else emit("concat", values, {"axis": at})
+
+
+@located
+def stack(arrays: Sequence[Operand], axis: int = 0) -> Value:
+    """Joined along a new axis.
+
+    >>> ops.stack([x, x], axis=1)
+    <concat_0: f32 (M, 2, 4)>
+    """
+    values = _together("stack", arrays)
+    shape = values[0].shape
+    for other in values[1:]:
+        if other.shape != shape:
+            raise GraphError(f"stack: shapes {format_shape(shape)} and {format_shape(other.shape)} differ")
+    at = normalize_axis("stack", axis, len(shape) + 1)
+    wide = [reshaped(v, (*shape[:at], 1, *shape[at:])) for v in values]
+    return wide[0] if len(wide) == 1 else emit("concat", wide, {"axis": at})
+
+
+@located
+def pad(x: Operand, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Value:
+    """Constants put around: `pad_width` is a number, a pair (before, after), or a pair for each axis.
+
+    >>> ops.pad(x, ((1, 1), (0, 0)))
+    <pad_0: f32 (M + 2, 4)>
+    """
+    (value,) = tensors("pad", x)
+    if mode != "constant":
+        raise GraphError(f"pad: mode must be 'constant', not {mode!r}")
+    if not is_scalar(constant_values):
+        raise GraphError(f"pad: constant_values must be one number, not {constant_values!r}")
+    low, high = _pad_pairs(pad_width, value.rank)
+    if all(size == 0 for size in low + high):
+        return value
+    return emit("pad", (value,), {"low": low, "high": high, "value": _pad_value(constant_values, value.dtype)})
+
+
+def _pad_pairs(width: Any, rank: int) -> tuple[Shape, Shape]:
+    def is_size(value: Any) -> bool:
+        return isinstance(value, Dim) or (hasattr(value, "__index__") and not hasattr(value, "__len__"))
+
+    if is_size(width):
+        pairs: list[Any] = [(width, width)] * rank
+    else:
+        pairs = [tuple(p) if not is_size(p) else p for p in width]
+        if len(pairs) == 2 and all(is_size(p) for p in pairs):
+            pairs = [tuple(pairs)] * rank
+        pairs = [(p[0], p[0]) if isinstance(p, tuple) and len(p) == 1 else p for p in pairs]
+        pairs = pairs * rank if len(pairs) == 1 else pairs
+    if len(pairs) != rank or not all(isinstance(p, tuple) and len(p) == 2 for p in pairs):
+        raise GraphError(f"pad: pad_width {width!r} does not give a pair (before, after) for each of {rank} axes")
+    return tuple(as_size(p[0]) for p in pairs), tuple(as_size(p[1]) for p in pairs)
+
+
+def _pad_value(number: bool | int | float, dtype: str) -> bool | int | float:
+    """The number as the dtype has it, so that the attribute says what is stored."""
+    kind = dtype_info(dtype).kind
+    if kind == "b":
+        return bool(number)
+    if kind == "f":
+        return float(number)
+    if (isinstance(number, float) and number != int(number)) or not fits(int(number), dtype):
+        raise GraphError(f"pad: the number {number} does not fit in {dtype}")
+    return int(number)
+
+
+@located
+def gather(x: Operand, indices: Operand, axis: int = 0) -> Value:
+    """The elements at some places along an axis (np.take); an index below 0 counts from the end, others are clamped.
+
+    >>> ops.gather(x, [0, 2, 2], axis=1)
+    <gather_0: f32 (M, 3)>
+    """
+    graph = find_graph("gather", (x, indices))
+    value, index = as_tensor("gather", x, graph), as_tensor("gather", indices, graph)
+    kind = dtype_info(index.dtype).kind
+    if kind not in "iu":
+        raise GraphError(
+            f"gather: indices must be integers, not {index.dtype}" + ("; use ops.where" if kind == "b" else "")
+        )
+    index = index if index.dtype in ("i32", "i64") else to_dtype(index, "i64")
+    return emit("gather", (value, index), {"axis": normalize_axis("gather", axis, value.rank)})
+
+
+@located
+def take(x: Operand, indices: Operand, axis: int | None = None) -> Value:
+    """gather with NumPy's default: without an axis, of the flat array.
+
+    >>> ops.take(n, [0, 5])
+    <gather_0: i32 (2,)>
+    """
+    (value,) = tensors("take", x)
+    return gather(reshaped(value, (value.size,)), indices, 0) if axis is None else gather(value, indices, axis)
+
+
+@located
+def embedding(input: Operand, weight: Operand) -> Value:
+    """The rows of `weight` that `input` names, as torch.nn.functional.embedding.
+
+    >>> ops.embedding(n, np.ones((10, 8), np.float32))
+    <gather_0: f32 (2, 3, 8)>
+    """
+    return gather(weight, input, 0)
+
+
+@located
+def tile(x: Operand, reps: Any) -> Value:
+    """Repeated along each axis; missing axes are put in front.
+
+    >>> ops.tile(x, (2, 3))
+    <tile_0: f32 (2*M, 12)>
+    """
+    (value,) = tensors("tile", x)
+    repeats: list[Size] = [as_size(r) for r in (reps if isinstance(reps, (tuple, list)) else (reps,))]
+    rank = max(len(repeats), value.rank)
+    repeats = [1] * (rank - len(repeats)) + repeats
+    wide = reshaped(value, (1,) * (rank - value.rank) + value.shape)
+    return wide if all(r == 1 for r in repeats) else emit("tile", (wide,), {"repeats": tuple(repeats)})
+
+
+@located
+def repeat(x: Operand, repeats: int, axis: int | None = None) -> Value:
+    """Each element repeated so many times along an axis (of the flat array when None), as np.repeat.
+
+    >>> ops.repeat(x, 2, axis=1)
+    <reshape_1: f32 (M, 8)>
+    """
+    (value,) = tensors("repeat", x)
+    value = reshaped(value, (value.size,)) if axis is None else value
+    at = normalize_axis("repeat", 0 if axis is None else axis, value.rank)
+    count, shape = as_size(repeats), value.shape
+    apart = reshaped(value, (*shape[: at + 1], 1, *shape[at + 1 :]))
+    wide = emit("broadcast_to", (apart,), {"shape": (*shape[: at + 1], count, *shape[at + 1 :])})
+    return reshaped(wide, (*shape[:at], shape[at] * count, *shape[at + 1 :]))
+
+
+@located
+def roll(x: Operand, shift: int, axis: int | None = None) -> Value:
+    """Moved along an axis, what falls off coming back at the start (of the flat array when None).
+
+    >>> ops.roll(x, 1, axis=1)
+    <concat_0: f32 (M, 4)>
+    """
+    (value,) = tensors("roll", x)
+    if axis is None:
+        return reshaped(roll(reshaped(value, (value.size,)), shift, 0), value.shape)
+    (at,) = normalize_axes("roll", axis, value.rank)
+    size = value.shape[at]
+    if not isinstance(shift, int) or (isinstance(size, Dim) and shift < 0):
+        raise GraphError(f"roll: cannot shift axis {at} of {value!r} by {shift!r}")
+    shift = shift % size if isinstance(size, int) and size else shift
+    if shift == 0 or size == 0:
+        return value
+    ends = []
+    for start, stop in ((-shift, None), (None, -shift)):
+        parts: list[Part] = [(0, 1, s) for s in value.shape]
+        parts[at] = slice_part("roll", start, stop, 1, size)
+        ends.append(sliced(value, parts))
+    return emit("concat", ends, {"axis": at})
+
+
+concatenate = cat = concat

@@ -1,0 +1,156 @@
+"""Comparisons, logic and bits, and where."""
+
+from __future__ import annotations
+
+from compiler.graph.broadcasting import broadcast_shapes, fits
+from compiler.graph.location import located
+from compiler.graph.ops.build import Meeting, Operand, as_tensor, emit, find_graph, to_dtype, to_shape
+from compiler.graph.value import Value
+
+
+def _compare(op: str, a: Operand, b: Operand) -> Value:
+    meeting = Meeting(op, a, b)
+    # NumPy compares a number that the dtype cannot hold by its value, so the operands meet in i64 then.
+    dtype = meeting.dtype if all(fits(s, meeting.dtype) for s in meeting.scalars) else "i64"
+    return emit(op, meeting.values(dtype))
+
+
+@located
+def equal(x1: Operand, x2: Operand) -> Value:
+    """x1 == x2.
+
+    >>> ops.equal(x, 0)
+    <equal_0: bool (M, 4)>
+    """
+    return _compare("equal", x1, x2)
+
+
+@located
+def not_equal(x1: Operand, x2: Operand) -> Value:
+    """x1 != x2.
+
+    >>> ops.not_equal(x, 0)
+    <not_equal_0: bool (M, 4)>
+    """
+    return _compare("not_equal", x1, x2)
+
+
+@located
+def less(x1: Operand, x2: Operand) -> Value:
+    """x1 < x2.
+
+    >>> ops.less(x, 0)
+    <less_0: bool (M, 4)>
+    """
+    return _compare("less", x1, x2)
+
+
+@located
+def less_equal(x1: Operand, x2: Operand) -> Value:
+    """x1 <= x2.
+
+    >>> ops.less_equal(x, 0)
+    <less_equal_0: bool (M, 4)>
+    """
+    return _compare("less_equal", x1, x2)
+
+
+@located
+def greater(x1: Operand, x2: Operand) -> Value:
+    """x1 > x2.
+
+    >>> ops.greater(x, 0)
+    <greater_0: bool (M, 4)>
+    """
+    return _compare("greater", x1, x2)
+
+
+@located
+def greater_equal(x1: Operand, x2: Operand) -> Value:
+    """x1 >= x2.
+
+    >>> ops.greater_equal(x, 0)
+    <greater_equal_0: bool (M, 4)>
+    """
+    return _compare("greater_equal", x1, x2)
+
+
+def _logical(op: str, short: str, a: Operand, b: Operand) -> Value:
+    graph = find_graph(op, (a, b))
+    left, right = (to_dtype(as_tensor(op, v, graph), "bool") for v in (a, b))
+    shape = broadcast_shapes(left.shape, right.shape, op=op)
+    return emit(short, (to_shape(left, shape), to_shape(right, shape)))
+
+
+@located
+def logical_and(x1: Operand, x2: Operand) -> Value:
+    """Whether both are true (not zero).
+
+    >>> ops.logical_and(x, flags)
+    <and_0: bool (M, 4)>
+    """
+    return _logical("logical_and", "and", x1, x2)
+
+
+@located
+def logical_or(x1: Operand, x2: Operand) -> Value:
+    """Whether either is true (not zero).
+
+    >>> ops.logical_or(x, flags)
+    <or_0: bool (M, 4)>
+    """
+    return _logical("logical_or", "or", x1, x2)
+
+
+@located
+def logical_xor(x1: Operand, x2: Operand) -> Value:
+    """Whether exactly one is true (not zero).
+
+    >>> ops.logical_xor(x, flags)
+    <xor_0: bool (M, 4)>
+    """
+    return _logical("logical_xor", "xor", x1, x2)
+
+
+@located
+def bitwise_and(x1: Operand, x2: Operand) -> Value:
+    """The bits in both; of bool the logical and.
+
+    >>> ops.bitwise_and(n, 1)
+    <and_0: i32 (2, 3)>
+    """
+    return emit("and", Meeting("bitwise_and", x1, x2).values())
+
+
+@located
+def bitwise_or(x1: Operand, x2: Operand) -> Value:
+    """The bits in either; of bool the logical or.
+
+    >>> ops.bitwise_or(n, 1)
+    <or_0: i32 (2, 3)>
+    """
+    return emit("or", Meeting("bitwise_or", x1, x2).values())
+
+
+@located
+def bitwise_xor(x1: Operand, x2: Operand) -> Value:
+    """The bits in exactly one; of bool the logical xor.
+
+    >>> ops.bitwise_xor(n, 1)
+    <xor_0: i32 (2, 3)>
+    """
+    return emit("xor", Meeting("bitwise_xor", x1, x2).values())
+
+
+@located
+def where(condition: Operand, x: Operand, y: Operand) -> Value:
+    """x where the condition is true (not zero), y elsewhere.
+
+    >>> ops.where(flags, x, 0)
+    <where_0: f32 (M, 4)>
+    """
+    graph = find_graph("where", (condition, x, y))
+    test = to_dtype(as_tensor("where", condition, graph), "bool")
+    meeting = Meeting("where", x, y, graph=graph)
+    meeting.shape = broadcast_shapes(test.shape, meeting.shape, op="where")
+    return emit("where", (to_shape(test, meeting.shape), *meeting.values()))

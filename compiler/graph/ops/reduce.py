@@ -1,0 +1,219 @@
+"""Reductions along axes, with NumPy's `axis` and `keepdims`, and running sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compiler.errors import GraphError
+from compiler.graph.dims import Dim
+from compiler.graph.dtypes import dtype_info, float_result
+from compiler.graph.infer.rules import normalize_axes, normalize_axis
+from compiler.graph.location import located
+from compiler.graph.ops.binary import div, mul, sub
+from compiler.graph.ops.build import Operand, emit, reshaped, tensors, to_dtype
+from compiler.graph.ops.unary import sqrt
+from compiler.graph.value import Value
+
+Axis = int | tuple[int, ...] | None
+
+
+def _reduce(op: str, value: Value, axis: Any, keepdims: bool) -> Value:
+    axes = normalize_axes(op, axis, value.rank)
+    kept = tuple(1 if at in axes else size for at, size in enumerate(value.shape))
+    result = emit(f"reduce_{op}", (value,), {"axes": axes}) if axes else value
+    return reshaped(result, kept) if keepdims else result
+
+
+def _summed(op: str, x: Operand, dtype: str | None) -> Value:
+    """The operand in the dtype sums are taken in: integers and bool in i64 unless told."""
+    (value,) = tensors(op, x)
+    if dtype is None:
+        dtype = value.dtype if dtype_info(value.dtype).kind == "f" else "i64"
+    return to_dtype(value, dtype)
+
+
+@located
+def sum(x: Operand, axis: Axis = None, dtype: str | None = None, keepdims: bool = False) -> Value:
+    """The sum; integers and bool are summed in i64.
+
+    >>> ops.sum(x, axis=1)
+    <reduce_sum_0: f32 (M,)>
+    """
+    return _reduce("sum", _summed("sum", x, dtype), axis, keepdims)
+
+
+@located
+def prod(x: Operand, axis: Axis = None, dtype: str | None = None, keepdims: bool = False) -> Value:
+    """The product; integers and bool are multiplied in i64.
+
+    >>> ops.prod(x, axis=-1)
+    <reduce_prod_0: f32 (M,)>
+    """
+    return _reduce("prod", _summed("prod", x, dtype), axis, keepdims)
+
+
+@located
+def mean(x: Operand, axis: Axis = None, dtype: str | None = None, keepdims: bool = False) -> Value:
+    """The mean; of integers and bool in f64.
+
+    >>> ops.mean(x, axis=0, keepdims=True)
+    <reshape_0: f32 (1, 4)>
+    """
+    (value,) = tensors("mean", x)
+    if dtype is None:
+        dtype = value.dtype if dtype_info(value.dtype).kind == "f" else "f64"
+    elif dtype_info(dtype).kind != "f":
+        raise GraphError(f"mean: dtype must be a float dtype, not {dtype}")
+    return _reduce("mean", to_dtype(value, dtype), axis, keepdims)
+
+
+def _extreme(op: str, x: Operand, axis: Axis, keepdims: bool) -> Value:
+    (value,) = tensors(op, x)
+    if value.dtype != "bool":
+        return _reduce(op, value, axis, keepdims)
+    return to_dtype(_reduce(op, to_dtype(value, "u8"), axis, keepdims), "bool")
+
+
+@located
+def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
+    """The largest; NaN wins.
+
+    >>> ops.max(x, axis=1)
+    <reduce_max_0: f32 (M,)>
+    """
+    return _extreme("max", x, axis, keepdims)
+
+
+@located
+def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
+    """The smallest; NaN wins.
+
+    >>> ops.min(x, axis=1)
+    <reduce_min_0: f32 (M,)>
+    """
+    return _extreme("min", x, axis, keepdims)
+
+
+@located
+def any(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
+    """Whether any element is true (not zero).
+
+    >>> ops.any(flags, axis=1)
+    <cast_1: bool (M,)>
+    """
+    return _extreme("max", to_dtype(tensors("any", x)[0], "bool"), axis, keepdims)
+
+
+@located
+def all(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
+    """Whether all elements are true (not zero).
+
+    >>> ops.all(flags, axis=1)
+    <cast_1: bool (M,)>
+    """
+    return _extreme("min", to_dtype(tensors("all", x)[0], "bool"), axis, keepdims)
+
+
+def _arg(op: str, x: Operand, axis: int | None, keepdims: bool) -> Value:
+    (value,) = tensors(op, x)
+    flat = reshaped(value, (value.size,)) if axis is None else value
+    if flat.dtype == "bool":
+        flat = to_dtype(flat, "u8")
+    at = normalize_axis(op, 0 if axis is None else axis, flat.rank)
+    result = emit(op, (flat,), {"axis": at})
+    if not keepdims:
+        return result
+    return reshaped(result, tuple(1 if axis is None or i == at else s for i, s in enumerate(value.shape)))
+
+
+@located
+def argmax(x: Operand, axis: int | None = None, keepdims: bool = False) -> Value:
+    """The index of the first largest along an axis (of the flat array when None), i64.
+
+    >>> ops.argmax(x, axis=-1)
+    <argmax_0: i64 (M,)>
+    """
+    return _arg("argmax", x, axis, keepdims)
+
+
+@located
+def argmin(x: Operand, axis: int | None = None, keepdims: bool = False) -> Value:
+    """The index of the first smallest along an axis (of the flat array when None), i64.
+
+    >>> ops.argmin(x, axis=-1)
+    <argmin_0: i64 (M,)>
+    """
+    return _arg("argmin", x, axis, keepdims)
+
+
+@located
+def cumsum(x: Operand, axis: int | None = None, dtype: str | None = None) -> Value:
+    """The running sum along an axis (of the flat array when None).
+
+    >>> ops.cumsum(n, axis=1)
+    <cumsum_0: i64 (2, 3)>
+    """
+    value = _summed("cumsum", x, dtype)
+    if axis is None or value.rank == 0:
+        value, axis = reshaped(value, (value.size,)), 0 if axis is None else axis
+    return emit("cumsum", (value,), {"axis": normalize_axis("cumsum", axis, value.rank)})
+
+
+@located
+def var(x: Operand, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Value:
+    """The variance.
+
+    >>> ops.var(x, axis=1)
+    <reduce_mean_1: f32 (M,)>
+    """
+    (value,) = tensors("var", x)
+    value = to_dtype(value, value.dtype if dtype_info(value.dtype).kind == "f" else "f64")
+    away = sub(value, _reduce("mean", value, axis, True))
+    if ddof == 0:
+        return _reduce("mean", mul(away, away), axis, keepdims)
+    count: Any = 1
+    for at in normalize_axes("var", axis, value.rank):
+        if isinstance(value.shape[at], Dim):
+            raise GraphError(f"var: ddof={ddof} over the symbolic axis {at} of {value!r}")
+        count *= value.shape[at]
+    return div(_reduce("sum", mul(away, away), axis, keepdims), float(count - ddof))
+
+
+@located
+def std(x: Operand, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Value:
+    """The standard deviation.
+
+    >>> ops.std(x, axis=1)
+    <sqrt_0: f32 (M,)>
+    """
+    return sqrt(var(x, axis, ddof, keepdims))
+
+
+def _along(op: str, x: Operand, axis: int, dim: int | None) -> Value:
+    (value,) = tensors(op, x)
+    value = to_dtype(value, float_result(value.dtype))
+    return emit(op, (value,), {"axis": normalize_axis(op, axis if dim is None else dim, value.rank)})
+
+
+@located
+def softmax(x: Operand, axis: int = -1, *, dim: int | None = None) -> Value:
+    """exp(x) over its sum along an axis (`dim` is another name for it).
+
+    >>> ops.softmax(x, axis=-1)
+    <softmax_0: f32 (M, 4)>
+    """
+    return _along("softmax", x, axis, dim)
+
+
+@located
+def log_softmax(x: Operand, axis: int = -1, *, dim: int | None = None) -> Value:
+    """The logarithm of softmax.
+
+    >>> ops.log_softmax(x, axis=-1)
+    <log_softmax_0: f32 (M, 4)>
+    """
+    return _along("log_softmax", x, axis, dim)
+
+
+amax = max
+amin = min

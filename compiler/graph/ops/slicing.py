@@ -1,0 +1,217 @@
+"""Indexing: numbers, slices, None and Ellipsis, over sizes that may be symbolic; and the ops made of slices."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from compiler.errors import GraphError
+from compiler.graph.dims import Dim, ceildiv, minimum
+from compiler.graph.infer.rules import normalize_axes, normalize_axis
+from compiler.graph.location import located
+from compiler.graph.ops.build import Operand, emit, reshaped, tensors
+from compiler.graph.types import Size, format_shape
+from compiler.graph.value import Value
+
+Part = tuple[Size, int, Size]  # start, step, length
+
+
+def _bound(op: str, value: Any) -> Size | None:
+    if value is None or isinstance(value, Dim):
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise GraphError(f"{op}: a slice is made of whole numbers and dims, not {value!r}")
+    return value.__index__()
+
+
+def slice_part(op: str, start: Any, stop: Any, step: Any, size: Size) -> Part:
+    """Where a slice starts, its step and its length. On a symbolic size a start is taken to be inside; a stop that is a
+    number may reach beyond the end, as in NumPy."""
+    start, stop, step = (_bound(op, v) for v in (start, stop, step))
+    step = 1 if step is None else step
+    if not isinstance(step, int) or step == 0:
+        raise GraphError(f"{op}: a slice step is a whole number other than 0, not {step}")
+    if isinstance(size, int) and not isinstance(start, Dim) and not isinstance(stop, Dim):
+        first, last, _ = builtins.slice(start, stop, step).indices(size)
+        length = len(range(first, last, step))
+        return (first if length else 0), step, length
+    return _symbolic_part(op, start, stop, step, size)
+
+
+def _from_end(value: Size, size: Size) -> Size:
+    """A negative number counts from the end; so does an expression without symbols of its own, such as -M + 2 never."""
+    return size + value if isinstance(value, int) and value < 0 else value
+
+
+def _symbolic_part(op: str, start: Size | None, stop: Size | None, step: int, size: Size) -> Part:
+    if step > 0:
+        first = 0 if start is None else _from_end(start, size)
+        last = size if stop is None else _from_end(stop, size)
+        if isinstance(stop, int) and stop >= 0:
+            last = minimum(last, size)
+        span = last - first
+    else:
+        first = size - 1 if start is None else _from_end(start, size)
+        if isinstance(start, int) and start >= 0:
+            first = minimum(first, size - 1)
+        last = -1 if stop is None else _from_end(stop, size)
+        span = first - last
+    length = ceildiv(span, builtins.abs(step))
+    if isinstance(length, int) and length < 0:
+        length = 0
+    return first, step, length
+
+
+def sliced(value: Value, parts: list[Part]) -> Value:
+    """One slice op, unless every part is the whole axis."""
+    if builtins.all(p == (0, 1, s) for p, s in zip(parts, value.shape, strict=True)):
+        return value
+    starts, steps, shape = zip(*parts, strict=True)
+    return emit("slice", (value,), {"starts": starts, "steps": steps, "shape": shape})
+
+
+@located
+def getitem(x: Value, index: Any) -> Value:
+    """What `x[index]` is: numbers drop an axis, slices keep it, None adds one, one array or value of integers gathers.
+
+    >>> x[..., ::2]
+    <slice_0: f32 (M, 2)>
+    >>> x[1:, None, -1]
+    <slice_1: f32 (M - 1, 1)>
+    """
+    (value,) = tensors("getitem", x)
+    entries = list(index) if isinstance(index, tuple) else [index]
+    entries = _without_ellipsis(value, entries)
+    parts: list[Part] = []
+    shape: list[Size] = []
+    gather: tuple[int, Any] | None = None
+    for entry in entries:
+        if entry is None:
+            shape.append(1)
+            continue
+        size = value.shape[len(parts)]
+        if isinstance(entry, builtins.slice):
+            parts.append(slice_part("getitem", entry.start, entry.stop, entry.step, size))
+            shape.append(parts[-1][2])
+        elif isinstance(entry, (Value, np.ndarray, list)):
+            if gather is not None:
+                raise GraphError("getitem: at most one index may be an array or a value")
+            gather = (len(shape), entry)
+            parts.append((0, 1, size))
+            shape.append(size)
+        else:
+            parts.append((_number(value, entry, len(parts), size), 1, 1))
+    if gather is not None and len(parts) + builtins.sum(e is None for e in entries) != len(shape):
+        raise GraphError("getitem: an array index does not go with a number; index twice")
+    result = reshaped(sliced(value, parts), tuple(shape))
+    if gather is None:
+        return result
+    from compiler.graph.ops.indexing import gather as take
+
+    return take(result, gather[1], axis=gather[0])
+
+
+def _without_ellipsis(value: Value, entries: list[Any]) -> list[Any]:
+    used = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    dots = [at for at, e in enumerate(entries) if e is Ellipsis]
+    if used > value.rank:
+        raise GraphError(f"getitem: {used} indices for {value!r}")
+    if len(dots) > 1:
+        raise GraphError("getitem: at most one '...'")
+    at = dots[0] if dots else len(entries)
+    return entries[:at] + [builtins.slice(None)] * (value.rank - used) + entries[at + 1 :]
+
+
+def _number(value: Value, entry: Any, axis: int, size: Size) -> Size:
+    if isinstance(entry, Dim):
+        return entry
+    if isinstance(entry, (bool, np.bool_)) or not hasattr(entry, "__index__"):
+        raise GraphError(
+            f"getitem: an index is a number, slice, None, '...' or integer array, not {type(entry).__name__}"
+        )
+    number = entry.__index__()
+    if isinstance(size, int) and not -size <= number < size:
+        raise GraphError(f"getitem: index {number} is outside axis {axis} of shape {format_shape(value.shape)}")
+    return _from_end(number, size)
+
+
+@located
+def slice(x: Operand, starts: Any, stops: Any, steps: Any = None, axes: Any = None) -> Value:
+    """A slice of each given axis (the first ones when no axes are given); None and negative numbers as in `x[a:b:c]`.
+
+    >>> ops.slice(x, [1], [None])
+    <slice_0: f32 (M - 1, 4)>
+    """
+    (value,) = tensors("slice", x)
+    starts, stops = list(starts), list(stops)
+    chosen = list(range(len(starts))) if axes is None else [normalize_axis("slice", a, value.rank) for a in axes]
+    steps = [1] * len(chosen) if steps is None else list(steps)
+    if not len(starts) == len(stops) == len(steps) == len(chosen) or len(set(chosen)) != len(chosen):
+        raise GraphError("slice: starts, stops, steps and axes must pair up, each axis once")
+    if builtins.any(a >= value.rank for a in chosen):
+        raise GraphError(f"slice: {len(chosen)} axes are sliced, but the shape is {format_shape(value.shape)}")
+    parts: list[Part] = [(0, 1, s) for s in value.shape]
+    for axis, start, stop, step in zip(chosen, starts, stops, steps, strict=True):
+        parts[axis] = slice_part("slice", start, stop, step, value.shape[axis])
+    return sliced(value, parts)
+
+
+@located
+def flip(x: Operand, axis: Any = None) -> Value:
+    """The order reversed along some axes, or all.
+
+    >>> ops.flip(x, axis=0)
+    <slice_0: f32 (M, 4)>
+    """
+    (value,) = tensors("flip", x)
+    axes = normalize_axes("flip", axis, value.rank)
+    parts: list[Part] = [(s - 1, -1, s) if at in axes and s != 0 else (0, 1, s) for at, s in enumerate(value.shape)]
+    return sliced(value, parts)
+
+
+@located
+def split(x: Operand, indices_or_sections: Any, axis: int = 0) -> list[Value]:
+    """Cut into so many equal parts, or at the given places.
+
+    >>> ops.split(x, 2, axis=1)
+    [<slice_0: f32 (M, 2)>, <slice_1: f32 (M, 2)>]
+    """
+    (value,) = tensors("split", x)
+    at = normalize_axis("split", axis, value.rank)
+    size = value.shape[at]
+    if isinstance(indices_or_sections, (tuple, list, np.ndarray)):
+        cuts = list(indices_or_sections)
+        edges = list(zip([None, *cuts], [*cuts, None], strict=True))
+    else:
+        count = indices_or_sections
+        if not isinstance(count, int) or count < 1 or size % count != 0:
+            raise GraphError(
+                f"split: axis {at} of shape {format_shape(value.shape)} does not split into {count!r} equal parts"
+            )
+        width = size // count
+        edges = [(width * i, width * (i + 1)) for i in range(count)]
+    out: list[Value] = []
+    for start, stop in edges:
+        parts: list[Part] = [(0, 1, s) for s in value.shape]
+        parts[at] = slice_part("split", start, stop, 1, size)
+        out.append(sliced(value, parts))
+    return out
+
+
+@located
+def chunk(x: Operand, chunks: int, dim: int = 0) -> list[Value]:
+    """Cut into at most so many parts of one size (the last may be smaller), as torch.chunk.
+
+    >>> ops.chunk(x, 2, dim=1)
+    [<slice_0: f32 (M, 2)>, <slice_1: f32 (M, 2)>]
+    """
+    (value,) = tensors("chunk", x)
+    size = value.shape[normalize_axis("chunk", dim, value.rank)]
+    if not isinstance(chunks, int) or chunks < 1:
+        raise GraphError(f"chunk: the number of chunks is at least 1, not {chunks!r}")
+    if isinstance(size, Dim) or size % chunks == 0:
+        return split(value, chunks, dim)
+    width = -(-size // chunks)
+    return split(value, list(range(width, size, width)), dim)

@@ -1,0 +1,337 @@
+"""Elementwise ops of one operand. A float function of integers gives the float dtype NumPy gives."""
+
+from __future__ import annotations
+
+from compiler.errors import GraphError
+from compiler.graph.dtypes import dtype_info, float_result
+from compiler.graph.location import located
+from compiler.graph.ops.build import Operand, emit, scalar_value, tensors, to_dtype, to_shape
+from compiler.graph.value import Value
+
+
+def _float(op: str, x: Operand, **attrs: object) -> Value:
+    (value,) = tensors(op, x)
+    return emit(op, (to_dtype(value, float_result(value.dtype)),), attrs)
+
+
+def _kind(value: Value) -> str:
+    return dtype_info(value.dtype).kind
+
+
+@located
+def abs(x: Operand) -> Value:
+    """The absolute value.
+
+    >>> ops.abs(x)
+    <abs_0: f32 (M, 4)>
+    """
+    (value,) = tensors("abs", x)
+    return value if _kind(value) in "bu" else emit("abs", (value,))
+
+
+@located
+def neg(x: Operand) -> Value:
+    """The negative.
+
+    >>> ops.neg(x)
+    <neg_0: f32 (M, 4)>
+    """
+    (value,) = tensors("neg", x)
+    if value.dtype == "bool":
+        raise GraphError("neg: a bool has no negative; use ops.logical_not")
+    return emit("neg", (value,))
+
+
+@located
+def sign(x: Operand) -> Value:
+    """-1, 0 or 1.
+
+    >>> ops.sign(n)
+    <sign_0: i32 (2, 3)>
+    """
+    (value,) = tensors("sign", x)
+    if value.dtype == "bool":
+        raise GraphError("sign: a bool has no sign")
+    return emit("sign", (value,))
+
+
+@located
+def square(x: Operand) -> Value:
+    """x * x.
+
+    >>> ops.square(n)
+    <square_0: i32 (2, 3)>
+    """
+    (value,) = tensors("square", x)
+    return emit("square", (to_dtype(value, "i8") if value.dtype == "bool" else value,))
+
+
+@located
+def reciprocal(x: Operand) -> Value:
+    """1 / x; of integers the whole part, as NumPy has it.
+
+    >>> ops.reciprocal(x)
+    <reciprocal_0: f32 (M, 4)>
+    """
+    (value,) = tensors("reciprocal", x)
+    if _kind(value) == "f":
+        return emit("reciprocal", (value,))
+    value = to_dtype(value, "i8") if value.dtype == "bool" else value
+    zero, one = (to_shape(scalar_value("reciprocal", value.graph, n, value.dtype), value.shape) for n in (0, 1))
+    return emit("where", (emit("equal", (abs(value), one)), value, zero))
+
+
+@located
+def exp(x: Operand) -> Value:
+    """e to the power of x.
+
+    >>> ops.exp(n)
+    <exp_0: f64 (2, 3)>
+    """
+    return _float("exp", x)
+
+
+@located
+def exp2(x: Operand) -> Value:
+    """2 to the power of x.
+
+    >>> ops.exp2(x)
+    <exp2_0: f32 (M, 4)>
+    """
+    return _float("exp2", x)
+
+
+@located
+def expm1(x: Operand) -> Value:
+    """exp(x) - 1, exact near 0.
+
+    >>> ops.expm1(x)
+    <expm1_0: f32 (M, 4)>
+    """
+    return _float("expm1", x)
+
+
+@located
+def log(x: Operand) -> Value:
+    """The natural logarithm.
+
+    >>> ops.log(x)
+    <log_0: f32 (M, 4)>
+    """
+    return _float("log", x)
+
+
+@located
+def log2(x: Operand) -> Value:
+    """The logarithm to base 2.
+
+    >>> ops.log2(x)
+    <log2_0: f32 (M, 4)>
+    """
+    return _float("log2", x)
+
+
+@located
+def log1p(x: Operand) -> Value:
+    """log(1 + x), exact near 0.
+
+    >>> ops.log1p(x)
+    <log1p_0: f32 (M, 4)>
+    """
+    return _float("log1p", x)
+
+
+@located
+def sqrt(x: Operand) -> Value:
+    """The square root.
+
+    >>> ops.sqrt(x)
+    <sqrt_0: f32 (M, 4)>
+    """
+    return _float("sqrt", x)
+
+
+@located
+def rsqrt(x: Operand) -> Value:
+    """1 / sqrt(x).
+
+    >>> ops.rsqrt(x)
+    <rsqrt_0: f32 (M, 4)>
+    """
+    return _float("rsqrt", x)
+
+
+@located
+def sin(x: Operand) -> Value:
+    """The sine.
+
+    >>> ops.sin(x)
+    <sin_0: f32 (M, 4)>
+    """
+    return _float("sin", x)
+
+
+@located
+def cos(x: Operand) -> Value:
+    """The cosine.
+
+    >>> ops.cos(x)
+    <cos_0: f32 (M, 4)>
+    """
+    return _float("cos", x)
+
+
+@located
+def tanh(x: Operand) -> Value:
+    """The hyperbolic tangent.
+
+    >>> ops.tanh(x)
+    <tanh_0: f32 (M, 4)>
+    """
+    return _float("tanh", x)
+
+
+@located
+def erf(x: Operand) -> Value:
+    """The error function.
+
+    >>> ops.erf(x)
+    <erf_0: f32 (M, 4)>
+    """
+    return _float("erf", x)
+
+
+@located
+def floor(x: Operand) -> Value:
+    """The largest whole number not above x; integers stay as they are.
+
+    >>> ops.floor(x)
+    <floor_0: f32 (M, 4)>
+    """
+    return _whole("floor", x)
+
+
+@located
+def ceil(x: Operand) -> Value:
+    """The smallest whole number not below x; integers stay as they are.
+
+    >>> ops.ceil(x)
+    <ceil_0: f32 (M, 4)>
+    """
+    return _whole("ceil", x)
+
+
+@located
+def trunc(x: Operand) -> Value:
+    """The whole part; integers stay as they are.
+
+    >>> ops.trunc(x)
+    <trunc_0: f32 (M, 4)>
+    """
+    return _whole("trunc", x)
+
+
+@located
+def round(x: Operand, decimals: int = 0) -> Value:
+    """The nearest number with that many decimals, halves to even.
+
+    >>> ops.round(x)
+    <round_0: f32 (M, 4)>
+    """
+    (value,) = tensors("round", x)
+    if not isinstance(decimals, int):
+        raise GraphError(f"round: decimals is a whole number, not {decimals!r}")
+    if decimals == 0 or _kind(value) != "f":
+        if decimals < 0:
+            raise GraphError("round: integers are rounded to whole numbers only")
+        return _whole("round", value)
+    scale = to_shape(
+        scalar_value("round", value.graph, 10.0 ** (decimals if decimals > 0 else -decimals), value.dtype), value.shape
+    )
+    up, down = ("mul", "div") if decimals > 0 else ("div", "mul")
+    return emit(down, (emit("round", (emit(up, (value, scale)),)), scale))
+
+
+def _whole(op: str, x: Operand) -> Value:
+    (value,) = tensors(op, x)
+    return emit(op, (value,)) if _kind(value) == "f" else value
+
+
+@located
+def isnan(x: Operand) -> Value:
+    """Whether each element is not a number.
+
+    >>> ops.isnan(x)
+    <isnan_0: bool (M, 4)>
+    """
+    return _float_test("isnan", x)
+
+
+@located
+def isinf(x: Operand) -> Value:
+    """Whether each element is infinite.
+
+    >>> ops.isinf(x)
+    <isinf_0: bool (M, 4)>
+    """
+    return _float_test("isinf", x)
+
+
+def _float_test(op: str, x: Operand) -> Value:
+    (value,) = tensors(op, x)
+    if _kind(value) == "f":
+        return emit(op, (value,))
+    return to_shape(scalar_value(op, value.graph, False, "bool"), value.shape)
+
+
+@located
+def isfinite(x: Operand) -> Value:
+    """Whether each element is a finite number.
+
+    >>> ops.isfinite(x)
+    <logical_not_0: bool (M, 4)>
+    """
+    return emit("logical_not", (emit("or", (_float_test("isnan", x), _float_test("isinf", x))),))
+
+
+@located
+def logical_not(x: Operand) -> Value:
+    """Whether each element is zero.
+
+    >>> ops.logical_not(x)
+    <logical_not_0: bool (M, 4)>
+    """
+    (value,) = tensors("logical_not", x)
+    return emit("logical_not", (to_dtype(value, "bool"),))
+
+
+@located
+def bitwise_not(x: Operand) -> Value:
+    """Every bit inverted; of bool the logical not.
+
+    >>> ops.bitwise_not(n)
+    <bitwise_not_0: i32 (2, 3)>
+    """
+    (value,) = tensors("bitwise_not", x)
+    if value.dtype == "bool":
+        return emit("logical_not", (value,))
+    return emit("bitwise_not", (value,))
+
+
+@located
+def cast(x: Operand, dtype: str) -> Value:
+    """Converted to another dtype; to the same dtype nothing is added.
+
+    >>> ops.cast(x, "f16")
+    <cast_0: f16 (M, 4)>
+    """
+    dtype_info(dtype)
+    (value,) = tensors("cast", x)
+    return to_dtype(value, dtype)
+
+
+negative = neg
+absolute = abs
+invert = bitwise_not
+rint = round
+astype = cast

@@ -1,0 +1,269 @@
+"""The types of graph values: tensor, buffer, chain and opaque. Each is an xDSL type attribute, so IR holds it as is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+
+from compiler.errors import GraphError, ParseError
+from compiler.graph.dims import Dim, DimLike, dim, product
+from compiler.graph.dtypes import DTYPES, dtype_info
+from compiler.graph.location import located
+
+if TYPE_CHECKING:
+    from xdsl.parser import AttrParser
+    from xdsl.printer import Printer
+
+Size = int | Dim
+Shape = tuple[Size, ...]
+_LARGEST = 2**63 - 1
+# Words that already mean something where the text form writes a size.
+_RESERVED = frozenset({"true", "false", "nan", "inf", "floordiv", "mod"})
+_FROM_MLIR = {info.mlir: info.name for info in DTYPES.values()}
+
+
+def as_size(value: DimLike | Dim) -> Size:
+    """One size from what a user writes; what is no non-negative number, name or expression is a GraphError."""
+    if type(value) is int:
+        size: Size = value
+    else:
+        try:
+            size = dim(value)
+        except ParseError as error:
+            raise GraphError(error.message) from None
+    if isinstance(size, int):
+        if not 0 <= size <= _LARGEST:
+            raise GraphError(f"a dim must be between 0 and 2**63 - 1, not {size}")
+    elif not _RESERVED.isdisjoint(size.symbols):
+        raise GraphError(f"{sorted(_RESERVED & size.symbols)[0]!r} is a reserved word and cannot name a dim")
+    return size
+
+
+def as_shape(sizes: Iterable[DimLike | Dim] | DimLike | Dim) -> Shape:
+    """A shape from what a user writes: a size or a sequence of sizes."""
+    if isinstance(sizes, (int, str, Dim)) or hasattr(sizes, "__index__"):
+        return (as_size(sizes),)  # type: ignore[arg-type]
+    try:
+        return tuple([as_size(s) for s in sizes])  # type: ignore[union-attr]
+    except TypeError:
+        raise GraphError(f"a shape is a sequence of dims, not {sizes!r}") from None
+
+
+def format_shape(shape: Sequence[Any]) -> str:
+    """A shape as a message shows it: `(M, 512)`."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def size_text(size: Size) -> str:
+    """A size as MLIR text: `//` would start a comment there, so floordiv and mod are words, as in affine maps."""
+    return str(size).replace(" // ", " floordiv ").replace(" % ", " mod ")
+
+
+class _ShapedType(ParametrizedAttribute, TypeAttribute):
+    """What tensors and buffers share: a dtype and a shape."""
+
+    dtype: str
+    shape: Shape
+    _hash: int
+    _text: str | None
+
+    @located
+    def __init__(self, dtype: str, shape: Iterable[DimLike | Dim] | DimLike | Dim = ()) -> None:
+        dtype_info(dtype)
+        self._fill(dtype, as_shape(shape))
+
+    def _fill(self, dtype: str, shape: Shape) -> None:
+        put = object.__setattr__
+        put(self, "dtype", dtype)
+        put(self, "shape", shape)
+        put(self, "_hash", hash((type(self), dtype, shape)))
+        put(self, "_text", None)
+
+    @classmethod
+    def of(cls, dtype: str, shape: Shape) -> Any:
+        """The type from a dtype and a shape that are known to be well formed; no checks."""
+        made = cls.__new__(cls)
+        made._fill(dtype, shape)
+        return made
+
+    @classmethod
+    def new(cls, params: Sequence[Any]) -> Any:
+        return cls.of(*params)
+
+    @property
+    def parameters(self) -> tuple[Attribute, ...]:
+        return ()
+
+    @property
+    def rank(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> Size:
+        """How many elements there are."""
+        return product(self.shape)
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of the symbolic dims that the shape depends on."""
+        names: frozenset[str] = frozenset()
+        for size in self.shape:
+            if isinstance(size, Dim):
+                names |= size.symbols
+        return names
+
+    @property
+    def bytes(self) -> Size:
+        """How many bytes the elements take in memory."""
+        return self.size * dtype_info(self.dtype).bytes
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(self) is type(other) and self.dtype == other.dtype and self.shape == other.shape  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Hashes of strings differ between processes, so a stored hash must not travel.
+        return type(self), (self.dtype, tuple(s if isinstance(s, int) else str(s) for s in self.shape))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.dtype!r}, {format_shape(self.shape)})"
+
+    @property
+    def text(self) -> str:
+        """The parameters as MLIR text: `<[M, 512], f32>`."""
+        text = self._text
+        if text is None:
+            text = f"<[{', '.join(map(size_text, self.shape))}], {DTYPES[self.dtype].mlir}>"
+            object.__setattr__(self, "_text", text)
+        return text
+
+    def __str__(self) -> str:
+        return f"!{self.name}{self.text}"
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string(self.text)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
+        from compiler.dialects.mo.reading import parse_shaped
+
+        return parse_shaped(parser)
+
+
+class TensorType(_ShapedType):
+    """A tensor: `TensorType("f32", ("M", 512))`. A dim is a number, a name or an expression over names.
+
+    >>> TensorType("f32", ("M", 512)).shape
+    (M, 512)
+    >>> print(TensorType("bool", ("2*M",)))
+    !mo.tensor<[2*M], i1>
+    """
+
+    name = "mo.tensor"
+
+
+class BufferType(_ShapedType):
+    """Memory that a graph may write as well as read: `BufferType("f32", (1024, 64))`.
+
+    >>> print(BufferType("u8", (16,)))
+    !mo.buffer<[16], ui8>
+    """
+
+    name = "mo.buffer"
+
+    @property
+    def tensor(self) -> TensorType:
+        """The type of the tensor the buffer holds."""
+        return TensorType.of(self.dtype, self.shape)
+
+
+class ChainType(ParametrizedAttribute, TypeAttribute):
+    """The order of side effects: what reads or writes a buffer takes a chain and gives the next one."""
+
+    name = "mo.chain"
+
+    def __init__(self) -> None:
+        pass
+
+    @classmethod
+    def new(cls, params: Sequence[Any]) -> ChainType:
+        return CHAIN
+
+    @property
+    def parameters(self) -> tuple[Attribute, ...]:
+        return ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ChainType)
+
+    def __hash__(self) -> int:
+        return hash(ChainType)
+
+    def __repr__(self) -> str:
+        return "ChainType()"
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
+        return ()
+
+    def print_parameters(self, printer: Printer) -> None:
+        pass
+
+
+class OpaqueType(ParametrizedAttribute, TypeAttribute):
+    """A value the compiler passes through without looking inside; `label` names its kind.
+
+    >>> print(OpaqueType("rng"))
+    !mo.opaque<"rng">
+    """
+
+    name = "mo.opaque"
+    label: str
+
+    def __init__(self, label: str) -> None:
+        if not isinstance(label, str):
+            raise GraphError(f"an opaque type is named by a string, not {label!r}")
+        object.__setattr__(self, "label", label)
+
+    @classmethod
+    def new(cls, params: Sequence[Any]) -> OpaqueType:
+        return cls(*params)
+
+    @property
+    def parameters(self) -> tuple[Attribute, ...]:
+        return ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpaqueType) and self.label == other.label
+
+    def __hash__(self) -> int:
+        return hash((OpaqueType, self.label))
+
+    def __repr__(self) -> str:
+        return f"OpaqueType({self.label!r})"
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
+        with parser.in_angle_brackets():
+            return (parser.parse_str_literal(),)
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string("<")
+        printer.print_string_literal(self.label)
+        printer.print_string(">")
+
+
+CHAIN = ChainType()
+Type = TensorType | BufferType | ChainType | OpaqueType
+
+
+def dtype_from_mlir(text: str) -> str | None:
+    """The dtype that MLIR spells so, or None."""
+    return _FROM_MLIR.get(text)

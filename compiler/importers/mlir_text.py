@@ -1,0 +1,145 @@
+"""Graphs from and to MLIR text of the mo dialect. Whatever the text is, the answer is a Graph or a ParseError."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import ParseError as XdslParseError
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.lexer import Span
+
+from compiler.dialects.mo.ops import GraphOp, MoOp, OutputOp, check_op
+from compiler.dialects.mo.reading import MoParser
+from compiler.errors import CompilerError, Location, ParseError
+from compiler.graph.dims import Dim
+from compiler.graph.graph import Graph
+from compiler.graph.types import BufferType, OpaqueType, TensorType
+
+_LIMIT = 1 << 30  # characters; a text beyond this is refused before it is read
+
+
+def print_graph(graph: Graph) -> str:
+    """The graph as text that `load_mlir` reads back."""
+    return f"{graph}\n"
+
+
+def load_mlir(source: str | os.PathLike[str], filename: str | None = None) -> Graph:
+    """A graph from a file, or from a text (anything with a line break or a brace in it)."""
+    if isinstance(source, os.PathLike) or ("\n" not in source and "{" not in source):
+        filename = filename or os.fspath(source)
+        source = _read(Path(source), filename)
+    return parse_graph(source, filename or "<text>")
+
+
+def _read(path: Path, filename: str) -> str:
+    try:
+        if path.stat().st_size > _LIMIT:
+            raise ParseError("the file is too large to read", Location(filename))
+        return path.read_bytes().decode()
+    except (OSError, ValueError) as error:
+        reason = (
+            "it is not UTF-8 text"
+            if isinstance(error, UnicodeDecodeError)
+            else getattr(error, "strerror", None) or str(error)
+        )
+        raise ParseError(f"cannot read the file: {reason}", Location(filename)) from None
+
+
+def parse_graph(text: str, filename: str = "<text>") -> Graph:
+    """A graph from text; an error says file, line and column."""
+    parser: MoParser | None = None
+    try:
+        parser = MoParser(text, filename)
+        module = parser.parse_module()
+        _check(module, parser.spans)
+        return Graph.from_module(module)
+    except XdslParseError as error:
+        raise ParseError(_one_line(error.msg), _place(text, filename, error.span.start)) from None
+    except _Located as error:
+        raise ParseError(_one_line(error.message), _place(text, filename, error.position)) from None
+    except CompilerError as error:
+        raise ParseError(error.message, _place(text, filename, _position(parser))) from None
+    except (RecursionError, MemoryError):
+        raise ParseError(
+            "the text is nested too deeply or too large", _place(text, filename, _position(parser))
+        ) from None
+    except (
+        ValueError,
+        VerifyException,
+        OverflowError,
+        TypeError,
+        AssertionError,
+        LookupError,
+        AttributeError,
+    ) as error:
+        # Raised inside xDSL, which trusts its input in places.
+        reason = _one_line(str(error)) or type(error).__name__
+        raise ParseError(f"cannot read this: {reason}", _place(text, filename, _position(parser))) from None
+
+
+class _Located(Exception):
+    """What is wrong, and where in the text."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.position = position
+
+
+def _position(parser: MoParser | None) -> int:
+    return 0 if parser is None else parser.pos
+
+
+def _place(text: str, filename: str, position: int) -> Location:
+    before = text[:position]
+    return Location(filename, before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
+
+
+def _one_line(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= 300 else line[:297] + "..."
+
+
+def _check(module: ModuleOp, spans: dict[Operation, Span]) -> None:
+    """What the parser does not: one complete graph in which every op obeys its rule."""
+
+    def refuse(op: Operation, message: str) -> None:
+        raise _Located(message, spans[op].start if op in spans else 0)
+
+    graphs = list(module.body.ops)
+    if len(graphs) != 1 or not isinstance(graphs[0], GraphOp):
+        refuse(graphs[1] if len(graphs) > 1 else module, "one mo.graph expected")
+    graph = graphs[0]
+    assert isinstance(graph, GraphOp)
+    if len(graph.regions[0].blocks) != 1:
+        refuse(graph, "mo.graph has exactly one block")
+    bound: frozenset[str] = frozenset()
+    for argument in graph.body.args:
+        if isinstance(argument.type, (TensorType, BufferType)):
+            bound |= argument.type.symbols
+    for op in graph.body.ops:
+        if isinstance(op, OutputOp):
+            if op.next_op is not None:
+                refuse(op.next_op, "mo.output must be the last op")
+            for operand in op.operands:
+                if not isinstance(operand.type, (TensorType, OpaqueType)):
+                    refuse(op, f"mo.output: a value of type {operand.type} cannot be an output")
+            continue
+        if not isinstance(op, MoOp):
+            refuse(op, f"{op.name} cannot be inside mo.graph")
+            continue
+        try:
+            check_op(op)
+        except VerifyException as error:
+            refuse(op, str(error))
+        for result in op.results:
+            for size in getattr(result.type, "shape", ()):
+                if isinstance(size, Dim) and not size.symbols <= bound:
+                    refuse(
+                        op, f"{op.name}: the dim {', '.join(sorted(size.symbols - bound))} is not a dim of any input"
+                    )
+    if graph.output is None or not graph.output.operands:
+        refuse(graph, "the graph has no mo.output")

@@ -1,0 +1,1 @@
+"""The kernel language: Python syntax, parsed and never executed, elaborated into kgen."""

@@ -1,0 +1,118 @@
+"""Element types as the kernel language sees them: the graph's ten, plus `index`, the type of run-time positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType, VectorType
+from xdsl.ir import Attribute
+
+from compiler.graph.dtypes import DTYPES, dtype_info
+
+_FLOAT_LIMITS = {
+    "f64": 1.7976931348623157e308,
+    "f32": 3.4028234663852886e38,
+    "f16": 65504.0,
+    "bf16": 3.3895313892515355e38,
+}
+_FLOAT_TYPES = {"f64": Float64Type(), "f32": Float32Type(), "f16": Float16Type(), "bf16": BFloat16Type()}
+
+
+@dataclass(frozen=True, eq=False)
+class DType:
+    """An element type, one object each: `kind` is 'f' float, 'i' signed, 'u' unsigned, 'b' boolean, 'x' index."""
+
+    name: str
+    kind: str
+    bits: int
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one element in memory."""
+        return max(self.bits // 8, 1)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a floating-point type."""
+        return self.kind == "f"
+
+    @property
+    def is_int(self) -> bool:
+        """Whether it is an integer type (booleans are not)."""
+        return self.kind in "iux"
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether it is the boolean type."""
+        return self.kind == "b"
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether values below zero exist."""
+        return self.kind in "fix"
+
+    @property
+    def inf(self) -> float:
+        """Infinity, a weak literal."""
+        return float("inf")
+
+    @property
+    def nan(self) -> float:
+        """Not a number, a weak literal."""
+        return float("nan")
+
+    @property
+    def max(self) -> int | float:
+        """The largest finite value."""
+        if self.kind == "f":
+            return _FLOAT_LIMITS[self.name]
+        return 2 ** (self.bits - (1 if self.is_signed else 0)) - 1
+
+    @property
+    def min(self) -> int | float:
+        """The smallest finite value."""
+        if self.kind == "f":
+            return -_FLOAT_LIMITS[self.name]
+        return -(2 ** (self.bits - 1)) if self.is_signed else 0
+
+    @property
+    def acc(self) -> DType:
+        """The type sums are kept in: f32 for the 16-bit floats, itself otherwise."""
+        return LANGUAGE_DTYPES["f32"] if self.kind == "f" and self.bits == 16 else self
+
+    @property
+    def element(self) -> Attribute:
+        """The IR type of one value in a register."""
+        return element_type(self)
+
+    @property
+    def memory(self) -> DType:
+        """The type it has in memory: a boolean takes a byte."""
+        return LANGUAGE_DTYPES["u8"] if self.kind == "b" else self
+
+
+LANGUAGE_DTYPES: dict[str, DType] = {
+    **{name: DType(name, dtype_info(name).kind, dtype_info(name).bits) for name in DTYPES},
+    "index": DType("index", "x", 64),
+}
+INDEX = LANGUAGE_DTYPES["index"]
+BOOL = LANGUAGE_DTYPES["bool"]
+F32 = LANGUAGE_DTYPES["f32"]
+
+
+@lru_cache(maxsize=None)
+def element_type(dtype: DType) -> Attribute:
+    """The IR type of one element in a register."""
+    if dtype.kind == "f":
+        return _FLOAT_TYPES[dtype.name]
+    return IndexType() if dtype.kind == "x" else IntegerType(dtype.bits)
+
+
+@lru_cache(maxsize=None)
+def register_type(dtype: DType, width: int) -> Attribute:
+    """The IR type of a value: a scalar for width 1, a one-dimensional vector otherwise."""
+    return element_type(dtype) if width == 1 else VectorType(element_type(dtype), [width])

@@ -1,0 +1,352 @@
+"""From kernel source to a kgen module: one function for each kernel, one for each library function they instantiate."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Block, Operation, Region
+
+from compiler.dialects import kgen
+from compiler.errors import KernelError
+from compiler.graph import dims as dimlib
+from compiler.graph.dims import Dim
+from compiler.language import arithmetic as math
+from compiler.language import memory
+from compiler.language.builder import Builder
+from compiler.language.dtypes import INDEX, LANGUAGE_DTYPES, DType, element_type, register_type
+from compiler.language.interpreter import Interpreter
+from compiler.language.library import Library
+from compiler.language.loadables import Tensor, row_major
+from compiler.language.methods import to_dtype
+from compiler.language.source import SourceFile
+from compiler.language.values import Frame, Generator, Simd
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel to elaborate: generated (or edited) source, and the graph slots behind each of its lines."""
+
+    name: str
+    text: str
+    line_slots: tuple[tuple[int, ...], ...] = ()
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class BufferArgument:
+    """A tensor argument of a kernel."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | Dim, ...]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The grid a GPU kernel asks for."""
+
+    blocks: tuple[int | Dim, ...]
+    threads: int
+
+
+@dataclass(frozen=True)
+class ElaboratedKernel:
+    """What elaboration found out about a kernel besides its code."""
+
+    name: str
+    arguments: tuple[BufferArgument, ...]
+    workspaces: tuple[BufferArgument, ...]
+    symbols: tuple[str, ...]
+    provenance: tuple[tuple[int, ...], ...]  # provenance id -> slots; id 0 is no slot at all
+    launch: Launch | None
+
+
+@dataclass(frozen=True)
+class LanguageTarget:
+    """What kernels may ask about the machine they are compiled for."""
+
+    name: str
+    is_cpu: bool
+    is_gpu: bool
+    is_nvidia: bool
+    is_amd: bool
+    simd_bytes: int
+    registers: int
+    warp: int
+    shared_bytes: int
+    arch: int
+
+
+@dataclass(eq=False)
+class _Kernel:
+    """A kernel while it is elaborated."""
+
+    builder: Builder
+    block: Block
+    buffers: int
+    slots: dict[tuple[int, ...], int] = field(default_factory=lambda: {(): 0})
+    workspaces: list[BufferArgument] = field(default_factory=list)
+    launch: Launch | None = None
+
+
+class Elaborator:
+    """Elaborates kernels into one module; functions they share are instantiated once."""
+
+    def __init__(self, library: Library, target: LanguageTarget) -> None:
+        self.library = library
+        self.language_target = target
+        self.operations: list[Operation] = []
+        self.globals: list[Operation] = []
+        self.instances: dict[Any, tuple[str, tuple[tuple[DType, int], ...], bool]] = {}
+        self.names: dict[str, int] = {}
+        self.kernel: _Kernel | None = None
+        self.local: SourceFile | None = None
+
+    def module(self) -> ModuleOp:
+        """The module with everything elaborated so far."""
+        return ModuleOp([*self.globals, *self.operations])
+
+    # What the interpreter asks for
+
+    def lookup(self, name: str) -> Any:
+        """A function of the kernel's own file or of the library, or the target."""
+        if name == "target":
+            return self.language_target
+        if self.local is not None and name in self.local.pieces:
+            return self.local.generator(name)
+        return self.library.find(name)
+
+    def provenance(self, generator: Generator, line: int) -> int:
+        """The provenance id of a line of generated source."""
+        slots = generator.line_slots[line - 1] if line <= len(generator.line_slots) else ()
+        kernel = self.kernel
+        if kernel is None or not slots:
+            return 0
+        return kernel.slots.setdefault(slots, len(kernel.slots))
+
+    def workspace(self, run: Interpreter, annotation: ast.expr | None, frame: Frame) -> Tensor:
+        """A buffer shared by all threads of the kernel, asked for in a library kernel's signature."""
+        if self.kernel is None or not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
+            raise KernelError("a workspace is written Workspace[dtype, count] in a kernel's signature")
+        dtype, count = (run.evaluate(part, frame) for part in annotation.slice.elts)
+        kind = to_dtype(dtype)
+        kernel = self.kernel
+        argument = kernel.block.insert_arg(self.buffer_type(kind), kernel.buffers + len(kernel.workspaces))
+        argument.name_hint = f"ws{len(kernel.workspaces)}"
+        kernel.builder.depths[argument] = 0
+        kernel.workspaces.append(BufferArgument(f"ws{len(kernel.workspaces)}", kind.name, (count,)))
+        return Tensor(argument, kind, (count,), (1,))
+
+    def buffer_type(self, dtype: DType) -> Attribute:
+        """The type of a kernel's buffer argument on this target."""
+        return memory.buffer_type(dtype, None, "global" if self.language_target.is_gpu else "generic")
+
+    def shared(self, run: Interpreter, dtype: DType, sizes: tuple[int, ...]) -> Any:
+        """Block-shared memory, a module-level array."""
+        from compiler.language.shared_memory import declare
+
+        return declare(self, run, dtype, sizes)
+
+    def launch(self, blocks: Any, threads: Any) -> None:
+        """Record the grid of the kernel being elaborated."""
+        if self.kernel is None or not isinstance(threads, int):
+            raise KernelError("launch states the blocks and a compile-time number of threads, in a kernel")
+        grid = tuple(blocks) if isinstance(blocks, (tuple, list)) else (blocks,)
+        if not all(isinstance(size, (int, Dim)) for size in grid) or not 1 <= len(grid) <= 3:
+            raise KernelError("the blocks of a launch are one to three compile-time sizes")
+        if self.kernel.launch is not None:
+            raise KernelError("a kernel states its launch once")
+        self.kernel.launch = Launch(grid, threads)
+
+    def instantiate(self, run: Interpreter, generator: Generator, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a library function, elaborating it first if these types and parameters are new."""
+        outlined = generator.kind == "outlined"
+        signature = tuple(_argument_key(value, outlined) for value in args)
+        key = (generator, signature, tuple(sorted((name, _frozen(value)) for name, value in kwargs.items())))
+        instance = self.instances.get(key)
+        if instance is None:
+            instance = self._elaborate_function(run, generator, args, kwargs)
+            self.instances[key] = instance
+        symbol, results, several = instance
+        operands = tuple(self._passed(run, value) for value in args if isinstance(value, (Simd, Tensor)))
+        types = [register_type(dtype, width) for dtype, width in results]
+        if len(types) == 1 and not outlined:
+            ssa = run.b.pure(kgen.CallOp, operands, types[0], {"callee": SymbolRefAttr(symbol)}, key=symbol)
+            values: tuple[Simd, ...] = (Simd(ssa, *results[0]),)
+        else:
+            call = run.b.emit(kgen.CallOp, operands, types, {"callee": SymbolRefAttr(symbol)})
+            values = tuple(Simd(r, *t) for r, t in zip(call.results, results, strict=True))
+        if not values:
+            return None
+        return values if several else values[0]
+
+    def _passed(self, run: Interpreter, value: Simd | Tensor) -> Any:
+        """An argument as an outlined function takes it: a buffer loses its size, so that all sizes share the code."""
+        if isinstance(value, Simd):
+            return value.ssa
+        unsized = memory.buffer_type(value.dtype, None)
+        if value.buffer.type == unsized:
+            return value.buffer
+        return run.b.pure(memref.CastOp, (value.buffer,), unsized, key=value.dtype)
+
+    def _elaborate_function(
+        self, run: Interpreter, generator: Generator, args: list[Any], kwargs: dict[str, Any]
+    ) -> tuple[str, tuple[tuple[DType, int], ...], bool]:
+        outlined = generator.kind == "outlined"
+        passed = [value for value in args if isinstance(value, (Simd, Tensor))]
+        types = [v.ssa.type if isinstance(v, Simd) else memory.buffer_type(v.dtype, None) for v in passed]
+        block = Block(arg_types=types)
+        outer, saved = run.b, (run.node, run.file)
+        kernel, self.kernel = self.kernel, None
+        run.b = builder = Builder()
+        builder.open(block)
+        builder.file, builder.line = generator.file, generator.line
+        fresh = iter(block.args)
+        names = [name for (name, _), value in zip(generator.arguments, args) if isinstance(value, (Simd, Tensor))]
+        for argument, name in zip(block.args, names, strict=False):
+            argument.name_hint = name
+        inner = [_received(value, fresh) for value in args]
+        outcome = run.inline(generator, inner, kwargs, None)
+        several = isinstance(outcome, tuple)
+        values = outcome if several else () if outcome is None and outlined else (outcome,)
+        if (not values and not outlined) or not all(isinstance(value, Simd) for value in values):
+            raise run.fail(f"{generator.name} must return run-time values on every way")
+        builder.emit(kgen.ReturnOp, tuple(value.ssa for value in values), ())
+        builder.close()
+        run.b, (run.node, run.file) = outer, saved
+        self.kernel = kernel
+        results = tuple((value.dtype, value.width) for value in values)
+        symbol = self._unique(_instance_name(generator, args, kwargs))
+        params = {name: StringAttr(str(value)) for name, value in kwargs.items()}
+        kind = FunctionType.from_lists(types, [register_type(*result) for result in results])
+        self.operations.append(kgen.make_func(symbol, generator.name, kind, Region(block), params, outlined=outlined))
+        return symbol, results, several
+
+    def _unique(self, name: str) -> str:
+        count = self.names.get(name, 0)
+        self.names[name] = count + 1
+        return name if count == 0 else f"{name}_{count + 1}"
+
+    # Kernels
+
+    def add(self, source: KernelSource) -> ElaboratedKernel:
+        """Elaborate one kernel into the module."""
+        file = SourceFile(source.file or f"{source.name}.py", source.text, source.line_slots)
+        run = Interpreter(self)
+        run.file = file.file
+        try:
+            entry = self._entry(file, source.name)
+            return self._kernel(run, entry, file)
+        except KernelError as problem:
+            if problem.location is None:
+                problem.location = run.where()
+            raise
+        except RecursionError:
+            raise KernelError("the source is nested too deeply", run.where()) from None
+        finally:
+            self.kernel = None
+            self.local = None
+
+    def _entry(self, file: SourceFile, name: str) -> Generator:
+        kernels = [piece for piece in file.pieces.values() if piece.kind == "kernel"]
+        chosen = [piece for piece in kernels if piece.name == name] or kernels
+        if not chosen:
+            raise KernelError("this source defines no @kernel")
+        return file.generator(chosen[0].name)
+
+    def _kernel(self, run: Interpreter, entry: Generator, file: SourceFile) -> ElaboratedKernel:
+        self.local = file
+        frame = Frame(entry, None)
+        arguments = [_buffer(run, name, annotation, frame) for name, annotation in entry.arguments]
+        symbols = sorted({s for a in arguments for size in a.shape for s in dimlib.symbols_of(size)})
+        kinds = [LANGUAGE_DTYPES[a.dtype] for a in arguments]
+        block = Block(arg_types=[*(self.buffer_type(kind) for kind in kinds), *(element_type(INDEX) for _ in symbols)])
+        builder = run.b
+        kernel = self.kernel = _Kernel(builder, block, len(arguments))
+        builder.open(block)
+        builder.file, builder.line = entry.file, entry.line
+        for argument, record, kind in zip(block.args, arguments, kinds, strict=False):
+            argument.name_hint = record.name
+            frame.env[record.name] = Tensor(argument, kind, record.shape, row_major(record.shape))
+        for argument, name in zip(block.args[len(arguments) :], symbols, strict=True):
+            argument.name_hint = name
+            builder.symbols[name] = Simd(argument, INDEX, 1)
+            builder.nonnegative.add(argument)
+            frame.env[name] = dimlib.symbol(name)
+        for parameter in entry.parameters:
+            if parameter.default is None:
+                raise run.fail(f"{entry.name}: a kernel compiled alone needs a default for {parameter.name}")
+            frame.env[parameter.name] = run.evaluate(parameter.default, frame)
+        run.block(entry.body, frame)
+        builder.provenance = 0
+        builder.emit(kgen.ReturnOp, (), ())
+        builder.close()
+        kind = FunctionType.from_lists([argument.type for argument in block.args], [])
+        name = self._unique(entry.name)
+        self.operations.append(kgen.make_func(name, entry.name, kind, Region(block), {}, kernel=True))
+        return ElaboratedKernel(
+            name, tuple(arguments), tuple(kernel.workspaces), tuple(symbols), tuple(kernel.slots), kernel.launch
+        )
+
+
+def _buffer(run: Interpreter, name: str, annotation: ast.expr | None, frame: Frame) -> BufferArgument:
+    """A kernel argument from its annotation `Tensor[f32, (M, 512)]`; unknown names in the shape are sizes."""
+    run.node = annotation
+    if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
+        raise KernelError(f"{name} needs a type: Tensor[dtype, (sizes...)]")
+    kind, shape = annotation.slice.elts[0], annotation.slice.elts[1:]
+    items = shape[0].elts if len(shape) == 1 and isinstance(shape[0], ast.Tuple) else shape
+    dtype = to_dtype(kind.value if isinstance(kind, ast.Constant) else run.evaluate(kind, frame))
+    if dtype is INDEX:
+        raise KernelError(f"{name}: a tensor cannot hold index; use i64")
+    sizes: list[int | Dim] = []
+    for item in items:
+        text = item.value if isinstance(item, ast.Constant) and isinstance(item.value, str) else ast.unparse(item)
+        sizes.append(item.value if isinstance(item, ast.Constant) and isinstance(item.value, int) else dimlib.dim(str(text)))
+    return BufferArgument(name, dtype.name, tuple(sizes))
+
+
+_UNSIZED = 1 << 40  # the size a buffer has inside an outlined function: unknown, never reached
+
+
+def _argument_key(value: Any, outlined: bool) -> Any:
+    if isinstance(value, Simd):
+        return (value.dtype, value.width)
+    if isinstance(value, Tensor) and outlined:
+        if value.rank != 1 or value.strides != (1,) or value.offset != 0:
+            raise KernelError("an @outlined function takes whole one-dimensional arrays")
+        return ("tensor", value.dtype)
+    return ("static", _frozen(value))
+
+
+def _received(value: Any, fresh: Iterator[Any]) -> Any:
+    if isinstance(value, Simd):
+        argument = next(fresh)
+        return Simd(argument, value.dtype, value.width)
+    if isinstance(value, Tensor):
+        return Tensor(next(fresh), value.dtype, (_UNSIZED,), (1,))
+    return value
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return tuple(_frozen(item) for item in value)
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if isinstance(value, (int, str, bool, Dim, DType)) or value is None:
+        return (type(value).__name__, value if not isinstance(value, (Dim, DType)) else str(value))
+    raise KernelError(f"{math.describe(value)} cannot be passed to a @function; make it @inline")
+
+
+def _instance_name(generator: Generator, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    parts = [generator.name]
+    first = next((v for v in args if isinstance(v, Simd)), None)
+    if first is not None:
+        parts.append(f"{first.dtype.name}x{first.width}" if first.width > 1 else first.dtype.name)
+    parts += [str(value) for value in kwargs.values() if isinstance(value, (int, str))]
+    return "_".join("".join(c if c.isalnum() else "_" for c in part) for part in parts)

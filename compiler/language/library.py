@@ -1,0 +1,177 @@
+"""Kernel libraries: folders of kernel source, indexed by name without parsing, handed to the compiler.
+
+The single place that names a library is `default_library`; everything else is given one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from compiler.errors import KernelError, Location
+from compiler.language.interpreter import annotation_name
+from compiler.language.source import KINDS, Piece, SourceFile
+from compiler.language.values import Generator
+
+_ROLES = {"FusedInput": "fused", "FusedOutput": "fused", "Tensor": "tensor"}
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What the graph compiler sees of a kernel: how it may be fused, never what it computes."""
+
+    kind: str  # elementwise, view, pointwise or kernel
+    name: str
+    inputs: tuple[str, ...]  # for each operand 'fused', 'tensor' or 'value'
+    variadic: bool
+    output: str  # 'fused' or 'tensor'
+    params: tuple[str, ...]
+    required: tuple[str, ...]
+
+
+class Library:
+    """All kernels of some folders in one namespace."""
+
+    def __init__(self, files: Iterable[SourceFile]) -> None:
+        self.files = tuple(files)
+
+    @cached_property
+    def _index(self) -> dict[str, tuple[SourceFile, Piece]]:
+        index: dict[str, tuple[SourceFile, Piece]] = {}
+        for file in self.files:
+            for piece in file.pieces.values():
+                if piece.name in index:
+                    other, first = index[piece.name]
+                    raise KernelError(
+                        f"{piece.name} is defined here and in {other.file}:{first.line}",
+                        Location(file.file, piece.line, 1),
+                    )
+                if piece.kind not in KINDS:
+                    raise KernelError(
+                        f"{piece.name} needs a decorator: {', '.join(sorted(KINDS))}", Location(file.file, piece.line, 1)
+                    )
+                index[piece.name] = (file, piece)
+        return index
+
+    @cached_property
+    def _registered(self) -> dict[str, list[str]]:
+        registered: dict[str, list[str]] = {}
+        for name, (_, piece) in self._index.items():
+            if piece.registers:
+                registered.setdefault(piece.registers, []).append(name)
+        return registered
+
+    def find(self, name: str) -> Generator | None:
+        """The definition called `name`."""
+        entry = self._index.get(name)
+        return entry[0].generator(name) if entry is not None else None
+
+    def names(self) -> tuple[str, ...]:
+        """Every definition's name."""
+        return tuple(self._index)
+
+    def operations(self) -> tuple[str, ...]:
+        """Every op name something is registered for."""
+        return tuple(self._registered)
+
+    def implementation(self, op: str, count: int | None = None) -> Generator | None:
+        """The definition registered for an op that takes `count` operands; two that fit equally are an error."""
+        names = self._registered.get(op, [])
+        fitting = [g for g in map(self.find, names) if g is not None and (count is None or _accepts(g, count))]
+        if len(fitting) > 1:
+            exact = [g for g in fitting if g.variadic is None]  # the most specific match wins
+            fitting = exact if exact else fitting
+        if len(fitting) > 1 and count is not None:
+            one, two = fitting[:2]
+            raise KernelError(
+                f"{two.name} is registered for {op} and so is {one.name} ({one.file}:{one.line})",
+                Location(two.file, two.line, 1),
+            )
+        return fitting[0] if fitting else None
+
+    def signature(self, op: str, count: int | None = None) -> Signature | None:
+        """How the op's kernel may be fused; None when the library has no kernel for it."""
+        generator = self.implementation(op, count)
+        return None if generator is None else signature_of(generator)
+
+    def extended(self, others: Iterable[SourceFile]) -> Library:
+        """This library with more files."""
+        return Library((*self.files, *others))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes when any source in it changes."""
+        digest = hashlib.sha256()
+        for file in self.files:
+            digest.update(file.text.encode())
+            digest.update(b"\0")
+        return digest.hexdigest()
+
+
+def _operands(generator: Generator) -> list[str]:
+    """The annotations of the operands: without the sink of a kernel, the position of a pointwise, the workspaces."""
+    kinds = [annotation_name(annotation) for _, annotation in generator.arguments]
+    if generator.kind in ("kernel", "pointwise"):
+        kinds = kinds[1:]
+    return [kind for kind in kinds if kind != "Workspace"]
+
+
+def _accepts(generator: Generator, count: int) -> bool:
+    fixed = len(_operands(generator))
+    return count >= fixed if generator.variadic is not None else count == fixed
+
+
+@lru_cache(maxsize=4096)
+def signature_of(generator: Generator) -> Signature:
+    """The signature of a definition, read off its annotations."""
+    output = "fused"
+    if generator.kind == "kernel" and generator.arguments:
+        output = _ROLES.get(annotation_name(generator.arguments[0][1]), "tensor")
+    return Signature(
+        kind=generator.kind, name=generator.name,
+        inputs=tuple(_ROLES.get(kind, "fused" if generator.kind != "elementwise" else "value") for kind in _operands(generator)),
+        variadic=generator.variadic is not None, output=output,
+        params=tuple(parameter.name for parameter in generator.parameters),
+        required=tuple(parameter.name for parameter in generator.parameters if parameter.default is None),
+    )  # fmt: skip
+
+
+def read_folder(folder: Path) -> list[SourceFile]:
+    """The kernel files of a folder (or a single file), in name order."""
+    if folder.is_file():
+        paths = [folder]
+    elif folder.is_dir():
+        paths = sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
+    else:
+        raise KernelError("no such kernel library", Location(str(folder)))
+    files: list[SourceFile] = []
+    for path in paths:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise KernelError(f"this kernel file cannot be read: {problem}", Location(str(path))) from None
+        files.append(SourceFile(str(path), text))
+    return files
+
+
+@lru_cache(maxsize=1)
+def default_library() -> Library:
+    """The library that ships with the compiler."""
+    import kernels
+
+    return Library(read_folder(Path(kernels.__path__[0])))
+
+
+def load_library(*folders: str | Path) -> Library:
+    """The library that ships with the compiler, with the kernels of the given folders added.
+
+    Files are read anew on each call, so an edited kernel is picked up by loading again.
+    """
+    library = default_library()
+    for folder in folders:
+        library = library.extended(read_folder(Path(folder)))
+    library._index  # noqa: B018  duplicates are reported here, not in the middle of a compilation
+    return library

@@ -1,0 +1,118 @@
+"""Which names a piece of kernel source assigns, and which it may read before it assigns them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+_CACHE: dict[tuple[int, str], tuple[object, frozenset[str]]] = {}
+
+
+def assigned(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names a block may assign, including `name[i] = ...` (which changes the list `name` holds)."""
+    return _cached(body, "assigned", lambda: frozenset(_assigned(body)))
+
+
+def rebound(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names a block binds anew, not merely by `name[i] = ...`."""
+    return _cached(body, "rebound", lambda: frozenset(_assigned(body, subscripts=False)))
+
+
+def exposed(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names a block may read before it has surely assigned them."""
+
+    def compute() -> frozenset[str]:
+        reads: set[str] = set()
+        _scan(body, set(), reads)
+        return frozenset(reads)
+
+    return _cached(body, "exposed", compute)
+
+
+def _cached(body: Sequence[ast.stmt], kind: str, compute) -> frozenset[str]:  # noqa: ANN001
+    if not body:
+        return frozenset()
+    key = (id(body[0]), kind)
+    found = _CACHE.get(key)
+    # The node is kept beside the answer, so that its id cannot be given to another node meanwhile.
+    if found is None or found[0] is not body[0]:
+        found = _CACHE[key] = (body[0], compute())
+    return found[1]
+
+
+def target_names(target: ast.expr, subscripts: bool = True) -> Iterable[str]:
+    """The names an assignment target binds or changes."""
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from target_names(item, subscripts)
+    elif isinstance(target, ast.Starred):
+        yield from target_names(target.value, subscripts)
+    elif isinstance(target, ast.Subscript) and subscripts:
+        yield from target_names(target.value)
+
+
+def _assigned(body: Sequence[ast.stmt], subscripts: bool = True) -> Iterable[str]:
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                yield from target_names(target, subscripts)
+        elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
+            yield from target_names(statement.target, subscripts)
+        elif isinstance(statement, ast.For):
+            yield from target_names(statement.target, subscripts)
+            yield from _assigned(statement.body, subscripts)
+        elif isinstance(statement, ast.While):
+            yield from _assigned(statement.body, subscripts)
+        elif isinstance(statement, ast.If):
+            yield from _assigned(statement.body, subscripts)
+            yield from _assigned(statement.orelse, subscripts)
+        elif isinstance(statement, ast.FunctionDef):
+            yield statement.name
+
+
+def names_read(node: ast.AST) -> set[str]:
+    """Every name an expression or nested definition loads."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _scan(body: Sequence[ast.stmt], defined: set[str], reads: set[str]) -> None:
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            reads |= names_read(statement.value) - defined
+            for target in statement.targets:
+                _scan_target(target, defined, reads)
+        elif isinstance(statement, ast.AugAssign):
+            reads |= (names_read(statement.value) | set(target_names(statement.target))) - defined
+            _scan_target(statement.target, defined, reads)
+        elif isinstance(statement, ast.If):
+            reads |= names_read(statement.test) - defined
+            one, two = set(defined), set(defined)
+            _scan(statement.body, one, reads)
+            _scan(statement.orelse, two, reads)
+            defined |= one & two
+        elif isinstance(statement, ast.For):
+            reads |= names_read(statement.iter) - defined
+            inner = set(defined)
+            _scan_target(statement.target, inner, reads)
+            _scan(statement.body, inner, reads)
+        elif isinstance(statement, ast.While):
+            reads |= names_read(statement.test) - defined
+            _scan(statement.body, set(defined), reads)
+        elif isinstance(statement, ast.FunctionDef):
+            parameters = {a.arg for a in (*statement.args.args, *statement.args.kwonlyargs)}
+            reads |= names_read(statement) - defined - parameters
+            defined.add(statement.name)
+        else:
+            reads |= names_read(statement) - defined
+
+
+def _scan_target(target: ast.expr, defined: set[str], reads: set[str]) -> None:
+    if isinstance(target, ast.Name):
+        defined.add(target.id)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            _scan_target(item, defined, reads)
+    elif isinstance(target, ast.Subscript):
+        reads |= (names_read(target.value) | set(target_names(target.value)) | names_read(target.slice)) - defined

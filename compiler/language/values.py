@@ -1,0 +1,127 @@
+"""What a name can hold while a kernel is elaborated: run-time values, positions and functions.
+
+Everything else (int, float, bool, str, None, tuple, list, Dim, DType) is itself: a compile-time value.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from compiler.graph.dims import Dim
+from compiler.language.dtypes import DType
+
+
+class Simd:
+    """A run-time value: `width` lanes of `dtype`; width 1 is a scalar."""
+
+    __slots__ = ("dtype", "ssa", "width")
+
+    def __init__(self, ssa: SSAValue, dtype: DType, width: int) -> None:
+        self.ssa = ssa
+        self.dtype = dtype
+        self.width = width
+
+    @property
+    def type_name(self) -> str:
+        """How messages call its type."""
+        return self.dtype.name if self.width == 1 else f"SIMD[{self.dtype.name}, {self.width}]"
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a lambda is asked for values: start indices, how many lanes, along which axis."""
+
+    index: tuple[Any, ...]
+    width: int = 1
+    axis: int = -1
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A keyword-only, compile-time parameter of a generator."""
+
+    name: str
+    default: ast.expr | None
+
+
+@dataclass(frozen=True, eq=False)
+class Generator:
+    """A function of the kernel language before elaboration: a signature and a body with open parameters."""
+
+    name: str
+    kind: str  # function, inline, elementwise, view, pointwise, kernel, closure
+    registers: str  # the op it implements, or ""
+    arguments: tuple[tuple[str, ast.expr | None], ...]
+    variadic: str | None
+    parameters: tuple[Parameter, ...]
+    body: tuple[ast.stmt, ...]
+    file: str
+    line: int
+    raw: bool = False
+    line_slots: tuple[tuple[int, ...], ...] = ()  # generated source only: slots of each line, from line 1
+    constants: dict[str, Any] = field(default_factory=dict)  # the file's top-level constants
+
+
+class Frame:
+    """The names of one function being elaborated; `parent` is where a closure was defined."""
+
+    __slots__ = ("env", "generator", "parent")
+
+    def __init__(self, generator: Generator, parent: Frame | None) -> None:
+        self.generator = generator
+        self.parent = parent
+        self.env: dict[str, Any] = {}
+
+    def find(self, name: str) -> Frame | None:
+        """The nearest frame that defines `name`."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.env:
+                return frame
+            frame = frame.parent
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A nested def or lambda: elaborated into whoever calls it, seeing the names of the frame it was made in."""
+
+    generator: Generator
+    frame: Frame
+
+
+class Undefined:
+    """Marks a name that has a value on only one way into the current place."""
+
+    __slots__ = ()
+
+
+UNDEFINED = Undefined()
+StaticSize = int | Dim
+
+
+@dataclass(frozen=True)
+class Unroll:
+    """What `unroll(...)` evaluates to: the values a loop is repeated for at elaboration."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class RuntimeRange:
+    """What `range(...)` evaluates to as the iterable of a `for`."""
+
+    start: Any
+    stop: Any
+    step: Any
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The outcome of a block that ended in `return`."""
+
+    value: Any

@@ -1,0 +1,206 @@
+"""arith: integers, floats, comparisons, selects. Conversions are in `emit_casts.py`."""
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.ir import Attribute, Operation
+
+from compiler.lowering.emitter import Emitter
+from compiler.lowering.llvm_types import literal, mangled, split_vector, splat
+
+_CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_CMPF = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")  # fmt: skip
+
+
+def _flags(attr: Attribute | None) -> str:
+    """Overflow or fast-math flags as LLVM words, each followed by a space."""
+    return "".join(f"{flag.value} " for flag in sorted(attr.data)) if attr is not None and attr.data else ""  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _constant(e: Emitter, op: arith.ConstantOp) -> None:
+    result = op.results[0]
+    e.names[id(result)] = literal(op.properties["value"], e.type(result._type))
+
+
+def _binary(mnemonic: str, flag_property: str | None = None):
+    def emit(e: Emitter, op: Operation) -> None:
+        a, b = op._operands
+        result = op.results[0]
+        names = e.names
+        flags = _flags(op.properties.get(flag_property)) if flag_property else ""
+        e.lines.append(
+            f"  {e.define(result, mnemonic)} = {mnemonic} {flags}{e.type(result._type)} {names[id(a)]}, {names[id(b)]}"
+        )
+
+    return emit
+
+
+def _negf(e: Emitter, op: arith.NegfOp) -> None:
+    (a,) = op._operands
+    result = op.results[0]
+    flags = _flags(op.properties.get("fastmath"))
+    e.lines.append(f"  {e.define(result, 'neg')} = fneg {flags}{e.type(result._type)} {e.names[id(a)]}")
+
+
+def _compare(mnemonic: str, predicates: tuple[str, ...]):
+    def emit(e: Emitter, op: Operation) -> None:
+        a, b = op._operands
+        predicate = predicates[op.properties["predicate"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
+        names = e.names
+        e.lines.append(
+            f"  {e.define(op.results[0], 'cmp')} = {mnemonic} {predicate} {e.type(a._type)} {names[id(a)]}, {names[id(b)]}"
+        )
+
+    return emit
+
+
+def _select(e: Emitter, op: arith.SelectOp) -> None:
+    condition, a, b = op._operands
+    result = op.results[0]
+    kind = e.type(result._type)
+    names = e.names
+    e.lines.append(
+        f"  {e.define(result, 'select')} = select {e.type(condition._type)} {names[id(condition)]}, "
+        f"{kind} {names[id(a)]}, {kind} {names[id(b)]}"
+    )
+
+
+def intrinsic(name: str, stem: str, extra: str = ""):
+    """An emitter for an op that is one overloaded intrinsic on operands of the result's type."""
+
+    def emit(e: Emitter, op: Operation) -> None:
+        result = op.results[0]
+        kind = e.type(result._type)
+        symbol = f"@llvm.{name}.{mangled(kind)}"
+        if symbol not in e.declarations:
+            parameters = ", ".join([kind] * len(op._operands)) + (f", {extra.split()[0]}" if extra else "")
+            e.declare(symbol, kind, parameters)
+        names = e.names
+        values = ", ".join([f"{kind} {names[id(value)]}" for value in op._operands])
+        tail = f", {extra}" if extra else ""
+        e.lines.append(f"  {e.define(result, stem)} = call {kind} {symbol}({values}{tail})")
+
+    return emit
+
+
+def _number(kind: str, value: int) -> str:
+    """An integer literal of a scalar or vector type."""
+    lanes, element = split_vector(kind)
+    return splat(str(value), element) if lanes else str(value)
+
+
+def _round_away(quotient_fix: str):
+    """floordivsi / ceildivsi: truncate, then step by one where the remainder says so.
+
+    Floor steps down when the remainder is nonzero and its sign differs from the divisor's; ceiling steps up when it is
+    nonzero and the signs agree.
+    """
+    relation, step = {"floor": ("slt", "sub"), "ceil": ("sge", "add")}[quotient_fix]
+
+    def emit(e: Emitter, op: Operation) -> None:
+        a, b = (e.names[id(value)] for value in op._operands)
+        result = op.results[0]
+        kind = e.type(result._type)
+        bit = kind.replace(split_vector(kind)[1], "i1")
+        zero = _number(kind, 0)
+        name = e.define(result, quotient_fix + "div")
+        e.lines += (
+            f"  {name}.quo = sdiv {kind} {a}, {b}",
+            f"  {name}.rem = srem {kind} {a}, {b}",
+            f"  {name}.inexact = icmp ne {kind} {name}.rem, {zero}",
+            f"  {name}.signs = xor {kind} {name}.rem, {b}",
+            f"  {name}.side = icmp {relation} {kind} {name}.signs, {zero}",
+            f"  {name}.fix = and {bit} {name}.inexact, {name}.side",
+            f"  {name}.one = zext {bit} {name}.fix to {kind}",
+            f"  {name} = {step} {kind} {name}.quo, {name}.one",
+        )
+
+    return emit
+
+
+def _ceildivui(e: Emitter, op: Operation) -> None:
+    a, b = (e.names[id(value)] for value in op._operands)
+    result = op.results[0]
+    kind = e.type(result._type)
+    bit = kind.replace(split_vector(kind)[1], "i1")
+    name = e.define(result, "ceildiv")
+    e.lines += (
+        f"  {name}.quo = udiv {kind} {a}, {b}",
+        f"  {name}.rem = urem {kind} {a}, {b}",
+        f"  {name}.inexact = icmp ne {kind} {name}.rem, {_number(kind, 0)}",
+        f"  {name}.one = zext {bit} {name}.inexact to {kind}",
+        f"  {name} = add {kind} {name}.quo, {name}.one",
+    )
+
+
+def _mul_extended(extend: str):
+    def emit(e: Emitter, op: Operation) -> None:
+        a, b = (e.names[id(value)] for value in op._operands)
+        low, high = op.results
+        kind = e.type(low._type)
+        lanes, element = split_vector(kind)
+        width = int(element[1:])
+        wide = kind.replace(element, f"i{2 * width}")
+        name = e.define(low, "low")
+        e.lines += (
+            f"  {name}.a = {extend} {kind} {a} to {wide}",
+            f"  {name}.b = {extend} {kind} {b} to {wide}",
+            f"  {name}.wide = mul {wide} {name}.a, {name}.b",
+            f"  {name}.shift = lshr {wide} {name}.wide, {_number(wide, width)}",
+            f"  {name} = trunc {wide} {name}.wide to {kind}",
+            f"  {e.define(high, 'high')} = trunc {wide} {name}.shift to {kind}",
+        )
+
+    return emit
+
+
+def _addui_extended(e: Emitter, op: Operation) -> None:
+    a, b = (e.names[id(value)] for value in op._operands)
+    total, overflow = op.results
+    kind = e.type(total._type)
+    name = e.define(total, "sum")
+    e.lines += (
+        f"  {name} = add {kind} {a}, {b}",
+        f"  {e.define(overflow, 'carry')} = icmp ult {kind} {name}, {a}",
+    )
+
+
+EMITTERS = {
+    arith.ConstantOp: _constant,
+    arith.AddiOp: _binary("add", "overflowFlags"),
+    arith.SubiOp: _binary("sub", "overflowFlags"),
+    arith.MuliOp: _binary("mul", "overflowFlags"),
+    arith.DivSIOp: _binary("sdiv"),
+    arith.DivUIOp: _binary("udiv"),
+    arith.RemSIOp: _binary("srem"),
+    arith.RemUIOp: _binary("urem"),
+    arith.FloorDivSIOp: _round_away("floor"),
+    arith.CeilDivSIOp: _round_away("ceil"),
+    arith.CeilDivUIOp: _ceildivui,
+    arith.AndIOp: _binary("and"),
+    arith.OrIOp: _binary("or"),
+    arith.XOrIOp: _binary("xor"),
+    arith.ShLIOp: _binary("shl", "overflowFlags"),
+    arith.ShRUIOp: _binary("lshr"),
+    arith.ShRSIOp: _binary("ashr"),
+    arith.MinSIOp: intrinsic("smin", "min"),
+    arith.MaxSIOp: intrinsic("smax", "max"),
+    arith.MinUIOp: intrinsic("umin", "min"),
+    arith.MaxUIOp: intrinsic("umax", "max"),
+    arith.AddUIExtendedOp: _addui_extended,
+    arith.MulUIExtendedOp: _mul_extended("zext"),
+    arith.MulSIExtendedOp: _mul_extended("sext"),
+    arith.AddfOp: _binary("fadd", "fastmath"),
+    arith.SubfOp: _binary("fsub", "fastmath"),
+    arith.MulfOp: _binary("fmul", "fastmath"),
+    arith.DivfOp: _binary("fdiv", "fastmath"),
+    arith.NegfOp: _negf,
+    arith.MaximumfOp: intrinsic("maximum", "max"),
+    arith.MinimumfOp: intrinsic("minimum", "min"),
+    arith.MaxnumfOp: intrinsic("maxnum", "max"),
+    arith.MinnumfOp: intrinsic("minnum", "min"),
+    arith.CmpiOp: _compare("icmp", _CMPI),
+    arith.CmpfOp: _compare("fcmp", _CMPF),
+    arith.SelectOp: _select,
+}

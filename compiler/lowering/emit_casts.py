@@ -1,0 +1,157 @@
+"""arith's conversions: widths, index, bits, floats. Which float conversions are instructions depends on the target."""
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, vector
+from xdsl.ir import Operation
+
+from compiler.lowering.conversions import conversion
+from compiler.lowering.emitter import Emitter
+from compiler.lowering.llvm_types import mangled, split_vector, with_lanes
+
+
+def _cast(mnemonic: str, stem: str):
+    def emit(e: Emitter, op: Operation) -> None:
+        (a,) = op._operands
+        result = op.results[0]
+        source, kind = e.type(a._type), e.type(result._type)
+        if source == kind:
+            e.names[id(result)] = e.names[id(a)]
+            return
+        e.lines.append(f"  {e.define(result, stem)} = {mnemonic} {source} {e.names[id(a)]} to {kind}")
+
+    return emit
+
+
+def _index_cast(extend: str):
+    def emit(e: Emitter, op: Operation) -> None:
+        (a,) = op._operands
+        result = op.results[0]
+        source, kind = e.type(a._type), e.type(result._type)
+        if source == kind:
+            e.names[id(result)] = e.names[id(a)]
+            return
+        narrower = int(split_vector(kind)[1][1:]) < int(split_vector(source)[1][1:])
+        mnemonic = "trunc" if narrower else extend
+        e.lines.append(f"  {e.define(result, 'cast')} = {mnemonic} {source} {e.names[id(a)]} to {kind}")
+
+    return emit
+
+
+def _call(e: Emitter, name: str, value: str, lanes: int, result: str) -> None:
+    """Call one of the hand-written conversions, defining it on first use."""
+    symbol, source, kind, text = conversion(name, lanes)
+    if symbol not in e.helpers:
+        e.helpers[symbol] = text
+        if "@llvm.fabs" in text:
+            e.declare(f"@llvm.fabs.{mangled(source)}", source, source)
+    e.lines.append(f"  {result} = call {kind} {symbol}({source} {value})")
+
+
+def to_f32(e: Emitter, value: str, source: str, result: str) -> None:
+    """Widen a 16-bit float to f32."""
+    lanes, element = split_vector(source)
+    if element == "half" and not e.target.native_f16:
+        _call(e, "f16_to_f32", value, lanes, result)
+    elif element == "bfloat" and not e.target.native_bf16:
+        _call(e, "bf16_to_f32", value, lanes, result)
+    else:
+        e.lines.append(f"  {result} = fpext {source} {value} to {with_lanes(lanes, 'float')}")
+
+
+def from_f32(e: Emitter, value: str, kind: str, result: str) -> None:
+    """Round an f32 to a 16-bit float."""
+    lanes, element = split_vector(kind)
+    if element == "half" and not e.target.native_f16:
+        _call(e, "f32_to_f16", value, lanes, result)
+    elif element == "bfloat" and not e.target.native_bf16:
+        _call(e, "f32_to_bf16", value, lanes, result)
+    else:
+        e.lines.append(f"  {result} = fptrunc {with_lanes(lanes, 'float')} {value} to {kind}")
+
+
+def _extf(e: Emitter, op: Operation) -> None:
+    (a,) = op._operands
+    result = op.results[0]
+    source, kind = e.type(a._type), e.type(result._type)
+    lanes, wide = split_vector(kind)
+    name = e.define(result, "ext")
+    value = e.names[id(a)]
+    if split_vector(source)[1] == "float":
+        e.lines.append(f"  {name} = fpext {source} {value} to {kind}")
+    elif wide == "float":
+        to_f32(e, value, source, name)
+    else:
+        to_f32(e, value, source, f"{name}.f32")
+        e.lines.append(f"  {name} = fpext {with_lanes(lanes, 'float')} {name}.f32 to {kind}")
+
+
+def _truncf(e: Emitter, op: Operation) -> None:
+    (a,) = op._operands
+    result = op.results[0]
+    source, kind = e.type(a._type), e.type(result._type)
+    lanes, narrow = split_vector(kind)
+    name = e.define(result, "trunc")
+    value = e.names[id(a)]
+    if narrow == "float":
+        e.lines.append(f"  {name} = fptrunc {source} {value} to {kind}")
+    elif split_vector(source)[1] == "float":
+        from_f32(e, value, kind, name)
+    elif narrow == "half" and e.target.is_nvidia:
+        e.lines.append(f"  {name} = fptrunc {source} {value} to {kind}")
+    else:
+        _call(e, "f64_to_f32_odd", value, lanes, f"{name}.f32")
+        from_f32(e, f"{name}.f32", kind, name)
+
+
+def _float_to_int(sign: str):
+    """Saturating: out of range goes to the nearest end, NaN to 0. No undefined behaviour."""
+
+    def emit(e: Emitter, op: Operation) -> None:
+        (a,) = op._operands
+        result = op.results[0]
+        source, kind = e.type(a._type), e.type(result._type)
+        lanes, element = split_vector(source)
+        value = e.names[id(a)]
+        name = e.define(result, "int")
+        if element in ("half", "bfloat"):
+            to_f32(e, value, source, f"{name}.f32")
+            value, source = f"{name}.f32", with_lanes(lanes, "float")
+        symbol = f"@llvm.fpto{sign}i.sat.{mangled(kind)}.{mangled(source)}"
+        e.declare(symbol, kind, source)
+        e.lines.append(f"  {name} = call {kind} {symbol}({source} {value})")
+
+    return emit
+
+
+def _int_to_float(mnemonic: str):
+    def emit(e: Emitter, op: Operation) -> None:
+        (a,) = op._operands
+        result = op.results[0]
+        source, kind = e.type(a._type), e.type(result._type)
+        lanes, element = split_vector(kind)
+        name = e.define(result, "float")
+        if element in ("half", "bfloat"):
+            e.lines.append(f"  {name}.f32 = {mnemonic} {source} {e.names[id(a)]} to {with_lanes(lanes, 'float')}")
+            from_f32(e, f"{name}.f32", kind, name)
+        else:
+            e.lines.append(f"  {name} = {mnemonic} {source} {e.names[id(a)]} to {kind}")
+
+    return emit
+
+
+EMITTERS = {
+    arith.BitcastOp: _cast("bitcast", "bits"),
+    vector.BitcastOp: _cast("bitcast", "bits"),
+    arith.ExtSIOp: _cast("sext", "ext"),
+    arith.ExtUIOp: _cast("zext", "ext"),
+    arith.TruncIOp: _cast("trunc", "trunc"),
+    arith.IndexCastOp: _index_cast("sext"),
+    arith.ExtFOp: _extf,
+    arith.TruncFOp: _truncf,
+    arith.FPToSIOp: _float_to_int("s"),
+    arith.FPToUIOp: _float_to_int("u"),
+    arith.SIToFPOp: _int_to_float("sitofp"),
+    arith.UIToFPOp: _int_to_float("uitofp"),
+}

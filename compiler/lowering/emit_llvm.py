@@ -1,0 +1,89 @@
+"""llvm: the escape hatch. Intrinsics by name, inline assembly, and the few ops their results need."""
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from xdsl.dialects import llvm
+from xdsl.ir import Operation
+
+from compiler.lowering.emitter import Emitter
+from compiler.lowering.llvm_types import quoted
+
+
+def _finish_call(e: Emitter, op: Operation, call: str, stem: str) -> None:
+    if op.results:
+        e.lines.append(f"  {e.define(op.results[0], stem)} = {call}")
+    else:
+        e.lines.append(f"  {call}")
+
+
+def _call_intrinsic(e: Emitter, op: llvm.CallIntrinsicOp) -> None:
+    name = "@" + op.properties["intrin"].data  # pyright: ignore[reportAttributeAccessIssue]
+    kind = e.type(op.results[0]._type) if op.results else "void"
+    operands = op._operands
+    if name not in e.declarations:
+        e.declare(name, kind, ", ".join([e.type(value._type) for value in operands]))
+    e.has_barrier |= "barrier" in name
+    _finish_call(e, op, f"call {kind} {name}({e.args(operands)})", name.rsplit(".", 2)[-2] if "." in name else "call")
+
+
+def _inline_asm(e: Emitter, op: llvm.InlineAsmOp) -> None:
+    properties = op.properties
+    kind = e.type(op.results[0]._type) if op.results else "void"
+    words = ["call", kind, "asm"]
+    if "has_side_effects" in properties or not op.results:
+        words.append("sideeffect")
+    if "is_align_stack" in properties:
+        words.append("alignstack")
+    dialect = properties.get("asm_dialect")
+    if dialect is not None and dialect.value.data == 1:  # pyright: ignore[reportAttributeAccessIssue]
+        words.append("inteldialect")
+    code = quoted(properties["asm_string"].data)  # pyright: ignore[reportAttributeAccessIssue]
+    constraints = quoted(properties["constraints"].data)  # pyright: ignore[reportAttributeAccessIssue]
+    _finish_call(e, op, f'{" ".join(words)} "{code}", "{constraints}"({e.args(op._operands)})', "asm")
+
+
+def _undef(e: Emitter, op: llvm.UndefOp) -> None:
+    e.names[id(op.results[0])] = "undef"
+
+
+def _zero(e: Emitter, op: llvm.ZeroOp) -> None:
+    e.names[id(op.results[0])] = "zeroinitializer"
+
+
+def _extract_value(e: Emitter, op: llvm.ExtractValueOp) -> None:
+    (a,) = op._operands
+    path = ", ".join(str(i) for i in op.properties["position"].get_values())  # pyright: ignore[reportAttributeAccessIssue]
+    e.lines.append(f"  {e.define(op.results[0], 'field')} = extractvalue {e.type(a._type)} {e.names[id(a)]}, {path}")
+
+
+def _insert_value(e: Emitter, op: llvm.InsertValueOp) -> None:
+    into, value = op._operands
+    path = ", ".join(str(i) for i in op.properties["position"].get_values())  # pyright: ignore[reportAttributeAccessIssue]
+    e.lines.append(
+        f"  {e.define(op.results[0], 'struct')} = insertvalue {e.type(into._type)} {e.names[id(into)]}, "
+        f"{e.type(value._type)} {e.names[id(value)]}, {path}"
+    )
+
+
+def _pointer_cast(mnemonic: str, stem: str):
+    def emit(e: Emitter, op: Operation) -> None:
+        (a,) = op._operands
+        result = op.results[0]
+        e.lines.append(
+            f"  {e.define(result, stem)} = {mnemonic} {e.type(a._type)} {e.names[id(a)]} to {e.type(result._type)}"
+        )
+
+    return emit
+
+
+EMITTERS = {
+    llvm.CallIntrinsicOp: _call_intrinsic,
+    llvm.InlineAsmOp: _inline_asm,
+    llvm.UndefOp: _undef,
+    llvm.ZeroOp: _zero,
+    llvm.ExtractValueOp: _extract_value,
+    llvm.InsertValueOp: _insert_value,
+    llvm.IntToPtrOp: _pointer_cast("inttoptr", "pointer"),
+    llvm.PtrToIntOp: _pointer_cast("ptrtoint", "address"),
+}

@@ -1,0 +1,208 @@
+"""memref and vector memory ops: a memref is a pointer, an access is a getelementptr and a load or store.
+
+Buffers are only promised to be aligned to their elements; an access that knows better says so with `kg.align`.
+"""
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from xdsl.dialects import memref, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType
+from xdsl.ir import Operation, SSAValue
+
+from compiler.lowering.emitter import Emitter
+from compiler.lowering.llvm_types import array_literal, byte_size, mangled, memory_space, pointer, symbol
+
+# arith's AtomicRMWKind, in the order of its numbers; LLVM has no atomic multiplication.
+_ATOMICS = ("fadd", "add", "xchg", "fmaximum", "max", "umax", "fminimum", "min", "umin", "", "", "or", "and", "fmax", "fmin", "xor")  # fmt: skip
+
+
+def _element_pointer(e: Emitter, op: Operation, base: SSAValue, index: SSAValue, stem: str) -> tuple[str, str, str]:
+    """(element type, pointer type, pointer) of `base[index]`; prints the address unless the index is 0."""
+    kind = base._type
+    assert isinstance(kind, MemRefType)
+    element, pointers = e.type(kind.element_type), e.type(kind)
+    names = e.names
+    offset = names[id(index)]
+    if offset == "0":
+        return element, pointers, names[id(base)]
+    address = f"%{e.fresh(stem + '.at')}"
+    e.lines.append(f"  {address} = getelementptr inbounds {element}, {pointers} {names[id(base)]}, i64 {offset}")
+    return element, pointers, address
+
+
+def _alignment(op: Operation, element: str) -> int:
+    align = op.attributes.get("kg.align") if op.attributes else None
+    return align.value.data if isinstance(align, IntegerAttr) else byte_size(element)
+
+
+def _stem(e: Emitter, base: SSAValue) -> str:
+    """Addresses are named after their buffer."""
+    name = e.names[id(base)]
+    return name[1:].split(".", 1)[0] if name[0] == "%" else "mem"
+
+
+def _hints(e: Emitter, op: Operation) -> str:
+    """Non-temporal accesses stream past the caches."""
+    flag = op.properties.get("nontemporal")
+    return f", !nontemporal !{e.metadata.one()}" if isinstance(flag, IntegerAttr) and flag.value.data else ""
+
+
+def _load(e: Emitter, op: Operation) -> None:
+    base, index = op._operands
+    result = op.results[0]
+    element, pointers, address = _element_pointer(e, op, base, index, _stem(e, base))
+    e.lines.append(
+        f"  {e.define(result, 'load')} = load {e.type(result._type)}, {pointers} {address}, "
+        f"align {_alignment(op, element)}{_hints(e, op)}"
+    )
+
+
+def _store(e: Emitter, op: Operation) -> None:
+    value, base, index = op._operands
+    element, pointers, address = _element_pointer(e, op, base, index, _stem(e, base))
+    e.lines.append(
+        f"  store {e.type(value._type)} {e.names[id(value)]}, {pointers} {address}, "
+        f"align {_alignment(op, element)}{_hints(e, op)}"
+    )
+
+
+def _masked_load(e: Emitter, op: vector.MaskedLoadOp) -> None:
+    base, index, mask, otherwise = op._operands
+    result = op.results[0]
+    element, pointers, address = _element_pointer(e, op, base, index, _stem(e, base))
+    kind, bits = e.type(result._type), e.type(mask._type)
+    name = f"@llvm.masked.load.{mangled(kind)}.{_pointer_suffix(pointers)}"
+    e.declare(name, kind, f"{pointers}, {bits}, {kind}")
+    e.lines.append(
+        f"  {e.define(result, 'load')} = call {kind} {name}({pointers} align {_alignment(op, element)} {address}, "
+        f"{bits} {e.names[id(mask)]}, {kind} {e.names[id(otherwise)]})"
+    )
+
+
+def _masked_store(e: Emitter, op: vector.MaskedStoreOp) -> None:
+    base, index, mask, value = op._operands
+    element, pointers, address = _element_pointer(e, op, base, index, _stem(e, base))
+    kind, bits = e.type(value._type), e.type(mask._type)
+    name = f"@llvm.masked.store.{mangled(kind)}.{_pointer_suffix(pointers)}"
+    e.declare(name, "void", f"{kind}, {pointers}, {bits}")
+    e.lines.append(
+        f"  call void {name}({kind} {e.names[id(value)]}, {pointers} align {_alignment(op, element)} {address}, "
+        f"{bits} {e.names[id(mask)]})"
+    )
+
+
+def _pointer_suffix(pointers: str) -> str:
+    return "p" + (pointers.split("(")[1][:-1] if "(" in pointers else "0")
+
+
+def _alloca(e: Emitter, op: memref.AllocaOp) -> None:
+    """Constant size, in the entry block; shared memory (space 3 on a GPU) becomes a global of the block."""
+    result = op.results[0]
+    kind = result._type
+    assert isinstance(kind, MemRefType)
+    shape = kind.get_shape()
+    if len(shape) != 1 or shape[0] < 0:
+        raise e.fail(op, f"memref.alloca needs a constant 1-D size, not {kind}")
+    element = e.type(kind.element_type)
+    size = shape[0]
+    wanted = op.properties.get("alignment")
+    natural = max(byte_size(element), 16 if size * byte_size(element) >= 16 else 1)
+    align = wanted.value.data if isinstance(wanted, IntegerAttr) else natural
+    if e.target.is_gpu and memory_space(kind) == 3:
+        e.names[id(result)] = _shared(e, result._name or "shared", f"[{size} x {element}]", max(align, 16))
+        return
+    name = e.define(result, "local")
+    space, place = e.target.spaces.alloca, e.target.spaces.of(memory_space(kind))
+    in_space = f", addrspace({space})" if space else ""
+    home = name if space == place else f"{name}.home"
+    e.entry.append(f"  {home} = alloca [{size} x {element}], align {align}{in_space}")
+    if space != place:
+        e.entry.append(f"  {name} = addrspacecast {pointer(space)} {home} to {pointer(place)}")
+
+
+def _shared(e: Emitter, stem: str, array: str, align: int) -> str:
+    name = symbol(f"{stem.replace('.', '_')}_{len(e.globals)}")
+    space = e.target.spaces.shared
+    e.globals[name] = f"{name} = internal addrspace({space}) global {array} poison, align {align}"
+    return name
+
+
+def define_global(e: Emitter, op: memref.GlobalOp) -> None:
+    """Print a memref.global of the module: a constant table, or (no initial value) a scratch array."""
+    name = symbol(op.properties["sym_name"].data)  # pyright: ignore[reportAttributeAccessIssue]
+    kind = op.properties["type"]
+    assert isinstance(kind, MemRefType)
+    element = e.type(kind.element_type)
+    (size,) = kind.get_shape()
+    initial = op.properties.get("initial_value")
+    if isinstance(initial, DenseIntOrFPElementsAttr):
+        array, value = array_literal(initial, size, element)
+    else:
+        array, value = f"[{size} x {element}]", "poison"
+    wanted = op.properties.get("alignment")
+    align = wanted.value.data if isinstance(wanted, IntegerAttr) else max(byte_size(element), 16)
+    space = _global_space(e, kind)
+    in_space = f"addrspace({space}) " if space else ""
+    role = "constant" if "constant" in op.properties else "global"
+    e.globals[name] = f"{name} = internal {in_space}{role} {array} {value}, align {align}"
+
+
+def _global_space(e: Emitter, kind: MemRefType) -> int:
+    """A global lives in global memory on a GPU even when it is used through a generic pointer."""
+    return e.target.spaces.of(memory_space(kind) or (1 if e.target.is_gpu else 0))
+
+
+def _get_global(e: Emitter, op: memref.GetGlobalOp) -> None:
+    result = op.results[0]
+    kind = result._type
+    assert isinstance(kind, MemRefType)
+    name = symbol(op.properties["name"].string_value())  # pyright: ignore[reportAttributeAccessIssue]
+    home, pointers = pointer(_global_space(e, kind)), e.type(kind)
+    e.names[id(result)] = name if home == pointers else f"addrspacecast ({home} {name} to {pointers})"
+
+
+def _cast(e: Emitter, op: Operation) -> None:
+    """memref.cast changes what is known about the size, nothing else; a space cast changes the pointer."""
+    (a,) = op._operands
+    result = op.results[0]
+    source, kind = e.type(a._type), e.type(result._type)
+    if source == kind:
+        e.names[id(result)] = e.names[id(a)]
+        return
+    e.lines.append(f"  {e.define(result, 'cast')} = addrspacecast {source} {e.names[id(a)]} to {kind}")
+
+
+def _pointer_as_index(e: Emitter, op: memref.ExtractAlignedPointerAsIndexOp) -> None:
+    (a,) = op._operands
+    e.lines.append(f"  {e.define(op.results[0], 'address')} = ptrtoint {e.type(a._type)} {e.names[id(a)]} to i64")
+
+
+def _atomic_rmw(e: Emitter, op: memref.AtomicRMWOp) -> None:
+    value, base, index = op._operands
+    action = _ATOMICS[op.properties["kind"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
+    if not action:
+        raise e.fail(op, "memref.atomic_rmw: no target has an atomic multiplication")
+    element, pointers, address = _element_pointer(e, op, base, index, _stem(e, base))
+    # GPU kernels order their memory with barriers and fences; an ordered atomic there costs two fences each.
+    order = "acq_rel" if e.target.is_cpu else 'syncscope("agent") monotonic' if e.target.is_amd else "monotonic"
+    e.lines.append(
+        f"  {e.define(op.results[0], 'old')} = atomicrmw {action} {pointers} {address}, "
+        f"{element} {e.names[id(value)]} {order}, align {byte_size(element)}"
+    )
+
+
+EMITTERS = {
+    memref.LoadOp: _load,
+    memref.StoreOp: _store,
+    vector.LoadOp: _load,
+    vector.StoreOp: _store,
+    vector.MaskedLoadOp: _masked_load,
+    vector.MaskedStoreOp: _masked_store,
+    memref.AllocaOp: _alloca,
+    memref.GetGlobalOp: _get_global,
+    memref.CastOp: _cast,
+    memref.MemorySpaceCastOp: _cast,
+    memref.ExtractAlignedPointerAsIndexOp: _pointer_as_index,
+    memref.AtomicRMWOp: _atomic_rmw,
+}

@@ -1,0 +1,165 @@
+"""Standard dialects -> LLVM IR text: the table of emitters and the frame of a module.
+
+`emit_module` walks the functions that kernels reach; each dialect's ops are in its own `emit_*.py`.
+"""
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation
+
+from compiler.dialects import std
+from compiler.errors import LoweringError
+from compiler.lowering import (
+    emit_arith,
+    emit_casts,
+    emit_func,
+    emit_gpu,
+    emit_llvm,
+    emit_math,
+    emit_memref,
+    emit_scf,
+    emit_vector,
+)
+from compiler.lowering.emitter import Emitter
+from compiler.lowering.llvm_types import symbol
+from compiler.lowering.locations import DebugInfo, Locations, resolve
+from compiler.targets.target import Target
+
+Debug = Literal["none", "line-tables"]
+_MODULES = (emit_arith, emit_casts, emit_math, emit_vector, emit_memref, emit_scf, emit_func, emit_gpu, emit_llvm)
+TABLE = {op: emit for module in _MODULES for op, emit in module.EMITTERS.items()}
+_BY_NAME = {op.name: emit for op, emit in TABLE.items()}
+TABLE |= {op: _BY_NAME[op.name] for op in std.OPS}  # the vector forms that xDSL's own classes leave out
+
+
+@dataclass(frozen=True)
+class LlvmText:
+    """LLVM IR and, for each of its lines, the provenance id (0: none), whether or not debug info was asked for."""
+
+    text: str
+    line_prov: list[int]
+
+
+def emit_module(module: ModuleOp, target: Target, debug: Debug = "none") -> LlvmText:
+    """Print the kernels of `module`, and the functions they call, as LLVM IR for `target`.
+
+    A module without any `kg.kernel` function is printed whole, with external linkage.
+    """
+    functions: dict[str, func.FuncOp] = {}
+    tables: list[memref.GlobalOp] = []
+    op = module.body.block._first_op
+    while op is not None:
+        if isinstance(op, func.FuncOp):
+            functions[op.sym_name.data] = op
+        elif isinstance(op, memref.GlobalOp):
+            tables.append(op)
+        else:
+            raise LoweringError(f"{op.name} cannot stand at the top of a kernel module")
+        op = op._next_op
+
+    e = Emitter(target, functions, TABLE)
+    info = DebugInfo(e.metadata, target.is_nvidia) if debug == "line-tables" else None
+    for table in tables:
+        emit_memref.define_global(e, table)
+
+    kernels = [name for name, function in functions.items() if "kg.kernel" in function.attributes]
+    defined = [name for name, f in functions.items() if f.body._first_block is not None]
+    entries = kernels or [name for name in defined if "kg.inline" not in functions[name].attributes]
+    e.called.extend(entries)
+    bodies: list[str] = []
+    where: list[int] = []
+    for name in e.called:  # grows while functions are printed
+        _function(e, functions[name], info, name in entries, bodies, where)
+    return _assemble(e, target, bodies, where)
+
+
+def _function(
+    e: Emitter, function: func.FuncOp, info: DebugInfo | None, external: bool, out: list[str], where: list[int]
+) -> None:
+    name = function.sym_name.data
+    body = function.body._first_block
+    assert body is not None
+    if body.next_block is not None:
+        raise LoweringError(f"function {name} has several blocks; control flow is structured (scf) at this stage")
+    file, line = _source_of(function, body._first_op)
+    e.start_function()
+    e.locations = Locations(info, name, file, line)
+    kernel = "kg.kernel" in function.attributes
+    arguments = emit_func.parameters(e, function, kernel)
+    e.block(body)
+    if e.lines[-1:] == [] or not e.lines[-1].startswith("  ret"):
+        e.lines.append("  ret void")
+        e.where.append(0)
+
+    texts = ", ".join(emit_func.parameter_text(e, declaration, extra) for _, declaration, extra in arguments)
+    results = [e.type(kind) for kind in function.function_type.outputs.data]
+    result = "void" if not results else results[0] if len(results) == 1 else "{ " + ", ".join(results) + " }"
+    head = ["define"]
+    if not external:
+        head.append("internal")
+    if kernel and e.target.is_gpu:
+        head.append("ptx_kernel" if e.target.is_nvidia else "amdgpu_kernel")
+    group = _attributes(e, function, kernel)
+    scope = f" !dbg !{e.locations.subprogram}" if info else ""
+    head.append(f"{result} {symbol(name)}({texts}) {group}{scope} {{")
+
+    lines, at = e.lines, e.where
+    provenance = e.locations.provenance
+    if info:
+        tails = [f", !dbg !{node}" for node in e.locations.metadata]
+        lines = [text + tails[place] if text[0] == " " else text for text, place in zip(lines, at)]
+        e.entry = [text + tails[0] for text in e.entry]
+    out.append("\n".join([" ".join(head), "entry:", *e.entry, *lines, "}", ""]))
+    where.extend([0] * (2 + len(e.entry)))
+    where.extend([provenance[place] for place in at])
+    where.extend((0, 0))
+
+
+def _source_of(function: func.FuncOp, first: Operation | None) -> tuple[str, int]:
+    """The file and line a function starts at: its own location, else its first op's."""
+    file, line, _ = resolve(function.location)
+    if not file and first is not None:
+        file, line, _ = resolve(first.location)
+    return file or "kernelglass", line
+
+
+def _attributes(e: Emitter, function: func.FuncOp, kernel: bool) -> str:
+    """Function attributes: nothing unwinds, loops end, and the text says what processor it is for."""
+    target = e.target
+    words = ["nounwind", "mustprogress"]
+    if "kg.outlined" in function.attributes:
+        words.append("noinline")  # shared between kernels on purpose: one copy is optimised and emitted
+    threads = function.attributes.get("kg.threads")
+    if kernel and isinstance(threads, IntegerAttr):
+        count = threads.value.data
+        if target.is_nvidia:
+            words.append(f'"nvvm.maxntid"="{count}"')
+        elif target.is_amd:
+            words.append(f'"amdgpu-flat-work-group-size"="1,{count}"')
+    words.append(f'"target-cpu"="{target.cpu}"')
+    if target.features:
+        words.append(f'"target-features"="{target.features}"')
+    return e.attribute_group(" ".join(words))
+
+
+def _assemble(e: Emitter, target: Target, bodies: list[str], where: list[int]) -> LlvmText:
+    head = [f'target datalayout = "{target.data_layout}"', f'target triple = "{target.triple}"', ""]
+    if e.globals:
+        head += [*e.globals.values(), ""]
+    tail: list[str] = []
+    for text in e.helpers.values():
+        tail += [*text.split("\n"), ""]
+    if e.declarations:
+        tail += [*e.declarations.values(), ""]
+    tail += e.attribute_lines()
+    metadata = e.metadata.lines()
+    if metadata:
+        tail += ["", *metadata]
+    text = "\n".join(["\n".join(head), *bodies, "\n".join(tail)]) + "\n"
+    return LlvmText(text, [0] * len(head) + where + [0] * len(tail))

@@ -1,0 +1,197 @@
+"""How xDSL types and constants are spelled in LLVM IR text."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    NoneAttr,
+    VectorType,
+)
+from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
+from xdsl.ir import Attribute
+
+from compiler.errors import LoweringError
+from compiler.targets.target import Target
+
+_FLOATS: dict[type[Attribute], str] = {
+    Float16Type: "half",
+    BFloat16Type: "bfloat",
+    Float32Type: "float",
+    Float64Type: "double",
+}
+_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8}
+
+
+def llvm_type(attr: Attribute, target: Target) -> str:
+    """LLVM's spelling of one of the types of the kernel stage; any other type is a LoweringError."""
+    kind = type(attr)
+    if kind is IndexType:
+        return "i64"
+    if isinstance(attr, IntegerType):
+        return f"i{attr.width.data}"
+    if kind in _FLOATS:
+        return _FLOATS[kind]
+    if isinstance(attr, VectorType):
+        (size,) = attr.get_shape() if attr.get_num_dims() == 1 else _reject(attr)
+        return f"<{size} x {llvm_type(attr.element_type, target)}>"
+    if isinstance(attr, MemRefType):
+        return pointer(target.spaces.of(memory_space(attr)))
+    if isinstance(attr, LLVMStructType):
+        return "{ " + ", ".join(llvm_type(field, target) for field in attr.types.data) + " }"
+    if isinstance(attr, LLVMPointerType):
+        space = attr.addr_space
+        return pointer(space.value.data if isinstance(space, IntegerAttr) else 0)
+    return _reject(attr)
+
+
+def _reject(attr: Attribute):
+    raise LoweringError(f"type {attr} has no LLVM form; the kernel stage has scalars, 1-D vectors and memrefs")
+
+
+def pointer(space: int) -> str:
+    """`ptr`, with its address space unless it is 0."""
+    return f"ptr addrspace({space})" if space else "ptr"
+
+
+def memory_space(memref: MemRefType) -> int:
+    """The memref's memory space number; none is 0."""
+    space = memref.memory_space
+    if isinstance(space, NoneAttr):
+        return 0
+    if isinstance(space, IntegerAttr):
+        return space.value.data
+    return _reject(memref)
+
+
+def byte_size(llvm: str) -> int:
+    """Bytes of a scalar LLVM type in memory."""
+    return _BYTES.get(llvm) or (int(llvm[1:]) + 7) // 8
+
+
+def split_vector(llvm: str) -> tuple[int, str]:
+    """`<4 x float>` -> (4, "float"); a scalar has 0 lanes."""
+    if llvm[0] == "<":
+        lanes, element = llvm[1:-1].split(" x ", 1)
+        return int(lanes), element
+    return 0, llvm
+
+
+def with_lanes(lanes: int, element: str) -> str:
+    """The inverse of `split_vector`."""
+    return f"<{lanes} x {element}>" if lanes else element
+
+
+def mangled(llvm: str) -> str:
+    """The suffix an overloaded intrinsic has for this type: `<4 x float>` -> `v4f32`."""
+    lanes, element = split_vector(llvm)
+    name = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}.get(element, element)
+    return f"v{lanes}{name}" if lanes else name
+
+
+def float_literal(value: float, llvm: str) -> str:
+    """A float literal of the given LLVM type, rounded to it; decimal where that is exact and short."""
+    if llvm == "half":
+        return f"0xH{_half_bits(value):04X}"
+    if llvm == "bfloat":
+        return f"0xR{_bfloat_bits(value):04X}"
+    if llvm == "float":
+        try:
+            value = struct.unpack("<f", struct.pack("<f", value))[0]
+        except OverflowError:
+            value = math.copysign(math.inf, value)
+    if math.isfinite(value):
+        short = f"{value:.6e}"
+        if float(short) == value:
+            return short
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def _half_bits(value: float) -> int:
+    try:
+        return struct.unpack("<H", struct.pack("<e", value))[0]
+    except OverflowError:
+        return 0xFC00 if value < 0 else 0x7C00
+
+
+def _bfloat_bits(value: float) -> int:
+    """bf16 bits of a Python float, rounded once, to nearest even."""
+    if math.isnan(value):
+        return 0x7FC0
+    bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+    sign = (bits >> 48) & 0x8000
+    magnitude = abs(value)
+    if magnitude == 0:
+        return sign
+    if math.isinf(magnitude):
+        return sign | 0x7F80
+    exponent = max(math.frexp(magnitude)[1] - 1, -126)
+    units = round(math.ldexp(magnitude, 7 - exponent))  # Python rounds halves to even; ldexp is exact here
+    return sign | min(units + ((exponent + 126) << 7), 0x7F80)
+
+
+def scalar_literal(value: int | float, llvm: str) -> str:
+    """A literal of a scalar LLVM type."""
+    if llvm[0] == "i":
+        if llvm == "i1":
+            return "true" if value else "false"
+        return str(int(value))
+    return float_literal(float(value), llvm)
+
+
+def literal(attr: Attribute, llvm: str) -> str:
+    """The LLVM literal (without its type) of a constant's value attribute."""
+    if isinstance(attr, IntegerAttr):
+        return scalar_literal(attr.value.data, llvm)
+    if isinstance(attr, FloatAttr):
+        return float_literal(attr.value.data, llvm)
+    if isinstance(attr, DenseIntOrFPElementsAttr):
+        lanes, element = split_vector(llvm)
+        values = attr.get_values()
+        words = [scalar_literal(value, element) for value in values]  # pyright: ignore[reportArgumentType]
+        if len(words) == 1 or words.count(words[0]) == len(words):
+            return splat(words[0], element)
+        if len(words) != lanes:
+            raise LoweringError(f"a constant of {len(words)} elements cannot fill {llvm}")
+        return "<" + ", ".join(f"{element} {word}" for word in words) + ">"
+    raise LoweringError(f"constant {attr} has no LLVM form")
+
+
+def splat(word: str, element: str) -> str:
+    """A vector literal whose lanes are all `word`."""
+    return f"splat ({element} {word})"
+
+
+def array_literal(attr: DenseIntOrFPElementsAttr, size: int, element: str) -> tuple[str, str]:
+    """(type, initialiser) of a constant array; long ones are written as bytes, which LLVM reads much faster."""
+    data = attr.data.data
+    values = len(attr)
+    if size <= 64 or values != size or element == "i1":
+        words = [scalar_literal(value, element) for value in attr.get_values()]  # pyright: ignore[reportArgumentType]
+        words = words * size if len(words) == 1 else words
+        return f"[{size} x {element}]", "[" + ", ".join(f"{element} {word}" for word in words) + "]"
+    return f"[{len(data)} x i8]", 'c"' + "".join(_ESCAPED[byte] for byte in data) + '"'
+
+
+_ESCAPED = [chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in range(256)]
+
+
+def symbol(name: str) -> str:
+    """`@name`, quoted where LLVM needs it."""
+    return f"@{name}" if name.isidentifier() and name.isascii() else '@"' + quoted(name) + '"'
+
+
+def quoted(text: str) -> str:
+    """The inside of an LLVM string literal."""
+    return "".join(_ESCAPED[byte] for byte in text.encode())

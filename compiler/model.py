@@ -1,0 +1,232 @@
+"""A compiled model: executes on arrays, and shows every stage of what it was compiled from.
+
+Texts are made when they are asked for, by elaborating one kernel again: compiling stays fast, and nothing is kept that
+nobody reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compiler.errors import CompilerError, UnavailableError
+from compiler.passes.fusion.records import FusedKernel, FusionDecision, FusionResult, KernelCall
+from compiler.pipeline import STAGES, CompileOptions, KernelModule, elaborate, kernel_passes
+from compiler.trace import Trace
+
+if TYPE_CHECKING:
+    from compiler.backend.llvm import CompiledUnit
+    from compiler.execution import Program
+    from compiler.graph.graph import Graph
+    from compiler.language.elaborate import ElaboratedKernel
+    from compiler.language.library import Library
+    from compiler.memory_plan import MemoryPlan
+    from compiler.targets.target import Target
+
+Nodes = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StageText:
+    """The text of a stage and, for each of its lines, the graph nodes it came from."""
+
+    text: str
+    nodes: tuple[Nodes, ...]
+
+    @property
+    def coverage(self) -> float:
+        """The share of lines (blank ones aside) that know their nodes."""
+        lines = [bool(nodes) for nodes, line in zip(self.nodes, self.text.splitlines(), strict=False) if line.strip()]
+        return sum(lines) / len(lines) if lines else 0.0
+
+
+class Kernel:
+    """One fused kernel of a model: its source, its nodes and the IR of every stage."""
+
+    def __init__(self, model: Model, fused: FusedKernel, calls: tuple[KernelCall, ...]) -> None:
+        self._model = model
+        self.fused = fused
+        self.calls = calls
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.name!r}, nodes={self.nodes!r})"
+
+    @property
+    def name(self) -> str:
+        """Its name, unique in the model."""
+        return self.fused.name
+
+    @property
+    def nodes(self) -> Nodes:
+        """The graph nodes it computes, over all of its calls."""
+        return tuple(dict.fromkeys(node for call in self.calls for node in call.all_nodes))
+
+    @property
+    def source(self) -> str:
+        """The kernel as kernel-language source; it compiles back to the same kernel."""
+        return self.fused.source
+
+    def ir(self, stage: str) -> str:
+        """The text of one stage: kgen, kernel, llvm, llvm-opt, asm (or ptx), sass."""
+        return self.stage(stage).text
+
+    def stage(self, stage: str) -> StageText:
+        """The text of one stage with the nodes of each line."""
+        if stage not in STAGES:
+            raise CompilerError(f"unknown stage {stage!r}; the stages are {' '.join(STAGES)}")
+        if stage in ("mo", "mogg", "mgp"):
+            return self._model.stage(stage)
+        if stage == "ptx" and not self._model.target.is_nvidia:
+            raise CompilerError(f"{self._model.target.name} has no ptx; its machine stage is asm")
+        if stage == "sass":
+            raise UnavailableError("sass needs an NVIDIA target and ptxas; this build does not read machine code yet")
+        return self._texts(stage)
+
+    @cached_property
+    def unit(self) -> CompiledUnit:
+        """This kernel alone, through LLVM."""
+        from compiler.backend.llvm import compile_llvm
+
+        text = self._lowered_text.text
+        return compile_llvm(text, self._model.target, self._model.options.opt_level, ("object",), record_passes=True)
+
+    @property
+    def record(self) -> ElaboratedKernel:
+        """What elaboration found out: arguments, workspaces, symbols, launch."""
+        return self._model.record(self.name)
+
+    @cached_property
+    def _lowered_text(self) -> Any:
+        from compiler.lowering.llvm_text import emit_module
+
+        debug: Any = self._model.options.debug
+        return emit_module(self._kernel_module().module, self._model.target, debug)
+
+    def _elaborated(self) -> KernelModule:
+        return elaborate([self.fused], self._model.library, self._model.target, Trace())
+
+    def _kernel_module(self) -> KernelModule:
+        return kernel_passes(self._elaborated(), {self.name: self.fused}, self._model.target, Trace())
+
+    def _texts(self, stage: str) -> StageText:
+        from compiler.printing import print_module
+
+        if stage == "kgen":
+            return self._with_nodes(*print_module(self._elaborated().module))
+        if stage == "kernel":
+            return self._with_nodes(*print_module(self._kernel_module().module))
+        if stage == "llvm":
+            return self._with_nodes(self._lowered_text.text, self._lowered_text.line_prov)
+        from compiler.backend.provenance import line_provenance
+
+        text = self.unit.llvm_opt if stage == "llvm-opt" else self.unit.asm
+        return self._with_nodes(text, line_provenance(text, "llvm" if stage == "llvm-opt" else "asm"))
+
+    def _with_nodes(self, text: str, provenance: list[int]) -> StageText:
+        slots = self.record.provenance
+        nodes_of_slot: list[Nodes] = [
+            tuple(dict.fromkeys(node for call in self.calls for node in call.nodes[slot]))
+            for slot in range(len(self.fused.slots))
+        ]
+        table = [tuple(dict.fromkeys(n for slot in ids for n in nodes_of_slot[slot])) for ids in slots]
+        lines = tuple(table[number] if number < len(table) else () for number in provenance)
+        return StageText(text, lines)
+
+
+class Model:
+    """What `compile` returns."""
+
+    def __init__(
+        self, graph: Graph, fusion: FusionResult, options: CompileOptions, target: Target, library: Library, trace: Trace,
+        records: Mapping[str, ElaboratedKernel], program: Program | None, kernels: tuple[FusedKernel, ...], mo_text: Any,
+    ) -> None:  # fmt: skip
+        self.graph = graph
+        self.fusion = fusion
+        self.options = options
+        self.target = target
+        self.library = library
+        self.trace = trace
+        self._records = records
+        self._program = program
+        self._mo_text = mo_text
+        calls: dict[str, list[KernelCall]] = {}
+        for call in fusion.calls:
+            calls.setdefault(call.kernel.name, []).append(call)
+        self.kernels = tuple(Kernel(self, kernel, tuple(calls[kernel.name])) for kernel in kernels)
+
+    def __repr__(self) -> str:
+        return f"Model({self.graph.name!r}, target={self.target.name!r}, kernels={len(self.kernels)})"
+
+    @property
+    def ledger(self) -> tuple[FusionDecision, ...]:
+        """Every fusion candidate: accepted or not, by which rule, why, and the bytes saved."""
+        return self.fusion.ledger
+
+    def record(self, kernel: str) -> ElaboratedKernel:
+        """What elaboration found out about a kernel."""
+        return self._records[kernel]
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel called `name`."""
+        for kernel in self.kernels:
+            if kernel.name == name:
+                return kernel
+        raise CompilerError(f"no kernel is called {name!r}; there are {', '.join(k.name for k in self.kernels)}")
+
+    def execute(self, *arrays: np.ndarray, threads: int | None = None) -> list[np.ndarray]:
+        """Run the model on NumPy arrays; sizes are checked and symbols bound. Mutable buffers change in place."""
+        return self.program.execute(arrays, threads)
+
+    @property
+    def program(self) -> Program:
+        """The loaded host program."""
+        if self._program is None:
+            raise UnavailableError(f"a model for {self.target.name} cannot be launched on this machine's CPU")
+        return self._program
+
+    def plan(self, **sizes: int) -> MemoryPlan:
+        """The memory plan for given sizes of the symbolic dims: lifetimes, offsets, peak."""
+        from compiler.memory_plan import plan
+
+        missing = sorted(set(self.symbols) - set(sizes))
+        if missing:
+            raise CompilerError(f"the plan depends on the size of {', '.join(missing)}")
+        return plan(self.fusion, sizes, self._workspaces())
+
+    def _workspaces(self) -> Mapping[str, tuple[Any, ...]]:
+        return {name: record.workspaces for name, record in self._records.items()}
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbolic dims of the graph's inputs."""
+        return self.graph.symbols
+
+    def ir(self, stage: str) -> str:
+        """Whole-model text: mo, mogg or mgp; for later stages ask a kernel."""
+        return self.stage(stage).text
+
+    def stage(self, stage: str) -> StageText:
+        """Whole-model text with the nodes of each line; later stages are the kernels' texts one after another."""
+        if stage not in STAGES:
+            raise CompilerError(f"unknown stage {stage!r}; the stages are {' '.join(STAGES)}")
+        if stage == "mo":
+            text, nodes = self._mo_text()
+            return StageText(text, tuple(nodes))
+        if stage in ("mogg", "mgp"):
+            from compiler.passes.fusion.show import stage_text
+
+            text, nodes = stage_text(self.fusion, stage, self._workspaces())
+            return StageText(text, tuple(nodes))
+        texts = [kernel.stage(stage) for kernel in self.kernels]
+        return StageText("".join(t.text for t in texts), tuple(n for t in texts for n in t.nodes))
+
+    @cached_property
+    def stats(self) -> dict[str, Any]:
+        """Seconds by stage, IR sizes, fusion counts, memory peak where no dim is symbolic."""
+        from compiler.statistics import model_statistics
+
+        return model_statistics(self)

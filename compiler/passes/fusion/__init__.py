@@ -1,0 +1,22 @@
+"""Fusion: a graph becomes kernels, decided by the signatures of the kernel library and nothing else.
+
+In order: `analysis` reads the graph, `epilogue` grows kernels forwards, `pull` places the rest backwards, `emit` writes
+each group as kernel-language source, `ledger` says what was decided and why, `module` shows it all as `mogg` IR.
+"""
+
+from compiler.passes.fusion.fuse import fuse
+from compiler.passes.fusion.records import (
+    Buffer,
+    FusedKernel,
+    FusionDecision,
+    FusionOptions,
+    FusionResult,
+    KernelCall,
+    KernelLibrary,
+    Signature,
+)
+
+__all__ = [
+    "Buffer", "FusedKernel", "FusionDecision", "FusionOptions", "FusionResult", "KernelCall", "KernelLibrary", "Signature",
+    "fuse",
+]  # fmt: skip

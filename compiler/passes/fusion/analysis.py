@@ -1,0 +1,220 @@
+"""The graph as fusion sees it: nodes with signatures, values with readers, ancestors as bit masks.
+
+Op names are looked at here only to find constants, buffer accesses and a custom op's kernel; the rest goes by signature.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from compiler.dialects.mo import attrs_of, nodes_of
+from compiler.errors import KernelError
+from compiler.graph.dims import Dim, product
+from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
+from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend
+from compiler.passes.fusion.records import Buffer, KernelLibrary, Signature
+from compiler.passes.fusion.view_method import view_method
+
+if TYPE_CHECKING:
+    from compiler.passes.fusion.groups import Group
+
+_SPLAT_PROBE = 64
+
+
+@lru_cache(maxsize=4096)
+def count(shape: tuple[int | Dim, ...]) -> int | Dim:
+    """The number of elements of a shape; shapes repeat, and symbolic products are slow."""
+    return product(shape)
+
+
+class Value:
+    """An SSA value of the graph and what fusion decides about it."""
+
+    __slots__ = ("buffer", "name", "node", "outputs", "readers", "ssa", "type", "users")
+
+    def __init__(self, ssa: SSAValue, node: Node | None, name: str) -> None:
+        self.ssa = ssa
+        self.type: Any = ssa.type
+        self.node = node
+        self.name = name
+        self.users: list[tuple[Node, int]] = []
+        self.outputs: list[int] = []  # positions among the graph's outputs
+        self.readers: list[Group] = []  # groups that read it, as decided so far
+        self.buffer: Buffer | None = None  # where it is stored, once decided
+
+    @property
+    def numel(self) -> int | Dim:
+        """How many elements it has."""
+        return count(self.type.shape)
+
+    @property
+    def shape(self) -> tuple[int | Dim, ...]:
+        """The sizes of its axes."""
+        return self.type.shape
+
+
+class Node:
+    """A graph op: its kind is elementwise, view, pointwise, kernel, literal, constant, chain, load or store."""
+
+    __slots__ = ("ancestors", "attrs", "cost", "index", "kind", "literal", "name", "nodes", "op", "operands", "results",
+                 "signature", "view")  # fmt: skip
+
+    def __init__(self, index: int, op: Operation, operands: list[Value]) -> None:
+        self.index = index
+        self.op = op
+        self.operands = operands
+        self.nodes = nodes_of(op)
+        self.name = self.nodes[0] if self.nodes else f"op{index}"
+        self.results = [Value(r, self, r.name_hint or self.name) for r in op.results]
+        self.ancestors = 0
+        self.attrs: dict[str, Any] = {}
+        self.signature: Any = None
+        self.kind = ""
+        self.literal: Any = None
+        self.view = ""  # for a view: the method its definition is, if it is one
+        self.cost = 1  # ops in the expression tree that ends here, for deciding whether to compute it again
+
+    @property
+    def result(self) -> Value:
+        """Its only or first result."""
+        return self.results[0]
+
+    @property
+    def bit(self) -> int:
+        """Its bit in a mask of ops."""
+        return 1 << self.index
+
+    def declares(self, operand: int) -> str:
+        """What the signature says of an operand: "fused" or "tensor"."""
+        inputs = self.signature.inputs
+        return inputs[min(operand, len(inputs) - 1)] if inputs else "fused"
+
+    @property
+    def step(self) -> Step | None:
+        """For a view that can be undone: its step; None for any other."""
+        if self.kind != "view":
+            return None
+        before, after = self.operands[0].shape, self.result.shape
+        if self.view == "reshape":
+            return Step(before, after)
+        if self.view == "permute":
+            return Step(before, after, tuple(self.attrs[self.signature.params[0]]))
+        return None
+
+
+class Analysis:
+    """All nodes of a graph in order, its inputs, and its outputs."""
+
+    def __init__(self, graph: Operation, library: KernelLibrary) -> None:
+        self.graph = graph
+        self.library = library
+        self.nodes: list[Node] = []
+        self._known: dict[tuple[str, int], tuple[Signature | None, str]] = {}
+        block = graph.regions[0].blocks[0]
+        values: dict[SSAValue, Value] = {}
+        self.inputs: list[Value] = []
+        for k, argument in enumerate(block.args):
+            value = values[argument] = Value(argument, None, argument.name_hint or f"x{k}")
+            self.inputs.append(value)
+        self.stores: dict[Value, list[Node]] = {}  # per mutable buffer, in order
+        terminator = block.last_op
+        for op in block.ops:
+            if op is terminator:
+                break
+            node = Node(len(self.nodes), op, [values[u] for u in op.operands])
+            self.nodes.append(node)
+            self._classify(node)
+            for k, operand in enumerate(node.operands):
+                operand.users.append((node, k))
+                if operand.node is not None:
+                    node.ancestors |= operand.node.ancestors | operand.node.bit
+            for result in node.results:
+                values[result.ssa] = result
+        self.outputs = [values[u] for u in terminator.operands] if terminator is not None else []
+        for position, value in enumerate(self.outputs):
+            if not isinstance(value.type, TensorType):
+                raise KernelError(f"output {position} is {value.type}; only tensors can be computed")
+            value.outputs.append(position)
+        for node in self.nodes:
+            node.cost = 1 + sum(u.node.cost for u in node.operands if _is_private(u))
+
+    def _classify(self, node: Node) -> None:
+        op = node.op
+        match op.name:
+            case "mo.constant":
+                node.attrs = attrs_of(op)
+                splat = _splat(node.attrs["value"])
+                node.kind, node.literal = ("constant", None) if splat is None else ("literal", splat)
+                return
+            case "mo.chain":
+                node.kind = "chain"
+                return
+            case "mo.buffer_load":
+                node.kind = "load"
+                return
+            case "mo.buffer_store":
+                node.kind = "store"
+                self.stores.setdefault(node.operands[0], []).append(node)
+                return
+        node.attrs = attrs_of(op)
+        name = node.attrs["kernel"] if op.name == "mo.custom" else op.name
+        key = (name, len(node.operands))
+        if key not in self._known:
+            signature = self.library.signature(*key)
+            method = view_method(self.library, name) if signature is not None and signature.kind == "view" else ""
+            self._known[key] = (signature, method)
+        signature, node.view = self._known[key]
+        if signature is None:
+            raise KernelError(f"{node.name}: the kernel library has no entry for {name!r}")
+        node.signature = signature
+        node.kind = signature.kind
+        if any(isinstance(v.type, (OpaqueType, ChainType)) for v in (*node.operands, *node.results)):
+            raise KernelError(f"{node.name}: {name!r} works on opaque values, which no kernel can hold")
+        if len(node.results) != 1 and node.kind != "kernel":
+            raise KernelError(f"{node.name}: {name!r} has {len(node.results)} results; only a kernel may have several")
+
+
+def _splat(array: np.ndarray) -> Any:
+    """The one element that an array repeats, or None."""
+    if array.size == 0:
+        return None
+    flat = array.reshape(-1)
+    first = flat[:1].tobytes()
+    if flat.size > 1:
+        probe = flat[:_SPLAT_PROBE].tobytes()
+        if probe != first * (len(probe) // len(first)):
+            return None
+        raw = np.ascontiguousarray(flat).view(np.uint8).reshape(flat.size, -1)
+        if flat.size > _SPLAT_PROBE and not (raw == raw[0]).all():
+            return None
+    return flat[0]
+
+
+def _is_private(value: Value) -> bool:
+    """Whether a value would be pulled along when its one reader is computed somewhere."""
+    node = value.node
+    return node is not None and node.kind in ("elementwise", "pointwise", "view") and len(value.users) == 1
+
+
+def literal_of(value: Value) -> Any:
+    """The element that every position of a value holds (through any views), or None."""
+    node = value.node
+    while node is not None and node.kind == "view":
+        node = node.operands[0].node
+    return node.literal if node is not None and node.kind == "literal" else None
+
+
+def undo_views(value: Value) -> tuple[Value, Path]:
+    """The value under a chain of views that can be undone, and the path from it to the value."""
+    chain: list[Step] = []
+    while value.node is not None and (step := value.node.step) is not None:
+        chain.append(step)
+        value = value.node.operands[0]
+    path = IDENTITY
+    for step in reversed(chain):
+        path = extend(path, step)
+    return value, path

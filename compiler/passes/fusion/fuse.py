@@ -1,0 +1,192 @@
+"""Fusion: a graph in, kernels in the kernel language and their calls out. The steps, in order."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+
+from xdsl.ir import Operation
+
+from compiler.passes.fusion.analysis import Analysis, Node, Value
+from compiler.passes.fusion.emit import NAME, Emitted, Emitter
+from compiler.passes.fusion.epilogue import fuse_epilogues
+from compiler.passes.fusion.groups import Group, Groups
+from compiler.passes.fusion.ledger import write_ledger
+from compiler.passes.fusion.pull import Puller
+from compiler.passes.fusion.records import (
+    Edge,
+    FusedKernel,
+    FusionOptions,
+    FusionResult,
+    KernelCall,
+    KernelLibrary,
+)
+
+_DRIVER = "kg.elementwise"
+_LONGEST = 5  # ops that a kernel is named after
+
+
+def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions = FusionOptions()) -> FusionResult:
+    """Divide a `mo.graph` into kernels. The graph is read, never changed; equal graphs give equal text."""
+    analysis = Analysis(graph, library)
+    groups = Groups()
+    reasons: dict[Edge, str] = {}
+    fuse_epilogues(analysis, groups, options, reasons)
+    puller = Puller(analysis, groups, options, reasons)
+    puller.run()
+    ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
+    driver = getattr(library.signature(_DRIVER), "name", "elementwise")
+    functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver}
+    emitted = [Emitter(group, groups, functions, driver).emit() for group in ordered]
+    kernels, calls = _share(ordered, emitted, library)
+    computed_in: dict[Node, list[Group]] = {}
+    for group, made in zip(ordered, emitted):
+        for node in made.slots:
+            computed_in.setdefault(node, []).append(group)
+    return FusionResult(
+        name=graph.properties["sym_name"].data,  # type: ignore[attr-defined]
+        kernels=kernels,
+        calls=calls,
+        inputs=tuple(value.buffer for value in analysis.inputs),
+        outputs=tuple(buffer for buffer in puller.outputs if buffer is not None),
+        constants=tuple(reversed(puller.constants)),
+        ledger=write_ledger(analysis, groups, computed_in, reasons, options),
+        _graph=graph,
+    )
+
+
+def _is_empty(group: Group) -> bool:
+    """Whether a group has nothing to do: no results, or only results without elements."""
+    return all(0 in store.buffer.type.shape for store in group.stores)
+
+
+def _in_order(analysis: Analysis, groups: Groups) -> list[Group]:
+    """Groups so that each comes after those it reads from, otherwise in the order of the graph."""
+    live = [g for g in groups.all if g.final is g and g.stores]
+    sources = _Sources(groups)
+    before: dict[Group, set[Group]] = {}
+    after: dict[Group, list[Group]] = {group: [] for group in live}
+    for group in live:
+        needed: set[Group] = set()
+        for node in group.members:
+            for operand in node.operands:
+                needed |= sources.of(operand)
+        for store in group.stores:
+            needed |= sources.of(store.register)
+        needed.discard(group)
+        before[group] = {g for g in needed if g.stores}
+        for source in before[group]:
+            after[source].append(group)
+    rank = {group: max((n.index for n in group.members), default=len(analysis.nodes) + group.number) for group in live}
+    waiting = {group: len(before[group]) for group in live}
+    ready = [(rank[g], g.number, g) for g in live if not waiting[g]]
+    heapq.heapify(ready)
+    ordered: list[Group] = []
+    while ready:
+        group = heapq.heappop(ready)[2]
+        ordered.append(group)
+        for follower in after[group]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heapq.heappush(ready, (rank[follower], follower.number, follower))
+    assert len(ordered) == len(live), "fusion made a cycle"
+    return ordered
+
+
+class _Sources:
+    """Which groups must run before a value can be read; views and the like lead on to what they show."""
+
+    def __init__(self, groups: Groups) -> None:
+        self.groups = groups
+        self.known: dict[Node, frozenset[Group]] = {}
+
+    def of(self, value: Value) -> frozenset[Group]:
+        """The groups that a value comes from."""
+        if value.node is None:
+            return frozenset()
+        work = [value.node]
+        while work:
+            node = work[-1]
+            if node in self.known:
+                work.pop()
+                continue
+            owner = self.groups.owner.get(node)
+            if owner is not None:
+                while owner.final is not owner:
+                    owner = owner.final
+                self.known[node] = frozenset((owner,))
+                continue
+            missing = [u.node for u in node.operands if u.node is not None and u.node not in self.known]
+            if missing:
+                work += missing
+                continue
+            found: frozenset[Group] = frozenset()
+            for operand in node.operands:
+                if operand.node is not None:
+                    found |= self.known[operand.node]
+            self.known[node] = found
+        return self.known[value.node]
+
+
+def _share(
+    groups: list[Group], emitted: list[Emitted], library: KernelLibrary
+) -> tuple[tuple[FusedKernel, ...], tuple[KernelCall, ...]]:
+    """Kernels with the same text become one; each gets a name from the ops inside."""
+    known: dict[object, FusedKernel] = {}
+    taken: set[str] = set()
+    calls: list[KernelCall] = []
+    for group, made in zip(groups, emitted):
+        slots = tuple(node.op.name for node in made.slots)
+        key = (made.source, made.line_slots, slots)
+        kernel = known.get(key)
+        if kernel is None:
+            name = _free_name(_name(group, made), taken, library)
+            taken.add(name)
+            kernel = known[key] = FusedKernel(
+                name=name,
+                source=made.source.replace(NAME, name),
+                line_slots=made.line_slots,
+                slots=slots,
+                inputs=made.inputs,
+                outputs=made.outputs,
+                symbols=tuple(new for new, _ in made.symbols),
+                inplace=made.inplace,
+            )
+        calls.append(
+            KernelCall(
+                kernel=kernel,
+                operands=made.operands,
+                results=made.results,
+                nodes=tuple(node.nodes for node in made.slots),
+                symbols=tuple(old for _, old in made.symbols),
+                roles=tuple(group.members.get(node, "constant" if node.kind == "literal" else "view") for node in made.slots),
+                ops=tuple(node.op for node in made.slots),
+                values=made.values,
+            )
+        )
+    return tuple(known.values()), tuple(calls)
+
+
+def _name(group: Group, made: Emitted) -> str:
+    """A name from the ops inside: all of them when few, else the first and a hash of the text."""
+    parts = [n.signature.name for n in made.slots if n.kind in ("elementwise", "pointwise", "kernel")]
+    if not parts:
+        parts = [n.signature.name for n in made.slots if n.kind == "view"][:_LONGEST] or ["copy"]
+    if len(parts) > _LONGEST:
+        return "_".join([*parts[: _LONGEST - 1], hashlib.sha256(made.source.encode()).hexdigest()[:4]])
+    return "_".join(parts)
+
+
+def _free_name(name: str, taken: set[str], library: KernelLibrary) -> str:
+    """The name, made different from the library's own functions and from other kernels."""
+    if name in _library_names(library):
+        name += "_kernel"
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def _library_names(library: KernelLibrary) -> frozenset[str]:
+    return frozenset(library.names())

@@ -1,0 +1,144 @@
+"""Groups of nodes that become one kernel, how each value is read inside them, and the check that keeps them acyclic."""
+
+from __future__ import annotations
+
+from compiler.graph.dims import Dim
+from compiler.passes.fusion.analysis import Node, Value
+from compiler.passes.fusion.paths import IDENTITY, Path
+from compiler.passes.fusion.records import Buffer
+
+# A place inside a kernel where values are computed: a path (the main lambda, at a position seen through that path) or
+# a value (the lambda that computes that value at any position).
+Context = Path | Value
+
+
+class Access:
+    """How a group reads a value: in which contexts, how often as a loadable, and whether whole as a tensor."""
+
+    __slots__ = ("contexts", "expands", "loads", "tensor")
+
+    def __init__(self) -> None:
+        self.contexts: dict[Context, None] = {}
+        self.loads = 0  # evaluations per element of the kernel through views, pointwise ops and the core
+        self.tensor = False
+        self.expands = False  # read more often than it has elements
+
+    def merge(self, other: Access) -> None:
+        """Add what another access does."""
+        self.contexts.update(other.contexts)
+        self.loads += other.loads
+        self.tensor |= other.tensor
+        self.expands |= other.expands
+
+
+class Store:
+    """A result of a group: `value` goes to `buffer`; it is `register`, computed in `context`, seen through `path`."""
+
+    __slots__ = ("buffer", "context", "path", "register", "value")
+
+    def __init__(self, value: Value, register: Value, context: Path, path: Path, buffer: Buffer) -> None:
+        self.value = value
+        self.register = register
+        self.context = context
+        self.path = path
+        self.buffer = buffer
+
+
+class Group:
+    """A kernel to be. `core` is its kernel op; without one the library's elementwise driver walks `space`."""
+
+    __slots__ = ("access", "core", "dependencies", "final", "mask", "members", "number", "positions", "space", "stores")
+
+    def __init__(self, number: int, core: Node | None, space: tuple[int | Dim, ...]) -> None:
+        self.number = number
+        self.core = core
+        self.space = space
+        self.members: dict[Node, str] = {}  # node -> role
+        self.positions: dict[Value, Path] = {}  # values at hand in the main lambda of a kernel's output
+        self.access: dict[Value, Access] = {}
+        self.stores: list[Store] = []
+        self.mask = 0
+        self.dependencies = 0
+        self.final: Group = self  # the group this one was merged into
+        if core is not None:
+            self.add(core, "core")
+            if core.signature.output == "fused" and len(core.results) == 1:
+                self.positions[core.result] = IDENTITY
+
+    def add(self, node: Node, role: str) -> None:
+        """Take a node in."""
+        self.members[node] = role
+        self.mask |= node.bit
+        self.dependencies |= node.ancestors
+
+    def read(self, value: Value) -> Access:
+        """The record of how this group reads a value, made when there is none."""
+        access = self.access.get(value)
+        if access is None:
+            access = self.access[value] = Access()
+            value.readers.append(self)
+        return access
+
+    def evaluations(self, value: Value) -> int:
+        """How many times per element of the kernel a value read here is computed."""
+        access = self.access[value]
+        times = access.loads
+        for context in access.contexts:
+            times += self.access[context].loads if isinstance(context, Value) else 1
+        return times
+
+
+class Groups:
+    """All groups so far, and who owns which node."""
+
+    def __init__(self) -> None:
+        self.all: list[Group] = []
+        self.owner: dict[Node, Group] = {}
+
+    def new(self, core: Node | None, space: tuple[int | Dim, ...]) -> Group:
+        """A new group; a core is its first member."""
+        group = Group(len(self.all), core, space)
+        self.all.append(group)
+        if core is not None:
+            self.owner[core] = group
+        return group
+
+    def add(self, group: Group, node: Node, role: str) -> None:
+        """Make a node a member of a group, its owner."""
+        group.add(node, role)
+        self.owner[node] = group
+
+    def reaching(self, mask: int) -> int:
+        """Every op that must run before the ops in `mask`, once groups run as a whole; the mask itself included."""
+        grew = True
+        while grew:
+            grew = False
+            for group in self.all:
+                if group.mask & mask and group.dependencies & ~mask:
+                    mask |= group.dependencies | group.mask
+                    grew = True
+        return mask
+
+    def needs(self, value: Value) -> int:
+        """Every op that must run before a value is there."""
+        node = value.node
+        return 0 if node is None else self.reaching(node.ancestors | node.bit)
+
+    def merge(self, left: Group, right: Group) -> None:
+        """Make two elementwise groups over the same space one."""
+        for node, role in right.members.items():
+            self.add(left, node, role)
+        for value, access in right.access.items():
+            left.read(value).merge(access)
+        left.stores += right.stores
+        right.final = left
+        right.mask = right.dependencies = 0
+
+    def readers(self, value: Value) -> list[Group]:
+        """The groups that read a value, each once, merged ones as what they became; by number."""
+        found: dict[Group, None] = {}
+        for group in value.readers:
+            while group.final is not group:
+                group = group.final
+            found[group] = None
+        return sorted(found, key=lambda g: g.number)

@@ -1,0 +1,99 @@
+"""The ledger: for every edge of the graph, whether it was fused, by which rule or why not, and what that saves."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from compiler.graph.dims import Dim
+from compiler.graph.types import TensorType
+from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
+from compiler.passes.fusion.groups import Group, Groups
+from compiler.passes.fusion.records import Edge, FusionDecision, FusionOptions
+
+
+def write_ledger(
+    analysis: Analysis,
+    groups: Groups,
+    computed_in: dict[Node, list[Group]],
+    reasons: dict[Edge, str],
+    options: FusionOptions,
+) -> tuple[FusionDecision, ...]:
+    """One decision per pair of ops that a tensor connects; `computed_in` says which kernels hold each op."""
+    ledger: list[FusionDecision] = []
+    for consumer in analysis.nodes:
+        for value in dict.fromkeys(consumer.operands):
+            producer = value.node
+            if producer is None or not isinstance(value.type, TensorType) or producer.kind in ("constant", "load"):
+                continue
+            if producer.kind == "literal" and value.buffer is not None:
+                continue
+            shared = [g for g in computed_in.get(consumer, ()) if g in computed_in.get(producer, ())]
+            if shared:
+                rule = _rule(producer, consumer, shared[0], value)
+                saved = _traffic(value.type, value.buffer is not None)
+                ledger.append(FusionDecision(producer.name, consumer.name, True, rule, _SAID[rule], saved))
+            elif computed_in.get(consumer) and computed_in.get(producer):
+                reason = reasons.get((producer.name, consumer.name)) if options.fuse else "fusion is off"
+                reason = reason or _why_not(producer, consumer, value, groups.owner.get(producer))
+                rule = _attempted(producer, consumer)
+                ledger.append(FusionDecision(producer.name, consumer.name, False, rule, reason, _NOTHING))
+    return tuple(ledger)
+
+
+@lru_cache(maxsize=4096)
+def _traffic(kind: TensorType, stored: bool) -> int | Dim:
+    """Bytes that need not move: a read, and a write as well when the value is not stored at all."""
+    return kind.bytes * (1 if stored else 2)
+
+
+_NOTHING: int | Dim = 0
+_SAID = {
+    "inline-constant": "the constant is written into the kernel",
+    "view": "read in place, without a copy",
+    "sibling-output": "computed once, kept in registers and stored for the other users",
+    "epilogue": "applied to the result before it is stored",
+    "prologue": "computed while the input is loaded",
+    "elementwise-chain": "kept in registers",
+}
+
+
+def _rule(producer: Node, consumer: Node, group: Group, value: Value) -> str:
+    if literal_of(value) is not None:
+        return "inline-constant"
+    if producer.kind == "view" or (consumer.kind == "view" and group.core is None):
+        return "view"
+    if value.buffer is not None and producer is not group.core:
+        return "sibling-output"
+    role = group.members.get(consumer, "")
+    if producer is group.core or role == "epilogue":
+        return "epilogue"
+    if group.core is not None:
+        return "prologue"
+    return "elementwise-chain"
+
+
+def _attempted(producer: Node, consumer: Node) -> str:
+    if producer.kind == "view" or consumer.kind == "view":
+        return "view"
+    if producer.kind == "kernel":
+        return "epilogue"
+    return "prologue" if consumer.kind == "kernel" else "elementwise-chain"
+
+
+def _why_not(producer: Node, consumer: Node, value: Value, owner: Group | None) -> str:
+    position = consumer.operands.index(value)
+    if consumer.kind == "view":
+        return "stored once, read through the view"
+    if consumer.kind in ("kernel", "pointwise") and consumer.declares(position) == "tensor":
+        return "input is declared Tensor"
+    if producer.kind == "kernel" and consumer.kind == "kernel":
+        return "both are kernels"
+    if producer.kind == "kernel" and (producer.signature.output == "tensor" or len(producer.results) > 1):
+        return "output is declared Tensor"
+    if producer.kind == "kernel" and consumer.kind == "pointwise":
+        return "reads at other positions than it is stored"
+    if producer.kind == "view" and producer.step is None:
+        return "shape changes"
+    if owner is not None and owner.core is not None:
+        return f"already in the kernel of {owner.core.name}"
+    return "other users"

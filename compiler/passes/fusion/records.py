@@ -1,0 +1,153 @@
+"""What fusion takes and gives: options, signatures, buffers, fused kernels, their calls, and the ledger of decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from compiler.graph.dims import Dim
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Operation, SSAValue
+
+    from compiler.graph.types import TensorType
+    from compiler.language.values import Generator
+
+Edge = tuple[str, str]
+
+
+class Signature(Protocol):
+    """All that fusion may know about a library entry.
+
+    `kind` is elementwise, view, pointwise or kernel; `inputs` says "fused" or "tensor" for each operand, the last one
+    standing for the rest; `output` likewise; `params` are the keyword-only parameters.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+    @property
+    def output(self) -> str: ...
+    @property
+    def params(self) -> tuple[str, ...]: ...
+
+
+class KernelLibrary(Protocol):
+    """The part of a kernel library that fusion uses."""
+
+    def signature(self, op: str, count: int | None = None) -> Signature | None:
+        """The signature of the entry for an op (or a custom kernel) of `count` operands."""
+        ...
+
+    def names(self) -> Iterable[str]:
+        """Every name the library defines."""
+        ...
+
+    def implementation(self, op: str, count: int | None = None) -> Generator | None:
+        """The definition behind a signature."""
+        ...
+
+
+@dataclass(frozen=True)
+class FusionOptions:
+    """What to fuse; edges are (producer node, consumer node), as the ledger names them."""
+
+    fuse: bool = True
+    force_cut: frozenset[Edge] = frozenset()
+    force_fuse: frozenset[Edge] = frozenset()
+
+
+@dataclass(frozen=True)
+class FusionDecision:
+    """One edge of the graph: fused or not, by which rule, why, and the bytes of traffic that saves."""
+
+    producer: str
+    consumer: str
+    accepted: bool
+    rule: str
+    reason: str
+    bytes_saved: int | Dim
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """Memory a kernel reads or writes.
+
+    `kind` is input, output, constant, mutable (a graph's buffer argument) or temporary. `index` is the position among
+    the graph's inputs (input, mutable) or outputs (output). `nodes` are the graph nodes whose value it holds.
+    """
+
+    name: str
+    type: TensorType
+    kind: str
+    index: int = -1
+    nodes: tuple[str, ...] = ()
+    constant: object = None  # the mo.constant op, for kind constant
+
+
+@dataclass(frozen=True)
+class FusedKernel:
+    """A generated kernel. Groups of the same structure share one.
+
+    `line_slots[i]` are the slots of source line i+1; a slot is one graph op of the kernel, `slots` holds the op names.
+    `inplace` pairs (output, input) that may share memory: the input is read only where the output is written, before.
+    """
+
+    name: str
+    source: str
+    line_slots: tuple[tuple[int, ...], ...]
+    slots: tuple[str, ...]
+    inputs: tuple[TensorType, ...]
+    outputs: tuple[TensorType, ...]
+    symbols: tuple[str, ...]
+    inplace: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class KernelCall:
+    """One use of a kernel: what it reads and writes, and the graph nodes that each slot stands for here.
+
+    `symbols` are the graph's names of the kernel's dims: the same names unless one had to be renamed in the source.
+    `roles` says core, prologue, epilogue, elementwise or view for each slot.
+    """
+
+    kernel: FusedKernel
+    operands: tuple[Buffer, ...]
+    results: tuple[Buffer, ...]
+    nodes: tuple[tuple[str, ...], ...]
+    symbols: tuple[str, ...]
+    roles: tuple[str, ...] = ()
+    ops: tuple[Operation, ...] = field(default=(), repr=False)  # the graph op of each slot
+    values: tuple[SSAValue, ...] = field(default=(), repr=False)  # the graph value of each result
+
+    @cached_property
+    def all_nodes(self) -> tuple[str, ...]:
+        """Every graph node of this call, once, in slot order."""
+        return tuple(dict.fromkeys(node for nodes in self.nodes for node in nodes))
+
+
+@dataclass(frozen=True, eq=False)
+class FusionResult:
+    """A fused graph: kernels (each once), calls in execution order, the graph's buffers, and the ledger."""
+
+    name: str
+    kernels: tuple[FusedKernel, ...]
+    calls: tuple[KernelCall, ...]
+    inputs: tuple[Buffer | None, ...]  # per graph input; None for a chain
+    outputs: tuple[Buffer, ...]
+    constants: tuple[Buffer, ...]
+    ledger: tuple[FusionDecision, ...]
+    _graph: Operation = field(repr=False)
+
+    @cached_property
+    def module(self) -> ModuleOp:
+        """The same as IR, in the `mogg` dialect; built on first use, from the graph as it is then."""
+        from compiler.passes.fusion.module import build_module
+
+        return build_module(self, self._graph)

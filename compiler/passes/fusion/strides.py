@@ -1,0 +1,65 @@
+"""Which views of memory strides can express: those are free; the others would compute an index for every element."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from compiler.graph.dims import mod
+from compiler.language.loadables import reshaped_strides, row_major
+from compiler.passes.fusion.analysis import Node, Value
+from compiler.passes.fusion.paths import Path, Shape
+
+
+@lru_cache(maxsize=4096)
+def is_storable(path: Path) -> bool:
+    """Whether a kernel can store through a path: its own space must be memory seen with some strides."""
+    if not path:
+        return True
+    strides = row_major(path[-1].after)
+    for step in reversed(path):
+        if step.perm is not None:
+            inverse = sorted(range(len(step.perm)), key=step.perm.__getitem__)
+            strides = tuple(strides[axis] for axis in inverse)
+        else:
+            reshaped = reshaped_strides(step.after, strides, step.before)
+            if reshaped is None:
+                return False
+            strides = reshaped
+    return True
+
+
+def scatters(node: Node) -> bool:
+    """Whether reading through a reshape would fall apart into single elements: neither strides nor whole rows do."""
+    chain: list[Node] = []
+    value: Value = node.result
+    while value.node is not None and value.node.kind == "view" and value.buffer is None:
+        chain.append(value.node)
+        value = value.node.operands[0]
+    strides: Shape | None = row_major(value.shape)
+    if value.node is not None and value.node.kind == "pointwise":
+        strides = None
+    for view in reversed(chain):
+        before, after = view.operands[0].shape, view.result.shape
+        if view.view == "reshape":
+            strides = reshaped_strides(before, strides, after) if strides is not None else None
+            rows = bool(before and after) and mod(before[-1], after[-1]) == 0
+            if strides is None and not rows and before != after:
+                return True
+        else:
+            strides = _strided(view, strides)
+    return False
+
+
+def _strided(view: Node, strides: Shape | None) -> Shape | None:
+    before, after = view.operands[0].shape, view.result.shape
+    if strides is None:
+        return None
+    if view.view == "permute" and (step := view.step) is not None and step.perm is not None:
+        return tuple(strides[axis] for axis in step.perm)
+    if view.view == "broadcast":
+        extra = len(after) - len(before)
+        kept = (s if a == b else 0 for s, a, b in zip(strides, before, after[extra:]))
+        return (0,) * extra + tuple(kept)
+    if view.view == "slice":
+        return tuple(s * step for s, step in zip(strides, view.attrs[view.signature.params[1]]))
+    return None

@@ -1,0 +1,1 @@
+"""Passes over kernels between elaboration and LLVM; one file a pass, named after it."""

@@ -1,0 +1,154 @@
+"""lower-kgen: binds kernels to their target. Threads become arguments (CPU) or GPU indices, calls become func.call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import func, gpu
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    UnitAttr,
+    i64,
+)
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from compiler.dialects import kgen
+from compiler.errors import LoweringError
+
+_UNIT = UnitAttr()
+_RUNTIME = MemRefType(IntegerType(8), [DYNAMIC_INDEX])
+_DIMENSIONS = {0: gpu.DimensionAttr(gpu.DimensionEnum.X), 1: gpu.DimensionAttr(gpu.DimensionEnum.Y),
+               2: gpu.DimensionAttr(gpu.DimensionEnum.Z)}  # fmt: skip
+_GPU_OPS = {"thread_index": gpu.ThreadIdOp, "thread_count": gpu.BlockDimOp, "block_index": gpu.BlockIdOp,
+            "block_count": gpu.GridDimOp}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """What is known of a kernel's buffers: which nobody writes, which no other argument can reach."""
+
+    readonly: tuple[bool, ...] = ()
+    noalias: tuple[bool, ...] = ()
+    threads: int = 0
+
+
+def lower_kgen(module: ModuleOp, *, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> ModuleOp:
+    """Turn a kgen module into func/scf/arith/... for one target; the kgen module is used up."""
+    operations: list[Operation] = []
+    block = module.body.block
+    for operation in list(block.ops):
+        operation.detach()
+        operations.append(_function(operation, gpu_target, facts) if isinstance(operation, kgen.FuncOp) else operation)
+    return ModuleOp(operations)
+
+
+def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> func.FuncOp:
+    kernel = old.kernel is not None
+    name = old.sym_name.data
+    body = old.detach_region(0)
+    block = body.block
+    threads: dict[str, SSAValue] = {}
+    if kernel and not gpu_target:
+        for position, (what, kind) in enumerate((("tid", IndexType()), ("nthreads", IndexType()), ("rt", _RUNTIME))):
+            threads[what] = block.insert_arg(kind, position)
+            threads[what].name_hint = what
+    for operation in list(walk(block)):
+        if isinstance(operation, kgen.CallOp):
+            _replace(operation, func.CallOp.create(
+                operands=operation.operands, result_types=[r.type for r in operation.results],
+                properties={"callee": operation.callee}, location=operation.location))  # fmt: skip
+        elif isinstance(operation, kgen.ReturnOp):
+            _replace(operation, func.ReturnOp.create(operands=operation.operands, location=operation.location))
+        elif isinstance(operation, kgen.ThreadOp):
+            _thread(operation, threads, gpu_target)
+        elif isinstance(operation, kgen.BarrierOp):
+            _barrier(operation, threads, gpu_target)
+    role = "kg.kernel" if kernel else "kg.outlined" if old.outlined is not None else "kg.inline"
+    attributes: dict[str, Attribute] = {role: _UNIT}
+    properties: dict[str, Attribute] = {"sym_name": old.sym_name, "function_type": FunctionType.from_lists(
+        [argument.type for argument in block.args], list(old.function_type.outputs))}  # fmt: skip
+    if kernel:
+        known = facts.get(name, KernelFacts())
+        properties["arg_attrs"] = _argument_facts(block, known)
+        if known.threads:
+            attributes["kg.threads"] = IntegerAttr(known.threads, i64)
+    return func.FuncOp.create(properties=properties, attributes=attributes, regions=[body], location=old.location)
+
+
+def _argument_facts(block: Block, known: KernelFacts) -> ArrayAttr[DictionaryAttr]:
+    listed: list[DictionaryAttr] = []
+    buffers = 0
+    for argument in block.args:
+        entry: dict[str, Attribute] = {}
+        if isinstance(argument.type, MemRefType) and argument.name_hint != "rt":
+            if buffers < len(known.readonly) and known.readonly[buffers]:
+                entry["kg.readonly"] = _UNIT
+            if buffers < len(known.noalias) and known.noalias[buffers]:
+                entry["kg.noalias"] = _UNIT
+            buffers += 1
+        listed.append(DictionaryAttr(entry))
+    return ArrayAttr(listed)
+
+
+def _replace(old: Operation, new: Operation) -> None:
+    block = old.parent
+    assert block is not None
+    block.insert_op_before(new, old)
+    for before, after in zip(old.results, new.results, strict=True):
+        before.replace_all_uses_with(after)
+    old.detach()
+    old.erase()
+
+
+def _thread(operation: kgen.ThreadOp, threads: Mapping[str, SSAValue], gpu_target: bool) -> None:
+    what = operation.what.data
+    if gpu_target:
+        axis = operation.axis.value.data
+        kind = _GPU_OPS[what]
+        _replace(operation, kind.create(
+            result_types=[IndexType()], properties={"dimension": _DIMENSIONS[axis]}, location=operation.location))  # fmt: skip
+        return
+    value = threads.get({"thread_index": "tid", "thread_count": "nthreads"}.get(what, ""))
+    if value is None:
+        raise LoweringError(f"{what}() is for GPU kernels; on the CPU there are threads only")
+    operation.results[0].replace_all_uses_with(value)
+    operation.detach()
+    operation.erase()
+
+
+def _barrier(operation: kgen.BarrierOp, threads: Mapping[str, SSAValue], gpu_target: bool) -> None:
+    if gpu_target:
+        _replace(operation, gpu.BarrierOp.create(location=operation.location))
+        return
+    if not threads:
+        raise LoweringError("barrier() belongs in a kernel, not in a @function")
+    from xdsl.dialects.builtin import SymbolRefAttr
+
+    _replace(operation, func.CallOp.create(
+        operands=[threads["rt"], threads["nthreads"]], properties={"callee": SymbolRefAttr("kg_barrier")},
+        location=operation.location))  # fmt: skip
+
+
+def walk(block: Block) -> Iterator[Operation]:
+    """Every operation of a block and of the regions inside it, outer ones first."""
+    operation = block.first_op
+    while operation is not None:
+        following = operation.next_op
+        yield operation
+        for region in operation.regions:
+            for inner in region.blocks:
+                yield from walk(inner)
+        operation = following
+
+
+def kernels_of(module: ModuleOp) -> Sequence[func.FuncOp]:
+    """The entry functions of a lowered module."""
+    return [op for op in module.body.block.ops if isinstance(op, func.FuncOp) and "kg.kernel" in op.attributes]

@@ -1,0 +1,133 @@
+"""The table of contents of a compilation: graph -> fused kernels -> elaboration -> kernel passes -> LLVM -> objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.errors import CompilerError
+from compiler.language.elaborate import ElaboratedKernel, Elaborator, KernelSource, LanguageTarget
+from compiler.language.library import Library
+from compiler.passes.fusion.records import FusedKernel
+from compiler.passes.kernel.dce import dce
+from compiler.passes.kernel.lower_kgen import KernelFacts, lower_kgen
+from compiler.targets.target import Target
+from compiler.trace import Trace, count_operations
+
+FLOWS = ("all-kernel", "per-kernel")
+DEBUG = ("none", "line-tables")
+STAGES = ("mo", "mogg", "mgp", "kgen", "kernel", "llvm", "llvm-opt", "asm", "ptx", "sass")
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """Everything that decides what a compilation produces."""
+
+    target: str = "cpu"
+    flow: str = "all-kernel"
+    opt_level: int = 3
+    debug: str = "none"
+    jobs: int | None = None
+    cache: bool = True
+    fuse: bool = True
+    force_cut: frozenset[tuple[str, str]] = frozenset()
+    force_fuse: frozenset[tuple[str, str]] = frozenset()
+    sources: tuple[tuple[str, str], ...] = ()  # kernel name -> edited source that takes its place
+
+    def check(self) -> None:
+        """Raise for a value that is not among the known ones."""
+        if self.flow not in FLOWS:
+            raise CompilerError(f"unknown flow {self.flow!r}; the flows are {' '.join(FLOWS)}")
+        if self.debug not in DEBUG:
+            raise CompilerError(f"unknown debug level {self.debug!r}; the levels are {' '.join(DEBUG)}")
+        if isinstance(self.opt_level, bool) or self.opt_level not in (0, 1, 2, 3):
+            raise CompilerError(f"unknown optimisation level {self.opt_level!r}; the levels are 0 1 2 3")
+        if self.jobs is not None and (isinstance(self.jobs, bool) or not isinstance(self.jobs, int) or self.jobs < 1):
+            raise CompilerError(f"jobs is a number of at least 1, not {self.jobs!r}")
+
+
+@dataclass(frozen=True)
+class KernelModule:
+    """Some kernels after kernel passes, ready for LLVM."""
+
+    module: ModuleOp
+    kernels: tuple[ElaboratedKernel, ...]
+
+
+def language_target(target: Target) -> LanguageTarget:
+    """What kernels may ask about a target."""
+    digits = "".join(c for c in target.name if c.isdigit())
+    return LanguageTarget(
+        name=target.name, is_cpu=target.is_cpu, is_gpu=target.is_gpu, is_nvidia=target.is_nvidia, is_amd=target.is_amd,
+        simd_bytes=target.simd_bytes, registers=target.vector_registers, warp=target.warp_size,
+        shared_bytes=target.limits.shared_memory_bytes, arch=int(digits) if digits and target.is_nvidia else 0,
+    )  # fmt: skip
+
+
+def with_edits(kernels: Sequence[FusedKernel], options: CompileOptions) -> tuple[FusedKernel, ...]:
+    """The kernels with the user's edited sources in place of the generated ones."""
+    edits = dict(options.sources)
+    unknown = set(edits) - {kernel.name for kernel in kernels}
+    if unknown:
+        raise CompilerError(f"no kernel is called {', '.join(sorted(unknown))}; there are {', '.join(k.name for k in kernels)}")
+    return tuple(
+        replace(kernel, source=edits[kernel.name], line_slots=_all_slots(kernel, edits[kernel.name]))
+        if kernel.name in edits else kernel
+        for kernel in kernels
+    )  # fmt: skip
+
+
+def _all_slots(kernel: FusedKernel, source: str) -> tuple[tuple[int, ...], ...]:
+    """An edited line that is still a generated one keeps its slots; a new one stands for the whole kernel."""
+    known = dict(zip(kernel.source.splitlines(), kernel.line_slots, strict=False))
+    everything = tuple(range(len(kernel.slots)))
+    return tuple(known.get(line, everything if line.strip() else ()) for line in source.splitlines())
+
+
+def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, trace: Trace) -> KernelModule:
+    """Kernels into one kgen module; what they instantiate in common is instantiated once."""
+    elaborator = Elaborator(library, language_target(target))
+    records: list[ElaboratedKernel] = []
+    for kernel in kernels:
+        with trace.span("elaborate", "kgen", kernel.name):
+            record = elaborator.add(KernelSource(kernel.name, kernel.source, kernel.line_slots, f"{kernel.name}.py"))
+            _check_interface(kernel, record)
+            records.append(record)
+    return KernelModule(elaborator.module(), tuple(records))
+
+
+def _check_interface(kernel: FusedKernel, record: ElaboratedKernel) -> None:
+    """An edited kernel must still take what its place in the model hands it."""
+    expected = [(t.dtype, tuple(t.shape)) for t in (*kernel.outputs, *kernel.inputs)]
+    found = [(argument.dtype, argument.shape) for argument in record.arguments]
+    if expected != found:
+        raise CompilerError(f"{kernel.name}: the source takes other tensors than the model gives it")
+
+
+def kernel_passes(elaborated: KernelModule, kernels: Mapping[str, FusedKernel], target: Target, trace: Trace) -> KernelModule:
+    """Clean up, then bind to the target; the kgen module is used up."""
+    module = elaborated.module
+    owner = elaborated.kernels[0].name if len(elaborated.kernels) == 1 else ""
+    with trace.span("dce", "kernel", owner) as span:
+        before = count_operations(module)
+        span.ops_before, span.ops_after = before, before - dce(module)
+    with trace.span("lower-kgen", "kernel", owner) as span:
+        facts = {record.name: _facts(kernels[record.name], record) for record in elaborated.kernels}
+        module = lower_kgen(module, gpu_target=target.is_gpu, facts=facts)
+        span.ops_after = count_operations(module)
+    return KernelModule(module, elaborated.kernels)
+
+
+def _facts(kernel: FusedKernel, record: ElaboratedKernel) -> KernelFacts:
+    """Outputs may share memory with the inputs they are allowed to overwrite; everything else stands alone."""
+    outputs = len(kernel.outputs)
+    shared = {index for out, index in kernel.inplace for index in (out, outputs + index)}
+    count = outputs + len(kernel.inputs)
+    workspaces = len(record.workspaces)
+    readonly = [False] * outputs + [True] * len(kernel.inputs) + [False] * workspaces
+    for _, index in kernel.inplace:
+        readonly[outputs + index] = False
+    noalias = [position not in shared for position in range(count)] + [True] * workspaces
+    return KernelFacts(tuple(readonly), tuple(noalias), record.launch.threads if record.launch else 0)

@@ -1,0 +1,92 @@
+"""CPU targets: this machine ("cpu") and a few named ones that can be compiled for anywhere."""
+
+from __future__ import annotations
+
+import platform
+from functools import lru_cache
+from pathlib import Path
+
+from compiler.targets.target import AddressSpaces, Limits, Target, target_machine
+
+# llvmlite reports only a handful of AArch64 features; the kernel's flags say more.
+_AARCH64_FLAGS = {
+    "asimdhp": "fullfp16",
+    "asimddp": "dotprod",
+    "asimdrdm": "rdm",
+    "asimdfhm": "fp16fml",
+    "bf16": "bf16",
+    "i8mm": "i8mm",
+    "atomics": "lse",
+    "lrcpc": "rcpc",
+}
+_NAMED = {
+    "x86-64-v2": ("x86_64", "x86-64-v2", ""),
+    "x86-64-v3": ("x86_64", "x86-64-v3", "+avx2,+fma,+f16c"),
+    "x86-64-v4": ("x86_64", "x86-64-v4", "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl"),
+    "armv8": ("aarch64", "generic", "+neon"),
+    "neoverse-n1": ("aarch64", "neoverse-n1", "+neon,+fullfp16,+dotprod,+lse"),
+    "neoverse-v1": ("aarch64", "neoverse-v1", "+neon,+fullfp16,+dotprod,+lse,+bf16,+i8mm"),
+}
+NAMES = ("cpu", *_NAMED)
+
+
+@lru_cache(maxsize=None)
+def cpu_target(name: str) -> Target:
+    """The record of one CPU target; `cpu` looks at this machine."""
+    if name == "cpu":
+        return _host()
+    arch, cpu, features = _NAMED[name]
+    return _make(name, arch, f"{arch}-unknown-linux-gnu", cpu, features)
+
+
+def _host() -> Target:
+    import llvmlite.binding as llvm
+
+    triple = llvm.get_process_triple()
+    arch = {"arm64": "aarch64", "amd64": "x86_64"}.get(triple.split("-")[0].lower(), triple.split("-")[0])
+    features = dict(llvm.get_host_cpu_features())
+    if arch == "aarch64":
+        features["neon"] = True
+        features.update({ours: True for flag, ours in _AARCH64_FLAGS.items() if flag in _kernel_flags()})
+    text = ",".join(f"{'+' if on else '-'}{feature}" for feature, on in sorted(features.items()))
+    return _make("cpu", arch, triple, llvm.get_host_cpu_name(), text)
+
+
+def _kernel_flags() -> frozenset[str]:
+    """CPU flags the operating system reports: /proc/cpuinfo on Linux; Apple's cores all have these."""
+    if platform.system() == "Darwin":
+        return frozenset({"asimdhp", "asimddp", "asimdrdm", "atomics", "lrcpc"})
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return frozenset()
+    return frozenset(
+        flag
+        for line in text.splitlines()
+        if line.split(":")[0].strip() in ("Features", "flags")
+        for flag in line.split(":", 1)[1].split()
+    )
+
+
+def _make(name: str, arch: str, triple: str, cpu: str, features: str) -> Target:
+    on = frozenset(part[1:] for part in features.split(",") if part.startswith("+"))
+    x86 = arch == "x86_64"
+    simd_bytes = 64 if "avx512f" in on else 32 if "avx2" in on else 16
+    return Target(
+        name=name,
+        kind="cpu",
+        arch=arch,
+        triple=triple,
+        data_layout=str(target_machine(triple, cpu, features, 2).target_data),
+        cpu=cpu,
+        features=features,
+        simd_bytes=simd_bytes,
+        vector_registers=32 if not x86 or simd_bytes == 64 else 16,
+        warp_size=1,
+        spaces=AddressSpaces(),
+        limits=Limits(),
+        native_f16="f16c" in on if x86 else arch == "aarch64",
+        # Not on x86: vcvtneps2bf16 flushes subnormals, which would differ from every other target.
+        native_bf16=arch == "aarch64" and "bf16" in on,
+        feature_set=on,
+    )

@@ -1,0 +1,135 @@
+"""What a target is: one frozen record for every CPU and GPU the compiler can emit code for.
+
+Nothing here touches LLVM until `machine()` is called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llvmlite.binding import TargetMachine
+
+
+@dataclass(frozen=True)
+class AddressSpaces:
+    """LLVM address-space numbers of the five memory spaces; on a CPU they are all 0."""
+
+    generic: int = 0
+    global_: int = 0
+    shared: int = 0
+    constant: int = 0
+    private: int = 0
+    alloca: int = 0
+    """Where LLVM's `alloca` puts its memory."""
+
+    def of(self, memory_space: int) -> int:
+        """LLVM's number for a memref memory space (0 generic, 1 global, 3 shared, 4 constant, 5 private)."""
+        return {0: self.generic, 1: self.global_, 3: self.shared, 4: self.constant, 5: self.private}[memory_space]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one block of threads (GPU) may use; 0 where the notion does not exist."""
+
+    threads_per_block: int = 0
+    shared_memory_bytes: int = 0
+    registers_per_block: int = 0
+    registers_per_thread: int = 0
+
+
+@dataclass(frozen=True)
+class Target:
+    """One place to run: how LLVM names it and what the kernel library may count on."""
+
+    name: str
+    kind: str
+    """"cpu", "nvidia" or "amd"."""
+    arch: str
+    """LLVM's architecture: "aarch64", "x86_64", "nvptx64", "amdgcn"."""
+    triple: str
+    data_layout: str
+    cpu: str
+    features: str
+    simd_bytes: int
+    vector_registers: int
+    warp_size: int
+    spaces: AddressSpaces
+    limits: Limits
+    native_f16: bool = True
+    """f16 <-> f32 are instructions; otherwise the emitter writes them with integer operations."""
+    native_bf16: bool = False
+    """f32 -> bf16 is an instruction that rounds to nearest even and keeps subnormals."""
+    feature_set: frozenset[str] = field(default=frozenset(), compare=False)
+    """Names of the features that are on, without their `+`."""
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether kernels run as host threads."""
+        return self.kind == "cpu"
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether kernels run as grids of blocks."""
+        return self.kind != "cpu"
+
+    @property
+    def is_nvidia(self) -> bool:
+        """Whether the code is PTX."""
+        return self.kind == "nvidia"
+
+    @property
+    def is_amd(self) -> bool:
+        """Whether the code is AMDGCN."""
+        return self.kind == "amd"
+
+    def simd(self, dtype_bits: int) -> int:
+        """How many elements of `dtype_bits` one vector register (CPU) or one widest access (GPU) holds; at least 1."""
+        return max(self.simd_bytes * 8 // max(dtype_bits, 8), 1)
+
+    def machine(self, opt_level: int = 2) -> TargetMachine:
+        """LLVM's machine for this target: made on first use, then shared by the whole process."""
+        # LLVM's AMDGPU back end aborts on some 8-bit divisions at level 0: a pass it needs for them does not run there.
+        level = max(opt_level, 1) if self.is_amd else opt_level
+        return target_machine(self.triple, self.cpu, self.features, level)
+
+
+@lru_cache(maxsize=None)
+def target_machine(triple: str, cpu: str, features: str, opt_level: int) -> TargetMachine:
+    """Create (once) the llvmlite TargetMachine; initialises LLVM's back ends on the first call."""
+    import llvmlite.binding as llvm
+
+    _initialise(triple)
+    # PIC + small: what JITLink loads anywhere in memory, calls between objects go through its own stubs.
+    machine = llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=opt_level, reloc="pic", codemodel="small"
+    )
+    machine.set_asm_verbosity(False)
+    return machine
+
+
+@lru_cache(maxsize=None)
+def _initialise_all() -> None:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@lru_cache(maxsize=None)
+def _initialise_native() -> None:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()  # inline assembly in kernels
+
+
+def _initialise(triple: str) -> None:
+    import llvmlite.binding as llvm
+
+    _initialise_native()
+    if triple.split("-")[0] != llvm.get_process_triple().split("-")[0]:
+        _initialise_all()

@@ -1,0 +1,189 @@
+"""scaled_dot_product_attention with a running softmax: scores exist only as one tile of queries by keys at a time."""
+
+from kernels.exponential import exp
+from kernels.gemm import load_tile, pack_panel, round_up, store_tile, tile_product
+from kernels.indexing import along, delinearise, fix_leading, product, replace
+from kernels.language import *
+from kernels.parallel import split
+from kernels.rows import fold, vectors, widths_for
+
+# Queries and keys of one tile of scores.
+QUERIES = 64
+KEYS = 64
+
+
+@kernel("mo.scaled_dot_product_attention")
+def attention(out: FusedOutput, q: FusedInput, k: FusedInput, v: FusedInput, *, is_causal, scale, enable_gqa):
+    """softmax(q k^T * scale) v; with `is_causal`, query i sees keys 0..i."""
+
+    def unmasked(lead, i, j, w, score):
+        return score
+
+    attend(out, q, k, v, unmasked, masked=False, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+
+
+@kernel("mo.scaled_dot_product_attention")
+def masked_attention(
+    out: FusedOutput, q: FusedInput, k: FusedInput, v: FusedInput, mask: FusedInput, *, is_causal, scale, enable_gqa
+):
+    """As attention, with a mask: a bool one says which keys a query sees, any other is added to the scores."""
+    wide = mask.broadcast(out.shape[:-1] + (k.shape[-2],))
+
+    def apply(lead, i, j, w, score):
+        m = wide[along(lead + (i,), j, w)]
+        if mask.dtype.name == "bool":
+            return select(m, score, splat(score.dtype(-score.dtype.inf), w))
+        return score + m.cast(score.dtype)
+
+    attend(out, q, k, v, apply, masked=True, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+
+
+@inline
+def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
+    """For each block of queries, go through the keys a block at a time and keep the best score, sum and result so far.
+
+    mask(lead, i, j, width, score) gives the scores of query i and keys j..j+width as the softmax is to see them.
+    """
+    assert is_static(q.shape[-1]) and is_static(v.shape[-1]), "attention needs head sizes that are known when compiling"
+    dt = out.dtype.acc
+    lanes = target.simd(dt)
+    across = 4 if target.registers >= 32 else 2
+    width = across * lanes
+    heads, length, keys = out.shape[:-2], q.shape[-2], k.shape[-2]
+    size, result_size = q.shape[-1], v.shape[-1]
+    rows = min(4, max(length, 1)) if is_static(length) else 4
+    block = min(QUERIES, max(round_up(length, rows), rows)) if is_static(length) else QUERIES
+    span = round_up(KEYS, width)
+    broad = max(round_up(result_size, width), width)
+    factor = dt(float(size) ** -0.5 if scale is None else float(scale))
+
+    queries = stack(dt, block * max(size, 1))
+    key_panel = stack(dt, max(size, 1) * span)
+    values = stack(dt, span * broad)
+    scores = stack(dt, block * span)
+    result = stack(dt, block * broad)
+    best = stack(dt, block)
+    total = stack(dt, block)
+
+    blocks = ceildiv(length, block)
+    begin, end = split(product(heads) * blocks)
+    for item in range(begin, end):
+        head = item // blocks
+        i0 = (item - head * blocks) * block
+        used = min(length - i0, block)
+        lead = delinearise(head, heads)
+        source_lead = lead
+        if enable_gqa:
+            h = len(lead) - 1
+            source_lead = replace(lead, h, lead[h] // (heads[h] // k.shape[-3]))
+        copy_queries(queries, q, lead, i0, used, size, factor, block)
+        for i in range(block):
+            best[i] = dt(-dt.inf)
+            total[i] = dt(0)
+        for x in range(0, block * broad, lanes):
+            result.store(zeros(dt, lanes), x)
+
+        last = index(keys)
+        if is_causal:
+            last = min(last, i0 + used)
+        for j in range(0, last, span):
+            seen = min(last - j, span)
+            pack_panel(key_panel, 0, fix_leading(k, source_lead).permute((1, 0)), 0, size, j, span, along=0)
+            pack_panel(values, 0, fix_leading(v, source_lead), j, seen, 0, broad, along=1)
+            multiply_scores(scores, queries, key_panel, used, size, span, width, lanes, rows=rows, across=across)
+            for i in range(used):
+                limit = seen
+                if is_causal:
+                    limit = max(min(seen, i0 + i + 1 - j), 0)
+                if masked:
+
+                    def masks(x, w):
+                        here = i * span + x
+                        scores.store(mask(lead, i0 + i, j + x, w, scores.load(here, width=w)), here)
+
+                    vectors(0, limit, (lanes, 1), masks)
+                rescale_row(scores, result, best, total, i, limit, span, broad, lanes)
+            add_values(result, scores, values, used, seen, span, broad, width, lanes, rows=rows, across=across)
+
+        for i in range(used):
+            # No key at all gives zeros; keys that are all masked give 0 / 0.
+            whole = total[i] if is_static(keys) and keys > 0 else select(index(keys) > 0, total[i], dt(1))
+
+            def finish(x, w):
+                value = result.load(i * broad + x, width=w) / whole
+                out[along(lead + (i0 + i,), x, w)] = value.cast(out.dtype)
+
+            vectors(0, result_size, widths_for(result_size, lanes * 2), finish)
+
+
+@inline
+def copy_queries(queries, q, lead, i0, used, size, factor, block):
+    """A block of queries, scaled; zeros where the block goes past the last one."""
+    dt = queries.dtype
+    for i in range(used):
+
+        def copy(x, w):
+            queries.store(q[along(lead + (i0 + i,), x, w)].cast(dt) * factor, i * size + x)
+
+        vectors(0, size, widths_for(size, target.simd(dt) * 2), copy)
+    for x in range(used * size, block * size):
+        queries[x] = dt(0)
+
+
+@inline
+def multiply_scores(scores, queries, key_panel, used, size, span, width, lanes, *, rows, across):
+    """scores[i, j] = queries[i] . keys[j]."""
+    for i in range(0, used, rows):
+        for j in range(0, span, width):
+
+            def left(x):
+                return [queries[(i + r) * size + x] for r in range(rows)]
+
+            def right(x):
+                return [key_panel.load(x * span + j + c * lanes, width=lanes) for c in range(across)]
+
+            acc = [zeros(scores.dtype, lanes) for _ in range(rows * across)]
+            acc = tile_product(acc, size, left, right, rows=rows, columns=across)
+            store_tile(scores, acc, i * span + j, span, lanes, rows=rows, columns=across)
+
+
+@inline
+def rescale_row(scores, result, best, total, i, limit, span, broad, lanes):
+    """Turn one row of scores into weights against the best score so far, and fit the row's sum and result to it."""
+    dt = scores.dtype
+    step = lanes * 2
+    for x in range(limit, span):
+        scores[i * span + x] = dt(-dt.inf)
+    top = splat(best[i], step)
+    for x in range(0, span, step):
+        top = max(top, scores.load(i * span + x, width=step))
+    top = fold(top, lambda a, b: max(a, b))
+    # While every key is masked the weights are 0, not exp(-inf + inf).
+    base = select(top > dt(-dt.inf), top, dt(0))
+    correction = exp(best[i] - base)
+    part = zeros(dt, step)
+    for x in range(0, span, step):
+        weight = exp(scores.load(i * span + x, width=step) - base)
+        scores.store(weight, i * span + x)
+        part = part + weight
+    total[i] = total[i] * correction + fold(part, lambda a, b: a + b)
+    best[i] = top
+    for x in range(0, broad, lanes):
+        result.store(result.load(i * broad + x, width=lanes) * correction, i * broad + x)
+
+
+@inline
+def add_values(result, scores, values, used, seen, span, broad, width, lanes, *, rows, across):
+    """result[i] += weights[i, j] * values[j]."""
+    for i in range(0, used, rows):
+        for x in range(0, broad, width):
+
+            def left(j):
+                return [scores[(i + r) * span + j] for r in range(rows)]
+
+            def right(j):
+                return [values.load(j * broad + x + c * lanes, width=lanes) for c in range(across)]
+
+            acc = load_tile(result, i * broad + x, broad, lanes, rows=rows, columns=across)
+            acc = tile_product(acc, seen, left, right, rows=rows, columns=across)
+            store_tile(result, acc, i * broad + x, broad, lanes, rows=rows, columns=across)

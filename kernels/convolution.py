@@ -1,0 +1,135 @@
+"""conv2d, NCHW: a product of the weights with patches of the image that are laid out only while they are packed."""
+
+from kernels.gemm import gemm, most_columns, multiply_add, pack_panel
+from kernels.indexing import delinearise, product
+from kernels.language import *
+from kernels.parallel import split
+from kernels.rows import vectors, widths_for
+
+# Fewer output channels a group than this do not fill a register tile: they are computed directly.
+DIRECT_CHANNELS = 4
+
+
+@kernel("mo.conv2d")
+def conv2d(out: FusedOutput, x: FusedInput, w: FusedInput, *, stride, padding, dilation, groups):
+    """out[n, o, i, j] is the sum over c, p, q of x[n, c, i*stride + p*dilation - padding, ...] * w[o, c, p, q]."""
+    channels = out.shape[1] // groups
+    if is_static(channels) and channels < DIRECT_CHANNELS:
+        direct_conv2d(out, x, w, stride, padding, dilation, groups)
+    else:
+        panel_conv2d(out, x, w, stride, padding, dilation, groups)
+
+
+@inline
+def inside(first, last, offset, stride, size):
+    """The outputs within first..last whose inputs, output * stride + offset, lie in 0..size; never end before begin."""
+    begin = min(max(ceildiv(-offset, stride), first), last)
+    end = min(ceildiv(size - offset, stride), last)
+    return begin, max(begin, end)
+
+
+@inline
+def panel_conv2d(out, x, w, stride, padding, dilation, groups):
+    """For each image and group: weights (output channels x taps) times patches (taps x output pixels)."""
+    dt = out.dtype.acc
+    lanes = target.simd(dt)
+    height, breadth = out.shape[2], out.shape[3]
+    depth = w.shape[1]
+    taps = (depth, w.shape[2], w.shape[3])
+    channels = out.shape[1] // groups
+    weights = w.reshape((out.shape[1], product(taps)))
+    # One tap of a block of output pixels, before it goes to its panels.
+    line = stack(dt, most_columns())
+    for o in range(0, most_columns(), lanes):
+        line.store(zeros(dt, lanes), o)
+
+    def pack_a(group, panel, i, rows, k0, count):
+        first = group % groups * channels
+        source = weights.slice((first, 0), (1, 1), (channels, product(taps))).permute((1, 0))
+        pack_panel(panel, 0, source, k0, count, i, rows, along=0)
+
+    def pack_b(group, panels, j, columns, k0, count, width):
+        image = group // groups
+        c0 = group % groups * depth
+        top = j // breadth
+        bottom = ceildiv(j + columns, breadth)
+        for k in range(count):
+            c, p, q = delinearise(k0 + k, taps)
+            shift = q * dilation[1] - padding[1]
+            for i in range(top, bottom):
+                base = i * breadth - j
+                first = max(-base, 0)
+                last = min(columns - base, breadth)
+                row = i * stride[0] + p * dilation[0] - padding[0]
+                begin, end = first, first
+                if (row >= 0) & (row < x.shape[2]):
+                    begin, end = inside(first, last, shift, stride[1], x.shape[3])
+
+                def clear(o, w):
+                    line.store(zeros(dt, w), base + o)
+
+                def copy(o, w):
+                    where = position((image, c0 + c, row, o * stride[1] + shift), width=w, axis=3)
+                    line.store(x[where].cast(dt), base + o)
+
+                vectors(first, begin, (1,), clear)
+                vectors(begin, end, (lanes, 1) if stride[1] == 1 else (1,), copy)
+                vectors(end, last, (1,), clear)
+            for panel in range(ceildiv(columns, width)):
+                for o in range(0, width, lanes):
+                    panels.store(line.load(panel * width + o, width=lanes), (panel * count + k) * width + o)
+
+    def store(group, i, j, columns, tile, start):
+        image = group // groups
+        channel = group % groups * channels + i
+        for r in range(j // breadth, ceildiv(j + columns, breadth)):
+            base = r * breadth - j
+
+            def part(o, width):
+                where = position((image, channel, r, o), width=width, axis=3)
+                out[where] = tile.load(start + base + o, width=width).cast(out.dtype)
+
+            vectors(max(-base, 0), min(columns - base, breadth), (lanes, 1), part)
+
+    gemm(channels, height * breadth, product(taps), out.shape[0] * groups, dt, pack_a, pack_b, store)
+
+
+@inline
+def direct_conv2d(out, x, w, stride, padding, dilation, groups):
+    """Row by row: each tap adds a shifted row of the image to a row of sums on the stack."""
+    dt = out.dtype.acc
+    lanes = target.simd(dt)
+    breadth = out.shape[3]
+    piece = lanes * 64
+    pieces = ceildiv(breadth, piece)
+    channels = out.shape[1] // groups
+    taps = (w.shape[1], w.shape[2], w.shape[3])
+    sums = stack(dt, piece)
+    begin, end = split(product(out.shape[:3]) * pieces)
+    for item in range(begin, end):
+        line = item // pieces
+        first = (item - line * pieces) * piece
+        used = min(breadth - first, piece)
+        image, o, i = delinearise(line, out.shape[:3])
+        c0 = o // channels * w.shape[1]
+        for j in range(0, piece, lanes):
+            sums.store(zeros(dt, lanes), j)
+        for tap in range(product(taps)):
+            c, p, q = delinearise(tap, taps)
+            row = i * stride[0] + p * dilation[0] - padding[0]
+            shift = (first * stride[1]) + q * dilation[1] - padding[1]
+            if (row >= 0) & (row < x.shape[2]):
+                from_, to = inside(0, used, shift, stride[1], x.shape[3])
+                weight = w[o, c, p, q].cast(dt)
+
+                def add(j, width):
+                    where = position((image, c0 + c, row, j * stride[1] + shift), width=width, axis=3)
+                    sums.store(multiply_add(splat(weight, width), x[where].cast(dt), sums.load(j, width=width)), j)
+
+                vectors(from_, to, (lanes * 2, 1) if stride[1] == 1 else (1,), add)
+
+        def finish(j, width):
+            where = position((image, o, i, first + j), width=width, axis=3)
+            out[where] = sums.load(j, width=width).cast(out.dtype)
+
+        vectors(0, used, widths_for(breadth, lanes * 2), finish)

@@ -1,0 +1,222 @@
+"""The blocked matrix product that matmul, convolution and attention share.
+
+Operands are copied ("packed") into panels on the stack in the order in which the inner loop reads them, in the type
+that is accumulated in, with zeros past the edges. The inner loop keeps a tile of the result in registers. Finished
+rows are handed to a `store` function from a buffer, so that what is fused behind the product exists once.
+"""
+
+from kernels.language import *
+from kernels.parallel import split
+from kernels.rows import vectors
+
+# How much of the inner dimension one panel holds, and the bytes of B's panels: they stay in the second-level cache.
+DEPTH = 512
+PANEL_BYTES = 524288
+COLUMNS = 1024
+# Rows of the result that wait on the stack for the next part of the inner dimension.
+WAITING_ROWS = 256
+
+
+@inline
+def most_columns():
+    """The most columns of B that pack_b is ever asked for at a time."""
+    return COLUMNS
+
+
+@inline
+def register_tile(m, n, dt):
+    """Rows, and vectors a row, of the tile that is kept in registers."""
+    rows, columns = (8, 3) if target.registers >= 32 else (6, 2)
+    if is_static(m):
+        rows = min(rows, max(m, 1))
+    if is_static(n):
+        columns = min(columns, max(ceildiv(n, target.simd(dt)), 1))
+    return rows, columns
+
+
+@inline
+def multiply_add(a, b, c):
+    """a * b + c in one step where the target has it."""
+    if c.dtype.is_float:
+        return muladd(a, b, c)
+    return a * b + c
+
+
+@inline
+def tile_product(acc, count, left, right, *, rows, columns):
+    """acc[i, v] += left(k)[i] * right(k)[v] for k < count: the loop that does all the work."""
+    for k in range(count):
+        a = left(k)
+        b = right(k)
+        for i in unroll(rows):
+            for v in unroll(columns):
+                acc[i * columns + v] = multiply_add(splat(a[i], b[v].width), b[v], acc[i * columns + v])
+    return acc
+
+
+@inline
+def load_tile(tile, start, stride, lanes, *, rows, columns):
+    """The register tile whose first element is tile[start]; its rows are `stride` apart."""
+    return [
+        tile.load(start + i * stride + v * lanes, width=lanes) for i in range(rows) for v in range(columns)
+    ]  # fmt: skip
+
+
+@inline
+def store_tile(tile, acc, start, stride, lanes, *, rows, columns):
+    """Write a register tile where load_tile reads it."""
+    for i in unroll(rows):
+        for v in unroll(columns):
+            tile.store(acc[i * columns + v], start + i * stride + v * lanes)
+
+
+@inline
+def pack_panel(panel, start, source, k0, count, x0, width, *, along):
+    """panel[start + k * width + x] = source[k0 + k, x0 + x] for k < count, x < width; zero past the end of axis 1.
+
+    `along` is the axis that vectors lie along when it is not known which one is contiguous.
+    """
+    dt = panel.dtype
+    lanes = target.simd(dt)
+    valid = min(source.shape[1] - x0, width)
+
+    def element(k, x, w, axis):
+        return source[position((k0 + k, x0 + x), width=w, axis=axis)].cast(dt)
+
+    if not packs_rows(source, width, lanes, along):
+        for x in range(valid):
+
+            def scatter(k, w):
+                v = element(k, x, w, 0)
+                for lane in unroll(w):
+                    panel[start + (k + lane) * width + x] = v[lane] if w > 1 else v
+
+            vectors(0, count, (lanes, 1), scatter)
+        clear_columns(panel, start, count, valid, width)
+    elif valid == width:
+        for k in range(count):
+            for x in range(0, width, lanes):
+                panel.store(element(k, x, lanes, 1), start + k * width + x)
+    else:
+        for k in range(count):
+            for x in range(valid):
+                panel[start + k * width + x] = element(k, x, 1, 1)
+        clear_columns(panel, start, count, valid, width)
+
+
+@inline
+def packs_rows(source, width, lanes, along):
+    """Whether vectors are loaded along axis 1 of the source, the one that is contiguous in a panel."""
+    if along == 0 or source.is_contiguous(0):
+        return width % lanes == 0 and source.is_contiguous(1)
+    return width % lanes == 0
+
+
+@inline
+def pack_panels(panels, source, k0, count, x0, columns, width, *, along):
+    """Panels of `width` for `columns` columns of the source; each as pack_panel makes it, one after the other."""
+    lanes = target.simd(panels.dtype)
+    whole = index(0)
+    if packs_rows(source, width, lanes, along):
+        # Whole rows are read at a time, which the memory likes better than columns of a panel's width.
+        whole = min(source.shape[1] - x0, columns) // width
+        for k in range(count):
+            for p in range(whole):
+                for x in range(0, width, lanes):
+                    v = source[position((k0 + k, x0 + p * width + x), width=lanes, axis=1)]
+                    panels.store(v.cast(panels.dtype), (p * count + k) * width + x)
+    for p in range(whole, ceildiv(columns, width)):
+        pack_panel(panels, p * count * width, source, k0, count, x0 + p * width, width, along=along)
+
+
+@inline
+def clear_columns(panel, start, count, valid, width):
+    """Zeros for what pack_panel has no source for."""
+    for x in range(valid, width):
+        for k in range(count):
+            panel[start + k * width + x] = panel.dtype(0)
+
+
+@inline
+def round_up(n, multiple):
+    """The next multiple."""
+    return ceildiv(n, multiple) * multiple
+
+
+@inline
+def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
+    """`groups` independent products of m x k by k x n matrices in type dt.
+
+    pack_a(group, panel, i, rows, k0, count): rows i..i+rows of A, columns k0..k0+count, as panel[k * rows + r].
+    pack_b(group, panels, j, columns, k0, count, width): rows k0.. and columns j..j+columns of B, as panels of `width`
+        columns: panels[(p * count + k) * width + x].
+    store(group, i, j, columns, tile, start): tile[start..start+columns] is row i of the result, from column j on.
+    """
+    lanes = target.simd(dt)
+    rows, across = register_tile(m, n, dt)
+    width = across * lanes
+    whole = is_static(k) and k <= DEPTH
+    depth = max(k, 1) if whole else DEPTH // 2
+    columns = max(min(PANEL_BYTES // (depth * dt.bytes), COLUMNS) // (2 * width), 1) * 2 * width
+    if is_static(n) and round_up(n, width) <= columns:
+        columns = max(round_up(n, width), width)
+    waiting = rows if whole else round_up(WAITING_ROWS, rows)
+    if is_static(m):
+        waiting = min(waiting, max(round_up(m, rows), rows))
+    a_panel = stack(dt, depth * rows)
+    b_panels = stack(dt, depth * columns)
+    tile = stack(dt, waiting * columns)
+
+    column_blocks = ceildiv(n, columns)
+    wanted = ceildiv(thread_count(), max(index(groups * column_blocks), 1))
+    height = max(round_up(ceildiv(index(m), wanted), rows), rows)
+    if not whole:
+        height = min(height, waiting)
+    row_blocks = ceildiv(index(m), height)
+
+    def left(r):
+        # By-element products take lanes of a register; elsewhere a broadcast load is cheaper than taking lanes apart.
+        if target.simd_bytes == 16 and (rows == 8 or rows == 4 or rows == 2):
+            a = a_panel.load(r * rows, width=rows)
+            return [a[i] for i in range(rows)]
+        return [a_panel[r * rows + i] for i in range(rows)]
+
+    def multiply(acc, panel, count):
+        def right(r):
+            return [b_panels.load(panel * count * width + r * width + v * lanes, width=lanes) for v in range(across)]
+
+        return tile_product(acc, count, left, right, rows=rows, columns=across)
+
+    begin, end = split(row_blocks * groups * column_blocks)
+    for item in range(begin, end):
+        rest = item // row_blocks
+        group = rest // column_blocks
+        i0 = (item - rest * row_blocks) * height
+        i1 = min(i0 + height, m)
+        j = (rest - group * column_blocks) * columns
+        used = min(n - j, columns)
+        panels = ceildiv(used, width)
+        if whole:
+            pack_b(group, b_panels, j, used, 0, k, width)
+            for i in range(i0, i1, rows):
+                pack_a(group, a_panel, i, rows, 0, k)
+                for p in range(panels):
+                    acc = multiply([zeros(dt, lanes) for _ in range(rows * across)], p, k)
+                    store_tile(tile, acc, p * width, columns, lanes, rows=rows, columns=across)
+                for r in range(min(i1 - i, rows)):
+                    store(group, i + r, j, used, tile, r * columns)
+        else:
+            for x in range(0, waiting * columns, lanes):
+                tile.store(zeros(dt, lanes), x)
+            for k0 in range(0, k, depth):
+                count = min(k - k0, depth)
+                pack_b(group, b_panels, j, used, k0, count, width)
+                for i in range(i0, i1, rows):
+                    pack_a(group, a_panel, i, rows, k0, count)
+                    for p in range(panels):
+                        first = (i - i0) * columns + p * width
+                        acc = load_tile(tile, first, columns, lanes, rows=rows, columns=across)
+                        acc = multiply(acc, p, count)
+                        store_tile(tile, acc, first, columns, lanes, rows=rows, columns=across)
+            for r in range(i1 - i0):
+                store(group, i0 + r, j, used, tile, r * columns)

@@ -1,0 +1,86 @@
+"""What the mathematical functions are built from: polynomials, powers of two, and sums and products with their error.
+
+Every function here and in the files that use it works on f32 and f64 values of any width and has no branch that depends
+on a lane, so it vectorises. A *pair* is an unevaluated sum (high, low) of two floats, |low| <= ulp(high) / 2.
+"""
+
+from kernels.language import *
+
+
+@inline
+def horner(x, coefficients):
+    """The polynomial with these coefficients, highest power first, in fused steps; at least two coefficients."""
+    y = fma(x, coefficients[0], coefficients[1])
+    for c in unroll(coefficients[2:]):
+        y = fma(y, x, c)
+    return y
+
+
+@inline
+def bits_of(dt):
+    """The integer dtype as wide as the float dtype `dt`."""
+    return i32 if dt == f32 else i64
+
+
+@inline
+def mantissa_bits(dt):
+    """Stored bits of the significand of a float dtype."""
+    return 23 if dt == f32 else 52
+
+
+@inline
+def exponent_bias(dt):
+    """The exponent field of 1.0 in a float dtype."""
+    return 127 if dt == f32 else 1023
+
+
+@inline
+def power_of_two(n, *, dt):
+    """2**n in float dtype `dt` for integers n of its width, exponent_bias >= n > -exponent_bias."""
+    return ((n + exponent_bias(dt)) << mantissa_bits(dt)).bits(dt)
+
+
+@inline
+def scale_by_power(y, n):
+    """y * 2**n rounded once, for y near 1 and n of any size the result of which is zero, subnormal, normal or infinite.
+
+    The factor is applied in two halves: 2**n itself may be out of range where the product is not.
+    """
+    half = n >> 1
+    return y * power_of_two(half, dt=y.dtype) * power_of_two(n - half, dt=y.dtype)
+
+
+@inline
+def split_integer(x, factor):
+    """(k, n): round(x * factor) as a float and as an integer, for |x * factor| < 2**21 (f32) or 2**50 (f64).
+
+    Adding 1.5 * 2**mantissa_bits leaves the integer in the low bits: no conversion instruction, and no trap on NaN.
+    """
+    if x.dtype == f32:
+        magic, pattern = 12582912.0, 0x4B400000
+    else:
+        magic, pattern = 6755399441055744.0, 0x4338000000000000
+    t = fma(x, factor, magic)
+    return t - magic, t.bits(bits_of(x.dtype)) - pattern
+
+
+@inline
+def quick_two_sum(a, b):
+    """The pair a + b, for |a| >= |b| or a = 0."""
+    high = a + b
+    return high, b - (high - a)
+
+
+@inline
+def two_sum(a, b):
+    """The pair a + b, whichever is larger."""
+    high = a + b
+    part = high - a
+    return high, (a - (high - part)) + (b - part)
+
+
+@inline
+def two_product(a, b):
+    """The pair a * b."""
+    high = a * b
+    return high, fma(a, b, -high)

@@ -1,0 +1,140 @@
+"""mo.matmul: batched matrix products of any rank from 2 on, through panels; one row or one column has its own way."""
+
+from kernels.gemm import gemm, multiply_add, pack_panel, pack_panels
+from kernels.indexing import delinearise, fix_leading, product
+from kernels.language import *
+from kernels.parallel import split
+from kernels.rows import fold, vectors, widths_for
+
+# One row times a matrix: columns that a thread takes at a time (in registers) and rows of the matrix read together.
+STRIP = 32
+STEP = 4
+# How much of the row is kept on the stack while the columns of a strip are multiplied with it.
+SEGMENT = 1024
+
+
+@inline
+def product_dtype(dt):
+    """The type products are summed in: bools are counted."""
+    if dt.name == "bool":
+        return i32
+    return dt.acc
+
+
+@kernel("mo.matmul")
+def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
+    """out[..., i, j] is the sum over k of a[..., i, k] * b[..., k, j]."""
+    swapped = tuple(range(out.rank - 2)) + (out.rank - 1, out.rank - 2)
+    if is_static(out.shape[-2]) and out.shape[-2] == 1:
+        row_product(out, a, b)
+    elif is_static(out.shape[-1]) and out.shape[-1] == 1:
+        row_product(out.permute(swapped), b.permute(swapped), a.permute(swapped))
+    else:
+        panel_product(out, a, b)
+
+
+@inline
+def panel_product(out, a, b):
+    """The general case."""
+    dt = product_dtype(out.dtype)
+    m, n, depth = out.shape[-2], out.shape[-1], a.shape[-1]
+    batch = out.shape[:-2]
+
+    def pack_a(group, panel, i, rows, k0, count):
+        source = fix_leading(a, delinearise(group, batch)).permute((1, 0))
+        pack_panel(panel, 0, source, k0, count, i, rows, along=0)
+
+    def pack_b(group, panels, j, columns, k0, count, width):
+        source = fix_leading(b, delinearise(group, batch))
+        pack_panels(panels, source, k0, count, j, columns, width, along=1)
+
+    def store(group, i, j, columns, tile, start):
+        lead = delinearise(group, batch) + (i,)
+
+        def part(x, w):
+            out[position(lead + (j + x,), width=w, axis=out.rank - 1)] = tile.load(start + x, width=w).cast(out.dtype)
+
+        vectors(0, columns, widths_for(n, target.simd(dt) * 2), part)
+
+    gemm(m, n, depth, product(batch), dt, pack_a, pack_b, store)
+
+
+@inline
+def row_product(out, a, b):
+    """One row times a matrix: threads share strips of columns, whose sums wait on the stack."""
+    dt = product_dtype(out.dtype)
+    n, depth = out.shape[-1], a.shape[-1]
+    batch = out.shape[:-2]
+    lanes = target.simd(dt)
+    strip = STRIP * lanes
+    if is_static(n):
+        strip = min(strip, max(n, 1))
+    strips = ceildiv(n, strip)
+    sums = stack(dt, strip)
+    row = stack(dt, SEGMENT)
+    widths = widths_for(n, lanes * 2)
+    begin, end = split(product(batch) * strips)
+    for item in range(begin, end):
+        group = item // strips
+        j0 = (item - group * strips) * strip
+        used = min(n - j0, strip)
+        lead = delinearise(group, batch)
+        line = fix_leading(a, lead).drop(0, 0)
+        matrix = fix_leading(b, lead)
+
+        def clear(x, w):
+            sums.store(zeros(dt, w), x)
+
+        vectors(0, used, widths, clear)
+        for k0 in range(0, depth, SEGMENT):
+            count = min(depth - k0, SEGMENT)
+
+            def copy(k, w):
+                row.store(line[position((k0 + k,), width=w, axis=0)].cast(dt), k)
+
+            vectors(0, count, (lanes * 2, 1), copy)
+            if matrix.is_contiguous(0) and not matrix.is_contiguous(1):
+                for x in range(used):
+                    sums[x] = sums[x] + dot(row, matrix, k0, count, j0 + x)
+            else:
+                add_rows(sums, row, matrix, k0, count, j0, used, widths)
+
+        def finish(x, w):
+            out[position(lead + (0, j0 + x), width=w, axis=out.rank - 1)] = sums.load(x, width=w).cast(out.dtype)
+
+        vectors(0, used, widths, finish)
+
+
+@inline
+def dot(row, matrix, k0, count, j):
+    """The sum of row[k] * matrix[k0 + k, j], for a matrix whose columns are contiguous."""
+    dt = row.dtype
+    width = target.simd(dt) * 4
+    stop = count - (count & (width - 1))
+    lanes = zeros(dt, width)
+    single = dt(0)
+    for k in range(0, stop, width):
+        lanes = multiply_add(
+            row.load(k, width=width), matrix[position((k0 + k, j), width=width, axis=0)].cast(dt), lanes
+        )
+    for k in range(stop, count):
+        single = multiply_add(row[k], matrix[k0 + k, j].cast(dt), single)
+    return fold(lanes, lambda x, y: x + y) + single
+
+
+@inline
+def add_rows(sums, row, matrix, k0, count, j0, used, widths):
+    """sums[x] += row[k] * matrix[k0 + k, j0 + x], several rows of the matrix at a time."""
+    dt = sums.dtype
+
+    def rows_from(k, steps):
+        def part(x, w):
+            total = sums.load(x, width=w)
+            for s in unroll(steps):
+                v = matrix[position((k0 + k + s, j0 + x), width=w, axis=1)].cast(dt)
+                total = multiply_add(splat(row[k + s], w), v, total)
+            sums.store(total, x)
+
+        vectors(0, used, widths, part)
+
+    vectors(0, count, (STEP, 1), rows_from)

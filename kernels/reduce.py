@@ -1,0 +1,221 @@
+"""Reductions over any set of axes: sum, mean, max, min, prod."""
+
+from kernels.indexing import along, delinearise, interleave, product, without
+from kernels.language import *
+from kernels.parallel import split
+from kernels.rows import accumulate, fit_width, fold, registers, vectors, widths_for
+
+# A reduction to few values is cut into this many parts a value; fixed, so the result does not depend on the threads.
+PARTS = 64
+FEW = 16
+# As in kernels/rows.py: so many vectors are combined before they go into the total.
+BLOCK = 64
+
+
+@kernel("mo.reduce_sum")
+def reduce_sum(out: FusedOutput, x: FusedInput, partial: Workspace[out.dtype.acc, 1024], *, axes):
+    """The sum over `axes`."""
+    reduce_with(out, x, partial, axes, out.dtype.acc(0), lambda a, b: a + b, lambda v, n: v, blocked=True)
+
+
+@kernel("mo.reduce_mean")
+def reduce_mean(out: FusedOutput, x: FusedInput, partial: Workspace[out.dtype.acc, 1024], *, axes):
+    """The sum over `axes`, divided by the number of elements."""
+    reduce_with(out, x, partial, axes, out.dtype.acc(0), lambda a, b: a + b, divided, blocked=True)
+
+
+@kernel("mo.reduce_max")
+def reduce_max(out: FusedOutput, x: FusedInput, partial: Workspace[out.dtype.acc, 1024], *, axes):
+    """The largest value over `axes`; NaN if there is one."""
+    reduce_with(out, x, partial, axes, lowest(out.dtype.acc), larger, lambda v, n: v, blocked=False)
+
+
+@kernel("mo.reduce_min")
+def reduce_min(out: FusedOutput, x: FusedInput, partial: Workspace[out.dtype.acc, 1024], *, axes):
+    """The smallest value over `axes`; NaN if there is one."""
+    reduce_with(out, x, partial, axes, highest(out.dtype.acc), smaller, lambda v, n: v, blocked=False)
+
+
+@kernel("mo.reduce_prod")
+def reduce_prod(out: FusedOutput, x: FusedInput, partial: Workspace[out.dtype.acc, 1024], *, axes):
+    """The product over `axes`."""
+    reduce_with(out, x, partial, axes, out.dtype.acc(1), lambda a, b: a * b, lambda v, n: v, blocked=True)
+
+
+@inline
+def divided(v, n):
+    """The mean, from the sum of n elements."""
+    return v / index(n).cast(v.dtype)
+
+
+@inline
+def lowest(dt):
+    """The value no other is below."""
+    if dt.is_float:
+        return dt(-dt.inf)
+    if dt.name == "bool":
+        return dt(False)
+    return dt(dt.min)
+
+
+@inline
+def highest(dt):
+    """The value no other is above."""
+    if dt.is_float:
+        return dt(dt.inf)
+    if dt.name == "bool":
+        return dt(True)
+    return dt(dt.max)
+
+
+@inline
+def larger(a, b):
+    """The larger of two, lane by lane; NaN if one is."""
+    if a.dtype.name == "bool":
+        return a | b
+    return max(a, b)
+
+
+@inline
+def smaller(a, b):
+    """The smaller of two, lane by lane; NaN if one is."""
+    if a.dtype.name == "bool":
+        return a & b
+    return min(a, b)
+
+
+@inline
+def reduce_with(out, x, partial, axes, start, combine, finish, *, blocked):
+    """Combine the elements over `axes`, starting from `start`; `finish(value, count)` makes the result."""
+    count = product([x.shape[k] for k in axes])
+
+    def store(where, value):
+        out[where] = finish(value, count).cast(out.dtype)
+
+    few = is_static(out.size) and out.size <= FEW
+    small = is_static(x.size) and x.size <= PARTS * BLOCK
+    if len(axes) == 0:
+        copy_elements(out, x, start.dtype, store)
+    elif x.rank - 1 not in axes:
+        reduce_columns(x, axes, start, combine, store, blocked=blocked)
+    elif few and not small:
+        reduce_in_parts(x, partial, axes, start, combine, store, blocked=blocked)
+    else:
+        reduce_rows(x, axes, start, combine, store, blocked=blocked)
+
+
+@inline
+def copy_elements(out, x, dt, store):
+    """A reduction over no axis: each element is its own result."""
+    begin, end = split(out.size)
+    for i in range(begin, end):
+        where = position(delinearise(i, out.shape))
+        store(where, x[where].cast(dt))
+
+
+@inline
+def reduce_columns(x, axes, start, combine, store, *, blocked):
+    """The last axis stays: vectors lie along it, and rows are combined element by element."""
+    kept = without(x.shape, axes)
+    reduced = [x.shape[k] for k in axes]
+    count = product(reduced)
+    n = kept[-1]
+    width = fit_width(n, registers(start.dtype, count=8))
+    blocks = ceildiv(n, width)
+    short = is_static(count) and count <= 2 * BLOCK
+    begin, end = split(product(kept[:-1]) * blocks)
+    for item in range(begin, end):
+        row = item // blocks
+        first = (item - row * blocks) * width
+        lead = delinearise(row, kept[:-1])
+
+        def column(i, w):
+            def element(r):
+                where = interleave(axes, delinearise(r, reduced), lead + (i,))
+                return x[position(where, width=w, axis=x.rank - 1)].cast(start.dtype)
+
+            total = splat(start, w)
+            if blocked and not short:
+                for block in range(0, count, BLOCK):
+                    part = splat(start, w)
+                    for r in range(block, min(block + BLOCK, count)):
+                        part = combine(part, element(r))
+                    total = combine(total, part)
+            else:
+                for r in range(count):
+                    total = combine(total, element(r))
+            store(along(lead, i, w), total)
+
+        vectors(first, min(first + width, n), widths_for(n, width), column)
+
+
+@inline
+def reduce_region(x, axes, start, combine, lead, rows, columns, *, blocked):
+    """One value from part of the elements that go into result `lead`.
+
+    `rows` is a range of the reduced axes but the last, taken as one, and `columns` a range of the last axis.
+    """
+    n = x.shape[-1]
+    width = fit_width(n, registers(start.dtype, count=4))
+    exact = is_static(n % width) and n % width == 0
+    outer_axes = axes[:-1]
+    outer = [x.shape[k] for k in outer_axes]
+    short = is_static(n) and n <= BLOCK * width and is_static(product(outer)) and product(outer) * n <= BLOCK * width
+    lanes = splat(start, width)
+    single = start
+    for r in range(rows[0], rows[1]):
+        upper = interleave(outer_axes, delinearise(r, outer), lead)
+
+        def load(i, w):
+            return x[along(upper, i, w)].cast(start.dtype)
+
+        lanes, single = accumulate(
+            columns[0], columns[1], width, start, load, combine, lanes, single,
+            exact=exact, blocked=blocked and not short,
+        )  # fmt: skip
+    if exact:
+        return fold(lanes, combine)
+    return combine(fold(lanes, combine), single)
+
+
+@inline
+def reduce_rows(x, axes, start, combine, store, *, blocked):
+    """The last axis goes: vectors run along it; threads share the results."""
+    kept = without(x.shape, axes)
+    rows = product([x.shape[k] for k in axes[:-1]])
+    begin, end = split(product(kept))
+    for item in range(begin, end):
+        lead = delinearise(item, kept)
+        value = reduce_region(x, axes, start, combine, lead, (0, rows), (0, x.shape[-1]), blocked=blocked)
+        store(position(lead), value)
+
+
+@inline
+def reduce_in_parts(x, partial, axes, start, combine, store, *, blocked):
+    """Few results from many elements: threads share parts of each, and the parts are combined after a barrier."""
+    kept = without(x.shape, axes)
+    rows = index(product([x.shape[k] for k in axes[:-1]]))
+    n = x.shape[-1]
+    # Rows are shared first; where they are fewer than the parts, each is cut too, at multiples of a vector.
+    down = max(min(rows, PARTS), 1)
+    across = PARTS // down
+    width = fit_width(n, registers(start.dtype, count=4))
+    span = ceildiv(ceildiv(n, width), across) * width
+    begin, end = split(product(kept) * PARTS)
+    for item in range(begin, end):
+        part = item % PARTS
+        i = part // across
+        j = part - i * across
+        value = start
+        if i < down:
+            first = min(j * span, index(n))
+            value = reduce_region(
+                x, axes, start, combine, delinearise(item // PARTS, kept),
+                (i * rows // down, (i + 1) * rows // down), (first, min(first + span, index(n))), blocked=blocked,
+            )  # fmt: skip
+        partial[item] = value
+    barrier()
+    begin, end = split(product(kept))
+    for item in range(begin, end):
+        value = fold(partial.load(item * PARTS, width=PARTS), combine)
+        store(position(delinearise(item, kept)), value)

@@ -1,0 +1,127 @@
+"""Loops over one row of elements: vectors first, then what does not fill a vector; and combining a row to one value.
+
+Wide vectors stand for several registers, so that one copy of the loop's body keeps several accumulators going.
+"""
+
+from kernels.indexing import along
+from kernels.language import *
+
+# Partial results are folded into the total every BLOCK vectors, so that rounding errors of long sums stay small.
+BLOCK = 64
+# A row of known length is kept on the stack up to this size, so that what is fused into its loads is computed once.
+ROW_BYTES = 16384
+
+
+@inline
+def registers(dt, *, count):
+    """The lanes of `count` vector registers of the type that `dt` is computed in."""
+    return target.simd(dt.acc) * count
+
+
+@inline
+def fit_width(n, widest):
+    """The widest vector for rows of `n`: a power of two, at most `widest`, at most `n` where that is known."""
+    if widest == 1 or not is_static(n) or n >= widest:
+        return widest
+    return fit_width(n, widest // 2)
+
+
+@inline
+def widths_for(n, widest):
+    """The vector widths that cover rows of `n` elements one after the other, as few as do it well."""
+    width = fit_width(n, widest)
+    rest = n % width
+    if width == 1 or (is_static(rest) and rest == 0):
+        return (width,)
+    if is_static(rest) and rest < 4:
+        return (width, 1)
+    if is_static(rest):
+        return (width,) + widths_for(rest, width // 2)
+    if width > 8:
+        return (width, width // 4, 1)
+    return (width, 1)
+
+
+@inline
+def remainder(n, width):
+    """`n` modulo `width`, a power of two."""
+    if is_static(n):
+        return n % width
+    return index(n) & (width - 1)
+
+
+@inline
+def vectors(begin, end, widths, body):
+    """Call body(i, width) for vectors that cover begin..end (begin <= end) once, the widest first.
+
+    The last of `widths` has to divide what the others leave.
+    """
+    stop = end
+    if len(widths) > 1:
+        stop = end - remainder(end - begin, widths[0])
+    for i in range(begin, stop, widths[0]):
+        body(i, widths[0])
+    if len(widths) > 1:
+        vectors(stop, end, widths[1:], body)
+
+
+@inline
+def fold(v, combine):
+    """All lanes of `v` combined to one, by halves."""
+    if v.width == 1:
+        return v
+    half = v.width // 2
+    if half == 1:
+        return combine(v[0], v[1])
+    low = shuffle(v, v, tuple(range(half)))
+    return fold(combine(low, shuffle(v, v, tuple(range(half, v.width)))), combine)
+
+
+@inline
+def accumulate(begin, end, width, start, load, combine, lanes, single, *, exact=False, blocked=True):
+    """Combine load(i, w) for begin..end into `lanes` (whole vectors) and `single` (the rest; none when `exact`)."""
+    stop = end
+    if not exact:
+        stop = end - remainder(end - begin, width)
+    if blocked:
+        for block in range(begin, stop, BLOCK * width):
+            part = splat(start, width)
+            for i in range(block, min(block + BLOCK * width, stop), width):
+                part = combine(part, load(i, width))
+            lanes = combine(lanes, part)
+    else:
+        for i in range(begin, stop, width):
+            lanes = combine(lanes, load(i, width))
+    if not exact:
+        for i in range(stop, end):
+            single = combine(single, load(i, 1))
+    return lanes, single
+
+
+@inline
+def reduce_row(n, width, start, load, combine):
+    """One value: load(i, w) for all of 0..n, combined; `start` is what combining does not change."""
+    exact = is_static(n % width) and n % width == 0
+    short = is_static(n) and n <= BLOCK * width
+    lanes, single = accumulate(
+        0, n, width, start, load, combine, splat(start, width), start, exact=exact, blocked=not short
+    )
+    if exact:
+        return fold(lanes, combine)
+    return combine(fold(lanes, combine), single)
+
+
+@inline
+def fits_stack(n, dt):
+    """Whether a row of `n` is known to be small enough to keep on the stack."""
+    return is_static(n) and n > 0 and n * dt.bytes <= ROW_BYTES
+
+
+@inline
+def copy_row(row, x, lead, n, widest):
+    """Load the row of `x` at `lead` into the buffer `row`, in the buffer's type."""
+
+    def copy(i, width):
+        row.store(x[along(lead, i, width)].cast(row.dtype), i)
+
+    vectors(0, n, widths_for(n, widest), copy)

@@ -1,0 +1,1 @@
+"""Launching kernels and remembering what happened: devices, timing, memory, and the trace store."""

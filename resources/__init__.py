@@ -1,0 +1,1 @@
+"""What ships beside the code: sample graphs. Read as files, never imported."""

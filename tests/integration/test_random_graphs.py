@@ -1,0 +1,59 @@
+"""Every random graph gives the reference's result: at O0 and O3, fused and unfused, on one and two threads."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+
+from compiler import reference
+from compiler.pipeline import CompileOptions
+from compiler.session import compile_graph
+
+
+def _sibling(name: str):  # noqa: ANN202  test folders are not packages: xDSL's wheel has a `tests` of its own
+    spec = importlib.util.spec_from_file_location(f"kg_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+graphs = _sibling("random_graphs")
+agreement = _sibling("agreement")
+WAYS = [(0, True, 1), (3, True, 2), (3, False, 1), (0, False, 2)]
+
+
+def check(recipe, ways=WAYS) -> None:  # noqa: ANN001
+    """Compile a recipe every way and compare with the reference."""
+    graph = recipe.build()
+    arrays = recipe.arrays()
+    with np.errstate(all="ignore"):
+        expected = reference(graph, *arrays)
+        wide = reference(recipe.build(widen=True), *recipe.arrays(widen=True))
+    for opt_level, fuse, threads in ways:
+        model = compile_graph(graph, CompileOptions(opt_level=opt_level, fuse=fuse))
+        results = model.execute(*[array.copy() for array in arrays], threads=threads)
+        for number, (result, truth, wider) in enumerate(zip(results, expected, wide, strict=True)):
+            problem = agreement.disagreement(result, truth, wider if truth.dtype.kind not in "iub" else None)
+            if problem:
+                note("\n".join(kernel.source for kernel in model.kernels))
+                pytest.fail(f"-O{opt_level} fuse={fuse} threads={threads} output {number}: {problem}")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(graphs.recipes())
+def test_random_graph_matches_reference(recipe) -> None:  # noqa: ANN001
+    check(recipe)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(graphs.recipes(max_steps=16))
+def test_many_random_graphs_match_reference(recipe) -> None:  # noqa: ANN001
+    check(recipe)
