@@ -39,7 +39,7 @@ format: $(DEV_READY)
 
 bench: $(DEV_READY)
 	@if [ -d benchmarks ]; then \
-	    for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done; \
+	    for file in benchmarks/[!_]*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done; \
 	else echo "this version has no benchmarks yet"; fi
 
 $(BIN)/python:

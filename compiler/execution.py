@@ -13,6 +13,7 @@ from compiler.backend.host import Executor, HostCall, load_kernels
 from compiler.backend.runtime import default_threads
 from compiler.binding import bind
 from compiler.errors import ExecutionError
+from compiler.graph.constraints import constraints_of
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import numpy_dtype
 from compiler.memory_plan import MemoryPlan, plan
@@ -57,7 +58,8 @@ class Program:
         self._instances: dict[tuple[int, ...], _Instance] = {}
         self._constants: dict[int, np.ndarray] = {}
         self._slots: dict[Any, int] = {}
-        self._symbols = tuple(graph.symbols)
+        self._symbols = tuple(sorted(graph.symbols))
+        self._constraints = constraints_of(graph.op)
         calls = self._host_calls(records)
         self.calls = len(calls)
         code = load_kernels(objects, {call.kernel: None for call in calls})
@@ -141,10 +143,10 @@ class Program:
         return np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
 
     def _instantiate(self, sizes: Mapping[str, int]) -> _Instance:
-        for declared in (*self._graph.output_types, *self._graph.input_types):
-            for size in declared.shape:
-                if evaluate(size, sizes) < 0:
-                    raise ExecutionError(f"the size {size} would be {evaluate(size, sizes)}")
+        for constraint in self._constraints:
+            if not constraint.holds(sizes):
+                bound = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()))
+                raise ExecutionError(f"{constraint.message} ({bound})")
         memory = plan(self._fusion, sizes, self._workspaces)
         shapes = tuple(tuple(evaluate(size, sizes) for size in t.shape) for t in self._graph.output_types)
         traffic = 0

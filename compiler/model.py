@@ -203,7 +203,7 @@ class Model:
     @property
     def symbols(self) -> tuple[str, ...]:
         """The symbolic dims of the graph's inputs."""
-        return self.graph.symbols
+        return tuple(sorted(self.graph.symbols))
 
     def ir(self, stage: str) -> str:
         """Whole-model text: mo, mogg or mgp; for later stages ask a kernel."""

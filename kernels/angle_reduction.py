@@ -1,12 +1,11 @@
 """Reduction of an angle to a quarter turn: x = r + n * pi/2 with |r| <= pi/4 (and a little more for rounding).
 
-Small angles subtract n * pi/2 in three pieces. Large ones multiply x by 1/(2 pi) to as many bits as x needs and keep the
-fraction, so the result is right up to the largest finite number.
+Small angles subtract n * pi/2 in three pieces. Large ones multiply x by 1/(2 pi) to as many bits as x needs and keep
+the fraction, so the result is right up to the largest finite number.
 """
 
 from kernels.language import *
-from kernels.math_arithmetic import bits_of, exponent_bias, mantissa_bits, power_of_two, quick_two_sum, split_integer
-from kernels.math_arithmetic import two_product, two_sum
+from kernels.math_arithmetic import power_of_two, quick_two_sum, split_integer, two_product, two_sum
 
 TWO_OVER_PI = 0.6366197723675814
 TWO_PI_HIGH = 6.283185307179586
@@ -87,9 +86,9 @@ def split_fraction(x, anchor):
 def reduce_large_f64(x):
     """`reduce_angle` for f64 of at least 2**30.
 
-    Digits of 1/(2 pi) whose product with x is a whole number of turns are skipped, five are kept. The fraction of a turn is
-    gathered in three parts: multiples of 2**-53 (their sum is exact, so that it may cancel), what is left of them, and
-    errors of the second. The smallest fraction a double can leave is above 2**-64; 2**-150 of it is known.
+    Digits of 1/(2 pi) whose product with x is a whole number of turns are skipped, five are kept. The fraction of a
+    turn is gathered in three parts: multiples of 2**-53 (their sum is exact, so it may cancel), what those leave, and
+    the errors of summing that. The least fraction a double can leave is above 2**-64; it is known to within 2**-150.
     """
     exponent = (abs(x).bits(i64) >> 52) - 1023
     skipped = (exponent + 1) // 53

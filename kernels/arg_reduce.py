@@ -47,23 +47,25 @@ def find_in_rows(out, x, start, beats):
     """Along the last axis: each lane keeps its best and where it was; the lanes are compared at the end."""
     n = x.shape[-1]
     width = fit_width(n, registers(x.dtype, count=2))
+    # Places in short rows are counted in 32 bits, which keeps as many in a register as values.
+    counter = i32 if is_static(n) and n < 1 << 31 else index
     begin, end = split(product(x.shape[:-1]))
     for row in range(begin, end):
         lead = delinearise(row, x.shape[:-1])
         best = splat(start, width)
-        place = splat(index(0), width)
+        place = zeros(counter, width)
         stop = n - remainder(n, width)
         for i in range(0, stop, width):
             v = x[along(lead, i, width)].cast(start.dtype)
             better = beats(v, best)
             best = select(better, v, best)
-            place = select(better, splat(index(i), width) + iota(index, width), place)
+            place = select(better, splat(counter(i), width) + iota(counter, width), place)
         value, where = first_best(best, place, beats)
         for i in range(stop, n):
             v = x[along(lead, i, 1)].cast(start.dtype)
             better = beats(v, value)
             value = select(better, v, value)
-            where = select(better, i, where)
+            where = select(better, counter(i), where)
         out[position(lead)] = where.cast(out.dtype)
 
 

@@ -1,7 +1,7 @@
 """scaled_dot_product_attention with a running softmax: scores exist only as one tile of queries by keys at a time."""
 
 from kernels.exponential import exp
-from kernels.gemm import load_tile, pack_panel, round_up, store_tile, tile_product
+from kernels.gemm import load_column, load_tile, pack_panel, round_up, store_tile, tile_product
 from kernels.indexing import along, delinearise, fix_leading, product, replace
 from kernels.language import *
 from kernels.parallel import split
@@ -58,6 +58,7 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
     factor = dt(float(size) ** -0.5 if scale is None else float(scale))
 
     queries = stack(dt, block * max(size, 1))
+    weights = stack(dt, block * span)
     key_panel = stack(dt, max(size, 1) * span)
     values = stack(dt, span * broad)
     scores = stack(dt, block * span)
@@ -76,7 +77,7 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
         if enable_gqa:
             h = len(lead) - 1
             source_lead = replace(lead, h, lead[h] // (heads[h] // k.shape[-3]))
-        copy_queries(queries, q, lead, i0, used, size, factor, block)
+        pack_queries(queries, fix_leading(q, lead), i0, used, size, factor, rows)
         for i in range(block):
             best[i] = dt(-dt.inf)
             total[i] = dt(0)
@@ -102,8 +103,8 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
                         scores.store(mask(lead, i0 + i, j + x, w, scores.load(here, width=w)), here)
 
                     vectors(0, limit, (lanes, 1), masks)
-                rescale_row(scores, result, best, total, i, limit, span, broad, lanes)
-            add_values(result, scores, values, used, seen, span, broad, width, lanes, rows=rows, across=across)
+                rescale_row(scores, weights, result, best, total, i, limit, span, broad, lanes, rows)
+            add_values(result, weights, values, used, seen, span, broad, width, lanes, rows=rows, across=across)
 
         for i in range(used):
             # No key at all gives zeros; keys that are all masked give 0 / 0.
@@ -117,17 +118,12 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
 
 
 @inline
-def copy_queries(queries, q, lead, i0, used, size, factor, block):
-    """A block of queries, scaled; zeros where the block goes past the last one."""
-    dt = queries.dtype
-    for i in range(used):
-
-        def copy(x, w):
-            queries.store(q[along(lead + (i0 + i,), x, w)].cast(dt) * factor, i * size + x)
-
-        vectors(0, size, widths_for(size, target.simd(dt) * 2), copy)
-    for x in range(used * size, block * size):
-        queries[x] = dt(0)
+def pack_queries(queries, q, i0, used, size, factor, rows):
+    """A block of queries, scaled, `rows` side by side for each element; zeros past the last one."""
+    for i in range(0, used, rows):
+        pack_panel(queries, i * size, q.permute((1, 0)), 0, size, i0 + i, rows, along=0)
+    for x in range(0, round_up(used, rows) * size):
+        queries[x] = queries[x] * factor
 
 
 @inline
@@ -137,7 +133,7 @@ def multiply_scores(scores, queries, key_panel, used, size, span, width, lanes, 
         for j in range(0, span, width):
 
             def left(x):
-                return [queries[(i + r) * size + x] for r in range(rows)]
+                return load_column(queries, i * size + x * rows, rows=rows)
 
             def right(x):
                 return [key_panel.load(x * span + j + c * lanes, width=lanes) for c in range(across)]
@@ -148,7 +144,7 @@ def multiply_scores(scores, queries, key_panel, used, size, span, width, lanes, 
 
 
 @inline
-def rescale_row(scores, result, best, total, i, limit, span, broad, lanes):
+def rescale_row(scores, weights, result, best, total, i, limit, span, broad, lanes, rows):
     """Turn one row of scores into weights against the best score so far, and fit the row's sum and result to it."""
     dt = scores.dtype
     step = lanes * 2
@@ -162,10 +158,13 @@ def rescale_row(scores, result, best, total, i, limit, span, broad, lanes):
     base = select(top > dt(-dt.inf), top, dt(0))
     correction = exp(best[i] - base)
     part = zeros(dt, step)
+    # In the order in which the product with the values reads them: `rows` queries side by side for each key.
+    first = i // rows * rows * span + i % rows
     for x in range(0, span, step):
         weight = exp(scores.load(i * span + x, width=step) - base)
-        scores.store(weight, i * span + x)
         part = part + weight
+        for lane in unroll(step):
+            weights[first + (x + lane) * rows] = weight[lane]
     total[i] = total[i] * correction + fold(part, lambda a, b: a + b)
     best[i] = top
     for x in range(0, broad, lanes):
@@ -173,13 +172,13 @@ def rescale_row(scores, result, best, total, i, limit, span, broad, lanes):
 
 
 @inline
-def add_values(result, scores, values, used, seen, span, broad, width, lanes, *, rows, across):
+def add_values(result, weights, values, used, seen, span, broad, width, lanes, *, rows, across):
     """result[i] += weights[i, j] * values[j]."""
     for i in range(0, used, rows):
         for x in range(0, broad, width):
 
             def left(j):
-                return [scores[(i + r) * span + j] for r in range(rows)]
+                return load_column(weights, i * span + j * rows, rows=rows)
 
             def right(j):
                 return [values.load(j * broad + x + c * lanes, width=lanes) for c in range(across)]

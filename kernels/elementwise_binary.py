@@ -1,6 +1,6 @@
-"""Elementwise ops of two and three operands: arithmetic, comparison, logic and choice. `elementwise_unary` has the names.
+"""Elementwise ops of two and three operands: arithmetic, comparison, logic and choice.
 
-Operands of one op have one dtype: the graph has promoted them.
+Operands of one op have one dtype: the graph has promoted them. `elementwise_unary` says how definitions are named.
 """
 
 from kernels.language import *

@@ -1,10 +1,10 @@
 """Elementwise ops of one operand that need no approximation of their own.
 
-Names: an op's definition has the op's own name (`exp`, `relu`, `sigmoid`), so generated kernels read like the graph. Where
-that name is a builtin of the language or a Python keyword, it has the full word: absolute (abs), square_root (sqrt),
-rounded_down (floor), rounded_up (ceil), rounded_to_zero (trunc), rounded_to_even (round), bitwise_and, bitwise_or,
-bitwise_xor. What computes a transcendental is the `@function` called `<op>_function`: instantiated once, called from
-the inlined op. 16-bit floats arrive as f32, except at `cast`.
+Names: an op's definition has the op's own name (`exp`, `relu`, `sigmoid`), so generated kernels read like the graph.
+Where that name is a builtin of the language or a Python keyword, it has a full word: absolute (abs), square_root
+(sqrt), rounded_down (floor), rounded_up (ceil), rounded_to_zero (trunc), rounded_to_even (round), bitwise_and,
+bitwise_or, bitwise_xor. What computes a transcendental is the `@function` called `<op>_function`: instantiated once,
+called from the inlined op. 16-bit floats arrive as f32, except at `cast`.
 """
 
 from kernels.error_function import normal_cdf_function
@@ -65,7 +65,8 @@ def relu(x):
 
 @elementwise("mo.gelu")
 def gelu(x, *, approximate="none"):
-    """x times the normal distribution's CDF, or the tanh formula for it, rewritten as x * sigmoid(2 u): no cancellation."""
+    """x times the normal distribution's CDF, < 5 ulp where that is normal; or by tanh, as x * sigmoid(2 u): the same
+    formula, without its cancellation."""
     if approximate == "tanh":
         return x * sigmoid(x * fma(x * x, 0.07135481627260025, 1.5957691216057308))
     return x * normal_cdf_function(x)

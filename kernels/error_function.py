@@ -58,7 +58,7 @@ def erf_function(x):
 def normal_cdf_function(x):
     """The standard normal distribution's CDF, (1 + erf(x / sqrt(2))) / 2, relatively accurate far below zero too.
 
-    f32: < 4 ulp, f64: < 4 ulp. The square of x is kept as a pair: its last bit matters 100 times over in exp(-x**2 / 2).
+    f32: < 4 ulp, f64: < 4 ulp. The square of x is a pair: its last bit matters 100 times over in the exponential.
     """
     k, zero_from = (4.0, 15.0) if x.dtype == f32 else (5.0, 39.0)
     v = min(abs(x), zero_from)

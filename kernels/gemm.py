@@ -55,6 +55,18 @@ def tile_product(acc, count, left, right, *, rows, columns):
 
 
 @inline
+def load_column(panel, start, *, rows):
+    """The `rows` values that tile_product multiplies with a row of the other side.
+
+    Where products take a lane of a register they are loaded as one; elsewhere broadcast loads are cheaper.
+    """
+    if target.simd_bytes == 16 and (rows == 8 or rows == 4 or rows == 2):
+        a = panel.load(start, width=rows)
+        return [a[i] for i in range(rows)]
+    return [panel[start + i] for i in range(rows)]
+
+
+@inline
 def load_tile(tile, start, stride, lanes, *, rows, columns):
     """The register tile whose first element is tile[start]; its rows are `stride` apart."""
     return [
@@ -174,14 +186,10 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
         height = min(height, waiting)
     row_blocks = ceildiv(index(m), height)
 
-    def left(r):
-        # By-element products take lanes of a register; elsewhere a broadcast load is cheaper than taking lanes apart.
-        if target.simd_bytes == 16 and (rows == 8 or rows == 4 or rows == 2):
-            a = a_panel.load(r * rows, width=rows)
-            return [a[i] for i in range(rows)]
-        return [a_panel[r * rows + i] for i in range(rows)]
-
     def multiply(acc, panel, count):
+        def left(r):
+            return load_column(a_panel, r * rows, rows=rows)
+
         def right(r):
             return [b_panels.load(panel * count * width + r * width + v * lanes, width=lanes) for v in range(across)]
 

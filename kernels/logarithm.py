@@ -71,7 +71,7 @@ def log2_function(x):
 def log1p_function(x):
     """log(1 + x). f32: < 1 ulp, f64: < 1 ulp.
 
-    Where 1 + x lies within sqrt(2) of one, x itself is the series' argument; elsewhere what rounding 1 + x loses is added.
+    Within sqrt(2) of one, x itself is the series' argument; elsewhere what rounding 1 + x loses is added.
     """
     u = x + 1.0
     v = u - 1.0

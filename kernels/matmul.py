@@ -3,11 +3,11 @@
 from kernels.gemm import gemm, multiply_add, pack_panel, pack_panels
 from kernels.indexing import delinearise, fix_leading, product
 from kernels.language import *
-from kernels.parallel import split
+from kernels.parallel import split, strip_length
 from kernels.rows import fold, vectors, widths_for
 
-# One row times a matrix: columns that a thread takes at a time (in registers) and rows of the matrix read together.
-STRIP = 32
+# One row times a matrix: bytes of sums that a thread keeps on the stack, and rows of the matrix read together.
+STRIP_BYTES = 16384
 STEP = 4
 # How much of the row is kept on the stack while the columns of a strip are multiplied with it.
 SEGMENT = 1024
@@ -66,14 +66,12 @@ def row_product(out, a, b):
     n, depth = out.shape[-1], a.shape[-1]
     batch = out.shape[:-2]
     lanes = target.simd(dt)
-    strip = STRIP * lanes
-    if is_static(n):
-        strip = min(strip, max(n, 1))
-    strips = ceildiv(n, strip)
-    sums = stack(dt, strip)
-    row = stack(dt, SEGMENT)
     widths = widths_for(n, lanes * 2)
-    begin, end = split(product(batch) * strips)
+    sums = stack(dt, STRIP_BYTES // dt.bytes)
+    row = stack(dt, SEGMENT)
+    strip = strip_length(n, product(batch), STRIP_BYTES // dt.bytes, lanes * 2)
+    strips = ceildiv(index(n), strip)
+    begin, end = split(strips * product(batch))
     for item in range(begin, end):
         group = item // strips
         j0 = (item - group * strips) * strip

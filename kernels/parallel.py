@@ -4,6 +4,16 @@ from kernels.language import *
 
 
 @inline
+def strip_length(n, rows, longest, grain):
+    """How long the strips are that rows of `n` are cut into: long, but so that every thread gets one if it can.
+
+    Strips are multiples of `grain`, and at most `longest` (a multiple of it too).
+    """
+    wanted = ceildiv(thread_count(), max(index(rows), 1))
+    return min(max(ceildiv(ceildiv(index(n), wanted), grain), 1) * grain, longest)
+
+
+@inline
 def split(n, *, grain=1):
     """The part [begin, end) of `n` items that this thread does; parts meet at multiples of `grain`."""
     pieces = index(ceildiv(n, grain))

@@ -2,7 +2,7 @@
 
 from kernels.indexing import along, delinearise, interleave, product, without
 from kernels.language import *
-from kernels.parallel import split
+from kernels.parallel import split, strip_length
 from kernels.rows import accumulate, fit_width, fold, registers, vectors, widths_for
 
 # A reduction to few values is cut into this many parts a value; fixed, so the result does not depend on the threads.
@@ -10,6 +10,9 @@ PARTS = 64
 FEW = 16
 # As in kernels/rows.py: so many vectors are combined before they go into the total.
 BLOCK = 64
+# Reducing columns: rows combined at a time, and bytes of results that wait for the next rows.
+ROWS = 8
+STRIP_BYTES = 16384
 
 
 @kernel("mo.reduce_sum")
@@ -97,7 +100,7 @@ def reduce_with(out, x, partial, axes, start, combine, finish, *, blocked):
     if len(axes) == 0:
         copy_elements(out, x, start.dtype, store)
     elif x.rank - 1 not in axes:
-        reduce_columns(x, axes, start, combine, store, blocked=blocked)
+        reduce_columns(x, axes, start, combine, store)
     elif few and not small:
         reduce_in_parts(x, partial, axes, start, combine, store, blocked=blocked)
     else:
@@ -114,39 +117,46 @@ def copy_elements(out, x, dt, store):
 
 
 @inline
-def reduce_columns(x, axes, start, combine, store, *, blocked):
-    """The last axis stays: vectors lie along it, and rows are combined element by element."""
+def reduce_columns(x, axes, start, combine, store):
+    """The last axis stays: vectors lie along it. Threads share strips of it, whose results wait on the stack.
+
+    A block of rows is combined in registers at a time, so that memory is read in order and errors of sums stay small.
+    """
     kept = without(x.shape, axes)
     reduced = [x.shape[k] for k in axes]
     count = product(reduced)
     n = kept[-1]
     width = fit_width(n, registers(start.dtype, count=8))
-    blocks = ceildiv(n, width)
-    short = is_static(count) and count <= 2 * BLOCK
-    begin, end = split(product(kept[:-1]) * blocks)
+    widths = widths_for(n, width)
+    results = stack(start.dtype, STRIP_BYTES // start.dtype.bytes)
+    strip = strip_length(n, product(kept[:-1]), STRIP_BYTES // start.dtype.bytes, width)
+    strips = ceildiv(index(n), strip)
+    begin, end = split(strips * product(kept[:-1]))
     for item in range(begin, end):
-        row = item // blocks
-        first = (item - row * blocks) * width
+        row = item // strips
+        first = (item - row * strips) * strip
+        used = min(n - first, strip)
         lead = delinearise(row, kept[:-1])
 
-        def column(i, w):
-            def element(r):
-                where = interleave(axes, delinearise(r, reduced), lead + (i,))
-                return x[position(where, width=w, axis=x.rank - 1)].cast(start.dtype)
+        def clear(i, w):
+            results.store(splat(start, w), i)
 
-            total = splat(start, w)
-            if blocked and not short:
-                for block in range(0, count, BLOCK):
-                    part = splat(start, w)
-                    for r in range(block, min(block + BLOCK, count)):
-                        part = combine(part, element(r))
-                    total = combine(total, part)
-            else:
-                for r in range(count):
-                    total = combine(total, element(r))
-            store(along(lead, i, w), total)
+        vectors(0, used, widths, clear)
+        for block in range(0, count, ROWS):
 
-        vectors(first, min(first + width, n), widths_for(n, width), column)
+            def column(i, w):
+                part = splat(start, w)
+                for r in range(block, min(block + ROWS, count)):
+                    where = interleave(axes, delinearise(r, reduced), lead + (first + i,))
+                    part = combine(part, x[position(where, width=w, axis=x.rank - 1)].cast(start.dtype))
+                results.store(combine(results.load(i, width=w), part), i)
+
+            vectors(0, used, widths, column)
+
+        def finish(i, w):
+            store(along(lead, first + i, w), results.load(i, width=w))
+
+        vectors(0, used, widths, finish)
 
 
 @inline

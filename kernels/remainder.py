@@ -1,4 +1,4 @@
-"""fmod of floats, and division with remainder as NumPy rounds it: the quotient down, the remainder signed as the divisor."""
+"""fmod of floats, and division with remainder as NumPy does it: quotient down, remainder with the divisor's sign."""
 
 from kernels.language import *
 from kernels.math_arithmetic import bits_of, exponent_bias, mantissa_bits, power_of_two, scale_by_power
@@ -20,8 +20,8 @@ def split_significand(x):
 def fmod_function(x, y):
     """x - y * trunc(x / y), exact: the sign of x, NaN for an infinite x or a zero y.
 
-    Long division, as many bits a step as a significand holds: each quotient digit is an integer below 2**mantissa_bits, so
-    the fused step that takes it away is exact. A rounded quotient is at most one too large.
+    Long division, as many bits a step as a significand holds: each quotient digit is an integer below
+    2**mantissa_bits, so the fused step that takes it away is exact. A rounded quotient is at most one too large.
     """
     dt = x.dtype
     size, divisor = abs(x), abs(y)

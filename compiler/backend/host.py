@@ -1,13 +1,13 @@
 """Running a model: a program of kernel calls that every thread walks, with barriers between them and no Python.
 
-A program is data (`Executor`): a table of steps that the runtime's `kg_steps` walks, so that nothing is compiled for it.
-`host_program` writes the same thing as a function in LLVM IR, for those who want to read it or link it elsewhere, and for
-kernels with more arguments than a step can carry.
+A program is data (`Executor`): a table of steps that the runtime's `kg_steps` walks, so that nothing is compiled for
+it. `host_program` writes the same thing as a function in LLVM IR, for those who want to read it or link it elsewhere,
+and for kernels with more arguments than a step can carry.
 
-Either is entered by every thread as `void entry(i64 tid, i64 nthreads, ptr args)`. `args` points at: the table of buffer
-addresses, the table of sizes (i64, right behind it), the barrier state, the trace or null, the steps and their number.
-A trace is an i64 array [nthreads][calls][2] of begin and end times in nanoseconds of CLOCK_MONOTONIC, the clock of
-`time.perf_counter_ns()` on Linux; waiting at barriers lies between one call's end and the next one's begin.
+Either is entered by every thread as `void entry(i64 tid, i64 nthreads, ptr args)`. `args` points at: the table of
+buffer addresses, the table of sizes (i64, right behind it), the barrier state, the trace or null, the steps and their
+number. A trace is an i64 array [nthreads][calls][2] of begin and end times in nanoseconds of CLOCK_MONOTONIC, the clock
+of `time.perf_counter_ns()` on Linux; waiting at barriers lies between one call's end and the next one's begin.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ENTRY = "kg_model"
 
 @dataclass(frozen=True)
 class HostCall:
-    """One kernel call: which entries of the buffer and size tables it is given, and whether all threads meet after it."""
+    """One kernel call: which entries of the buffer and size tables it gets, and whether all threads meet after it."""
 
     kernel: str
     buffers: tuple[int, ...]
@@ -105,7 +105,11 @@ class Executor:
         if compiled or any(len(call.buffers) + len(call.dims) > ARGUMENT_COUNTS[-1] for call in self.calls):
             self._code, entry, steps = _compiled_program(self.calls, code)
         else:
-            self._code, entry, steps = (code, load_runtime()), load_runtime().address("kg_steps"), _steps(self.calls, code, buffers)
+            self._code, entry, steps = (
+                (code, load_runtime()),
+                load_runtime().address("kg_steps"),
+                _steps(self.calls, code, buffers),
+            )
         self._steps = steps
         self._entry = ctypes.c_void_p(entry)
         self._args = (ctypes.c_void_p * 6)(start, start + 8 * buffers, barrier, None, steps.address, len(self.calls))
@@ -115,7 +119,9 @@ class Executor:
     def _check(self, buffers: int, dims: int) -> None:
         for call in self.calls:
             if not all(0 <= slot < buffers for slot in call.buffers) or not all(0 <= slot < dims for slot in call.dims):
-                raise ExecutionError(f"{call.kernel}: its slots lie outside the tables of {buffers} buffers, {dims} sizes")
+                raise ExecutionError(
+                    f"{call.kernel}: its slots lie outside the tables of {buffers} buffers, {dims} sizes"
+                )
 
     def bind(self, slot: int, address: int) -> None:
         """Put a buffer's address into the table; the caller keeps the memory alive."""

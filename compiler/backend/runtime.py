@@ -10,7 +10,7 @@ import atexit
 import ctypes
 import os
 import threading
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from compiler.backend.jit import LoadedCode, load_objects
 from compiler.backend.llvm import compile_llvm
@@ -24,9 +24,9 @@ MAX_THREADS = 1024
 _JOIN_SECONDS = 2.0
 
 
-@lru_cache(maxsize=None)
+@cache
 def runtime_object(target: Target) -> bytes:
-    """The runtime's object code for a CPU target. Unoptimised: it waits more than it works, and LLVM takes 8 ms not 80."""
+    """The runtime's object code for a CPU target: unoptimised, as it mostly waits and LLVM then takes 8 ms, not 80."""
     return compile_llvm(runtime_text(target), target, 0).object
 
 

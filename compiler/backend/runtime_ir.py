@@ -1,8 +1,8 @@
 """The native runtime as LLVM IR text: barrier, worker loop, dispatcher, clock. No Python runs between kernels.
 
 Barrier state (`rt`, 128 bytes): arrivals at byte 0, generation at byte 64, each an i32 on a cache line of its own.
-Pool (`POOL_HEADER + 64 * threads` bytes): pending workers (i32) and "the caller sleeps" (i32) at byte 0; entry, args and
-thread count at byte 64; then a line per thread: job generation (i32; -1 means stop) and "this worker sleeps" (i32).
+Pool (`POOL_HEADER + 64 * threads` bytes): pending workers (i32) and "the caller sleeps" (i32) at byte 0; entry, args
+and thread count at byte 64; then a line per thread: job generation (i32; -1 means stop) and "this worker sleeps" (i32).
 A worker is woken through its own line, so one that is not part of a job never looks at it.
 Step (32 bytes): kernel, pointer to its argument slots (i32 each), their number (i32), "all meet afterwards" (i32).
 """

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compiler.graph import ops
+    from compiler.graph.graph import Graph, current_graph
+    from compiler.graph.opspec import SPECS, OpSpec
+    from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
+    from compiler.graph.value import Value
 
 _HOMES = {
     "Graph": "graph", "current_graph": "graph", "Value": "value",
@@ -11,7 +18,18 @@ _HOMES = {
     "OpSpec": "opspec", "SPECS": "opspec",
 }  # fmt: skip
 
-__all__ = ["BufferType", "ChainType", "Graph", "OpSpec", "OpaqueType", "SPECS", "TensorType", "Value", "current_graph", "ops"]
+__all__ = [
+    "BufferType",
+    "ChainType",
+    "Graph",
+    "OpSpec",
+    "OpaqueType",
+    "SPECS",
+    "TensorType",
+    "Value",
+    "current_graph",
+    "ops",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -42,6 +42,7 @@ class Compound:
 Atom = Symbol | Compound
 Monomial = tuple[Atom, ...]
 DimLike = int | str  # what a user writes; `Dim` is accepted everywhere too
+_MOST_TERMS = 4096  # a product of sums multiplies out: a short text could ask for 2**50 terms
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -93,6 +94,8 @@ class Dim:
 
     def __mul__(self, other: int | Dim) -> int | Dim:
         total: dict[Monomial, int] = {}
+        if len(self.terms) * len(_terms(other)) > _MOST_TERMS:
+            raise ParseError("a dim expression is too large")
         for left, a in self.terms:
             for right, b in _terms(other):
                 key = tuple(sorted(left + right, key=str))

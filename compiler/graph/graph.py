@@ -28,7 +28,7 @@ from compiler.errors import GraphError
 from compiler.graph.dims import Dim
 from compiler.graph.location import fail, located
 from compiler.graph.opspec import SPECS
-from compiler.graph.types import BufferType, TensorType, Type
+from compiler.graph.types import BufferType, OpaqueType, TensorType, Type
 from compiler.graph.value import Value
 
 _NAME = re.compile(r"[A-Za-z_$.-][\w$.-]*\Z", re.ASCII)
@@ -152,7 +152,7 @@ class Graph:
             raise GraphError(f"graph {self.name!r} already has its output")
         if not values:
             raise GraphError(f"graph {self.name!r}: output needs at least one value")
-        operands = [as_tensor("output", v, self).ssa for v in values]
+        operands = [v.ssa if _is_opaque(v, self) else as_tensor("output", v, self).ssa for v in values]
         self._block.add_op(OutputOp.create(operands=operands))
 
     @located
@@ -243,6 +243,10 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph {self.name!r}: {len(self.inputs)} inputs, {sum(1 for _ in self._block.ops)} ops>"
+
+
+def _is_opaque(value: Any, graph: Graph) -> bool:
+    return isinstance(value, Value) and value.graph is graph and isinstance(value.type, OpaqueType)
 
 
 def _input_type(given: Any, at: int) -> Type:

@@ -31,7 +31,7 @@ def fail(message: str) -> NoReturn:
 
 
 def located(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make a public builder add the user's line to any GraphError that comes out of it without one."""
+    """Make a function add the user's line to any GraphError that comes out of it without one."""
 
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -41,10 +41,23 @@ def located(function: Callable[_P, _R]) -> Callable[_P, _R]:
             if error.location is None:
                 error.location = user_location()
             raise
-        except TypeError as error:
-            trace = error.__traceback__
-            if trace is None or trace.tb_next is not None:
-                raise
-            raise GraphError(str(error), user_location()) from None  # the call itself: an argument too many or too few
+
+    return wrapper
+
+
+def builder(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """`located` for op builders, where an argument of a wrong kind or number is a GraphError too."""
+
+    @functools.wraps(function)
+    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except GraphError as error:
+            if error.location is None:
+                error.location = user_location()
+            raise
+        except (TypeError, ValueError, OverflowError) as error:
+            reason = " ".join(str(error).split())
+            raise GraphError(f"{function.__name__}: wrong argument: {reason}", user_location()) from error
 
     return wrapper

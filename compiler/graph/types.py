@@ -31,8 +31,8 @@ def as_size(value: DimLike | Dim) -> Size:
     else:
         try:
             size = dim(value)
-        except ParseError as error:
-            raise GraphError(error.message) from None
+        except (ParseError, TypeError) as error:  # an array with several elements has an __index__ that raises
+            raise GraphError(getattr(error, "message", "a dim is a whole number or a name")) from None
     if isinstance(size, int):
         if not 0 <= size <= _LARGEST:
             raise GraphError(f"a dim must be between 0 and 2**63 - 1, not {size}")

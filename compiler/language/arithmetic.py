@@ -9,7 +9,7 @@ import operator
 from typing import Any
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
 from xdsl.ir import Operation
 
 from compiler.dialects import std
@@ -71,6 +71,13 @@ def splat(b: Builder, value: Simd, width: int) -> Simd:
     if value.ssa in b.literals:  # a splat of a constant is a constant: no instruction, and it folds further
         return b.constant(value.dtype, width, b.literals[value.ssa])
     kind = register_type(value.dtype, width)
+    source = value.ssa.owner
+    if isinstance(source, vector.ExtractOp) and len(source.operands) == 1:
+        # A lane in every lane is one shuffle; taken apart and put together it is three operations.
+        lane = source.static_position.get_values()[0]
+        mask = DenseArrayBase.from_list(i64, [lane] * width)
+        whole = source.operands[0]
+        return Simd(b.pure(vector.ShuffleOp, (whole, whole), kind, {"mask": mask}, key=lane), value.dtype, width)
     return Simd(b.pure(vector.BroadcastOp, (value.ssa,), kind), value.dtype, width)
 
 
@@ -189,6 +196,9 @@ def binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
         return _compare(b, sign, left, right)
     if isinstance(left, (tuple, list)) or isinstance(right, (tuple, list)):
         raise KernelError(f"{sign} does not apply to {describe(left)} and {describe(right)}")
+    left, right = _known_index(b, left), _known_index(b, right)
+    if not isinstance(left, Simd) and not isinstance(right, Simd):
+        return as_index(b, _static_binary(b, sign, left, right))
     quick = _shortcut(sign, left, right)
     if quick is not None:
         return quick
@@ -215,6 +225,13 @@ def binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
     if dtype is INDEX and sign in ("+", "*", "//", "%") and one.ssa in b.nonnegative and two.ssa in b.nonnegative:
         b.nonnegative.add(ssa)
     return Simd(ssa, dtype, width)
+
+
+def _known_index(b: Builder, value: Any) -> Any:
+    """A position that is a constant, as the number it is; anything else as it is."""
+    if isinstance(value, Simd) and value.dtype is INDEX and value.width == 1:
+        return b.literals.get(value.ssa, value)
+    return value
 
 
 def _emit(b: Builder, kind: type[Operation], one: Simd, two: Simd, right: Any) -> Any:
@@ -338,6 +355,9 @@ def extremum(b: Builder, name: str, left: Any, right: Any) -> Any:
         if isinstance(left, Dim) or isinstance(right, Dim):
             return (dimlib.minimum if name == "min" else dimlib.maximum)(left, right)
         return (min if name.endswith("min") else max)(left, right)
+    known_left, known_right = _known_index(b, left), _known_index(b, right)
+    if type(known_left) is int and type(known_right) is int:
+        return b.index((min if name == "min" else max)(known_left, known_right))
     one, two = unify(b, left, right, name)
     kind = _EXTREMA.get((name, one.dtype.kind))
     if kind is None:

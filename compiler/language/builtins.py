@@ -354,6 +354,10 @@ def _ceildiv(run: Interpreter, one: Any, two: Any) -> Any:
             raise KernelError("ceildiv needs a positive divisor")
         return ceildiv(one, two)
     more = math.binary(run.b, "+", one, math.binary(run.b, "-", two, 1))
+    if isinstance(more, Simd) and more.dtype.kind == "x":
+        run.b.nonnegative.add(more.ssa)  # sizes: the division need not look at signs
+        if isinstance(two, Simd):
+            run.b.nonnegative.add(two.ssa)
     return math.binary(run.b, "//", more, two)
 
 

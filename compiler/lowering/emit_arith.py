@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from compiler.lowering.emitter import Emitter
-from compiler.lowering.llvm_types import literal, mangled, split_vector, splat
+from compiler.lowering.llvm_types import literal, mangled, splat, split_vector
 
 _CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-_CMPF = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")  # fmt: skip
+_CMPF = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
+         "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")  # fmt: skip
 
 
-def _flags(attr: Attribute | None) -> str:
+def _flags(op: Operation, name: str) -> str:
     """Overflow or fast-math flags as LLVM words, each followed by a space."""
-    return "".join(f"{flag.value} " for flag in sorted(attr.data)) if attr is not None and attr.data else ""  # pyright: ignore[reportAttributeAccessIssue]
+    attr = op.properties.get(name)
+    if attr is None or not attr.data:  # pyright: ignore[reportAttributeAccessIssue]
+        return ""
+    return "".join(f"{flag.value} " for flag in sorted(attr.data))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _constant(e: Emitter, op: arith.ConstantOp) -> None:
@@ -23,12 +27,12 @@ def _constant(e: Emitter, op: arith.ConstantOp) -> None:
     e.names[id(result)] = literal(op.properties["value"], e.type(result._type))
 
 
-def _binary(mnemonic: str, flag_property: str | None = None):
+def _binary(mnemonic: str, flag_property: str = ""):
     def emit(e: Emitter, op: Operation) -> None:
         a, b = op._operands
         result = op.results[0]
         names = e.names
-        flags = _flags(op.properties.get(flag_property)) if flag_property else ""
+        flags = _flags(op, flag_property) if flag_property in op.properties else ""
         e.lines.append(
             f"  {e.define(result, mnemonic)} = {mnemonic} {flags}{e.type(result._type)} {names[id(a)]}, {names[id(b)]}"
         )
@@ -39,7 +43,7 @@ def _binary(mnemonic: str, flag_property: str | None = None):
 def _negf(e: Emitter, op: arith.NegfOp) -> None:
     (a,) = op._operands
     result = op.results[0]
-    flags = _flags(op.properties.get("fastmath"))
+    flags = _flags(op, "fastmath")
     e.lines.append(f"  {e.define(result, 'neg')} = fneg {flags}{e.type(result._type)} {e.names[id(a)]}")
 
 
@@ -47,10 +51,9 @@ def _compare(mnemonic: str, predicates: tuple[str, ...]):
     def emit(e: Emitter, op: Operation) -> None:
         a, b = op._operands
         predicate = predicates[op.properties["predicate"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
-        names = e.names
-        e.lines.append(
-            f"  {e.define(op.results[0], 'cmp')} = {mnemonic} {predicate} {e.type(a._type)} {names[id(a)]}, {names[id(b)]}"
-        )
+        left, right = e.names[id(a)], e.names[id(b)]
+        name = e.define(op.results[0], "cmp")
+        e.lines.append(f"  {name} = {mnemonic} {predicate} {e.type(a._type)} {left}, {right}")
 
     return emit
 
@@ -69,16 +72,20 @@ def _select(e: Emitter, op: arith.SelectOp) -> None:
 def intrinsic(name: str, stem: str, extra: str = ""):
     """An emitter for an op that is one overloaded intrinsic on operands of the result's type."""
 
+    tail = f", {extra}" if extra else ""
+    symbols: dict[str, str] = {}
+
     def emit(e: Emitter, op: Operation) -> None:
         result = op.results[0]
         kind = e.type(result._type)
-        symbol = f"@llvm.{name}.{mangled(kind)}"
+        symbol = symbols.get(kind)
+        if symbol is None:
+            symbol = symbols[kind] = f"@llvm.{name}.{mangled(kind)}"
         if symbol not in e.declarations:
             parameters = ", ".join([kind] * len(op._operands)) + (f", {extra.split()[0]}" if extra else "")
             e.declare(symbol, kind, parameters)
         names = e.names
         values = ", ".join([f"{kind} {names[id(value)]}" for value in op._operands])
-        tail = f", {extra}" if extra else ""
         e.lines.append(f"  {e.define(result, stem)} = call {kind} {symbol}({values}{tail})")
 
     return emit
@@ -139,7 +146,7 @@ def _mul_extended(extend: str):
         a, b = (e.names[id(value)] for value in op._operands)
         low, high = op.results
         kind = e.type(low._type)
-        lanes, element = split_vector(kind)
+        _, element = split_vector(kind)
         width = int(element[1:])
         wide = kind.replace(element, f"i{2 * width}")
         name = e.define(low, "low")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, MemRefType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from compiler.lowering.emitter import Emitter
 from compiler.lowering.llvm_types import pointer, symbol
@@ -37,8 +37,10 @@ def _call(e: Emitter, op: func.CallOp) -> None:
     if function is None or function.body._first_block is None:
         e.declare(symbol(name), kind, ", ".join(e.type(value._type) for value in op._operands))
         e.has_barrier |= name == BARRIER
-    elif name not in e.called:
-        e.called.append(name)
+    elif name not in e.calls:
+        e.calls.add(name)
+        if name not in e.called:
+            e.called.append(name)
     call = f"call {kind} {symbol(name)}({e.args(op._operands)})"
     if not results:
         e.lines.append(f"  {call}")
@@ -88,23 +90,25 @@ def _return(e: Emitter, op: func.ReturnOp) -> None:
     if not kinds:
         e.lines.append("  ret void")
     elif len(kinds) == 1:
-        e.lines.append(f"  ret {kind} {names[id(tuple(values)[0])]}")
+        e.lines.append(f"  ret {kind} {names[id(next(iter(values)))]}")
     else:
         whole = "poison"
         for position, value in enumerate(values):
             step = "%" + e.fresh("ret")
-            e.lines.append(f"  {step} = insertvalue {kind} {whole}, {e.type(value._type)} {names[id(value)]}, {position}")
+            e.lines.append(
+                f"  {step} = insertvalue {kind} {whole}, {e.type(value._type)} {names[id(value)]}, {position}"
+            )
             whole = step
         e.lines.append(f"  ret {kind} {whole}")
 
 
-def parameters(e: Emitter, function: func.FuncOp, kernel: bool) -> list[tuple[SSAValue, str, DictionaryAttr | None]]:
-    """Name the arguments: (value, text of its declaration without attributes, its argument attributes)."""
+def parameters(e: Emitter, function: func.FuncOp, kernel: bool) -> list[tuple[str, DictionaryAttr | None]]:
+    """Name the arguments: (declaration without attributes, argument attributes) of each."""
     body = function.body._first_block
     assert body is not None
     attributes = function.properties.get("arg_attrs")
     listed = attributes.data if isinstance(attributes, ArrayAttr) else ()
-    found: list[tuple[SSAValue, str, DictionaryAttr | None]] = []
+    found: list[tuple[str, DictionaryAttr | None]] = []
     for position, value in enumerate(body._args):
         extra = listed[position] if position < len(listed) else None
         name = e.define(value, "arg")
@@ -114,12 +118,12 @@ def parameters(e: Emitter, function: func.FuncOp, kernel: bool) -> list[tuple[SS
             home = pointer(e.target.spaces.global_)
             e.entry.append(f"  {name} = addrspacecast {home} {name}.global to ptr")
             kind, name = home, f"{name}.global"
-        found.append((value, f"{kind} {name}", extra if isinstance(extra, DictionaryAttr) else None))
+        found.append((f"{kind} {name}", extra if isinstance(extra, DictionaryAttr) else None))
     return found
 
 
-def parameter_text(e: Emitter, declaration: str, extra: DictionaryAttr | None) -> str:
-    """One parameter with its attributes.
+def parameter_text(declaration: str, extra: DictionaryAttr | None, barrier: bool) -> str:
+    """One parameter with its attributes, in a function that does or does not reach a barrier.
 
     `noalias` promises that no *call* changes the buffer either, and LLVM takes a barrier for such a call: in a kernel
     with barriers only buffers that nobody writes keep it.
@@ -129,7 +133,7 @@ def parameter_text(e: Emitter, declaration: str, extra: DictionaryAttr | None) -
     words: list[str] = []
     facts = extra.data
     readonly = "kg.readonly" in facts
-    if "kg.noalias" in facts and (readonly or not e.has_barrier):
+    if "kg.noalias" in facts and (readonly or not barrier):
         words.append("noalias")
     if readonly:
         words.append("readonly")

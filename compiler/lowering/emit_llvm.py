@@ -9,6 +9,8 @@ from xdsl.ir import Operation
 from compiler.lowering.emitter import Emitter
 from compiler.lowering.llvm_types import quoted
 
+_OWNERS = {"nvvm": "nvptx64", "amdgcn": "amdgcn", "aarch64": "aarch64", "x86": "x86_64"}
+
 
 def _finish_call(e: Emitter, op: Operation, call: str, stem: str) -> None:
     if op.results:
@@ -19,6 +21,10 @@ def _finish_call(e: Emitter, op: Operation, call: str, stem: str) -> None:
 
 def _call_intrinsic(e: Emitter, op: llvm.CallIntrinsicOp) -> None:
     name = "@" + op.properties["intrin"].data  # pyright: ignore[reportAttributeAccessIssue]
+    owner = name.split(".", 2)[1] if "." in name else ""
+    if _OWNERS.get(owner, e.target.arch) != e.target.arch:
+        # LLVM would not refuse it: it would abort the process when it comes to selecting instructions.
+        raise e.fail(op, f"{name[1:]} is an instruction of {_OWNERS[owner]}, not of {e.target.name}")
     kind = e.type(op.results[0]._type) if op.results else "void"
     operands = op._operands
     if name not in e.declarations:
@@ -39,6 +45,7 @@ def _inline_asm(e: Emitter, op: llvm.InlineAsmOp) -> None:
     if dialect is not None and dialect.value.data == 1:  # pyright: ignore[reportAttributeAccessIssue]
         words.append("inteldialect")
     code = quoted(properties["asm_string"].data)  # pyright: ignore[reportAttributeAccessIssue]
+    e.has_barrier |= "bar" in code
     constraints = quoted(properties["constraints"].data)  # pyright: ignore[reportAttributeAccessIssue]
     _finish_call(e, op, f'{" ".join(words)} "{code}", "{constraints}"({e.args(op._operands)})', "asm")
 

@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from compiler.lowering.emit_arith import intrinsic
 from compiler.lowering.emitter import Emitter
-from compiler.lowering.llvm_types import mangled, split_vector, splat
+from compiler.lowering.llvm_types import mangled, splat, split_vector
 
 
 def _rsqrt(e: Emitter, op: Operation) -> None:

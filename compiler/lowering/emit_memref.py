@@ -11,83 +11,77 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefT
 from xdsl.ir import Operation, SSAValue
 
 from compiler.lowering.emitter import Emitter
-from compiler.lowering.llvm_types import array_literal, byte_size, mangled, memory_space, pointer, symbol
+from compiler.lowering.llvm_types import SCALAR_BYTES, array_literal, byte_size, mangled, memory_space, pointer, symbol
 
 # arith's AtomicRMWKind, in the order of its numbers; LLVM has no atomic multiplication.
-_ATOMICS = ("fadd", "add", "xchg", "fmaximum", "max", "umax", "fminimum", "min", "umin", "", "", "or", "and", "fmax", "fmin", "xor")  # fmt: skip
+_ATOMICS = ("fadd", "add", "xchg", "fmaximum", "max", "umax", "fminimum", "min", "umin", "", "",
+            "or", "and", "fmax", "fmin", "xor")  # fmt: skip
 
 
-def _element_pointer(e: Emitter, op: Operation, base: SSAValue, index: SSAValue, stem: str) -> tuple[str, str, str]:
-    """(element type, pointer type, pointer) of `base[index]`; prints the address unless the index is 0."""
+def _element_pointer(e: Emitter, base: SSAValue, index: SSAValue) -> tuple[str, str, int]:
+    """(pointer, its type, bytes of an element) of `base[index]`; prints the address unless the index is 0."""
     kind = base._type
-    assert isinstance(kind, MemRefType)
-    element, pointers = e.type(kind.element_type), e.type(kind)
+    element = e.type(kind.element_type)  # pyright: ignore[reportAttributeAccessIssue]
     names = e.names
-    offset = names[id(index)]
+    offset, buffer = names[id(index)], names[id(base)]
+    pointers = e.type(kind)
+    size = SCALAR_BYTES.get(element) or byte_size(element)
     if offset == "0":
-        return element, pointers, names[id(base)]
-    address = f"%{e.fresh(stem + '.at')}"
-    e.lines.append(f"  {address} = getelementptr inbounds {element}, {pointers} {names[id(base)]}, i64 {offset}")
-    return element, pointers, address
+        return buffer, pointers, size
+    # Addresses are named after their buffer.
+    address = "%" + e.fresh(buffer[1:].split(".", 1)[0] + ".at" if buffer[0] == "%" else "mem.at")
+    e.lines.append(f"  {address} = getelementptr inbounds {element}, {pointers} {buffer}, i64 {offset}")
+    return address, pointers, size
 
 
-def _alignment(op: Operation, element: str) -> int:
-    align = op.attributes.get("kg.align") if op.attributes else None
-    return align.value.data if isinstance(align, IntegerAttr) else byte_size(element)
-
-
-def _stem(e: Emitter, base: SSAValue) -> str:
-    """Addresses are named after their buffer."""
-    name = e.names[id(base)]
-    return name[1:].split(".", 1)[0] if name[0] == "%" else "mem"
-
-
-def _hints(e: Emitter, op: Operation) -> str:
-    """Non-temporal accesses stream past the caches."""
-    flag = op.properties.get("nontemporal")
-    return f", !nontemporal !{e.metadata.one()}" if isinstance(flag, IntegerAttr) and flag.value.data else ""
+def _access(e: Emitter, op: Operation, size: int) -> str:
+    """Alignment, and whether the access streams past the caches."""
+    if op.attributes:
+        align = op.attributes.get("kg.align")
+        if isinstance(align, IntegerAttr):
+            size = align.value.data
+    flag = op.properties.get("nontemporal") if op.properties else None
+    if flag is not None and flag.value.data:  # pyright: ignore[reportAttributeAccessIssue]
+        return f"align {size}, !nontemporal !{e.metadata.one()}"
+    return f"align {size}"
 
 
 def _load(e: Emitter, op: Operation) -> None:
     base, index = op._operands
     result = op.results[0]
-    element, pointers, address = _element_pointer(e, op, base, index, _stem(e, base))
+    address, pointers, size = _element_pointer(e, base, index)
     e.lines.append(
-        f"  {e.define(result, 'load')} = load {e.type(result._type)}, {pointers} {address}, "
-        f"align {_alignment(op, element)}{_hints(e, op)}"
+        f"  {e.define(result, 'load')} = load {e.type(result._type)}, {pointers} {address}, {_access(e, op, size)}"
     )
 
 
 def _store(e: Emitter, op: Operation) -> None:
     value, base, index = op._operands
-    element, pointers, address = _element_pointer(e, op, base, index, _stem(e, base))
-    e.lines.append(
-        f"  store {e.type(value._type)} {e.names[id(value)]}, {pointers} {address}, "
-        f"align {_alignment(op, element)}{_hints(e, op)}"
-    )
+    address, pointers, size = _element_pointer(e, base, index)
+    e.lines.append(f"  store {e.type(value._type)} {e.names[id(value)]}, {pointers} {address}, {_access(e, op, size)}")
 
 
 def _masked_load(e: Emitter, op: vector.MaskedLoadOp) -> None:
     base, index, mask, otherwise = op._operands
     result = op.results[0]
-    element, pointers, address = _element_pointer(e, op, base, index, _stem(e, base))
+    address, pointers, size = _element_pointer(e, base, index)
     kind, bits = e.type(result._type), e.type(mask._type)
     name = f"@llvm.masked.load.{mangled(kind)}.{_pointer_suffix(pointers)}"
     e.declare(name, kind, f"{pointers}, {bits}, {kind}")
     e.lines.append(
-        f"  {e.define(result, 'load')} = call {kind} {name}({pointers} align {_alignment(op, element)} {address}, "
+        f"  {e.define(result, 'load')} = call {kind} {name}({pointers} {_access(e, op, size)} {address}, "
         f"{bits} {e.names[id(mask)]}, {kind} {e.names[id(otherwise)]})"
     )
 
 
 def _masked_store(e: Emitter, op: vector.MaskedStoreOp) -> None:
     base, index, mask, value = op._operands
-    element, pointers, address = _element_pointer(e, op, base, index, _stem(e, base))
+    address, pointers, size = _element_pointer(e, base, index)
     kind, bits = e.type(value._type), e.type(mask._type)
     name = f"@llvm.masked.store.{mangled(kind)}.{_pointer_suffix(pointers)}"
     e.declare(name, "void", f"{kind}, {pointers}, {bits}")
     e.lines.append(
-        f"  call void {name}({kind} {e.names[id(value)]}, {pointers} align {_alignment(op, element)} {address}, "
+        f"  call void {name}({kind} {e.names[id(value)]}, {pointers} {_access(e, op, size)} {address}, "
         f"{bits} {e.names[id(mask)]})"
     )
 
@@ -183,12 +177,12 @@ def _atomic_rmw(e: Emitter, op: memref.AtomicRMWOp) -> None:
     action = _ATOMICS[op.properties["kind"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
     if not action:
         raise e.fail(op, "memref.atomic_rmw: no target has an atomic multiplication")
-    element, pointers, address = _element_pointer(e, op, base, index, _stem(e, base))
+    address, pointers, size = _element_pointer(e, base, index)
     # GPU kernels order their memory with barriers and fences; an ordered atomic there costs two fences each.
     order = "acq_rel" if e.target.is_cpu else 'syncscope("agent") monotonic' if e.target.is_amd else "monotonic"
     e.lines.append(
         f"  {e.define(op.results[0], 'old')} = atomicrmw {action} {pointers} {address}, "
-        f"{element} {e.names[id(value)]} {order}, align {byte_size(element)}"
+        f"{e.type(value._type)} {e.names[id(value)]} {order}, align {size}"
     )
 
 

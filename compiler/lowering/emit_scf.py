@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -17,8 +19,11 @@ def _body(op: Operation, region: int) -> Block:
     return block
 
 
-def _as_int(name: str) -> int | None:
-    return int(name) if name[0] != "%" and name.lstrip("-").isdigit() else None
+def _trips(low: str, high: str, by: str) -> int | None:
+    """How often a loop runs, where its bounds and step are literals."""
+    if low[0] == "%" or high[0] == "%" or by[0] == "%":
+        return None
+    return len(range(int(low), int(high), int(by)))
 
 
 def _loop_metadata(e: Emitter, op: Operation) -> str:
@@ -37,11 +42,13 @@ def _for(e: Emitter, op: scf.ForOp) -> None:
     initial = [names[id(value)] for value in starts]
     block = _body(op, 0)
     variable, *carried = block._args
-    first, last, stride = _as_int(low), _as_int(high), _as_int(by)
-    constant = first is not None and last is not None
-    if constant and first >= last:
+    if by[0] == "-" or by == "0":
+        raise e.fail(op, f"scf.for needs a positive step, not {by}")
+    trips = _trips(low, high, by)
+    constant = trips is not None
+    if trips == 0:
         return _bind_all(e, op.results, initial)
-    if constant and stride is not None and first + stride >= last:
+    if trips == 1:
         names[id(variable)] = low
         _bind_all(e, carried, initial)
         e.block(block)
@@ -81,7 +88,7 @@ def _for(e: Emitter, op: scf.ForOp) -> None:
         e.lines.append(f"  {name} = phi {e.type(result._type)} [ {start}, %{before} ], [ {back}, %{latch} ]")
 
 
-def _bind_all(e: Emitter, values: tuple[SSAValue, ...] | list[SSAValue], names: tuple[str, ...] | list[str]) -> None:
+def _bind_all(e: Emitter, values: Sequence[SSAValue], names: Sequence[str]) -> None:
     for value, name in zip(values, names):
         e.names[id(value)] = name
 
@@ -126,7 +133,7 @@ def _while(e: Emitter, op: scf.WhileOp) -> None:
     condition, *passed = e.yielded
     e.lines.append(f"  br i1 {condition}, label %{body}, label %{end}{_loop_metadata(e, op)}")
     e.start_block(body)
-    _bind_all(e, list(after._args), passed)
+    _bind_all(e, after._args, passed)
     e.block(after)
     back, latch = e.yielded, e.label
     e.lines.append(f"  br label %{test}")

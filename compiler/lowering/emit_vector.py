@@ -8,9 +8,8 @@ from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Operation
 
 from compiler.lowering.emitter import Emitter
-from compiler.lowering.llvm_types import mangled, split_vector, splat
+from compiler.lowering.llvm_types import mangled, splat, split_vector
 
-_DYNAMIC = -(2**63)
 # kind: (intrinsic for integers, for floats, the op that folds an accumulator in)
 _REDUCTIONS = {
     "add": ("add", "fadd"),
@@ -62,19 +61,18 @@ def _broadcast(e: Emitter, op: vector.BroadcastOp) -> None:
 
 def _position(e: Emitter, op: Operation, operands: int) -> str:
     """The lane number as an LLVM value, static or dynamic."""
-    static = op.properties.get("static_position")
-    if isinstance(static, DenseArrayBase):
-        values = static.get_values()
-        if len(values) == 1 and values[0] != _DYNAMIC:
-            return str(values[0])
     dynamic = tuple(op._operands)[operands:]
+    static = op.properties.get("static_position")
+    if not dynamic and isinstance(static, DenseArrayBase):
+        (position,) = static.get_values()
+        return str(position)
     if len(dynamic) != 1:
         raise e.fail(op, f"{op.name} needs exactly one position: vectors are 1-D")
     return e.names[id(dynamic[0])]
 
 
 def _extract(e: Emitter, op: vector.ExtractOp) -> None:
-    a = tuple(op._operands)[0]
+    a = next(iter(op._operands))
     position = _position(e, op, 1)
     name = e.define(op.results[0], "lane")
     e.lines.append(f"  {name} = extractelement {e.type(a._type)} {e.names[id(a)]}, i64 {position}")

@@ -61,6 +61,8 @@ class Emitter:
         """What the block that was just printed hands to its parent."""
         self.inlining: list[str] = []
         self.has_barrier = False
+        self.calls: set[str] = set()
+        """Functions of the module that this one calls."""
         self._counts: dict[str, int] = {"entry": 1}
 
     # -- names ---------------------------------------------------------------------------------------------------

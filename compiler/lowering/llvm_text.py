@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -72,16 +73,33 @@ def emit_module(module: ModuleOp, target: Target, debug: Debug = "none") -> Llvm
     defined = [name for name, f in functions.items() if f.body._first_block is not None]
     entries = kernels or [name for name in defined if "kg.inline" not in functions[name].attributes]
     e.called.extend(entries)
-    bodies: list[str] = []
-    where: list[int] = []
+    printed: dict[str, _Function] = {}
     for name in e.called:  # grows while functions are printed
-        _function(e, functions[name], info, name in entries, bodies, where)
-    return _assemble(e, target, bodies, where)
+        printed[name] = _function(e, functions[name], info, name in entries)
+    waiting = _reaching_barriers(printed)
+    return _assemble(e, target, [(body.head(name in waiting), body) for name, body in printed.items()])
 
 
-def _function(
-    e: Emitter, function: func.FuncOp, info: DebugInfo | None, external: bool, out: list[str], where: list[int]
-) -> None:
+@dataclass(frozen=True)
+class _Function:
+    """A printed function; its first line waits until it is known whether it reaches a barrier."""
+
+    head: Callable[[bool], str]
+    lines: list[str]
+    line_prov: list[int]
+    calls: set[str]
+    has_barrier: bool
+
+
+def _reaching_barriers(printed: dict[str, _Function]) -> set[str]:
+    """Functions with a barrier in them or in anything they call."""
+    found = {name for name, body in printed.items() if body.has_barrier}
+    while more := {name for name, body in printed.items() if name not in found and body.calls & found}:
+        found |= more
+    return found
+
+
+def _function(e: Emitter, function: func.FuncOp, info: DebugInfo | None, external: bool) -> _Function:
     name = function.sym_name.data
     body = function.body._first_block
     assert body is not None
@@ -97,17 +115,19 @@ def _function(
         e.lines.append("  ret void")
         e.where.append(0)
 
-    texts = ", ".join(emit_func.parameter_text(e, declaration, extra) for _, declaration, extra in arguments)
     results = [e.type(kind) for kind in function.function_type.outputs.data]
     result = "void" if not results else results[0] if len(results) == 1 else "{ " + ", ".join(results) + " }"
-    head = ["define"]
+    words = ["define"]
     if not external:
-        head.append("internal")
+        words.append("internal")
     if kernel and e.target.is_gpu:
-        head.append("ptx_kernel" if e.target.is_nvidia else "amdgpu_kernel")
-    group = _attributes(e, function, kernel)
-    scope = f" !dbg !{e.locations.subprogram}" if info else ""
-    head.append(f"{result} {symbol(name)}({texts}) {group}{scope} {{")
+        words.append("ptx_kernel" if e.target.is_nvidia else "amdgpu_kernel")
+    words.append(f"{result} {symbol(name)}")
+    tail = _attributes(e, function, kernel) + (f" !dbg !{e.locations.subprogram}" if info else "")
+
+    def head(barrier: bool) -> str:
+        texts = ", ".join([emit_func.parameter_text(declaration, extra, barrier) for declaration, extra in arguments])
+        return f"{' '.join(words)}({texts}) {tail} {{"
 
     lines, at = e.lines, e.where
     provenance = e.locations.provenance
@@ -115,10 +135,8 @@ def _function(
         tails = [f", !dbg !{node}" for node in e.locations.metadata]
         lines = [text + tails[place] if text[0] == " " else text for text, place in zip(lines, at)]
         e.entry = [text + tails[0] for text in e.entry]
-    out.append("\n".join([" ".join(head), "entry:", *e.entry, *lines, "}", ""]))
-    where.extend([0] * (2 + len(e.entry)))
-    where.extend([provenance[place] for place in at])
-    where.extend((0, 0))
+    line_prov = [0] * (2 + len(e.entry)) + [provenance[place] for place in at] + [0, 0]
+    return _Function(head, ["entry:", *e.entry, *lines, "}", ""], line_prov, e.calls, e.has_barrier)
 
 
 def _source_of(function: func.FuncOp, first: Operation | None) -> tuple[str, int]:
@@ -148,7 +166,7 @@ def _attributes(e: Emitter, function: func.FuncOp, kernel: bool) -> str:
     return e.attribute_group(" ".join(words))
 
 
-def _assemble(e: Emitter, target: Target, bodies: list[str], where: list[int]) -> LlvmText:
+def _assemble(e: Emitter, target: Target, bodies: list[tuple[str, _Function]]) -> LlvmText:
     head = [f'target datalayout = "{target.data_layout}"', f'target triple = "{target.triple}"', ""]
     if e.globals:
         head += [*e.globals.values(), ""]
@@ -161,5 +179,9 @@ def _assemble(e: Emitter, target: Target, bodies: list[str], where: list[int]) -
     metadata = e.metadata.lines()
     if metadata:
         tail += ["", *metadata]
-    text = "\n".join(["\n".join(head), *bodies, "\n".join(tail)]) + "\n"
-    return LlvmText(text, [0] * len(head) + where + [0] * len(tail))
+    lines, line_prov = head, [0] * len(head)
+    for first, body in bodies:
+        lines += [first, *body.lines]
+        line_prov += body.line_prov
+    lines += [*tail, ""]
+    return LlvmText("\n".join(lines), line_prov + [0] * len(tail))

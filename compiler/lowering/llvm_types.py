@@ -25,29 +25,29 @@ from xdsl.ir import Attribute
 from compiler.errors import LoweringError
 from compiler.targets.target import Target
 
-_FLOATS: dict[type[Attribute], str] = {
+_FIXED: dict[type[Attribute], str] = {
+    IndexType: "i64",
     Float16Type: "half",
     BFloat16Type: "bfloat",
     Float32Type: "float",
     Float64Type: "double",
 }
-_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8}
+SCALAR_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
 
 
 def llvm_type(attr: Attribute, target: Target) -> str:
     """LLVM's spelling of one of the types of the kernel stage; any other type is a LoweringError."""
     kind = type(attr)
-    if kind is IndexType:
-        return "i64"
+    if kind in _FIXED:
+        return _FIXED[kind]
+    if kind is VectorType:
+        sizes = attr.shape.data  # pyright: ignore[reportAttributeAccessIssue]
+        if len(sizes) == 1:
+            return f"<{sizes[0].data} x {llvm_type(attr.element_type, target)}>"  # pyright: ignore[reportAttributeAccessIssue]
+    if kind is MemRefType:
+        return pointer(target.spaces.of(memory_space(attr)))  # pyright: ignore[reportArgumentType]
     if isinstance(attr, IntegerType):
         return f"i{attr.width.data}"
-    if kind in _FLOATS:
-        return _FLOATS[kind]
-    if isinstance(attr, VectorType):
-        (size,) = attr.get_shape() if attr.get_num_dims() == 1 else _reject(attr)
-        return f"<{size} x {llvm_type(attr.element_type, target)}>"
-    if isinstance(attr, MemRefType):
-        return pointer(target.spaces.of(memory_space(attr)))
     if isinstance(attr, LLVMStructType):
         return "{ " + ", ".join(llvm_type(field, target) for field in attr.types.data) + " }"
     if isinstance(attr, LLVMPointerType):
@@ -77,7 +77,7 @@ def memory_space(memref: MemRefType) -> int:
 
 def byte_size(llvm: str) -> int:
     """Bytes of a scalar LLVM type in memory."""
-    return _BYTES.get(llvm) or (int(llvm[1:]) + 7) // 8
+    return SCALAR_BYTES.get(llvm) or (int(llvm[1:]) + 7) // 8
 
 
 def split_vector(llvm: str) -> tuple[int, str]:

@@ -19,7 +19,7 @@ NOWHERE: Place = ("", 0, 0)
 
 def resolve(attr: Attribute) -> Place:
     """(file, line, provenance id) of an xDSL location."""
-    if isinstance(attr, FileLineColLoc):
+    if type(attr) is FileLineColLoc:
         return attr.filename.data, attr.line.data, attr.column.data
     if isinstance(attr, FusedLoc) and isinstance(attr.locations, ArrayAttr):
         return next((place for part in attr.locations if (place := resolve(part)) != NOWHERE), NOWHERE)

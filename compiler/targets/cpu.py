@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from compiler.targets.target import AddressSpaces, Limits, Target, target_machine
@@ -30,7 +30,7 @@ _NAMED = {
 NAMES = ("cpu", *_NAMED)
 
 
-@lru_cache(maxsize=None)
+@cache
 def cpu_target(name: str) -> Target:
     """The record of one CPU target; `cpu` looks at this machine."""
     if name == "cpu":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from compiler.targets.target import AddressSpaces, Limits, Target
 
@@ -32,7 +32,7 @@ _CHIPS = {
 NAMES = tuple(_CHIPS)
 
 
-@lru_cache(maxsize=None)
+@cache
 def nvptx_target(name: str) -> Target:
     """The record of one NVIDIA chip."""
     ptx, shared_kib = _CHIPS[name]

@@ -6,7 +6,7 @@ Nothing here touches LLVM until `machine()` is called.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Target:
         return target_machine(self.triple, self.cpu, self.features, level)
 
 
-@lru_cache(maxsize=None)
+@cache
 def target_machine(triple: str, cpu: str, features: str, opt_level: int) -> TargetMachine:
     """Create (once) the llvmlite TargetMachine; initialises LLVM's back ends on the first call."""
     import llvmlite.binding as llvm
@@ -110,7 +110,7 @@ def target_machine(triple: str, cpu: str, features: str, opt_level: int) -> Targ
     return machine
 
 
-@lru_cache(maxsize=None)
+@cache
 def _initialise_all() -> None:
     import llvmlite.binding as llvm
 
@@ -118,7 +118,7 @@ def _initialise_all() -> None:
     llvm.initialize_all_asmprinters()
 
 
-@lru_cache(maxsize=None)
+@cache
 def _initialise_native() -> None:
     import llvmlite.binding as llvm
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.graph.broadcasting import fits
 from compiler.graph.dtypes import dtype_info, from_numpy
 from compiler.graph.infer.rules import NUMBERS, Attrs, check_axis, check_dtype, check_length, refuse
 from compiler.graph.types import Size, TensorType, as_shape, format_shape
@@ -32,6 +33,9 @@ def pad(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
     low, high = as_shape(attrs["low"]), as_shape(attrs["high"])
     check_length("mo.pad", "low", low, x.rank)
     check_length("mo.pad", "high", high, x.rank)
+    value, kind = attrs["value"], dtype_info(x.dtype).kind
+    if type(value) is not (bool if kind == "b" else float if kind == "f" else int) or not fits(value, x.dtype):
+        refuse("mo.pad", f"the value {value!r} is not a {x.dtype}")
     return (TensorType.of(x.dtype, tuple(lo + s + hi for lo, s, hi in zip(low, x.shape, high, strict=True))),)
 
 

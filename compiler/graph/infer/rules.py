@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -69,11 +70,26 @@ def check_length(op: str, what: str, values: Sequence[Any], length: int) -> None
         refuse(op, f"{what} has {len(values)} entries for {length} axes")
 
 
+def whole_number(op: str, what: str, value: Any) -> int:
+    """A whole number as a user gives it: an int, or what counts as one."""
+    if not isinstance(value, bool):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    refuse(op, f"{what} is a whole number, not {type(value).__name__} {value!r}")
+
+
+def sequence(op: str, what: str, value: Any) -> list[Any]:
+    """A list or tuple, as a user gives it."""
+    if not isinstance(value, (list, tuple)) and getattr(value, "ndim", 0) != 1:
+        refuse(op, f"{what} must be a list or tuple, not {type(value).__name__} {value!r}")
+    return list(value)
+
+
 def normalize_axis(op: str, axis: Any, rank: int) -> int:
     """The axis as a user gives it (negative counts from the end) as a number from 0."""
-    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
-        refuse(op, f"an axis is a whole number, not {axis!r}")
-    axis = axis.__index__()
+    axis = whole_number(op, "an axis", axis)
     if not -rank <= axis < rank:
         refuse(op, f"axis {axis} is outside a tensor of rank {rank}")
     return axis % rank

@@ -45,6 +45,8 @@ def slice(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
     for axis, (start, step, length, size) in enumerate(zip(starts, steps, shape, x.shape, strict=True)):
         if isinstance(start, int) and start < 0:
             refuse("mo.slice", f"start {start} of axis {axis} is negative")
+        if step == 0:
+            refuse("mo.slice", f"the step of axis {axis} is 0")
         if length == 0:
             continue
         last = start + (length - 1) * step

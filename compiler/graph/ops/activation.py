@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.errors import GraphError
 from compiler.graph.dtypes import float_result
-from compiler.graph.location import located
+from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, emit, tensors, to_dtype
 from compiler.graph.value import Value
 
@@ -14,7 +14,7 @@ def _float(op: str, x: Operand, **attrs: object) -> Value:
     return emit(op, (to_dtype(value, float_result(value.dtype)),), attrs)
 
 
-@located
+@builder
 def relu(x: Operand) -> Value:
     """max(x, 0).
 
@@ -25,7 +25,7 @@ def relu(x: Operand) -> Value:
     return value if value.dtype in ("bool", "u8") else emit("relu", (value,))
 
 
-@located
+@builder
 def sigmoid(x: Operand) -> Value:
     """1 / (1 + exp(-x)).
 
@@ -35,7 +35,7 @@ def sigmoid(x: Operand) -> Value:
     return _float("sigmoid", x)
 
 
-@located
+@builder
 def silu(x: Operand) -> Value:
     """x * sigmoid(x).
 
@@ -45,7 +45,7 @@ def silu(x: Operand) -> Value:
     return _float("silu", x)
 
 
-@located
+@builder
 def gelu(x: Operand, approximate: str = "none") -> Value:
     """x times the normal distribution function of x; `approximate="tanh"` takes the tanh formula.
 

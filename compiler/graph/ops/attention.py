@@ -7,13 +7,13 @@ import math
 from compiler.errors import GraphError
 from compiler.graph.broadcasting import broadcast_shapes, common_dtype
 from compiler.graph.dtypes import float_result
-from compiler.graph.location import located
+from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, as_tensor, emit, find_graph, tensors, to_dtype, to_shape
 from compiler.graph.types import format_shape
 from compiler.graph.value import Value
 
 
-@located
+@builder
 def rope(x: Operand, cos: Operand, sin: Operand, interleaved: bool = False) -> Value:
     """Rotary embedding of x[..., S, D] by tables of shape [S, D/2]; pairs are halves, or neighbours when interleaved.
 
@@ -25,7 +25,7 @@ def rope(x: Operand, cos: Operand, sin: Operand, interleaved: bool = False) -> V
     return emit("rope", [to_dtype(v, dtype) for v in values], {"interleaved": bool(interleaved)})
 
 
-@located
+@builder
 def scaled_dot_product_attention(
     query: Operand,
     key: Operand,

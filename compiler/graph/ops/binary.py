@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.errors import GraphError
 from compiler.graph.dtypes import dtype_info
-from compiler.graph.location import located
+from compiler.graph.location import builder
 from compiler.graph.ops.build import Meeting, Operand, emit
 from compiler.graph.value import Value
 
@@ -22,7 +22,7 @@ def _arithmetic(op: str, a: Operand, b: Operand) -> Value:
     return emit(op, meeting.values("i8")) if instead == "i8" else emit(instead, meeting.values())
 
 
-@located
+@builder
 def add(x1: Operand, x2: Operand) -> Value:
     """x1 + x2; of bool the logical or.
 
@@ -32,7 +32,7 @@ def add(x1: Operand, x2: Operand) -> Value:
     return _arithmetic("add", x1, x2)
 
 
-@located
+@builder
 def sub(x1: Operand, x2: Operand) -> Value:
     """x1 - x2.
 
@@ -42,7 +42,7 @@ def sub(x1: Operand, x2: Operand) -> Value:
     return _arithmetic("sub", x1, x2)
 
 
-@located
+@builder
 def mul(x1: Operand, x2: Operand) -> Value:
     """x1 * x2; of bool the logical and.
 
@@ -52,7 +52,7 @@ def mul(x1: Operand, x2: Operand) -> Value:
     return _arithmetic("mul", x1, x2)
 
 
-@located
+@builder
 def div(x1: Operand, x2: Operand) -> Value:
     """The true quotient; of integers f64.
 
@@ -63,7 +63,7 @@ def div(x1: Operand, x2: Operand) -> Value:
     return emit("div", meeting.values(meeting.dtype if dtype_info(meeting.dtype).kind == "f" else "f64"))
 
 
-@located
+@builder
 def floordiv(x1: Operand, x2: Operand) -> Value:
     """The quotient rounded down; an integer divided by 0 is 0.
 
@@ -73,7 +73,7 @@ def floordiv(x1: Operand, x2: Operand) -> Value:
     return _arithmetic("floordiv", x1, x2)
 
 
-@located
+@builder
 def mod(x1: Operand, x2: Operand) -> Value:
     """The remainder, with the sign of the divisor; an integer modulo 0 is 0.
 
@@ -83,7 +83,7 @@ def mod(x1: Operand, x2: Operand) -> Value:
     return _arithmetic("mod", x1, x2)
 
 
-@located
+@builder
 def pow(x1: Operand, x2: Operand) -> Value:
     """x1 to the power of x2.
 
@@ -96,7 +96,7 @@ def pow(x1: Operand, x2: Operand) -> Value:
     return _arithmetic("pow", x1, x2)
 
 
-@located
+@builder
 def minimum(x1: Operand, x2: Operand) -> Value:
     """The smaller of each pair; NaN wins.
 
@@ -106,7 +106,7 @@ def minimum(x1: Operand, x2: Operand) -> Value:
     return _arithmetic("minimum", x1, x2)
 
 
-@located
+@builder
 def maximum(x1: Operand, x2: Operand) -> Value:
     """The larger of each pair; NaN wins.
 
@@ -116,7 +116,7 @@ def maximum(x1: Operand, x2: Operand) -> Value:
     return _arithmetic("maximum", x1, x2)
 
 
-@located
+@builder
 def clip(x: Operand, a_min: Operand | None = None, a_max: Operand | None = None) -> Value:
     """Limited to [a_min, a_max]; None leaves a side open.
 

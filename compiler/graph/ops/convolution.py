@@ -8,9 +8,9 @@ from compiler.errors import GraphError
 from compiler.graph.broadcasting import common_dtype
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import dtype_info, float_result
-from compiler.graph.location import located
+from compiler.graph.location import builder
 from compiler.graph.ops.binary import add
-from compiler.graph.ops.build import Operand, emit, reshaped, tensors, to_dtype
+from compiler.graph.ops.build import Operand, as_tensor, emit, reshaped, tensors, to_dtype
 from compiler.graph.types import format_shape
 from compiler.graph.value import Value
 
@@ -35,7 +35,7 @@ def _unbatched(result: Value, rank: int) -> Value:
     return result if rank == 4 else reshaped(result, result.shape[1:])
 
 
-@located
+@builder
 def conv2d(
     x: Operand,
     weight: Operand,
@@ -69,19 +69,13 @@ def conv2d(
     attrs = {"stride": strides, "padding": pads, "dilation": dilations, "groups": groups}
     result = emit(op, (image, w), attrs)
     if bias is not None:
-        (b,) = tensors(op, bias) if isinstance(bias, Value) else (_constant_like(result, bias),)
+        b = as_tensor(op, bias, result.graph)
         if b.shape != (w.shape[0],):
             raise GraphError(
                 f"{op}: the bias must have shape {format_shape((w.shape[0],))}, not {format_shape(b.shape)}"
             )
         result = add(result, reshaped(b, (1, w.shape[0], 1, 1)))
     return _unbatched(result, value.rank)
-
-
-def _constant_like(value: Value, operand: Operand) -> Value:
-    from compiler.graph.ops.build import as_tensor
-
-    return as_tensor("conv2d", operand, value.graph)
 
 
 def _named_padding(
@@ -119,7 +113,7 @@ def _pool(op: str, x: Operand, kernel: Pair, stride: Pair | None, padding: Pair,
     return _unbatched(emit(op, (image,), attrs), value.rank)
 
 
-@located
+@builder
 def max_pool2d(
     x: Operand,
     kernel_size: Pair,
@@ -137,7 +131,7 @@ def max_pool2d(
     return _pool("max_pool2d", x, kernel_size, stride, padding, ceil_mode, dilation=spread)
 
 
-@located
+@builder
 def avg_pool2d(
     x: Operand,
     kernel_size: Pair,

@@ -12,7 +12,7 @@ from compiler.graph.broadcasting import Scalar, common_dtype
 from compiler.graph.dims import Dim, ceildiv, floordiv
 from compiler.graph.dtypes import dtype_info, from_numpy, numpy_dtype
 from compiler.graph.infer.rules import normalize_axis
-from compiler.graph.location import located
+from compiler.graph.location import builder
 from compiler.graph.ops.binary import add, mul
 from compiler.graph.ops.build import (
     Operand,
@@ -28,7 +28,7 @@ from compiler.graph.types import as_shape, as_size
 from compiler.graph.value import Value
 
 
-@located
+@builder
 def constant(value: Any, dtype: str | None = None) -> Value:
     """A number or array as a value; without a dtype it has NumPy's.
 
@@ -54,7 +54,7 @@ def _converted(value: Any, dtype: str) -> np.ndarray:
         return np.array(value, dtype=numpy_dtype(dtype))
 
 
-@located
+@builder
 def full(shape: Any, fill_value: Scalar, dtype: str | None = None) -> Value:
     """One number everywhere.
 
@@ -68,7 +68,7 @@ def full(shape: Any, fill_value: Scalar, dtype: str | None = None) -> Value:
     return to_shape(scalar_value("full", find_graph("full", ()), fill_value, dtype), as_shape(shape))
 
 
-@located
+@builder
 def zeros(shape: Any, dtype: str = "f64") -> Value:
     """Zeros.
 
@@ -78,7 +78,7 @@ def zeros(shape: Any, dtype: str = "f64") -> Value:
     return full(shape, 0, dtype)
 
 
-@located
+@builder
 def ones(shape: Any, dtype: str = "f64") -> Value:
     """Ones.
 
@@ -88,7 +88,7 @@ def ones(shape: Any, dtype: str = "f64") -> Value:
     return full(shape, 1, dtype)
 
 
-@located
+@builder
 def full_like(x: Operand, fill_value: Scalar, dtype: str | None = None) -> Value:
     """One number in the shape and dtype of x.
 
@@ -96,10 +96,13 @@ def full_like(x: Operand, fill_value: Scalar, dtype: str | None = None) -> Value
     <broadcast_to_0: f32 (M, 4)>
     """
     (value,) = tensors("full_like", x)
-    return to_shape(scalar_value("full_like", value.graph, fill_value, dtype or value.dtype), value.shape)
+    if not is_scalar(fill_value):
+        raise GraphError(f"full_like: fill_value must be a number, not {type(fill_value).__name__}")
+    dtype = dtype_info(value.dtype if dtype is None else dtype).name
+    return to_shape(scalar_value("full_like", value.graph, fill_value, dtype), value.shape)
 
 
-@located
+@builder
 def zeros_like(x: Operand, dtype: str | None = None) -> Value:
     """Zeros in the shape and dtype of x.
 
@@ -109,7 +112,7 @@ def zeros_like(x: Operand, dtype: str | None = None) -> Value:
     return full_like(x, 0, dtype)
 
 
-@located
+@builder
 def ones_like(x: Operand, dtype: str | None = None) -> Value:
     """Ones in the shape and dtype of x.
 
@@ -119,7 +122,7 @@ def ones_like(x: Operand, dtype: str | None = None) -> Value:
     return full_like(x, 1, dtype)
 
 
-@located
+@builder
 def iota(shape: Any, axis: int = 0, dtype: str = "i64") -> Value:
     """The index along an axis.
 
@@ -133,7 +136,7 @@ def iota(shape: Any, axis: int = 0, dtype: str = "i64") -> Value:
     return Value(graph.emit("mo.iota", (), attrs).results[0], graph)
 
 
-@located
+@builder
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str | None = None) -> Value:
     """start, start + step, ... up to stop, which may be a dim.
 
@@ -183,7 +186,7 @@ def _countable(start: Any, stop: Any, step: Any) -> bool:
     return count > 0
 
 
-@located
+@builder
 def tril(x: Operand, k: int = 0) -> Value:
     """The lower triangle of the last two axes, zeros above the k-th diagonal.
 
@@ -193,7 +196,7 @@ def tril(x: Operand, k: int = 0) -> Value:
     return _triangle("tril", x, k)
 
 
-@located
+@builder
 def triu(x: Operand, k: int = 0) -> Value:
     """The upper triangle of the last two axes, zeros below the k-th diagonal.
 

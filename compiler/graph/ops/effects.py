@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compiler.errors import GraphError
-from compiler.graph.location import located
+from compiler.graph.infer.rules import sequence
+from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, as_tensor, find_graph, to_dtype, to_shape
-from compiler.graph.types import BufferType, TensorType
+from compiler.graph.types import BufferType, OpaqueType, TensorType
 from compiler.graph.value import Value
 
 
@@ -19,7 +20,7 @@ def _buffer(op: str, buffer: Any) -> BufferType:
     return buffer.type
 
 
-@located
+@builder
 def buffer_load(buffer: Value) -> Value:
     """What the buffer holds at this point of the graph.
 
@@ -32,7 +33,7 @@ def buffer_load(buffer: Value) -> Value:
     return Value(result, graph)
 
 
-@located
+@builder
 def buffer_store(buffer: Value, value: Operand) -> None:
     """Write a value, broadcast and cast to the buffer's type, into the buffer; later loads see it.
 
@@ -45,11 +46,11 @@ def buffer_store(buffer: Value, value: Operand) -> None:
     (graph.chain,) = graph.emit("mo.buffer_store", (buffer.ssa, tensor.ssa, graph.chain)).results
 
 
-@located
+@builder
 def custom(
     kernel: str,
     inputs: Sequence[Operand],
-    result_types: TensorType | Sequence[TensorType],
+    result_types: TensorType | OpaqueType | Sequence[TensorType | OpaqueType],
     reference: Callable[..., Any] | None = None,
     **params: Any,
 ) -> Any:
@@ -67,10 +68,14 @@ def custom(
     listed = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     graph = find_graph("custom", listed)
     operands = [v if isinstance(v, Value) and v.graph is graph else as_tensor("custom", v, graph) for v in listed]
-    types = [result_types] if isinstance(result_types, TensorType) else list(result_types)
+    types = (
+        [result_types]
+        if isinstance(result_types, (TensorType, OpaqueType))
+        else sequence("custom", "result_types", result_types)
+    )
     for type in types:
-        if not isinstance(type, TensorType):
-            raise GraphError(f"custom: a result type is a TensorType, not {type!r}")
+        if not isinstance(type, (TensorType, OpaqueType)):
+            raise GraphError(f"custom: a result type is a TensorType or an OpaqueType, not {type!r}")
     if not types:
         raise GraphError("custom: needs at least one result type")
     op = graph.emit("mo.custom", [o.ssa for o in operands], {"kernel": kernel, **params}, types)

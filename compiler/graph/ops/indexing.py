@@ -9,8 +9,8 @@ from compiler.errors import GraphError
 from compiler.graph.broadcasting import common_dtype, fits
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import dtype_info
-from compiler.graph.infer.rules import normalize_axes, normalize_axis
-from compiler.graph.location import located
+from compiler.graph.infer.rules import normalize_axes, normalize_axis, sequence
+from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, as_tensor, emit, find_graph, is_scalar, reshaped, tensors, to_dtype
 from compiler.graph.ops.slicing import Part, slice_part, sliced
 from compiler.graph.types import Shape, Size, as_size, format_shape
@@ -29,7 +29,7 @@ def _together(op: str, arrays: Sequence[Operand]) -> list[Value]:
     return [as_tensor(op, a, graph, dtype) if is_scalar(a) else to_dtype(next(rest), dtype) for a in arrays]
 
 
-@located
+@builder
 def concat(arrays: Sequence[Operand], axis: int = 0) -> Value:
     """Joined along an axis.
 
@@ -41,7 +41,7 @@ def concat(arrays: Sequence[Operand], axis: int = 0) -> Value:
     return values[0] if len(values) == 1 else emit("concat", values, {"axis": at})
 
 
-@located
+@builder
 def stack(arrays: Sequence[Operand], axis: int = 0) -> Value:
     """Joined along a new axis.
 
@@ -58,7 +58,7 @@ def stack(arrays: Sequence[Operand], axis: int = 0) -> Value:
     return wide[0] if len(wide) == 1 else emit("concat", wide, {"axis": at})
 
 
-@located
+@builder
 def pad(x: Operand, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Value:
     """Constants put around: `pad_width` is a number, a pair (before, after), or a pair for each axis.
 
@@ -83,7 +83,7 @@ def _pad_pairs(width: Any, rank: int) -> tuple[Shape, Shape]:
     if is_size(width):
         pairs: list[Any] = [(width, width)] * rank
     else:
-        pairs = [tuple(p) if not is_size(p) else p for p in width]
+        pairs = [tuple(p) if not is_size(p) else p for p in sequence("pad", "pad_width", width)]
         if len(pairs) == 2 and all(is_size(p) for p in pairs):
             pairs = [tuple(pairs)] * rank
         pairs = [(p[0], p[0]) if isinstance(p, tuple) and len(p) == 1 else p for p in pairs]
@@ -105,7 +105,7 @@ def _pad_value(number: bool | int | float, dtype: str) -> bool | int | float:
     return int(number)
 
 
-@located
+@builder
 def gather(x: Operand, indices: Operand, axis: int = 0) -> Value:
     """The elements at some places along an axis (np.take); an index below 0 counts from the end, others are clamped.
 
@@ -123,7 +123,7 @@ def gather(x: Operand, indices: Operand, axis: int = 0) -> Value:
     return emit("gather", (value, index), {"axis": normalize_axis("gather", axis, value.rank)})
 
 
-@located
+@builder
 def take(x: Operand, indices: Operand, axis: int | None = None) -> Value:
     """gather with NumPy's default: without an axis, of the flat array.
 
@@ -134,7 +134,7 @@ def take(x: Operand, indices: Operand, axis: int | None = None) -> Value:
     return gather(reshaped(value, (value.size,)), indices, 0) if axis is None else gather(value, indices, axis)
 
 
-@located
+@builder
 def embedding(input: Operand, weight: Operand) -> Value:
     """The rows of `weight` that `input` names, as torch.nn.functional.embedding.
 
@@ -144,7 +144,7 @@ def embedding(input: Operand, weight: Operand) -> Value:
     return gather(weight, input, 0)
 
 
-@located
+@builder
 def tile(x: Operand, reps: Any) -> Value:
     """Repeated along each axis; missing axes are put in front.
 
@@ -159,7 +159,7 @@ def tile(x: Operand, reps: Any) -> Value:
     return wide if all(r == 1 for r in repeats) else emit("tile", (wide,), {"repeats": tuple(repeats)})
 
 
-@located
+@builder
 def repeat(x: Operand, repeats: int, axis: int | None = None) -> Value:
     """Each element repeated so many times along an axis (of the flat array when None), as np.repeat.
 
@@ -175,7 +175,7 @@ def repeat(x: Operand, repeats: int, axis: int | None = None) -> Value:
     return reshaped(wide, (*shape[:at], shape[at] * count, *shape[at + 1 :]))
 
 
-@located
+@builder
 def roll(x: Operand, shift: int, axis: int | None = None) -> Value:
     """Moved along an axis, what falls off coming back at the start (of the flat array when None).
 

@@ -6,14 +6,14 @@ from compiler.errors import GraphError
 from compiler.graph.broadcasting import broadcast_shapes
 from compiler.graph.dims import product
 from compiler.graph.dtypes import promote
-from compiler.graph.location import located
+from compiler.graph.location import builder
 from compiler.graph.ops.binary import add
 from compiler.graph.ops.build import Operand, emit, reshaped, tensors, to_dtype, to_shape
 from compiler.graph.types import format_shape
 from compiler.graph.value import Value
 
 
-@located
+@builder
 def matmul(x1: Operand, x2: Operand) -> Value:
     """The matrix product, batch axes broadcast; a vector is a row on the left and a column on the right.
 
@@ -50,7 +50,7 @@ def _product(a: Value, b: Value) -> Value:
     return emit("matmul", (to_shape(a, (*batch, *a.shape[-2:])), to_shape(b, (*batch, *b.shape[-2:]))))
 
 
-@located
+@builder
 def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> Value:
     """x @ weight.T + bias, as torch.nn.functional.linear.
 
@@ -64,7 +64,7 @@ def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> Value:
     return result if bias is None else add(result, bias)
 
 
-@located
+@builder
 def outer(x1: Operand, x2: Operand) -> Value:
     """Every product of an element of one with an element of the other.
 

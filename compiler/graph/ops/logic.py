@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.graph.broadcasting import broadcast_shapes, fits
-from compiler.graph.location import located
+from compiler.graph.location import builder
 from compiler.graph.ops.build import Meeting, Operand, as_tensor, emit, find_graph, to_dtype, to_shape
 from compiler.graph.value import Value
 
@@ -15,7 +15,7 @@ def _compare(op: str, a: Operand, b: Operand) -> Value:
     return emit(op, meeting.values(dtype))
 
 
-@located
+@builder
 def equal(x1: Operand, x2: Operand) -> Value:
     """x1 == x2.
 
@@ -25,7 +25,7 @@ def equal(x1: Operand, x2: Operand) -> Value:
     return _compare("equal", x1, x2)
 
 
-@located
+@builder
 def not_equal(x1: Operand, x2: Operand) -> Value:
     """x1 != x2.
 
@@ -35,7 +35,7 @@ def not_equal(x1: Operand, x2: Operand) -> Value:
     return _compare("not_equal", x1, x2)
 
 
-@located
+@builder
 def less(x1: Operand, x2: Operand) -> Value:
     """x1 < x2.
 
@@ -45,7 +45,7 @@ def less(x1: Operand, x2: Operand) -> Value:
     return _compare("less", x1, x2)
 
 
-@located
+@builder
 def less_equal(x1: Operand, x2: Operand) -> Value:
     """x1 <= x2.
 
@@ -55,7 +55,7 @@ def less_equal(x1: Operand, x2: Operand) -> Value:
     return _compare("less_equal", x1, x2)
 
 
-@located
+@builder
 def greater(x1: Operand, x2: Operand) -> Value:
     """x1 > x2.
 
@@ -65,7 +65,7 @@ def greater(x1: Operand, x2: Operand) -> Value:
     return _compare("greater", x1, x2)
 
 
-@located
+@builder
 def greater_equal(x1: Operand, x2: Operand) -> Value:
     """x1 >= x2.
 
@@ -82,7 +82,7 @@ def _logical(op: str, short: str, a: Operand, b: Operand) -> Value:
     return emit(short, (to_shape(left, shape), to_shape(right, shape)))
 
 
-@located
+@builder
 def logical_and(x1: Operand, x2: Operand) -> Value:
     """Whether both are true (not zero).
 
@@ -92,7 +92,7 @@ def logical_and(x1: Operand, x2: Operand) -> Value:
     return _logical("logical_and", "and", x1, x2)
 
 
-@located
+@builder
 def logical_or(x1: Operand, x2: Operand) -> Value:
     """Whether either is true (not zero).
 
@@ -102,7 +102,7 @@ def logical_or(x1: Operand, x2: Operand) -> Value:
     return _logical("logical_or", "or", x1, x2)
 
 
-@located
+@builder
 def logical_xor(x1: Operand, x2: Operand) -> Value:
     """Whether exactly one is true (not zero).
 
@@ -112,7 +112,7 @@ def logical_xor(x1: Operand, x2: Operand) -> Value:
     return _logical("logical_xor", "xor", x1, x2)
 
 
-@located
+@builder
 def bitwise_and(x1: Operand, x2: Operand) -> Value:
     """The bits in both; of bool the logical and.
 
@@ -122,7 +122,7 @@ def bitwise_and(x1: Operand, x2: Operand) -> Value:
     return emit("and", Meeting("bitwise_and", x1, x2).values())
 
 
-@located
+@builder
 def bitwise_or(x1: Operand, x2: Operand) -> Value:
     """The bits in either; of bool the logical or.
 
@@ -132,7 +132,7 @@ def bitwise_or(x1: Operand, x2: Operand) -> Value:
     return emit("or", Meeting("bitwise_or", x1, x2).values())
 
 
-@located
+@builder
 def bitwise_xor(x1: Operand, x2: Operand) -> Value:
     """The bits in exactly one; of bool the logical xor.
 
@@ -142,7 +142,7 @@ def bitwise_xor(x1: Operand, x2: Operand) -> Value:
     return emit("xor", Meeting("bitwise_xor", x1, x2).values())
 
 
-@located
+@builder
 def where(condition: Operand, x: Operand, y: Operand) -> Value:
     """x where the condition is true (not zero), y elsewhere.
 

@@ -7,7 +7,7 @@ import numpy as np
 from compiler.errors import GraphError
 from compiler.graph.broadcasting import common_dtype
 from compiler.graph.dtypes import float_result, numpy_dtype
-from compiler.graph.location import located
+from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, as_tensor, emit, find_graph, scalar_value, to_dtype, to_shape
 from compiler.graph.value import Value
 
@@ -39,7 +39,7 @@ def epsilon(dtype: str) -> float:
     return float(np.finfo(numpy_dtype(float_result(dtype))).eps)
 
 
-@located
+@builder
 def layer_norm(x: Operand, weight: Operand | None = None, bias: Operand | None = None, eps: float = 1e-5) -> Value:
     """(x - mean) / sqrt(variance + eps) * weight + bias over the last axis.
 
@@ -49,7 +49,7 @@ def layer_norm(x: Operand, weight: Operand | None = None, bias: Operand | None =
     return _norm("layer_norm", x, [(weight, 1), (bias, 0)], eps)
 
 
-@located
+@builder
 def rms_norm(x: Operand, weight: Operand | None = None, eps: float | None = None) -> Value:
     """x / sqrt(mean(x * x) + eps) * weight over the last axis; eps defaults to the dtype's epsilon.
 

@@ -8,7 +8,7 @@ from compiler.errors import GraphError
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import dtype_info, float_result
 from compiler.graph.infer.rules import normalize_axes, normalize_axis
-from compiler.graph.location import located
+from compiler.graph.location import builder
 from compiler.graph.ops.binary import div, mul, sub
 from compiler.graph.ops.build import Operand, emit, reshaped, tensors, to_dtype
 from compiler.graph.ops.unary import sqrt
@@ -32,7 +32,7 @@ def _summed(op: str, x: Operand, dtype: str | None) -> Value:
     return to_dtype(value, dtype)
 
 
-@located
+@builder
 def sum(x: Operand, axis: Axis = None, dtype: str | None = None, keepdims: bool = False) -> Value:
     """The sum; integers and bool are summed in i64.
 
@@ -42,7 +42,7 @@ def sum(x: Operand, axis: Axis = None, dtype: str | None = None, keepdims: bool 
     return _reduce("sum", _summed("sum", x, dtype), axis, keepdims)
 
 
-@located
+@builder
 def prod(x: Operand, axis: Axis = None, dtype: str | None = None, keepdims: bool = False) -> Value:
     """The product; integers and bool are multiplied in i64.
 
@@ -52,7 +52,7 @@ def prod(x: Operand, axis: Axis = None, dtype: str | None = None, keepdims: bool
     return _reduce("prod", _summed("prod", x, dtype), axis, keepdims)
 
 
-@located
+@builder
 def mean(x: Operand, axis: Axis = None, dtype: str | None = None, keepdims: bool = False) -> Value:
     """The mean; of integers and bool in f64.
 
@@ -74,7 +74,7 @@ def _extreme(op: str, x: Operand, axis: Axis, keepdims: bool) -> Value:
     return to_dtype(_reduce(op, to_dtype(value, "u8"), axis, keepdims), "bool")
 
 
-@located
+@builder
 def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
     """The largest; NaN wins.
 
@@ -84,7 +84,7 @@ def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
     return _extreme("max", x, axis, keepdims)
 
 
-@located
+@builder
 def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
     """The smallest; NaN wins.
 
@@ -94,7 +94,7 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
     return _extreme("min", x, axis, keepdims)
 
 
-@located
+@builder
 def any(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
     """Whether any element is true (not zero).
 
@@ -104,7 +104,7 @@ def any(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
     return _extreme("max", to_dtype(tensors("any", x)[0], "bool"), axis, keepdims)
 
 
-@located
+@builder
 def all(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
     """Whether all elements are true (not zero).
 
@@ -126,7 +126,7 @@ def _arg(op: str, x: Operand, axis: int | None, keepdims: bool) -> Value:
     return reshaped(result, tuple(1 if axis is None or i == at else s for i, s in enumerate(value.shape)))
 
 
-@located
+@builder
 def argmax(x: Operand, axis: int | None = None, keepdims: bool = False) -> Value:
     """The index of the first largest along an axis (of the flat array when None), i64.
 
@@ -136,7 +136,7 @@ def argmax(x: Operand, axis: int | None = None, keepdims: bool = False) -> Value
     return _arg("argmax", x, axis, keepdims)
 
 
-@located
+@builder
 def argmin(x: Operand, axis: int | None = None, keepdims: bool = False) -> Value:
     """The index of the first smallest along an axis (of the flat array when None), i64.
 
@@ -146,7 +146,7 @@ def argmin(x: Operand, axis: int | None = None, keepdims: bool = False) -> Value
     return _arg("argmin", x, axis, keepdims)
 
 
-@located
+@builder
 def cumsum(x: Operand, axis: int | None = None, dtype: str | None = None) -> Value:
     """The running sum along an axis (of the flat array when None).
 
@@ -159,7 +159,7 @@ def cumsum(x: Operand, axis: int | None = None, dtype: str | None = None) -> Val
     return emit("cumsum", (value,), {"axis": normalize_axis("cumsum", axis, value.rank)})
 
 
-@located
+@builder
 def var(x: Operand, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Value:
     """The variance.
 
@@ -179,7 +179,7 @@ def var(x: Operand, axis: Axis = None, ddof: int = 0, keepdims: bool = False) ->
     return div(_reduce("sum", mul(away, away), axis, keepdims), float(count - ddof))
 
 
-@located
+@builder
 def std(x: Operand, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Value:
     """The standard deviation.
 
@@ -195,7 +195,7 @@ def _along(op: str, x: Operand, axis: int, dim: int | None) -> Value:
     return emit(op, (value,), {"axis": normalize_axis(op, axis if dim is None else dim, value.rank)})
 
 
-@located
+@builder
 def softmax(x: Operand, axis: int = -1, *, dim: int | None = None) -> Value:
     """exp(x) over its sum along an axis (`dim` is another name for it).
 
@@ -205,7 +205,7 @@ def softmax(x: Operand, axis: int = -1, *, dim: int | None = None) -> Value:
     return _along("softmax", x, axis, dim)
 
 
-@located
+@builder
 def log_softmax(x: Operand, axis: int = -1, *, dim: int | None = None) -> Value:
     """The logarithm of softmax.
 

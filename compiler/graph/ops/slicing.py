@@ -9,8 +9,8 @@ import numpy as np
 
 from compiler.errors import GraphError
 from compiler.graph.dims import Dim, ceildiv, minimum
-from compiler.graph.infer.rules import normalize_axes, normalize_axis
-from compiler.graph.location import located
+from compiler.graph.infer.rules import normalize_axes, normalize_axis, sequence
+from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, emit, reshaped, tensors
 from compiler.graph.types import Size, format_shape
 from compiler.graph.value import Value
@@ -41,7 +41,7 @@ def slice_part(op: str, start: Any, stop: Any, step: Any, size: Size) -> Part:
 
 
 def _from_end(value: Size, size: Size) -> Size:
-    """A negative number counts from the end; so does an expression without symbols of its own, such as -M + 2 never."""
+    """A negative number counts from the end; an expression over symbols is taken as it is."""
     return size + value if isinstance(value, int) and value < 0 else value
 
 
@@ -72,7 +72,7 @@ def sliced(value: Value, parts: list[Part]) -> Value:
     return emit("slice", (value,), {"starts": starts, "steps": steps, "shape": shape})
 
 
-@located
+@builder
 def getitem(x: Value, index: Any) -> Value:
     """What `x[index]` is: numbers drop an axis, slices keep it, None adds one, one array or value of integers gathers.
 
@@ -137,7 +137,7 @@ def _number(value: Value, entry: Any, axis: int, size: Size) -> Size:
     return _from_end(number, size)
 
 
-@located
+@builder
 def slice(x: Operand, starts: Any, stops: Any, steps: Any = None, axes: Any = None) -> Value:
     """A slice of each given axis (the first ones when no axes are given); None and negative numbers as in `x[a:b:c]`.
 
@@ -145,9 +145,13 @@ def slice(x: Operand, starts: Any, stops: Any, steps: Any = None, axes: Any = No
     <slice_0: f32 (M - 1, 4)>
     """
     (value,) = tensors("slice", x)
-    starts, stops = list(starts), list(stops)
-    chosen = list(range(len(starts))) if axes is None else [normalize_axis("slice", a, value.rank) for a in axes]
-    steps = [1] * len(chosen) if steps is None else list(steps)
+    starts, stops = sequence("slice", "starts", starts), sequence("slice", "stops", stops)
+    chosen = (
+        list(range(len(starts)))
+        if axes is None
+        else [normalize_axis("slice", a, value.rank) for a in sequence("slice", "axes", axes)]
+    )
+    steps = [1] * len(chosen) if steps is None else sequence("slice", "steps", steps)
     if not len(starts) == len(stops) == len(steps) == len(chosen) or len(set(chosen)) != len(chosen):
         raise GraphError("slice: starts, stops, steps and axes must pair up, each axis once")
     if builtins.any(a >= value.rank for a in chosen):
@@ -158,7 +162,7 @@ def slice(x: Operand, starts: Any, stops: Any, steps: Any = None, axes: Any = No
     return sliced(value, parts)
 
 
-@located
+@builder
 def flip(x: Operand, axis: Any = None) -> Value:
     """The order reversed along some axes, or all.
 
@@ -171,7 +175,7 @@ def flip(x: Operand, axis: Any = None) -> Value:
     return sliced(value, parts)
 
 
-@located
+@builder
 def split(x: Operand, indices_or_sections: Any, axis: int = 0) -> list[Value]:
     """Cut into so many equal parts, or at the given places.
 
@@ -200,7 +204,7 @@ def split(x: Operand, indices_or_sections: Any, axis: int = 0) -> list[Value]:
     return out
 
 
-@located
+@builder
 def chunk(x: Operand, chunks: int, dim: int = 0) -> list[Value]:
     """Cut into at most so many parts of one size (the last may be smaller), as torch.chunk.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.errors import GraphError
 from compiler.graph.dtypes import dtype_info, float_result
-from compiler.graph.location import located
+from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, emit, scalar_value, tensors, to_dtype, to_shape
 from compiler.graph.value import Value
 
@@ -18,7 +18,7 @@ def _kind(value: Value) -> str:
     return dtype_info(value.dtype).kind
 
 
-@located
+@builder
 def abs(x: Operand) -> Value:
     """The absolute value.
 
@@ -29,7 +29,7 @@ def abs(x: Operand) -> Value:
     return value if _kind(value) in "bu" else emit("abs", (value,))
 
 
-@located
+@builder
 def neg(x: Operand) -> Value:
     """The negative.
 
@@ -42,7 +42,7 @@ def neg(x: Operand) -> Value:
     return emit("neg", (value,))
 
 
-@located
+@builder
 def sign(x: Operand) -> Value:
     """-1, 0 or 1.
 
@@ -55,7 +55,7 @@ def sign(x: Operand) -> Value:
     return emit("sign", (value,))
 
 
-@located
+@builder
 def square(x: Operand) -> Value:
     """x * x.
 
@@ -66,7 +66,7 @@ def square(x: Operand) -> Value:
     return emit("square", (to_dtype(value, "i8") if value.dtype == "bool" else value,))
 
 
-@located
+@builder
 def reciprocal(x: Operand) -> Value:
     """1 / x; of integers the whole part, as NumPy has it.
 
@@ -81,7 +81,7 @@ def reciprocal(x: Operand) -> Value:
     return emit("where", (emit("equal", (abs(value), one)), value, zero))
 
 
-@located
+@builder
 def exp(x: Operand) -> Value:
     """e to the power of x.
 
@@ -91,7 +91,7 @@ def exp(x: Operand) -> Value:
     return _float("exp", x)
 
 
-@located
+@builder
 def exp2(x: Operand) -> Value:
     """2 to the power of x.
 
@@ -101,7 +101,7 @@ def exp2(x: Operand) -> Value:
     return _float("exp2", x)
 
 
-@located
+@builder
 def expm1(x: Operand) -> Value:
     """exp(x) - 1, exact near 0.
 
@@ -111,7 +111,7 @@ def expm1(x: Operand) -> Value:
     return _float("expm1", x)
 
 
-@located
+@builder
 def log(x: Operand) -> Value:
     """The natural logarithm.
 
@@ -121,7 +121,7 @@ def log(x: Operand) -> Value:
     return _float("log", x)
 
 
-@located
+@builder
 def log2(x: Operand) -> Value:
     """The logarithm to base 2.
 
@@ -131,7 +131,7 @@ def log2(x: Operand) -> Value:
     return _float("log2", x)
 
 
-@located
+@builder
 def log1p(x: Operand) -> Value:
     """log(1 + x), exact near 0.
 
@@ -141,7 +141,7 @@ def log1p(x: Operand) -> Value:
     return _float("log1p", x)
 
 
-@located
+@builder
 def sqrt(x: Operand) -> Value:
     """The square root.
 
@@ -151,7 +151,7 @@ def sqrt(x: Operand) -> Value:
     return _float("sqrt", x)
 
 
-@located
+@builder
 def rsqrt(x: Operand) -> Value:
     """1 / sqrt(x).
 
@@ -161,7 +161,7 @@ def rsqrt(x: Operand) -> Value:
     return _float("rsqrt", x)
 
 
-@located
+@builder
 def sin(x: Operand) -> Value:
     """The sine.
 
@@ -171,7 +171,7 @@ def sin(x: Operand) -> Value:
     return _float("sin", x)
 
 
-@located
+@builder
 def cos(x: Operand) -> Value:
     """The cosine.
 
@@ -181,7 +181,7 @@ def cos(x: Operand) -> Value:
     return _float("cos", x)
 
 
-@located
+@builder
 def tanh(x: Operand) -> Value:
     """The hyperbolic tangent.
 
@@ -191,7 +191,7 @@ def tanh(x: Operand) -> Value:
     return _float("tanh", x)
 
 
-@located
+@builder
 def erf(x: Operand) -> Value:
     """The error function.
 
@@ -201,7 +201,7 @@ def erf(x: Operand) -> Value:
     return _float("erf", x)
 
 
-@located
+@builder
 def floor(x: Operand) -> Value:
     """The largest whole number not above x; integers stay as they are.
 
@@ -211,7 +211,7 @@ def floor(x: Operand) -> Value:
     return _whole("floor", x)
 
 
-@located
+@builder
 def ceil(x: Operand) -> Value:
     """The smallest whole number not below x; integers stay as they are.
 
@@ -221,7 +221,7 @@ def ceil(x: Operand) -> Value:
     return _whole("ceil", x)
 
 
-@located
+@builder
 def trunc(x: Operand) -> Value:
     """The whole part; integers stay as they are.
 
@@ -231,7 +231,7 @@ def trunc(x: Operand) -> Value:
     return _whole("trunc", x)
 
 
-@located
+@builder
 def round(x: Operand, decimals: int = 0) -> Value:
     """The nearest number with that many decimals, halves to even.
 
@@ -257,7 +257,7 @@ def _whole(op: str, x: Operand) -> Value:
     return emit(op, (value,)) if _kind(value) == "f" else value
 
 
-@located
+@builder
 def isnan(x: Operand) -> Value:
     """Whether each element is not a number.
 
@@ -267,7 +267,7 @@ def isnan(x: Operand) -> Value:
     return _float_test("isnan", x)
 
 
-@located
+@builder
 def isinf(x: Operand) -> Value:
     """Whether each element is infinite.
 
@@ -284,7 +284,7 @@ def _float_test(op: str, x: Operand) -> Value:
     return to_shape(scalar_value(op, value.graph, False, "bool"), value.shape)
 
 
-@located
+@builder
 def isfinite(x: Operand) -> Value:
     """Whether each element is a finite number.
 
@@ -294,7 +294,7 @@ def isfinite(x: Operand) -> Value:
     return emit("logical_not", (emit("or", (_float_test("isnan", x), _float_test("isinf", x))),))
 
 
-@located
+@builder
 def logical_not(x: Operand) -> Value:
     """Whether each element is zero.
 
@@ -305,7 +305,7 @@ def logical_not(x: Operand) -> Value:
     return emit("logical_not", (to_dtype(value, "bool"),))
 
 
-@located
+@builder
 def bitwise_not(x: Operand) -> Value:
     """Every bit inverted; of bool the logical not.
 
@@ -318,7 +318,7 @@ def bitwise_not(x: Operand) -> Value:
     return emit("bitwise_not", (value,))
 
 
-@located
+@builder
 def cast(x: Operand, dtype: str) -> Value:
     """Converted to another dtype; to the same dtype nothing is added.
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from compiler.errors import GraphError
 from compiler.graph.dims import floordiv, product
-from compiler.graph.infer.rules import normalize_axes, normalize_axis
-from compiler.graph.location import located
+from compiler.graph.infer.rules import normalize_axes, normalize_axis, sequence
+from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, emit, reshaped, tensors, to_shape
 from compiler.graph.types import Shape, as_shape, as_size, format_shape
 from compiler.graph.value import Value
@@ -30,7 +30,7 @@ def _wanted_shape(value: Value, shape: Any) -> Shape:
     return tuple(given)
 
 
-@located
+@builder
 def reshape(x: Operand, shape: Any) -> Value:
     """The same elements in row-major order under another shape; one size may be -1.
 
@@ -41,7 +41,7 @@ def reshape(x: Operand, shape: Any) -> Value:
     return reshaped(value, _wanted_shape(value, shape))
 
 
-@located
+@builder
 def transpose(x: Operand, axes: Any = None) -> Value:
     """The axes permuted, reversed when none are given.
 
@@ -52,23 +52,23 @@ def transpose(x: Operand, axes: Any = None) -> Value:
     if axes is None:
         perm = tuple(range(value.rank))[::-1]
     else:
-        perm = tuple(normalize_axis("transpose", a, value.rank) for a in axes)
+        perm = tuple(normalize_axis("transpose", a, value.rank) for a in sequence("transpose", "axes", axes))
         if sorted(perm) != list(range(value.rank)):
             raise GraphError(f"transpose: {format_shape(tuple(axes))} does not name each axis of {value!r} once")
     return value if perm == tuple(range(value.rank)) else emit("transpose", (value,), {"perm": perm})
 
 
-@located
+@builder
 def permute(x: Operand, dims: Any) -> Value:
     """The axes in the given order.
 
     >>> ops.permute(x, (1, 0))
     <transpose_0: f32 (4, M)>
     """
-    return transpose(x, tuple(dims))
+    return transpose(x, sequence("permute", "dims", dims))
 
 
-@located
+@builder
 def swapaxes(x: Operand, axis1: int, axis2: int) -> Value:
     """Two axes exchanged.
 
@@ -82,7 +82,7 @@ def swapaxes(x: Operand, axis1: int, axis2: int) -> Value:
     return transpose(value, order)
 
 
-@located
+@builder
 def moveaxis(x: Operand, source: Any, destination: Any) -> Value:
     """Axes moved to other places, the rest in order.
 
@@ -100,7 +100,7 @@ def moveaxis(x: Operand, source: Any, destination: Any) -> Value:
     return transpose(value, order)
 
 
-@located
+@builder
 def broadcast_to(x: Operand, shape: Any) -> Value:
     """Broadcast to a shape.
 
@@ -111,7 +111,7 @@ def broadcast_to(x: Operand, shape: Any) -> Value:
     return to_shape(value, as_shape(shape))
 
 
-@located
+@builder
 def squeeze(x: Operand, axis: Any = None) -> Value:
     """Axes of size 1 dropped: all of them, or those given.
 
@@ -127,7 +127,7 @@ def squeeze(x: Operand, axis: Any = None) -> Value:
     return reshaped(value, tuple(s for at, s in enumerate(value.shape) if at not in axes))
 
 
-@located
+@builder
 def expand_dims(x: Operand, axis: Any) -> Value:
     """Axes of size 1 put in; `axis` counts in the result.
 
@@ -141,7 +141,7 @@ def expand_dims(x: Operand, axis: Any) -> Value:
     return reshaped(value, tuple(1 if at in axes else next(sizes) for at in range(value.rank + count)))
 
 
-@located
+@builder
 def unsqueeze(x: Operand, dim: int) -> Value:
     """An axis of size 1 put in.
 
@@ -151,7 +151,7 @@ def unsqueeze(x: Operand, dim: int) -> Value:
     return expand_dims(x, dim)
 
 
-@located
+@builder
 def flatten(x: Operand, start_dim: int = 0, end_dim: int = -1) -> Value:
     """Some neighbouring axes made one, as torch.flatten.
 
@@ -168,7 +168,7 @@ def flatten(x: Operand, start_dim: int = 0, end_dim: int = -1) -> Value:
     return reshaped(value, (*shape[:first], product(shape[first : last + 1]), *shape[last + 1 :]))
 
 
-@located
+@builder
 def ravel(x: Operand) -> Value:
     """All elements along one axis.
 

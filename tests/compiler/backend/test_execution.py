@@ -124,7 +124,9 @@ def test_a_trace_has_a_time_for_each_call_on_each_thread(code, compiled):
     assert times.shape == (2, 4, 2)
     assert (times[..., 1] >= times[..., 0]).all()
     assert (times[:, 1:, 0] >= times[:, :-1, 1]).all()
-    assert times[:, 1:, 0].min(axis=0).min() >= times[:, 0, 1].max(), "nobody starts the second call before all did the first"
+    assert times[:, 1:, 0].min(axis=0).min() >= times[:, 0, 1].max(), (
+        "nobody starts the second call before all did the first"
+    )
     if sys.platform == "linux":
         assert start <= times.min() and times.max() <= end, "the clock is Python's"
 
@@ -134,7 +136,8 @@ def test_many_arguments(code):
     for count in (3, 5, 6, 13, 14, 61, 62, 80):
         parameters = "".join(f", ptr %a{i}" for i in range(count - 1))
         stores = "".join(f"  store i64 {i + 1}, ptr %a{i}\n" for i in range(count - 1))
-        text = f"define void @many(i64 %tid, i64 %n, ptr %rt{parameters}, i64 %d) {{\n{stores}  store i64 %d, ptr %a0\n  ret void\n}}\n"
+        head = f"define void @many(i64 %tid, i64 %n, ptr %rt{parameters}, i64 %d)"
+        text = f"{head} {{\n{stores}  store i64 %d, ptr %a0\n  ret void\n}}\n"
         loaded = load_kernels([compile_llvm(text, HOST, 1).object], ["many"])
         executor = Executor([HostCall("many", tuple(range(count - 1)), (0,))], loaded, count - 1, 1)
         out = np.zeros(count - 1, np.int64)
@@ -175,7 +178,7 @@ def test_callers_take_turns(code):
 
 
 def test_a_pool_can_be_closed_while_its_workers_sleep(code):
-    executor, _, b = rotations(code, 3, False)
+    executor, _, _ = rotations(code, 3, False)
     pool = Pool()
     pool.run(executor._entry, executor._args_pointer, 4)
     threads = list(pool._threads)

@@ -69,7 +69,7 @@ def test_closed_code_has_no_addresses():
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(CompilerError, match="do not link: .*; they need given from outside"):
+    with pytest.raises(CompilerError, match=r"do not link: .*; they need given from outside"):
         load_objects(images(), ["first"])
     code = load_objects([compile_llvm("define i64 @one() { ret i64 1 }", HOST, 0).object], ["one"])
     with pytest.raises(CompilerError, match="'two' is not among the loaded symbols"):

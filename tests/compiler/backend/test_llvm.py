@@ -84,7 +84,7 @@ def test_llvm_says_what_is_wrong_with_a_text():
 
 
 def test_an_invalid_module_is_refused_before_it_can_do_harm():
-    with pytest.raises(LoweringError, match="LLVM rejects the module: .*dominate"):
+    with pytest.raises(LoweringError, match=r"LLVM rejects the module: .*dominate"):
         compile_llvm(TEXT.replace("store i64 0, ptr %slot", "store i64 %new, ptr %slot"), HOST, 2)
 
 
@@ -95,7 +95,8 @@ def test_an_unknown_level_is_refused():
 
 def test_ptx_is_the_object_of_a_gpu():
     target = get_target("sm_90a")
-    text = f'target datalayout = "{target.data_layout}"\ntarget triple = "{target.triple}"\ndefine ptx_kernel void @k() {{\n  ret void\n}}\n'
+    head = f'target datalayout = "{target.data_layout}"\ntarget triple = "{target.triple}"\n'
+    text = head + "define ptx_kernel void @k() {\n  ret void\n}\n"
     unit = compile_llvm(text, target, 3)
     assert b".visible .entry k" in unit.object
     assert unit.asm == unit.object.decode()

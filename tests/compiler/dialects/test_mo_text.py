@@ -150,6 +150,8 @@ def test_a_large_constant_may_be_left_out_of_text_that_is_only_looked_at() -> No
         ("mo.reduce_sum", 1, ("f32", ()), {"axes": (1, 0)}, "must be sorted and distinct"),
         ("mo.slice", 1, ("f32", ("M", 5)), {"starts": (0, 0), "steps": (1, 1), "shape": (symbol("M"), 5)},
          r"mo.slice: elements 0 to 4 of axis 1 are outside shape \(M, 4\)"),
+        ("mo.slice", 1, ("f32", (1, 1)), {"starts": (0, 0), "steps": (1, 0), "shape": (1, 1)}, "of axis 1 is 0"),
+        ("mo.pad", 1, ("f32", ("M", 4)), {"low": (0, 0), "high": (0, 0), "value": 1}, "the value 1 is not a f32"),
         ("mo.buffer_load", 2, ("f32", ("M", 4)), {}, "operands must be a buffer and a chain"),
     ],
 )  # fmt: skip

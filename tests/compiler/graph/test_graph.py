@@ -189,7 +189,7 @@ def test_errors_point_at_the_users_line_and_are_one_line() -> None:
         (lambda x: ops.rope(x, np.ones((3, 2), np.float32), np.ones((3, 2), np.float32)), "operand shapes"),
         (lambda x: ops.buffer_load(x), "needs a buffer"),
         (lambda x: ops.custom("", [x], F), "named by a string"),
-        (lambda x: ops.custom("k", [x], "f32"), "a result type is a TensorType"),
+        (lambda x: ops.custom("k", [x], "f32"), "result_types must be a list or tuple, not str"),
         (lambda x: ops.custom("k", [x], F, p=object()), "a parameter may be"),
         (lambda x: bool(x), "no truth value"),
         (lambda x: len(x), "is symbolic"),

@@ -126,6 +126,7 @@ def test_the_place_is_that_of_the_op_that_breaks_a_rule() -> None:
         "mo.graph @g(%x: !mo.tensor<[M floordiv 0], f32>) {}",
         "mo.graph @g(%x: !mo.tensor<[M], f32>) -> (!mo.tensor<[M], f32>) { ^a: mo.output %x : !mo.tensor<[M], f32> }",
         "mo.graph @g(%x: !mo.tensor<[½], f32>) {}",
+        "mo.graph @g(%x: !mo.tensor<[" + "*".join(f"(a{i} + b{i})" for i in range(45)) + "], f32>) {}",
         "mo.graph @g(%x: !mo.tensor<[M], f32>) -> () { mo.output }",
         "\x00\x01\x02",
         "é" * 100,

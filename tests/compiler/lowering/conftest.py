@@ -16,7 +16,17 @@ from compiler.backend import CompiledUnit, LoadedCode, compile_llvm, load_kernel
 from compiler.lowering.llvm_text import emit_module
 from compiler.targets import get_target
 
-_DIALECTS = (builtin.Builtin, arith.Arith, func.Func, gpu.GPU, llvm.LLVM, math.Math, memref.MemRef, scf.Scf, vector.Vector)
+_DIALECTS = (
+    builtin.Builtin,
+    arith.Arith,
+    func.Func,
+    gpu.GPU,
+    llvm.LLVM,
+    math.Math,
+    memref.MemRef,
+    scf.Scf,
+    vector.Vector,
+)
 
 
 def parse_module(text: str) -> ModuleOp:
@@ -73,8 +83,8 @@ def lower() -> Callable[..., CompiledUnit]:
 def elementwise(build: Callable[..., Kernel]) -> Callable[..., Callable[..., np.ndarray]]:
     """`elementwise(body, out, *ins)`: a function over arrays from ops that turn %a, %b, %c into %r, lane by lane.
 
-    Types are MLIR's; the body is written with `T0` (result) and `T1`.. (operands), tried as scalars and as vectors. Ops that
-    xDSL's verifier only knows on scalars are written in the generic form, which is not verified.
+    Types are MLIR's; the body is written with `T0` (result) and `T1`.. (operands), tried as scalars and as vectors.
+    Ops that xDSL's verifier only knows on scalars are written in the generic form, which is not verified.
     """
 
     def make(body: str, out: str, *ins: str, lanes: int = 0, opt_level: int = 2) -> Callable[..., np.ndarray]:

@@ -8,9 +8,13 @@ from xdsl.dialects import arith
 
 RNG = np.random.default_rng(7)
 INTS = np.concatenate([RNG.integers(-1000, 1000, 61), [-1, 0, 1, 2**31 - 1, -(2**31)]]).astype(np.int32)
-DIVISORS = np.where(RNG.integers(-9, 9, INTS.size) == 0, 3, RNG.integers(1, 9, INTS.size) * RNG.choice([-1, 1], INTS.size))
+DIVISORS = np.where(
+    RNG.integers(-9, 9, INTS.size) == 0, 3, RNG.integers(1, 9, INTS.size) * RNG.choice([-1, 1], INTS.size)
+)
 DIVISORS = DIVISORS.astype(np.int32)
-FLOATS = np.concatenate([RNG.normal(size=58) * 100, [0.0, -0.0, np.inf, -np.inf, np.nan, 0.5, 1.5, 2.5]]).astype(np.float32)
+FLOATS = np.concatenate([RNG.normal(size=58) * 100, [0.0, -0.0, np.inf, -np.inf, np.nan, 0.5, 1.5, 2.5]]).astype(
+    np.float32
+)
 OTHERS = RNG.permutation(FLOATS)
 LANES = [0, 4, 8]
 
@@ -59,7 +63,12 @@ def test_divisions_round_as_their_names_say(elementwise, op, expected, lanes):
 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize(
-    ("op", "expected"), [("shli", np.left_shift), ("shrsi", np.right_shift), ("shrui", lambda a, b: (a.view(np.uint32) >> b.view(np.uint32)).view(np.int32))]
+    ("op", "expected"),
+    [
+        ("shli", np.left_shift),
+        ("shrsi", np.right_shift),
+        ("shrui", lambda a, b: (a.view(np.uint32) >> b.view(np.uint32)).view(np.int32)),
+    ],
 )
 def test_shifts(elementwise, op, expected, lanes):
     amounts = RNG.integers(0, 32, INTS.size).astype(np.int32)
@@ -88,7 +97,9 @@ def test_float_operations_are_ieee(elementwise, op, expected, lanes):
 
 
 def test_products_and_sums_are_not_contracted(elementwise):
-    function = elementwise("%p = arith.mulf %a, %b : T0\n%r = arith.addf %p, %c : T0", "f32", "f32", "f32", "f32", lanes=4, opt_level=3)
+    function = elementwise(
+        "%p = arith.mulf %a, %b : T0\n%r = arith.addf %p, %c : T0", "f32", "f32", "f32", "f32", lanes=4, opt_level=3
+    )
     a, b, c = (RNG.normal(size=4096).astype(np.float32) for _ in range(3))
     np.testing.assert_array_equal(function(a, b, c, dtype=np.float32), a * b + c)
 
@@ -116,7 +127,9 @@ def test_math_functions_are_correctly_rounded(elementwise, op, expected, lanes):
 def test_fma_rounds_once(elementwise, lanes):
     function = elementwise("%r = math.fma %a, %b, %c : T0", "f32", "f32", "f32", "f32", lanes=lanes)
     a, b, c = (RNG.normal(size=1000).astype(np.float32) for _ in range(3))
-    exact = (a.astype(np.float64) * b + c.astype(np.float64)).astype(np.float32)  # exact product; the sum rounds at 2^-53
+    exact = (a.astype(np.float64) * b + c.astype(np.float64)).astype(
+        np.float32
+    )  # exact product; the sum rounds at 2^-53
     np.testing.assert_array_equal(function(a, b, c, dtype=np.float32), exact)
 
 

@@ -1,4 +1,4 @@
-"""Conversions: rounded once, to nearest even; saturating to integers; the same with and without instructions for them."""
+"""Conversions: rounded once, to nearest even; saturating to integers; the same with and without instructions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def convert(parse, op: str, source: str, result: str, lanes: int, native: bool) 
     load, store = ("vector.load", "vector.store") if lanes else ("memref.load", "memref.store")
     tails = [f", {kind}" if lanes else "" for kind in kinds]
     module = parse(f"""
-func.func @k(%tid: index, %n: index, %rt: memref<?xi8>, %out: memref<?x{result}>, %in: memref<?x{source}>) attributes {{kg.kernel}} {{
+func.func @k(%out: memref<?x{result}>, %in: memref<?x{source}>) attributes {{kg.kernel}} {{
   %c0 = arith.constant 0 : index
   %end = arith.constant {COUNT} : index
   %step = arith.constant {lanes or 1} : index
@@ -49,13 +49,13 @@ func.func @k(%tid: index, %n: index, %rt: memref<?xi8>, %out: memref<?x{result}>
 }}""")
     unit = compile_llvm(emit_module(module, target).text, get_target("cpu"), 2)
     code = load_kernels([unit.object], ["k"])
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(code.address("k"))
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 2)(code.address("k"))
     dtype = NUMPY.get(result) or np.dtype(f"int{result[1:]}")
 
     def call(values: np.ndarray) -> np.ndarray:
         held = np.ascontiguousarray(values)
         out = np.zeros(COUNT, dtype)
-        function(0, 1, 0, out.ctypes.data, held.ctypes.data)
+        function(out.ctypes.data, held.ctypes.data)
         return out
 
     call.keep = code  # pyright: ignore[reportFunctionMemberAccess]
@@ -127,7 +127,9 @@ def test_f32_to_f16_around_every_half(conversions, lanes, native):
     """Each f16, the midpoint to the next one, and the f32 neighbours of that midpoint."""
     halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
     middles = ((halves[:-1] + halves[1:]) / 2).astype(np.float32)
-    cases = np.concatenate([halves, middles, np.nextafter(middles, np.float32(0)), np.nextafter(middles, np.float32(1e9))])
+    cases = np.concatenate(
+        [halves, middles, np.nextafter(middles, np.float32(0)), np.nextafter(middles, np.float32(1e9))]
+    )
     cases = np.concatenate([cases, -cases, [65504, 65519.99, 65520, 1e9]]).astype(np.float32)
     cases = np.concatenate([cases, np.zeros(-len(cases) % COUNT, np.float32)])
     function = conversions("truncf", "f32", "f16", lanes, native)
@@ -150,7 +152,11 @@ def test_f64_to_f16_rounds_once(conversions, lanes, native, values):
 @given(values=floats64)
 def test_f64_to_bf16_rounds_once(conversions, lanes, native, values):
     array = filled(values, np.float64)
-    expected = np.array([nearest(value, 7, -126, BF16_MAX) for value in array.tolist()], np.float64).astype(np.float32).astype(BF16)
+    expected = (
+        np.array([nearest(value, 7, -126, BF16_MAX) for value in array.tolist()], np.float64)
+        .astype(np.float32)
+        .astype(BF16)
+    )
     same(conversions("truncf", "f64", "bf16", lanes, native)(array), expected)
 
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-LEVELS = [0, 2]
-HEAD = "func.func @k(%out: memref<?xi64>, %n: index) attributes {kg.kernel} {\n  %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index\n"
+from compiler.errors import LoweringError
+from compiler.lowering.llvm_text import emit_module
+from compiler.targets import get_target
+
+LEVELS = [0, 1, 2]
+HEAD = """
+func.func @k(%out: memref<?xi64>, %n: index) attributes {kg.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+"""
 
 
 def run(build, body: str, n: int, level: int, size: int = 4) -> list[int]:
@@ -36,7 +44,9 @@ def test_for_carries_values_and_may_not_run(build, n, level):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize(("low", "high", "step", "trips"), [(0, 0, 1, 0), (3, 4, 1, 1), (0, 10, 3, 4), (5, 2, 1, 0), (-2, 2, 1, 4)])
+@pytest.mark.parametrize(
+    ("low", "high", "step", "trips"), [(0, 0, 1, 0), (3, 4, 1, 1), (0, 10, 3, 4), (5, 2, 1, 0), (-2, 2, 1, 4)]
+)
 def test_for_with_constant_bounds(build, low, high, step, trips, level):
     body = f"""
   %low = arith.constant {low} : index
@@ -138,14 +148,23 @@ def test_a_swap_in_a_loop_uses_the_old_values(build):
     assert run(build, body, 4, 2)[:2] == [1, 2]
 
 
+def test_a_step_must_be_positive(parse):
+    text = HEAD + "  scf.for %i = %c0 to %n step %c0 {\n  }\n  func.return\n}"
+    with pytest.raises(LoweringError, match="needs a positive step, not 0"):
+        emit_module(parse(text), get_target("cpu"))
+
+
 def test_a_loop_can_ask_to_be_unrolled(parse, lower):
-    text = HEAD + """
+    text = (
+        HEAD
+        + """
   %v = arith.constant 5 : i64
   scf.for %i = %c0 to %n step %c1 {
     memref.store %v, %out[%i] : memref<?xi64>
   } {kg.unroll = 4 : i64}
   func.return
 }"""
+    )
     assert "llvm.loop.unroll.count" in lower(text, "cpu", opt_level=0).llvm_opt
     unrolled = lower(text, "cpu", opt_level=2).llvm_opt
     plain = lower(text.replace("kg.unroll = 4", "kg.unroll = 1"), "cpu", opt_level=2).llvm_opt

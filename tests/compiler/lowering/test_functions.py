@@ -68,7 +68,7 @@ func.func private @f(%x: i64) -> i64 attributes {kg.inline} {
   %y = func.call @f(%x) : (i64) -> i64
   func.return %y : i64
 }"""
-    with pytest.raises(LoweringError, match="f is marked kg.inline and calls itself: f -> f"):
+    with pytest.raises(LoweringError, match=r"f is marked kg.inline and calls itself: f -> f"):
         emit_module(parse(text), get_target("cpu"))
 
 
@@ -128,7 +128,8 @@ func.func @k(%out: memref<?xf32>, %n: index) attributes {kg.kernel} {
 
 def test_argument_attributes(parse):
     text = """
-func.func @k(%out: memref<?xf32> {kg.noalias, kg.align = 64 : i64}, %in: memref<?xf32> {kg.noalias, kg.readonly}, %other: memref<?xf32>) attributes {kg.kernel} {
+func.func @k(%out: memref<?xf32> {kg.noalias, kg.align = 64 : i64}, %in: memref<?xf32> {kg.noalias, kg.readonly},
+             %other: memref<?xf32>) attributes {kg.kernel} {
   func.return
 }"""
     emitted = emit_module(parse(text), get_target("cpu")).text
@@ -146,6 +147,35 @@ func.func @k(%tid: index, %n: index, %rt: memref<?xi8>, %out: memref<?xf32> {kg.
     assert "  call void @kg_barrier(ptr %rt, i64 %n)" in emitted
     assert "declare void @kg_barrier(ptr, i64)" in emitted
     assert "noalias" not in emitted, "another thread may have written the buffer before the barrier"
+
+
+def test_a_barrier_in_a_called_helper_counts_too(parse):
+    text = """
+func.func @k(%n: index, %rt: memref<?xi8>, %out: memref<?xf32> {kg.noalias}) attributes {kg.kernel} {
+  func.call @outer(%n, %rt) : (index, memref<?xi8>) -> ()
+  func.return
+}
+func.func private @outer(%n: index, %rt: memref<?xi8>) {
+  func.call @meet(%n, %rt) : (index, memref<?xi8>) -> ()
+  func.return
+}
+func.func private @meet(%n: index, %rt: memref<?xi8>) {
+  func.call @kg_barrier(%rt, %n) : (memref<?xi8>, index) -> ()
+  func.return
+}"""
+    emitted = emit_module(parse(text), get_target("cpu")).text
+    assert "define void @k(i64 %n, ptr %rt, ptr %out) " in emitted
+
+
+def test_an_intrinsic_of_another_processor_is_refused(parse):
+    text = """
+func.func @k() attributes {kg.kernel} {
+  %x = "llvm.call_intrinsic"() <{intrin = "llvm.nvvm.read.ptx.sreg.tid.x", op_bundle_sizes = array<i32>,
+    operandSegmentSizes = array<i32: 0, 0>}> : () -> i32
+  func.return
+}"""
+    with pytest.raises(LoweringError, match=r"llvm.nvvm.read.ptx.sreg.tid.x is an instruction of nvptx64, not of cpu"):
+        emit_module(parse(text), get_target("cpu"))
 
 
 def test_names_that_llvm_must_quote(build):

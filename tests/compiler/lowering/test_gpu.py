@@ -11,7 +11,8 @@ from compiler.lowering.llvm_text import emit_module
 from compiler.targets import get_target
 
 REVERSE = """
-func.func @reverse(%out: memref<?xf32>, %in: memref<?xf32> {kg.noalias, kg.readonly}, %n: index) attributes {kg.kernel, kg.threads = 256 : i64} {
+func.func @reverse(%out: memref<?xf32>, %in: memref<?xf32> {kg.noalias, kg.readonly}, %n: index)
+    attributes {kg.kernel, kg.threads = 256 : i64} {
   %tile = memref.alloca() : memref<256xf32, 3 : i64>
   %t = "gpu.thread_id"() <{dimension = #gpu<dim x>}> : () -> index
   %b = "gpu.block_id"() <{dimension = #gpu<dim x>}> : () -> index
@@ -97,7 +98,9 @@ func.func @k(%out: memref<?xi32>) attributes {kg.kernel} {
   %one = arith.constant 1 : i32
   %clamp = arith.constant 31 : i32
   %lane = "llvm.inline_asm"() <{asm_string = "mov.u32 $0, %laneid;", constraints = "=r"}> : () -> i32
-  %far = "llvm.call_intrinsic"(%all, %lane, %one, %clamp) <{intrin = "llvm.nvvm.shfl.sync.bfly.i32", op_bundle_sizes = array<i32>, operandSegmentSizes = array<i32: 4, 0>}> : (i32, i32, i32, i32) -> i32
+  %far = "llvm.call_intrinsic"(%all, %lane, %one, %clamp) <{
+    intrin = "llvm.nvvm.shfl.sync.bfly.i32", op_bundle_sizes = array<i32>, operandSegmentSizes = array<i32: 4, 0>
+  }> : (i32, i32, i32, i32) -> i32
   memref.store %far, %out[%c0] : memref<?xi32>
   func.return
 }"""
@@ -111,7 +114,9 @@ def test_assembly_with_several_results(lower):
 func.func @k(%out: memref<?xi32>) attributes {kg.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %both = "llvm.inline_asm"() <{asm_string = "{mov.u32 $0, %laneid; mov.u32 $1, %warpid;}", constraints = "=r,=r"}> : () -> !llvm.struct<(i32, i32)>
+  %both = "llvm.inline_asm"() <{
+    asm_string = "{mov.u32 $0, %laneid; mov.u32 $1, %warpid;}", constraints = "=r,=r"
+  }> : () -> !llvm.struct<(i32, i32)>
   %a = "llvm.extractvalue"(%both) <{position = array<i64: 0>}> : (!llvm.struct<(i32, i32)>) -> i32
   %b = "llvm.extractvalue"(%both) <{position = array<i64: 1>}> : (!llvm.struct<(i32, i32)>) -> i32
   memref.store %a, %out[%c0] : memref<?xi32>
@@ -178,5 +183,5 @@ func.func @k(%out: memref<?xf32>, %i: index) attributes {kg.kernel} {
 
 
 def test_gpu_ops_are_refused_on_a_cpu(parse):
-    with pytest.raises(LoweringError, match="gpu.thread_id has no meaning on cpu"):
+    with pytest.raises(LoweringError, match=r"gpu.thread_id has no meaning on cpu"):
         emit_module(parse(REVERSE), get_target("cpu"))

@@ -102,7 +102,13 @@ func.func @k(%out: memref<?xf32>) attributes {{kg.kernel}} {{
 
 @pytest.mark.parametrize(
     ("kind", "element", "dtype", "expected"),
-    [(1, "i64", np.int64, 10 + 3), (4, "i64", np.int64, 10), (7, "i64", np.int64, 3), (0, "f32", np.float32, 13.0), (2, "i32", np.int32, 3)],
+    [
+        (1, "i64", np.int64, 10 + 3),
+        (4, "i64", np.int64, 10),
+        (7, "i64", np.int64, 3),
+        (0, "f32", np.float32, 13.0),
+        (2, "i32", np.int32, 3),
+    ],
 )
 def test_atomics(build, kind, element, dtype, expected):
     value = "3.0" if element == "f32" else "3"
@@ -111,7 +117,8 @@ func.func @k(%out: memref<?x{element}>) attributes {{kg.kernel}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %v = arith.constant {value} : {element}
-  %old = "memref.atomic_rmw"(%v, %out, %c0) <{{kind = {kind} : i64}}> : ({element}, memref<?x{element}>, index) -> {element}
+  %old = "memref.atomic_rmw"(%v, %out, %c0) <{{kind = {kind} : i64}}>
+    : ({element}, memref<?x{element}>, index) -> {element}
   memref.store %old, %out[%c1] : memref<?x{element}>
   func.return
 }}"""

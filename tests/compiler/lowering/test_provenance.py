@@ -1,4 +1,4 @@
-"""Provenance: every line knows its node, in LLVM IR with and without debug info, after optimisation, and in assembly."""
+"""Provenance: every line knows its node, in LLVM IR with or without debug info, optimised, and in assembly."""
 
 from __future__ import annotations
 

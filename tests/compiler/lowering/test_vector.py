@@ -8,12 +8,15 @@ import pytest
 
 def lanes(build, body: str, kind: str, dtype: type, result: int = 4) -> np.ndarray:
     """Run ops that turn %a (4 lanes: 1 2 3 4) and %i (2) into %r."""
+    store = f"vector.store %r, %out[%c0] : memref<?x{kind}>, vector<{result}x{kind}>"
+    if not result:
+        store = f"memref.store %r, %out[%c0] : memref<?x{kind}>"
     text = f"""
 func.func @k(%out: memref<?x{kind}>, %in: memref<?x{kind}>, %i: index) attributes {{kg.kernel}} {{
   %c0 = arith.constant 0 : index
   %a = vector.load %in[%c0] : memref<?x{kind}>, vector<4x{kind}>
   {body}
-  {f"vector.store %r, %out[%c0] : memref<?x{kind}>, vector<{result}x{kind}>" if result else f"memref.store %r, %out[%c0] : memref<?x{kind}>"}
+  {store}
   func.return
 }}"""
     out = np.zeros(16, dtype)
@@ -36,7 +39,8 @@ def test_extract_and_insert_at_static_and_dynamic_places(build):
 
 
 @pytest.mark.parametrize(
-    ("mask", "expected"), [("[3, 2, 1, 0]", [4, 3, 2, 1]), ("[0, 4, 1, 5, 2, 6]", [1, 1, 2, 2, 3, 3]), ("[1, 1]", [2, 2])]
+    ("mask", "expected"),
+    [("[3, 2, 1, 0]", [4, 3, 2, 1]), ("[0, 4, 1, 5, 2, 6]", [1, 1, 2, 2, 3, 3]), ("[1, 1]", [2, 2])],
 )
 def test_shuffle(build, mask, expected):
     body = f"%r = vector.shuffle %a, %a {mask} : vector<4xf32>, vector<4xf32>"
@@ -59,7 +63,18 @@ def test_bitcast_changes_the_number_of_lanes(build):
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"), [("add", 10), ("mul", 24), ("minsi", 1), ("maxsi", 4), ("minui", 1), ("maxui", 4), ("and", 0), ("or", 7), ("xor", 4)]
+    ("kind", "expected"),
+    [
+        ("add", 10),
+        ("mul", 24),
+        ("minsi", 1),
+        ("maxsi", 4),
+        ("minui", 1),
+        ("maxui", 4),
+        ("and", 0),
+        ("or", 7),
+        ("xor", 4),
+    ],
 )
 def test_integer_reductions(build, kind, expected):
     body = f"%r = vector.reduction <{kind}>, %a : vector<4xi32> into i32"

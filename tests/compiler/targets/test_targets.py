@@ -35,7 +35,8 @@ def test_the_host_is_described():
 
 def test_gpu_limits():
     hopper = get_target("sm_90a")
-    assert (hopper.warp_size, hopper.limits.threads_per_block, hopper.limits.shared_memory_bytes) == (32, 1024, 227 * 1024)
+    assert (hopper.warp_size, hopper.limits.threads_per_block) == (32, 1024)
+    assert hopper.limits.shared_memory_bytes == 227 * 1024
     assert get_target("gfx942").warp_size == 64
     assert get_target("gfx1100").warp_size == 32
     assert hopper.spaces.of(3) == 3 and get_target("cpu").spaces.of(3) == 0
@@ -50,7 +51,7 @@ def test_records_are_values():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(CompilerError, match="unknown target 'sm_35'; the targets are cpu .*sm_90a.*gfx942"):
+    with pytest.raises(CompilerError, match=r"unknown target 'sm_35'; the targets are cpu .*sm_90a.*gfx942"):
         get_target("sm_35")
 
 

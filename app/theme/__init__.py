@@ -1,0 +1,1 @@
+"""The look of the window: colour tokens, fonts, icons and the style sheet made from them."""

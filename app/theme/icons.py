@@ -1,0 +1,48 @@
+"""Icons: our own SVG files, tinted with the theme's colours when they are asked for."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QRectF, Qt
+from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+
+@lru_cache(maxsize=256)
+def svg(name: str, colour: str) -> bytes:
+    """The icon's SVG text with every `currentColor` replaced."""
+    path = Path(str(files("resources"))) / "icons" / f"{name}.svg"
+    return path.read_text(encoding="utf-8").replace("currentColor", colour).encode()
+
+
+@lru_cache(maxsize=512)
+def pixmap(name: str, colour: str, size: int = 16, ratio: float = 2.0) -> QPixmap:
+    """The icon drawn at `size` points for a screen of that pixel ratio."""
+    pixels = round(size * ratio)
+    image = QPixmap(pixels, pixels)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    QSvgRenderer(QByteArray(svg(name, colour))).render(painter, QRectF(0, 0, pixels, pixels))
+    painter.end()
+    image.setDevicePixelRatio(ratio)
+    return image
+
+
+@lru_cache(maxsize=512)
+def icon(name: str, colour: str, disabled: str | None = None) -> QIcon:
+    """The icon for buttons and menus."""
+    result = QIcon(pixmap(name, colour))
+    if disabled:
+        result.addPixmap(pixmap(name, disabled), QIcon.Mode.Disabled)
+    return result
+
+
+def write_for_style_sheet(folder: Path, name: str, colour: str) -> str:
+    """A tinted copy on disk, since style sheets take images only by path; returns the path as QSS wants it."""
+    path = folder / f"{name}-{colour.lstrip('#')}.svg"
+    if not path.exists():
+        path.write_bytes(svg(name, colour))
+    return path.as_posix()

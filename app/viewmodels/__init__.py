@@ -1,0 +1,1 @@
+"""What the views show, as plain Python: no module here imports Qt."""

@@ -1,0 +1,189 @@
+"""A compilation as plain frozen records: what the child process sends and what every view reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+Nodes = tuple[str, ...]
+
+MODEL_STAGES = ("mo", "mogg", "mgp")
+KERNEL_STAGES = ("source", "kgen", "kernel", "llvm", "llvm-opt", "asm")
+STAGES = (*MODEL_STAGES, *KERNEL_STAGES, "sass")
+STAGE_TITLES = {
+    "mo": "Graph (mo)",
+    "mogg": "Fused (mogg)",
+    "mgp": "Program (mgp)",
+    "source": "Kernel source",
+    "kgen": "Elaborated (kgen)",
+    "kernel": "Kernel IR",
+    "llvm": "LLVM IR",
+    "llvm-opt": "LLVM optimised",
+    "asm": "Assembly",
+    "sass": "SASS",
+}
+LANGUAGES = {"source": "python", "llvm": "llvm", "llvm-opt": "llvm", "asm": "asm", "sass": "asm"}
+
+
+def language_of(stage: str, target: str = "cpu") -> str:
+    """How a stage's text is coloured and folded."""
+    if stage == "asm" and target.startswith("sm_"):
+        return "ptx"
+    return LANGUAGES.get(stage, "mlir")
+
+
+@dataclass(frozen=True)
+class CompileChoices:
+    """What the user chose in the tool bar and in what-if menus."""
+
+    target: str = "cpu"
+    flow: str = "all-kernel"
+    opt_level: int = 3
+    fuse: bool = True
+    force_cut: tuple[tuple[str, str], ...] = ()
+    force_fuse: tuple[tuple[str, str], ...] = ()
+    sources: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """A short line for tabs and reports."""
+        edits = len(self.force_cut) + len(self.force_fuse) + len(self.sources)
+        return f"{self.target} {self.flow} -O{self.opt_level}" + (f" +{edits} edits" if edits else "")
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """One value-producing thing of the graph; `number` is what gutters show, `call` is its fusion group or -1."""
+
+    name: str
+    number: int
+    op: str
+    kind: str
+    dtype: str
+    shape: str
+    attributes: str
+    operands: Nodes
+    call: int = -1
+    role: str = ""
+    bytes: int = 0
+    flops: int = 0
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One kernel launch: a fusion group."""
+
+    index: int
+    kernel: str
+    nodes: Nodes
+    reads: Nodes
+    writes: Nodes
+    bytes: int = 0
+    flops: int = 0
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """One kernel and its generated source; `source_nodes` are the nodes of each source line."""
+
+    name: str
+    nodes: Nodes
+    source: str
+    source_nodes: tuple[Nodes, ...]
+    calls: int
+    inputs: Nodes = ()
+    outputs: Nodes = ()
+
+
+@dataclass(frozen=True)
+class PassRow:
+    """One pass; sizes are -1 where they were not counted. `lane` is the worker it ran on."""
+
+    name: str
+    stage: str
+    kernel: str
+    start: float
+    seconds: float
+    ops_before: int = -1
+    ops_after: int = -1
+    bytes_after: int = -1
+    lane: int = 0
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is known to have changed the number of ops, or may have."""
+        return self.ops_before < 0 or self.ops_before != self.ops_after
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One line of the fusion ledger."""
+
+    producer: str
+    consumer: str
+    accepted: bool
+    rule: str
+    reason: str
+    saved: str
+
+
+@dataclass(frozen=True)
+class MemoryBlock:
+    """A buffer of the memory plan: where it lies and from which call to which it lives."""
+
+    name: str
+    offset: int
+    size: int
+    first: int
+    last: int
+    nodes: Nodes = ()
+
+
+@dataclass(frozen=True)
+class LineText:
+    """A text and the provenance of its lines: `line_sets` is int32, one a line, into `sets` (0 is always empty)."""
+
+    text: bytes
+    sets: tuple[Nodes, ...] = ((),)
+    line_sets: bytes = b""
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """Everything a compilation left behind except the stage texts, which are made on demand."""
+
+    source: str
+    path: str
+    name: str
+    choices: CompileChoices
+    dims: tuple[tuple[str, int], ...]
+    nodes: tuple[NodeRecord, ...]
+    calls: tuple[CallRecord, ...]
+    kernels: tuple[KernelRecord, ...]
+    passes: tuple[PassRow, ...]
+    ledger: tuple[Decision, ...]
+    blocks: tuple[MemoryBlock, ...] = ()
+    peak: int = 0
+    plan_note: str = ""
+    seconds: float = 0.0
+    stats: dict[str, object] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def node_table(self) -> dict[str, NodeRecord]:
+        """Nodes by name."""
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def kernel_table(self) -> dict[str, KernelRecord]:
+        """Kernels by name."""
+        return {kernel.name: kernel for kernel in self.kernels}
+
+    def number(self, node: str) -> int:
+        """The number a node carries in every gutter; 0 for a name this graph does not have."""
+        record = self.node_table.get(node)
+        return record.number if record else 0
+
+    def kernels_of(self, nodes: frozenset[str]) -> list[str]:
+        """The kernels that compute any of these nodes, in order."""
+        found = {self.calls[r.call].kernel for n in nodes if (r := self.node_table.get(n)) and r.call >= 0}
+        return [kernel.name for kernel in self.kernels if kernel.name in found]

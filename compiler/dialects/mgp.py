@@ -1,0 +1,269 @@
+"""mgp: the host program. Buffers come and go, kernels are called in order; no values, only memory.
+
+    mgp.program @mlp(%x : T, %w : T) -> (%relu_0 : T) {
+      %h = mgp.alloc {bytes = 2048*M, first = 0, last = 1} : T
+      mgp.call @matmul_add_relu(%x, %w) -> (%h) : (T, T) -> (T)
+      mgp.call @layer_norm_kernel(%h) -> (%relu_0) : (T) -> (T)
+      mgp.release %h : T
+    }
+
+`bytes` may be symbolic; where every size is known, `offset` says where in the arena a buffer lies. `reuses` marks a
+buffer that takes over another's memory in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Dialect, Operation, OpTraits, Region, SSAValue
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.dialects.mo import decode, encode, nodes_loc, set_name
+from compiler.dialects.mo.attributes import value_text
+from compiler.dialects.mo.reading import MoParser, parse_value
+from compiler.passes.fusion.records import Buffer, FusionResult
+
+
+class ProgramOp(Operation):
+    """A host program: its block's arguments are the buffers it is given, inputs first, then those for its outputs."""
+
+    name = "mgp.program"
+    traits = OpTraits(lambda: (IsolatedFromAbove(), NoTerminator()))
+
+    @property
+    def sym_name(self) -> str:
+        """The program's name."""
+        return self.properties["sym_name"].data  # type: ignore[attr-defined]
+
+    @property
+    def outputs(self) -> int:
+        """How many of the buffers are for outputs."""
+        return decode(self.properties["outputs"])
+
+    @property
+    def body(self) -> Block:
+        """The block of the program."""
+        return self.regions[0].blocks[0]
+
+    def verify_(self) -> None:
+        live = set(self.body.args)
+        for op in self.body.ops:
+            for operand in op.operands:
+                if operand not in live:
+                    raise VerifyException(f"{op.name}: uses a buffer that was released")
+            live.update(op.results)
+            if isinstance(op, ReleaseOp):
+                live.difference_update(op.operands)
+
+    def print(self, printer: Printer) -> None:
+        given = len(self.body.args) - self.outputs
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name)
+        for text, arguments in (("(", self.body.args[:given]), (") -> (", self.body.args[given:])):
+            printer.print_string(text)
+            printer.print_list(arguments, lambda argument: _print_typed(printer, argument))
+        printer.print_string(") ")
+        printer.print_region(self.regions[0], print_entry_block_args=False, print_empty_block=False)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ProgramOp:
+        name = parser.parse_symbol_name().data
+        given = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        parser.parse_punctuation("->")
+        asked = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        region = parser.parse_region([*given, *asked])
+        return make_program(name, region, len(asked))
+
+
+class _Step(Operation):
+    """What the statements share: attributes in braces."""
+
+    traits = OpTraits(tuple)
+
+    def print_attributes(self, printer: Printer) -> None:
+        """`{bytes = 2048*M}`, or nothing."""
+        pieces = []
+        for name, value in self.properties.items():
+            text = value_text(value)
+            pieces.append(f"{name} = {_quoted(value) if text is None else text}")
+        if pieces:
+            printer.print_string(f" {{{', '.join(pieces)}}}")
+
+
+class AllocOp(_Step):
+    """Memory for one buffer, from call `first` to call `last`."""
+
+    name = "mgp.alloc"
+
+    def print(self, printer: Printer) -> None:
+        self.print_attributes(printer)
+        printer.print_string(f" : {self.results[0].type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AllocOp:
+        properties = _parse_attributes(parser)
+        parser.parse_punctuation(":")
+        return cls.create(result_types=[parser.parse_type()], properties=properties)
+
+
+class ConstantOp(_Step):
+    """A constant of the model: its data, not printed, is that of the graph's constant `node`."""
+
+    name = "mgp.constant"
+
+    def print(self, printer: Printer) -> None:
+        self.print_attributes(printer)
+        printer.print_string(f" : {self.results[0].type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstantOp:
+        properties = _parse_attributes(parser)
+        parser.parse_punctuation(":")
+        return cls.create(result_types=[parser.parse_type()], properties=properties)
+
+
+class ReleaseOp(_Step):
+    """The end of a buffer: its memory may be used again."""
+
+    name = "mgp.release"
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        _print_typed(printer, self.operands[0])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReleaseOp:
+        operand = parser.parse_unresolved_operand()
+        parser.parse_punctuation(":")
+        return cls.create(operands=[parser.resolve_operand(operand, parser.parse_type())])
+
+
+class CallOp(_Step):
+    """A kernel call: reads the first operands, writes the others."""
+
+    name = "mgp.call"
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return self.properties["kernel"].data  # type: ignore[attr-defined]
+
+    def print(self, printer: Printer) -> None:
+        reads = decode(self.properties["reads"])
+        printer.print_string(" ")
+        printer.print_symbol_name(self.kernel)
+        operands = list(self.operands)
+        types = []
+        for text, values in (("(", operands[:reads]), (") -> (", operands[reads:])):
+            printer.print_string(text)
+            printer.print_list(values, printer.print_ssa_value)
+            types.append(", ".join(str(value.type) for value in values))
+        printer.print_string(f") : ({types[0]}) -> ({types[1]})")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CallOp:
+        name = parser.parse_symbol_name().data
+        reads = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        parser.parse_punctuation("->")
+        writes = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        parser.parse_punctuation(":")
+        position = parser.pos
+        types = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        parser.parse_punctuation("->")
+        types += parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        return make_call(name, parser.resolve_operands([*reads, *writes], types, position), len(reads))
+
+
+def make_program(name: str, region: Region, outputs: int) -> ProgramOp:
+    """A program around a region."""
+    return ProgramOp.create(properties={"sym_name": StringAttr(name), "outputs": encode(outputs)}, regions=[region])
+
+
+def make_call(kernel: str, operands: Sequence[SSAValue], reads: int) -> CallOp:
+    """A call of a kernel that reads the first `reads` operands and writes the rest."""
+    return CallOp.create(operands=operands, properties={"kernel": StringAttr(kernel), "reads": encode(reads)})
+
+
+def build_program(result: FusionResult, workspaces: Mapping[str, Sequence[Any]] | None = None) -> ModuleOp:
+    """The host program of a fused graph; offsets are given when no size is symbolic."""
+    from compiler.memory_plan import lifetimes, plan
+
+    given = [b for b in result.inputs if b is not None]
+    block = Block(arg_types=[b.type for b in (*given, *result.outputs)])
+    held: dict[Any, SSAValue] = dict(zip((*given, *result.outputs), block.args))
+    for buffer, argument in held.items():
+        set_name(argument, buffer.name)
+    for buffer in result.constants:
+        _define(block, held, buffer, ConstantOp, {"node": buffer.name}, buffer)
+    fixed = all(isinstance(size, int) for call in result.calls for b in call.results for size in b.type.shape)
+    offsets = {b.key: b.offset for b in plan(result, {}, workspaces).blocks} if fixed else {}
+    lives = {life.buffer: life for life in lifetimes(result)}
+    for number, call in enumerate(result.calls):
+        for buffer in (*call.operands, *call.results):
+            if buffer in lives and buffer not in held:
+                life = lives[buffer]
+                entries: dict[str, Any] = {"bytes": buffer.type.bytes, "first": life.first, "last": life.last}
+                if fixed:
+                    entries["offset"] = offsets[buffer]
+                if life.reuses is not None:
+                    entries["reuses"] = life.reuses.name
+                _define(block, held, buffer, AllocOp, entries, buffer)
+        made = make_call(call.kernel.name, [held[b] for b in (*call.operands, *call.results)], len(call.operands))
+        made.location = nodes_loc(call.all_nodes)
+        block.add_op(made)
+        for buffer in dict.fromkeys((*call.operands, *call.results)):
+            if buffer in lives and lives[buffer].last == number:
+                release = ReleaseOp.create(operands=[held[buffer]])
+                release.location = nodes_loc(buffer.nodes)
+                block.add_op(release)
+    return ModuleOp([make_program(result.name, Region(block), len(result.outputs))])
+
+
+def _define(
+    block: Block, held: dict[Any, SSAValue], buffer: Buffer, kind: type[Operation], entries: dict[str, Any], key: Any
+) -> None:
+    made = kind.create(
+        result_types=[buffer.type],
+        properties={name: encode(value) for name, value in entries.items()},
+        location=nodes_loc(buffer.nodes),
+    )
+    set_name(made.results[0], buffer.name)
+    block.add_op(made)
+    held[key] = made.results[0]
+
+
+def parse_module(text: str, filename: str = "<text>") -> ModuleOp:
+    """Read a module of mgp ops."""
+    parser = MoParser(text, filename)
+    parser.ctx.load_dialect(Mgp)
+    return parser.parse_module()
+
+
+def _print_typed(printer: Printer, value: SSAValue) -> None:
+    printer.print_ssa_value(value)
+    printer.print_string(f" : {value.type}")
+
+
+def _quoted(attribute: Attribute) -> str:
+    assert isinstance(attribute, StringAttr)
+    return f'"{attribute.data}"'
+
+
+def _parse_attributes(parser: Parser) -> dict[str, Attribute]:
+    entries: dict[str, Attribute] = {}
+
+    def entry() -> None:
+        name = parser.expect(parser.parse_optional_identifier_or_str_literal, "an attribute name expected")
+        parser.parse_punctuation("=")
+        entries[name] = encode(parse_value(parser))
+
+    parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, entry)
+    return entries
+
+
+Mgp = Dialect("mgp", [ProgramOp, AllocOp, ConstantOp, ReleaseOp, CallOp], [])

@@ -1,0 +1,85 @@
+"""A fusion result as IR: the graph again, its ops inside the `mogg.kernel`s they became part of."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from compiler.dialects.mo import OutputOp, make_graph, nodes_loc, set_name
+from compiler.dialects.mogg import KernelOp, YieldOp, make_kernel
+from compiler.passes.fusion.records import Buffer, FusionResult, KernelCall
+
+
+def build_module(result: FusionResult, graph: Operation) -> ModuleOp:
+    """The module; ops are copied, the graph stays as it is."""
+    old = graph.regions[0].blocks[0]
+    new = make_graph(result.name, [a.type for a in old.args], [a.name_hint or f"x{k}" for k, a in enumerate(old.args)])
+    held: dict[Buffer, SSAValue] = {b: a for b, a in zip(result.inputs, new.body.args) if b is not None}
+    stored = _stored(result, old)
+    for buffer in result.constants:
+        op = _copy(buffer.constant, {})  # type: ignore[arg-type]
+        new.body.add_op(op)
+        held[buffer] = op.results[0]
+    for call in result.calls:
+        new.body.add_op(_kernel(call, held, stored))
+    new.body.add_op(OutputOp.create(operands=[held[b] for b in result.outputs if b in held]))
+    return ModuleOp([new])
+
+
+def _stored(result: FusionResult, block: Block) -> dict[SSAValue, Buffer]:
+    """Which buffer holds each value of the graph that is in one."""
+    stored: dict[SSAValue, Buffer] = {a: b for b, a in zip(result.inputs, block.args) if b is not None}
+    for buffer in result.constants:
+        stored[buffer.constant.results[0]] = buffer  # type: ignore[attr-defined]
+    inside = {op for call in result.calls for op in call.ops}
+    for op in block.ops:
+        if op.name == "mo.buffer_load" and op not in inside:  # read where it is
+            stored[op.results[0]] = stored[op.operands[0]]
+    for call in result.calls:
+        for value, buffer in zip(call.values, call.results):
+            if buffer.kind != "mutable":
+                stored.setdefault(value, buffer)
+    return stored
+
+
+def _kernel(call: KernelCall, held: dict[Buffer, SSAValue], stored: dict[SSAValue, Buffer]) -> KernelOp:
+    targets = [held[b] if b.kind == "mutable" else None for b in call.results]
+    own = [b for b in call.results if b.kind != "mutable"]
+    kernel = make_kernel(call.kernel.name, [held.get(b) or _missing(b) for b in call.operands], targets, [b.type for b in own])
+    kernel.location = nodes_loc(call.all_nodes)
+    arguments = dict(zip(call.operands, kernel.body.args))
+    values: dict[SSAValue, SSAValue] = {}
+
+    def look_up(value: SSAValue) -> SSAValue:
+        found = values.get(value)
+        return arguments[stored[value]] if found is None else found
+
+    for op, role in zip(call.ops, call.roles):
+        if op.name == "mo.buffer_load":
+            values[op.results[0]] = arguments[stored[op.operands[0]]]
+        elif op.name != "mo.buffer_store":
+            inner = _copy(op, {operand: look_up(operand) for operand in op.operands})
+            inner.attributes["role"] = StringAttr(role)
+            kernel.body.add_op(inner)
+            values.update(zip(op.results, inner.results))
+    kernel.body.add_op(YieldOp.create(operands=[look_up(value) for value in call.values]))
+    for buffer, made in zip(own, kernel.results):
+        set_name(made, f"{buffer.name}.out")  # the op inside keeps the node's own name
+        held[buffer] = made
+    return kernel
+
+
+def _copy(op: Operation, operands: dict[SSAValue, SSAValue]) -> Operation:
+    made = type(op).create(
+        operands=[operands[o] for o in op.operands],
+        result_types=[r.type for r in op.results],
+        properties=dict(op.properties),
+        location=op.location,
+    )
+    for old, new in zip(op.results, made.results):
+        set_name(new, old.name_hint)
+    return made
+
+
+def _missing(buffer: Buffer) -> SSAValue:
+    raise AssertionError(f"{buffer.name} is read before it is written")

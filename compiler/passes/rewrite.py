@@ -1,0 +1,63 @@
+"""What graph passes share: replacing values without losing the nodes they came from, and reading constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from compiler.dialects.mo import nodes_loc, nodes_of
+from compiler.dialects.mo.attributes import ArrayConstant
+
+# Views through which a constant that is the same everywhere stays the same everywhere.
+_MOVES = frozenset({"mo.broadcast_to", "mo.reshape", "mo.transpose", "mo.slice"})
+
+
+def replace(op: Operation, value: SSAValue) -> None:
+    """Let `value` stand for the only result of `op`, take over its nodes, and erase it."""
+    owner = value.owner
+    if isinstance(owner, Operation):
+        absorb(owner, nodes_of(op))
+    op.results[0].replace_all_uses_with(value)
+    erase(op)
+
+
+def absorb(op: Operation, nodes: tuple[str, ...]) -> None:
+    """Let an op answer for more graph nodes."""
+    have = nodes_of(op)
+    more = tuple(n for n in nodes if n not in have)
+    if more:
+        op.location = nodes_loc(have + more)
+
+
+def erase(op: Operation) -> None:
+    """Take an unused op out of its block."""
+    op.detach()
+    op.erase(safe_erase=False)
+
+
+def union(*ops: Operation) -> tuple[str, ...]:
+    """The nodes of several ops, each once, in order."""
+    return tuple(dict.fromkeys(name for op in ops for name in nodes_of(op)))
+
+
+def array_of(value: SSAValue) -> np.ndarray | None:
+    """The array of a constant; None for any other value."""
+    owner = value.owner
+    if isinstance(owner, Operation) and owner.name == "mo.constant":
+        held = owner.properties["value"]
+        return held.array if isinstance(held, ArrayConstant) else None
+    return None
+
+
+def splat_of(value: SSAValue) -> Any:
+    """The element that every position of a value holds, as a NumPy scalar; None when it is not one constant."""
+    owner = value.owner
+    while isinstance(owner, Operation) and owner.name in _MOVES:
+        value = owner.operands[0]
+        owner = value.owner
+    array = array_of(value)
+    if array is None or array.size == 0:
+        return None
+    return array.reshape(-1)[0] if array.size == 1 else None

@@ -1,0 +1,9 @@
+"""The trace store: one SQLite file that keeps every compilation and every run. The only SQL for traces lives here.
+
+`store.open_store(path)` opens, upgrades and guards the file; `writer` adds to it, `queries` asks it, `texts` keeps IR
+compressed and searchable, `migrations` is the history of its shape. Everything else speaks in records.
+"""
+
+from profiler.store.connection import Store, StoreError, default_path, open_store
+
+__all__ = ["Store", "StoreError", "default_path", "open_store"]

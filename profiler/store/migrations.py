@@ -1,0 +1,156 @@
+"""The history of the store's shape: small functions in a list, each applied in one transaction with its record.
+
+`PRAGMA user_version` is how many have been applied. Never change one that has shipped: add another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from sqlite_utils import Database
+
+APPLICATION_ID = 0x4B474C53  # "KGLS"
+Migration = Callable[[Database], None]
+
+
+def apply_migration(db: Database, migration: Migration, number: int) -> None:
+    """Apply one inside the caller's transaction, with its record and the version it brings the file to."""
+    if number == 1:
+        db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.conn.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)")
+    migration(db)
+    moment = datetime.now(UTC).isoformat(timespec="seconds")
+    db.conn.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, migration.__name__, moment))
+    db.conn.execute(f"PRAGMA user_version = {number}")
+
+
+def _run(db: Database, *statements: str) -> None:
+    for statement in statements:  # not executescript, which would commit the transaction
+        db.conn.execute(statement)
+
+
+def machines(db: Database) -> None:
+    """Machines by fingerprint, and the ceilings measured on each."""
+    _run(
+        db,
+        """CREATE TABLE machines (
+            id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+            description TEXT NOT NULL, first_seen TEXT NOT NULL)""",
+        """CREATE TABLE ceilings (
+            machine INTEGER NOT NULL REFERENCES machines(id), name TEXT NOT NULL, threads INTEGER NOT NULL,
+            value REAL NOT NULL, unit TEXT NOT NULL, low REAL NOT NULL, high REAL NOT NULL, measured TEXT NOT NULL,
+            PRIMARY KEY (machine, name, threads))""",
+    )
+
+
+def texts(db: Database) -> None:
+    """Texts by the hash of their content: zlib, stored once, whatever refers to them."""
+    _run(
+        db,
+        "CREATE TABLE texts (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, data BLOB NOT NULL)",
+        """CREATE TABLE graphs (
+            id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+            text INTEGER NOT NULL REFERENCES texts(id))""",
+    )
+
+
+def compilations(db: Database) -> None:
+    """Compilations with their passes, kernels, calls and fusion ledger."""
+    _run(
+        db,
+        """CREATE TABLE compilations (
+            id INTEGER PRIMARY KEY, created TEXT NOT NULL, source TEXT NOT NULL,
+            graph INTEGER NOT NULL REFERENCES graphs(id), machine INTEGER NOT NULL REFERENCES machines(id),
+            target TEXT NOT NULL, flow TEXT NOT NULL, opt_level INTEGER NOT NULL, debug TEXT NOT NULL,
+            options TEXT NOT NULL, versions TEXT NOT NULL, seconds REAL NOT NULL, stats TEXT NOT NULL)""",
+        "CREATE INDEX compilations_created ON compilations(created)",
+        "CREATE INDEX compilations_graph ON compilations(graph)",
+        """CREATE TABLE passes (
+            compilation INTEGER NOT NULL REFERENCES compilations(id) ON DELETE CASCADE, position INTEGER NOT NULL,
+            name TEXT NOT NULL, stage TEXT NOT NULL, kernel TEXT NOT NULL, start REAL NOT NULL, seconds REAL NOT NULL,
+            ops_before INTEGER NOT NULL, ops_after INTEGER NOT NULL, bytes_after INTEGER NOT NULL,
+            PRIMARY KEY (compilation, position)) WITHOUT ROWID""",
+        """CREATE TABLE kernels (
+            id INTEGER PRIMARY KEY, compilation INTEGER NOT NULL REFERENCES compilations(id) ON DELETE CASCADE,
+            position INTEGER NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL, nodes TEXT NOT NULL, slots TEXT NOT NULL,
+            source INTEGER NOT NULL REFERENCES texts(id), UNIQUE (compilation, position))""",
+        "CREATE INDEX kernels_key ON kernels(key)",
+        "CREATE INDEX kernels_source ON kernels(source)",
+        """CREATE TABLE decisions (
+            compilation INTEGER NOT NULL REFERENCES compilations(id) ON DELETE CASCADE, position INTEGER NOT NULL,
+            producer TEXT NOT NULL, consumer TEXT NOT NULL, accepted INTEGER NOT NULL, rule TEXT NOT NULL,
+            reason TEXT NOT NULL, bytes_saved TEXT NOT NULL, PRIMARY KEY (compilation, position)) WITHOUT ROWID""",
+    )
+
+
+def stages(db: Database) -> None:
+    """The IR of each stage of a compilation, with the nodes of its lines; kernel is empty for the whole model."""
+    _run(
+        db,
+        """CREATE TABLE stages (
+            compilation INTEGER NOT NULL REFERENCES compilations(id) ON DELETE CASCADE, kernel TEXT NOT NULL,
+            stage TEXT NOT NULL, text INTEGER NOT NULL REFERENCES texts(id),
+            line_nodes INTEGER NOT NULL REFERENCES texts(id), PRIMARY KEY (compilation, kernel, stage)) WITHOUT ROWID""",
+        "CREATE INDEX stages_text ON stages(text)",
+        "CREATE INDEX stages_line_nodes ON stages(line_nodes)",
+    )
+
+
+def text_search(db: Database) -> None:
+    """Full-text search over IR. It keeps only the index: the texts themselves are in `texts`, compressed."""
+    _run(
+        db,
+        """CREATE VIRTUAL TABLE texts_search USING fts5(
+            body, content='', tokenize="unicode61 remove_diacritics 0 tokenchars '_.'")""",
+        "CREATE TABLE searchable (text INTEGER PRIMARY KEY REFERENCES texts(id) ON DELETE CASCADE)",
+    )
+
+
+def runs(db: Database) -> None:
+    """Runs, their launches, samples and counters."""
+    _run(
+        db,
+        """CREATE TABLE runs (
+            id INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT, status TEXT NOT NULL, process TEXT NOT NULL,
+            source TEXT NOT NULL, compilation INTEGER REFERENCES compilations(id),
+            machine INTEGER NOT NULL REFERENCES machines(id), device TEXT NOT NULL, threads INTEGER, dims TEXT NOT NULL,
+            seed INTEGER NOT NULL, median REAL, low REAL, high REAL, minimum REAL, count INTEGER,
+            error TEXT, signal TEXT, kernel TEXT, request TEXT NOT NULL, conditions TEXT NOT NULL, memory TEXT NOT NULL,
+            note TEXT NOT NULL DEFAULT '', pinned INTEGER NOT NULL DEFAULT 0)""",
+        "CREATE INDEX runs_source ON runs(source, started)",
+        "CREATE INDEX runs_started ON runs(started)",
+        "CREATE INDEX runs_compilation ON runs(compilation)",
+        "CREATE INDEX runs_status ON runs(status)",
+        "CREATE INDEX runs_pinned ON runs(pinned) WHERE pinned",
+        """CREATE TABLE tags (
+            run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, tag TEXT NOT NULL,
+            PRIMARY KEY (tag, run)) WITHOUT ROWID""",
+        "CREATE INDEX tags_run ON tags(run)",
+        """CREATE TABLE launches (
+            id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+            position INTEGER NOT NULL, kernel TEXT NOT NULL, key TEXT NOT NULL, nodes TEXT NOT NULL,
+            median REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, minimum REAL NOT NULL,
+            thread_seconds TEXT NOT NULL, flops INTEGER, bytes INTEGER, loads INTEGER, stores INTEGER, counting TEXT,
+            UNIQUE (run, position))""",
+        """CREATE TABLE samples (
+            run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, position INTEGER NOT NULL,
+            count INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (run, position)) WITHOUT ROWID""",
+        """CREATE TABLE counters (
+            run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, name TEXT NOT NULL, value REAL, unit TEXT NOT NULL,
+            note TEXT NOT NULL, PRIMARY KEY (run, name)) WITHOUT ROWID""",
+    )
+
+
+def timelines(db: Database) -> None:
+    """One traced call of a run: begin and end of every launch on every thread, for timelines."""
+    _run(
+        db,
+        """CREATE TABLE timelines (
+            run INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE, threads INTEGER NOT NULL,
+            launches INTEGER NOT NULL, data BLOB NOT NULL)""",
+    )
+
+
+MIGRATIONS: tuple[Migration, ...] = (machines, texts, compilations, stages, text_search, runs, timelines)
+VERSION = len(MIGRATIONS)
