@@ -1,6 +1,7 @@
 """conv2d, NCHW: a product of the weights with patches of the image that are laid out only while they are packed."""
 
 from kernels.gemm import gemm, most_columns, multiply_add, pack_panel
+from kernels.gpu_matmul import gpu_conv2d
 from kernels.indexing import delinearise, product
 from kernels.language import *
 from kernels.parallel import split
@@ -14,7 +15,9 @@ DIRECT_CHANNELS = 4
 def conv2d(out: FusedOutput, x: FusedInput, w: FusedInput, *, stride, padding, dilation, groups):
     """out[n, o, i, j] is the sum over c, p, q of x[n, c, i*stride + p*dilation - padding, ...] * w[o, c, p, q]."""
     channels = out.shape[1] // groups
-    if is_static(channels) and channels < DIRECT_CHANNELS:
+    if target.is_gpu:
+        gpu_conv2d(out, x, w, stride, padding, dilation, groups)
+    elif is_static(channels) and channels < DIRECT_CHANNELS:
         direct_conv2d(out, x, w, stride, padding, dilation, groups)
     else:
         panel_conv2d(out, x, w, stride, padding, dilation, groups)
@@ -23,8 +26,8 @@ def conv2d(out: FusedOutput, x: FusedInput, w: FusedInput, *, stride, padding, d
 @inline
 def inside(first, last, offset, stride, size):
     """The outputs within first..last whose inputs, output * stride + offset, lie in 0..size; never end before begin."""
-    begin = min(max(ceildiv(-offset, stride), first), last)
-    end = min(ceildiv(size - offset, stride), last)
+    begin = min(max(ceildiv(max(-offset, 0), stride), first), last)
+    end = min(ceildiv(max(size - offset, 0), stride), last)
     return begin, max(begin, end)
 
 

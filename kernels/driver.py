@@ -1,12 +1,16 @@
 """The kernel that a group of elementwise ops, views and index ops becomes: one value computed and stored per element."""
 
-from kernels.indexing import along, delinearise, product
+from kernels.gpu_driver import gpu_elementwise
+from kernels.indexing import along, delinearise, product, replace
 from kernels.language import *
 from kernels.parallel import split
 from kernels.rows import vectors, widths_for
 
 # Rows are cut into pieces of this many elements, so that threads can share a long row.
 PIECE = 4096
+# Where memory runs along another axis than the last, tiles of so many elements along that one and the last.
+TILE = 16
+STRETCH = 64
 
 
 @inline
@@ -18,11 +22,25 @@ def element_width(dt):
 @kernel("kg.elementwise")
 def elementwise(out: FusedOutput, x: FusedInput):
     """Store x at every position of out."""
-    if out.rank == 0:
+    if target.is_gpu:
+        gpu_elementwise(out, x)
+    elif out.rank == 0:
         if thread_index() == 0:
             out[position(())] = x[position(())]
+    elif crossing_axis(x) >= 0:
+        elementwise_tiles(out, x, crossing_axis(x))
     else:
         elementwise_rows(out, x)
+
+
+@inline
+def crossing_axis(x):
+    """The axis that x is contiguous along in memory where that is known and not the last; -1 otherwise."""
+    found = -1
+    for k in unroll(x.rank - 1):
+        if x.is_contiguous(k) and not x.is_contiguous(x.rank - 1):
+            found = k
+    return found
 
 
 @inline
@@ -48,3 +66,24 @@ def elementwise_rows(out, x):
             vectors(0, n, widths_for(n, width), copy)
         else:
             vectors(piece, min(piece + PIECE, n), widths_for(n, width), copy)
+
+
+@inline
+def elementwise_tiles(out, x, axis):
+    """Threads share tiles in which what is loaded along `axis` is still in the cache when its neighbours are needed."""
+    last = out.rank - 1
+    n = out.shape[last]
+    widths = widths_for(n, element_width(out.dtype))
+    tiles = replace(replace(out.shape, axis, ceildiv(out.shape[axis], TILE)), last, ceildiv(n, STRETCH))
+    begin, end = split(product(tiles))
+    for item in range(begin, end):
+        tile = delinearise(item, tiles)
+        row = tile[axis] * TILE
+        first = tile[last] * STRETCH
+        for r in range(row, min(row + TILE, out.shape[axis])):
+            lead = replace(tile, axis, r)[:-1]
+
+            def copy(i, w):
+                out[along(lead, i, w)] = x[along(lead, i, w)]
+
+            vectors(first, min(first + STRETCH, n), widths, copy)

@@ -1,6 +1,7 @@
 """mo.matmul: batched matrix products of any rank from 2 on, through panels; one row or one column has its own way."""
 
 from kernels.gemm import gemm, multiply_add, pack_panel, pack_panels
+from kernels.gpu_matmul import gpu_matmul
 from kernels.indexing import delinearise, fix_leading, product
 from kernels.language import *
 from kernels.parallel import split, strip_length
@@ -25,7 +26,9 @@ def product_dtype(dt):
 def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
     """out[..., i, j] is the sum over k of a[..., i, k] * b[..., k, j]."""
     swapped = tuple(range(out.rank - 2)) + (out.rank - 1, out.rank - 2)
-    if is_static(out.shape[-2]) and out.shape[-2] == 1:
+    if target.is_gpu:
+        gpu_matmul(out, a, b, product_dtype(out.dtype))
+    elif is_static(out.shape[-2]) and out.shape[-2] == 1:
         row_product(out, a, b)
     elif is_static(out.shape[-1]) and out.shape[-1] == 1:
         row_product(out.permute(swapped), b.permute(swapped), a.permute(swapped))

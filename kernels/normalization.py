@@ -1,5 +1,6 @@
 """layer_norm and rms_norm over the last axis. Means are taken first and deviations second, which keeps them accurate."""
 
+from kernels.gpu_rows import gpu_normalise_rows
 from kernels.indexing import along, delinearise, product
 from kernels.language import *
 from kernels.parallel import split
@@ -14,7 +15,7 @@ def layer_norm(out: FusedOutput, x: FusedInput, weight: FusedInput, bias: FusedI
     def scale(i, w, v):
         return v * weight[along((), i, w)].cast(dt) + bias[along((), i, w)].cast(dt)
 
-    normalise_rows(out, x, eps, scale, centred=True)
+    normalise(out, x, eps, scale, centred=True)
 
 
 @kernel("mo.rms_norm")
@@ -25,7 +26,16 @@ def rms_norm(out: FusedOutput, x: FusedInput, weight: FusedInput, *, eps):
     def scale(i, w, v):
         return v * weight[along((), i, w)].cast(dt)
 
-    normalise_rows(out, x, eps, scale, centred=False)
+    normalise(out, x, eps, scale, centred=False)
+
+
+@inline
+def normalise(out, x, eps, scale, *, centred):
+    """Choose by the target."""
+    if target.is_gpu:
+        gpu_normalise_rows(out, x, eps, scale, centred=centred)
+    else:
+        normalise_rows(out, x, eps, scale, centred=centred)
 
 
 @inline

@@ -1,5 +1,6 @@
 """How the threads that run a kernel share its work. CPU threads enter a kernel together; each takes its own part."""
 
+from kernels.gpu_blocks import grid_thread
 from kernels.language import *
 
 
@@ -17,8 +18,11 @@ def strip_length(n, rows, longest, grain):
 def split(n, *, grain=1):
     """The part [begin, end) of `n` items that this thread does; parts meet at multiples of `grain`."""
     pieces = index(ceildiv(n, grain))
-    begin = thread_index() * pieces // thread_count() * grain
-    end = (thread_index() + 1) * pieces // thread_count() * grain
+    worker, workers = thread_index(), thread_count()
+    if target.is_gpu:  # a kernel without a way of its own there: every thread of the grid is a worker
+        worker, workers = grid_thread()
+    begin = worker * pieces // workers * grain
+    end = (worker + 1) * pieces // workers * grain
     if grain == 1:
         return begin, end
     return min(begin, index(n)), min(end, index(n))

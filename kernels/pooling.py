@@ -30,8 +30,8 @@ def avg_pool2d(out: FusedOutput, x: FusedInput, *, kernel, stride, padding, coun
 def window(i, size, kernel, stride, padding, dilation):
     """The first input of window `i` along one axis (maybe before the image), and which taps lie inside the image."""
     first = i * stride - padding
-    begin = max(ceildiv(-first, dilation), 0)
-    end = min(ceildiv(size - first, dilation), kernel)
+    begin = ceildiv(max(-first, 0), dilation)
+    end = min(ceildiv(max(size - first, 0), dilation), kernel)
     return first, begin, max(begin, end)
 
 

@@ -1,5 +1,6 @@
 """Reductions over any set of axes: sum, mean, max, min, prod."""
 
+from kernels.gpu_rows import gpu_reduce
 from kernels.indexing import along, delinearise, interleave, product, without
 from kernels.language import *
 from kernels.parallel import split, strip_length
@@ -99,6 +100,8 @@ def reduce_with(out, x, partial, axes, start, combine, finish, *, blocked):
     small = is_static(x.size) and x.size <= PARTS * BLOCK
     if len(axes) == 0:
         copy_elements(out, x, start.dtype, store)
+    elif target.is_gpu:
+        gpu_reduce(out, x, axes, start, combine, store)
     elif x.rank - 1 not in axes:
         reduce_columns(x, axes, start, combine, store)
     elif few and not small:

@@ -1,6 +1,7 @@
 """softmax and log_softmax along any axis."""
 
 from kernels.exponential import exp
+from kernels.gpu_rows import gpu_softmax_rows
 from kernels.indexing import along, delinearise, product, without
 from kernels.language import *
 from kernels.logarithm import log
@@ -23,7 +24,9 @@ def log_softmax(out: FusedOutput, x: FusedInput, *, axis):
 @inline
 def normalise_exponentials(out, x, axis, *, logarithm):
     """Choose by where the axis lies."""
-    if axis == x.rank - 1:
+    if axis == x.rank - 1 and target.is_gpu:
+        gpu_softmax_rows(out, x, logarithm=logarithm)
+    elif axis == x.rank - 1:
         softmax_rows(out, x, logarithm=logarithm)
     else:
         softmax_columns(out, x, axis, logarithm=logarithm)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from compiler.errors import CompilerError, LoweringError
 from compiler.targets import get_target
@@ -18,6 +18,9 @@ from compiler.targets.target import Target
 
 if TYPE_CHECKING:
     from llvmlite.binding import ModulePassManager, ModuleRef, PassBuilder
+
+
+Pipeline = Literal["kernel", "llvm"]
 
 
 @dataclass(frozen=True)
@@ -107,14 +110,14 @@ def optimise(
     opt_level: int = 3,
     *,
     record_passes: bool = False,
-    unroll: bool = False,
+    pipeline: Pipeline = "kernel",
 ) -> Optimised:
-    """Run LLVM's pipeline for `opt_level` (0..3).
+    """Optimise for `opt_level` (0..3).
 
-    Kernels come vectorised and unrolled by the library, so LLVM's vectorisers are off, and its unroller only does what
-    a loop asks for (`kg.unroll`): left to itself it doubles the time of everything after it. `unroll` lets it.
-    Levels 0, 2 and 3 are LLVM's own pipelines. Level 1 is ours: the few passes that still find something to do after
-    the kernel passes, in a quarter of the time.
+    Kernels come vectorised, hoisted and cleaned up, so the `kernel` pipeline is the few passes that still find
+    something to do: level 1 tidies up, 2 and 3 also unroll short loops of constant length (and differ in the back
+    end's effort). The `llvm` pipeline is LLVM's own for the level, with its vectorisers off: several times as long for
+    code that is hardly ever faster. Level 0, and AMD targets (whose address spaces it infers), always take that one.
     """
     if opt_level not in (0, 1, 2, 3):
         raise CompilerError(f"optimisation level {opt_level!r} is not one of 0 1 2 3")
@@ -123,28 +126,28 @@ def optimise(
     parsed = perf_counter()
     module = parse(source) if isinstance(source, str) else source
     begun = perf_counter()
-    builder = _pass_builder(target, opt_level, unroll)
+    builder = _pass_builder(target, opt_level)
     if record_passes:
         builder.start_pass_timing()
-    passes = _quick_passes() if opt_level == 1 else builder.getModulePassManager()
+    own = pipeline == "kernel" and opt_level > 0 and not target.is_amd
+    passes = _kernel_passes(opt_level) if own else builder.getModulePassManager()
     passes.run(module, builder)  # which uses the pass manager up
     times = _pass_times(builder.finish_pass_timing()) if record_passes else ()
     seconds = {"initialise": parsed - start, "parse": begun - parsed, "optimise": perf_counter() - begun}
     return Optimised(module, target, opt_level, times, seconds)
 
 
-def _pass_builder(target: Target, opt_level: int, unroll: bool) -> PassBuilder:
+def _pass_builder(target: Target, opt_level: int) -> PassBuilder:
     import llvmlite.binding as llvm
 
     options = llvm.create_pipeline_tuning_options(speed_level=opt_level)
     options.loop_vectorization = False
     options.slp_vectorization = False
     options.loop_interleaving = False
-    options.loop_unrolling = unroll
     return llvm.create_pass_builder(target.machine(opt_level), options)
 
 
-def _quick_passes() -> ModulePassManager:
+def _kernel_passes(opt_level: int) -> ModulePassManager:
     import llvmlite.binding as llvm
 
     passes = llvm.create_new_module_pass_manager()
@@ -153,6 +156,11 @@ def _quick_passes() -> ModulePassManager:
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
+    if opt_level > 1:
+        passes.add_loop_unroll_pass()
+        passes.add_sroa_pass()  # arrays that only constants index any more
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
     return passes
 
 
@@ -210,10 +218,10 @@ def compile_llvm(
     want: Collection[str] = ("object",),
     *,
     record_passes: bool = False,
-    unroll: bool = False,
+    pipeline: Pipeline = "kernel",
 ) -> CompiledUnit:
     """Text in, machine code out. `want` says what is made now; `asm` and `llvm-opt` can always be had later."""
-    optimised = optimise(text, target, opt_level, record_passes=record_passes, unroll=unroll)
+    optimised = optimise(text, target, opt_level, record_passes=record_passes, pipeline=pipeline)
     bitcode = optimised.bitcode
     start = perf_counter()
     code = emit_object(optimised) if "object" in want else b""

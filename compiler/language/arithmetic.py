@@ -6,11 +6,12 @@ Literals are weak (they take the other side's dtype), scalars widen to vectors, 
 from __future__ import annotations
 
 import operator
+from math import gcd
 from typing import Any
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects import std
 from compiler.errors import KernelError
@@ -79,6 +80,23 @@ def splat(b: Builder, value: Simd, width: int) -> Simd:
         whole = source.operands[0]
         return Simd(b.pure(vector.ShuffleOp, (whole, whole), kind, {"mask": mask}, key=lane), value.dtype, width)
     return Simd(b.pure(vector.BroadcastOp, (value.ssa,), kind), value.dtype, width)
+
+
+def multiple_of(b: Builder, ssa: SSAValue) -> int:
+    """A number that a position is surely a multiple of; 0 for the position 0."""
+    known = b.multiples.get(ssa)
+    if known is None:
+        owner = ssa.owner
+        if ssa in b.literals:
+            known = abs(b.literals[ssa]) if isinstance(b.literals[ssa], int) else 1
+        elif isinstance(owner, arith.MuliOp):
+            known = multiple_of(b, owner.operands[0]) * multiple_of(b, owner.operands[1])
+        elif isinstance(owner, (arith.AddiOp, arith.SubiOp)):
+            known = gcd(multiple_of(b, owner.operands[0]), multiple_of(b, owner.operands[1]))
+        else:
+            known = 1
+        b.multiples[ssa] = known
+    return known
 
 
 def as_index(b: Builder, value: Any) -> Simd:

@@ -52,6 +52,8 @@ class Builder:
         self.symbols: dict[str, Simd] = {}  # run-time sizes the function was given
         self.dims: dict[Any, Simd] = {}  # symbolic sizes already computed
         self.nonnegative: set[SSAValue] = set()  # positions known not to be below zero: cheaper division
+        self.multiples: dict[SSAValue, int] = {}  # what positions are known to be multiples of
+        self.state_alignment = False  # say how far vector accesses are aligned: GPUs need to be told
         self._locations: dict[tuple[str, int, int], FileLineColLoc] = {}
 
     def open(self, block: Block, *, barrier: bool = False) -> Scope:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import scf
@@ -227,6 +228,7 @@ def _runtime_loop(run: Interpreter, node: ast.For, bounds: tuple[Any, Any, Any],
         block.args[0].name_hint = node.target.id
     if low.ssa in b.nonnegative:
         b.nonnegative.add(counter.ssa)
+    b.multiples[counter.ssa] = gcd(math.multiple_of(b, low.ssa), math.multiple_of(b, step.ssa))
     carried.enter(block, 1)
     run.assign(node.target, counter, frame)
     provenance = b.provenance

@@ -204,6 +204,7 @@ class Elaborator:
         outer, saved = run.b, (run.node, run.file)
         kernel, self.kernel = self.kernel, None
         run.b = builder = Builder()
+        builder.state_alignment = outer.state_alignment
         builder.open(block)
         builder.file, builder.line = generator.file, generator.line
         fresh = iter(block.args)
@@ -268,6 +269,7 @@ class Elaborator:
         block = Block(arg_types=[*(self.buffer_type(kind) for kind in kinds), *(element_type(INDEX) for _ in symbols)])
         builder = run.b
         kernel = self.kernel = _Kernel(builder, block, len(arguments))
+        builder.state_alignment = self.language_target.is_gpu
         builder.open(block)
         builder.file, builder.line = entry.file, entry.line
         for argument, record, kind in zip(block.args, arguments, kinds, strict=False):

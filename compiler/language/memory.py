@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import memref, scf, vector
@@ -33,7 +34,10 @@ def load(b: Builder, buffer: SSAValue, dtype: DType, position: Any, width: int) 
     """`width` consecutive elements."""
     where = math.as_index(b, position)
     kind = register_type(dtype.memory, width)
-    operation = b.emit(memref.LoadOp if width == 1 else vector.LoadOp, (buffer, where.ssa), (kind,))
+    if width == 1:
+        operation = b.emit(memref.LoadOp, (buffer, where.ssa), (kind,))
+    else:
+        operation = b.emit(vector.LoadOp, (buffer, where.ssa), (kind,), **_alignment(b, where, dtype, width))
     value = Simd(operation.results[0], dtype.memory, width)
     return math.cast(b, value, dtype) if dtype is BOOL else value
 
@@ -45,7 +49,21 @@ def store(b: Builder, buffer: SSAValue, dtype: DType, position: Any, value: Simd
     if dtype is BOOL:
         value = math.cast(b, value, dtype.memory)
     where = math.as_index(b, position)
-    b.emit(memref.StoreOp if value.width == 1 else vector.StoreOp, (value.ssa, buffer, where.ssa), ())
+    if value.width == 1:
+        b.emit(memref.StoreOp, (value.ssa, buffer, where.ssa), ())
+    else:
+        alignment = _alignment(b, where, dtype, value.width)
+        b.emit(vector.StoreOp, (value.ssa, buffer, where.ssa), (), **alignment)
+
+
+def _alignment(b: Builder, where: Simd, dtype: DType, width: int) -> dict[str, Any]:
+    """How far a vector access is surely aligned, where that changes the code: a GPU takes 16 bytes at once or not."""
+    if not b.state_alignment:
+        return {}
+    elements = gcd(math.multiple_of(b, where.ssa), 16 // min(dtype.memory.bytes, 16), width & -width)
+    if elements <= 1:
+        return {}
+    return {"attributes": {"kg.align": IntegerAttr(elements * dtype.memory.bytes, i64)}}
 
 
 def gather(b: Builder, buffer: SSAValue, dtype: DType, position: Any, stride: Any, width: int) -> Simd:

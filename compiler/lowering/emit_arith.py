@@ -109,9 +109,12 @@ def _round_away(quotient_fix: str):
         a, b = (e.names[id(value)] for value in op._operands)
         result = op.results[0]
         kind = e.type(result._type)
+        name = e.define(result, quotient_fix + "div")
+        if b.isdigit() and b != "0":
+            _round_away_positive(e, quotient_fix, kind, name, a, int(b))
+            return
         bit = kind.replace(split_vector(kind)[1], "i1")
         zero = _number(kind, 0)
-        name = e.define(result, quotient_fix + "div")
         e.lines += (
             f"  {name}.quo = sdiv {kind} {a}, {b}",
             f"  {name}.rem = srem {kind} {a}, {b}",
@@ -124,6 +127,25 @@ def _round_away(quotient_fix: str):
         )
 
     return emit
+
+
+def _round_away_positive(e: Emitter, fix: str, kind: str, name: str, a: str, b: int) -> None:
+    """The same where the divisor is a positive literal: the remainder has the sign of the dividend."""
+    if fix == "floor" and b & (b - 1) == 0:
+        e.lines.append(f"  {name} = ashr {kind} {a}, {b.bit_length() - 1}")
+        return
+    e.lines += (f"  {name}.quo = sdiv {kind} {a}, {b}", f"  {name}.rem = srem {kind} {a}, {b}")
+    if fix == "floor":
+        e.lines += (
+            f"  {name}.fix = ashr {kind} {name}.rem, {int(kind[1:]) - 1}",
+            f"  {name} = add {kind} {name}.quo, {name}.fix",
+        )
+    else:
+        e.lines += (
+            f"  {name}.up = icmp sgt {kind} {name}.rem, 0",
+            f"  {name}.fix = zext i1 {name}.up to {kind}",
+            f"  {name} = add {kind} {name}.quo, {name}.fix",
+        )
 
 
 def _ceildivui(e: Emitter, op: Operation) -> None:

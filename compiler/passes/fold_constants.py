@@ -46,7 +46,7 @@ def fold_constants(graph: GraphOp, limit: int = LIMIT) -> int:
 
 def _is_small(op: MoOp, kind: TensorType, arrays: list[Any], limit: int) -> bool:
     size = kind.bytes
-    if not isinstance(size, int) or size > limit or sum(a.nbytes for a in arrays) > limit:
+    if kind.symbols or not isinstance(size, int) or size > limit or sum(a.nbytes for a in arrays) > limit:
         return False
     # A repeated constant is better repeated by the kernel that reads it.
     return op.name not in _EXPANDS or size <= sum(a.nbytes for a in arrays)

@@ -125,6 +125,10 @@ def _initialise_native() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()  # inline assembly in kernels
+    # The library unrolls its own loops. LLVM's unroller keeps to short loops of constant length and to those that ask
+    # for it; left to itself it unrolls every loop a second time, which doubles the time of all that comes after.
+    for option in ("-unroll-runtime=false", "-unroll-allow-partial=false"):
+        llvm.set_option("kernelglass", option)
 
 
 def _initialise(triple: str) -> None:

@@ -187,6 +187,8 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise StoreError(_words(path, error)) from error
+    except (UnicodeDecodeError, OverflowError) as error:  # text or numbers that no writer of ours leaves behind
+        raise StoreError(f"{path} is damaged ({error}); nothing was changed") from error
 
 
 def _words(path: Path, error: sqlite3.Error) -> str:

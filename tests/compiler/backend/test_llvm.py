@@ -43,6 +43,11 @@ def test_every_level_gives_an_object_and_times(level):
     assert ("alloca" in unit.llvm_opt) == (level == 0)
 
 
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_llvms_own_pipeline_can_be_asked_for(level):
+    assert "alloca" not in compile_llvm(TEXT, HOST, level, pipeline="llvm").llvm_opt
+
+
 def test_texts_can_be_had_later_and_are_the_same_then():
     early = compile_llvm(TEXT, HOST, 2, want=("object", "asm", "llvm-opt"))
     late = compile_llvm(TEXT, HOST, 2)

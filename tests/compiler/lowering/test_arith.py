@@ -61,6 +61,14 @@ def test_divisions_round_as_their_names_say(elementwise, op, expected, lanes):
     np.testing.assert_array_equal(function(numerators, DIVISORS, dtype=np.int32), expected(numerators, DIVISORS))
 
 
+@pytest.mark.parametrize("divisor", [1, 3, 8, -8])
+@pytest.mark.parametrize("op", ["floordivsi", "ceildivsi"])
+def test_divisions_by_a_constant(elementwise, op, divisor):
+    function = elementwise(f"%d = arith.constant {divisor} : i32\n%r = arith.{op} %a, %d : T0", "i32", "i32")
+    exact = [-(-int(a) // divisor) if op == "ceildivsi" else int(a) // divisor for a in INTS]
+    np.testing.assert_array_equal(function(INTS, dtype=np.int32), np.array(exact, np.int64).astype(np.int32))
+
+
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize(
     ("op", "expected"),

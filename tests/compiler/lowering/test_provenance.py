@@ -60,7 +60,7 @@ def test_no_debug_info_means_no_metadata(parse):
 def test_it_survives_optimisation(parse, text, level):
     """Inlined by LLVM, the helper's ops without a node of their own take the call's."""
     target = get_target("cpu")
-    unit = compile_llvm(emit_module(parse(text), target, "line-tables").text, target, level)
+    unit = compile_llvm(emit_module(parse(text), target, "line-tables").text, target, level, pipeline="llvm")
     expected = {"load float": 7, "fsub": 11, "store float": 12}
     if text is INLINE:
         expected |= {"fmul": 9, "fadd": 9}

@@ -272,6 +272,10 @@ class _Kernels:
             named = {new: sizes[old] for new, old in zip(call.kernel.symbols, call.symbols, strict=True)}
             scope = self.scope(named)
             exec(compile(call.kernel.source, call.kernel.name, "exec"), scope)
+            for buffer in call.operands:
+                if buffer not in held:
+                    assert 0 in [evaluate(s, sizes) for s in buffer.type.shape], f"{buffer.name} is read but never written"
+                    held[buffer] = np.empty(0, numpy_dtype(buffer.type.dtype))
             for buffer, declared in zip(call.results, call.kernel.outputs, strict=True):
                 count = int(np.prod([evaluate(s, sizes) for s in buffer.type.shape], dtype=np.int64))
                 assert count == np.prod([evaluate(s, sizes) for s in declared.shape], dtype=np.int64)

@@ -1,0 +1,94 @@
+"""The child process: takes requests from a pipe, answers with plain records. No Qt is ever imported here.
+
+Compiling holds the GIL and LLVM's lock for long stretches, and a kernel under test may crash: both are kept away from
+the window by doing them here. Ending the process is how a job is cancelled.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from app.viewmodels.requests import (
+    CompileRequest,
+    Failure,
+    LayoutRequest,
+    LlvmPassesRequest,
+    Progress,
+    Reply,
+    RunRequest,
+    StageRequest,
+)
+
+Report = Callable[[Progress], None]
+
+
+def serve(connection: Connection, warm: str) -> None:
+    """Answer requests until the pipe closes. `warm` says what to import before the first one comes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C belongs to the window, which ends us when it is done
+    if hasattr(os, "nice"):
+        os.nice(5)  # the window's own thread goes first when cores are few
+    handlers = _Handlers()
+    handlers.warm_up(warm)
+    while True:
+        try:
+            job, request = connection.recv()
+        except (EOFError, OSError):
+            return
+        value = handlers.answer(request, lambda progress, job=job: connection.send(Reply(job, progress)))
+        try:
+            connection.send(Reply(job, value))
+        except (BrokenPipeError, OSError):
+            return
+
+
+class _Handlers:
+    """The state of a worker: at most one compilation, and what was asked of it."""
+
+    def __init__(self) -> None:
+        self._session: Any = None
+
+    def warm_up(self, what: str) -> None:
+        if what == "compile":
+            import app.controllers.compile_session  # noqa: F401
+            import compiler.session  # noqa: F401
+        elif what == "layout":
+            import app.viewmodels.layout  # noqa: F401
+
+    def answer(self, request: Any, report: Report) -> Any:
+        from compiler.errors import CompilerError
+
+        try:
+            return self._dispatch(request, report)
+        except CompilerError as error:
+            place = error.location
+            return Failure(
+                error.message, str(error), place.file if place else "", place.line if place else 0, "user"
+            )
+        except MemoryError:
+            return Failure("there is not enough memory for this", traceback.format_exc(), kind="environment")
+        except Exception as error:  # a bug of ours: the window shows it and lives on
+            return Failure(f"{type(error).__name__}: {error}", traceback.format_exc(), kind="bug")
+
+    def _dispatch(self, request: Any, report: Report) -> Any:
+        match request:
+            case LayoutRequest():
+                from app.viewmodels.layout import lay_out
+
+                return lay_out(request)
+            case CompileRequest():
+                from app.controllers.compile_session import CompileSession
+
+                self._session = CompileSession(request, report)
+                return self._session.records()
+            case StageRequest():
+                return self._session.stage(request)
+            case LlvmPassesRequest():
+                return self._session.llvm_passes()
+            case RunRequest():
+                return self._session.run(request, report)
+        raise TypeError(f"unknown request {request!r}")

@@ -1,0 +1,84 @@
+"""What is remembered between sessions: theme, fonts, recent files, layouts, trust. One INI file, in a folder tests can move."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_config_dir
+from PySide6.QtCore import QByteArray, QSettings
+
+FOLDER_VARIABLE = "KERNELGLASS_CONFIG"
+_RECENT = 20
+
+
+def settings_folder() -> Path:
+    """Where settings live: `KERNELGLASS_CONFIG`, else the user's configuration folder."""
+    return Path(os.environ.get(FOLDER_VARIABLE) or user_config_dir("kernelglass"))
+
+
+class Settings:
+    """Typed access to the settings file; a value that does not read is its default."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or settings_folder()
+        self._store = QSettings(str(self.folder / "window.ini"), QSettings.Format.IniFormat)
+
+    def get(self, key: str, default: Any) -> Any:
+        """The value of a key, kept as JSON so that its type survives."""
+        text = self._store.value(key)
+        if not isinstance(text, str):
+            return default
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return default
+        return value if isinstance(value, type(default)) or default is None else default
+
+    def set(self, key: str, value: Any) -> None:
+        """Remember a value."""
+        self._store.setValue(key, json.dumps(value))
+
+    def recent(self) -> list[str]:
+        """Sources opened lately, newest first."""
+        return [entry for entry in self.get("recent", []) if isinstance(entry, str)]
+
+    def add_recent(self, source: str) -> None:
+        """Put a source on top of the recent ones."""
+        self.set("recent", [source, *(entry for entry in self.recent() if entry != source)][:_RECENT])
+
+    def trusted(self, path: str) -> bool:
+        """Whether the user has allowed this Python file to run."""
+        return path in self.get("trusted", [])
+
+    def trust(self, path: str) -> None:
+        """Allow a Python file from now on."""
+        self.set("trusted", [*(p for p in self.get("trusted", []) if p != path), path][-500:])
+
+    def layout_names(self) -> list[str]:
+        """Names of saved layouts."""
+        return sorted(self.get("layouts", {}))
+
+    def layout(self, name: str) -> dict[str, QByteArray]:
+        """The window states of a saved layout; empty when there is none."""
+        saved = self.get("layouts", {}).get(name, {})
+        return {key: QByteArray.fromBase64(value.encode()) for key, value in saved.items()}
+
+    def save_layout(self, name: str, states: dict[str, QByteArray]) -> None:
+        """Keep window states under a name."""
+        layouts = self.get("layouts", {})
+        layouts[name] = {key: bytes(state.toBase64().data()).decode() for key, state in states.items()}
+        self.set("layouts", layouts)
+
+    def remove_layout(self, name: str) -> None:
+        """Forget a layout."""
+        layouts = self.get("layouts", {})
+        layouts.pop(name, None)
+        self.set("layouts", layouts)
+
+    def sync(self) -> bool:
+        """Write to disk; False when that did not work (a full disk, a folder that cannot be written)."""
+        self._store.sync()
+        return self._store.status() == QSettings.Status.NoError

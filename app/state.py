@@ -1,0 +1,47 @@
+"""What is open: the source, the choices, the compilation and the one before it. No Qt: views and controllers share it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from app.viewmodels.compilation import Compilation, CompileChoices
+from app.viewmodels.event import Event
+from app.viewmodels.requests import RunResult
+from app.viewmodels.selection import Selection
+
+
+@dataclass
+class State:
+    """The state of one window; `compiled`, `ran` and `chosen` tell of its changes."""
+
+    source: str = ""
+    choices: CompileChoices = field(default_factory=CompileChoices)
+    compilation: Compilation | None = None
+    previous: Compilation | None = None
+    run: RunResult | None = None
+    selection: Selection = field(default_factory=Selection)
+    compiled: Event = field(default_factory=Event)
+    ran: Event = field(default_factory=Event)
+    chosen: Event = field(default_factory=Event)
+
+    def choose(self, **changes: object) -> None:
+        """Change what the next compilation will be."""
+        self.choices = replace(self.choices, **changes)  # type: ignore[arg-type]
+        self.chosen.emit(self.choices)
+
+    def set_compilation(self, compilation: Compilation) -> None:
+        """A compilation arrived; the selection survives as far as its nodes do."""
+        same = self.compilation is not None and self.compilation.source == compilation.source
+        self.previous = self.compilation if same else None
+        self.compilation = compilation
+        self.run = None
+        if same:
+            self.selection.keep_only(compilation.node_table)
+        else:
+            self.selection.reset()
+        self.compiled.emit(compilation)
+
+    def set_run(self, result: RunResult) -> None:
+        """A run ended."""
+        self.run = result
+        self.ran.emit(result)

@@ -1,0 +1,102 @@
+"""The theme and fonts in use, and the signal that they changed. Painted views are given this one object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QIcon, QPalette
+from PySide6.QtWidgets import QApplication
+
+from app.theme import fonts, icons
+from app.theme.stylesheet import style_sheet
+from app.theme.tokens import DARK, LIGHT, Theme
+
+CHOICES = ("system", "dark", "light")
+
+
+class Look(QObject):
+    """Applies a theme to the application and hands out its colours, fonts and icons."""
+
+    changed = Signal()
+
+    def __init__(self, icon_folder: Path, choice: str = "system", parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._icon_folder = icon_folder
+        self.choice = choice
+        self.theme: Theme = DARK
+        self.code_pixels = fonts.CODE_PIXELS
+        self.ui_font: QFont = fonts.ui_font()
+        self.code_font: QFont = fonts.code_font()
+        hints = QGuiApplication.styleHints()
+        hints.colorSchemeChanged.connect(lambda _: self.apply())
+
+    def apply(self, choice: str | None = None) -> None:
+        """Put the theme on the application."""
+        self.choice = choice or self.choice
+        self.theme = _resolve(self.choice)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.setStyle("Fusion")
+        application.setFont(self.ui_font)
+        application.setPalette(_palette(self.theme))
+        application.setStyleSheet(style_sheet(self.theme, self._icon_folder))
+        self.changed.emit()
+
+    def zoom_code(self, pixels: int) -> None:
+        """Set the size of code text."""
+        self.code_pixels = max(7, min(40, pixels))
+        self.code_font = fonts.code_font(self.code_font.family(), self.code_pixels)
+        self.changed.emit()
+
+    def colour(self, name: str, alpha: int = 255) -> QColor:
+        """A token of the theme as a colour."""
+        return tint(getattr(self.theme, name), alpha)
+
+    def icon(self, name: str, token: str = "muted") -> QIcon:
+        """An icon in a theme colour."""
+        return icons.icon(name, getattr(self.theme, token), self.theme.faint)
+
+    @property
+    def column(self) -> float:
+        """The width of one character of code."""
+        return QFontMetricsF(self.code_font).horizontalAdvance("M" * 64) / 64
+
+
+def tint(colour: str, alpha: int = 255) -> QColor:
+    """`#rrggbb` with an alpha."""
+    result = QColor(colour)
+    result.setAlpha(alpha)
+    return result
+
+
+def _resolve(choice: str) -> Theme:
+    if choice in ("dark", "light"):
+        return DARK if choice == "dark" else LIGHT
+    scheme = QGuiApplication.styleHints().colorScheme()
+    return LIGHT if scheme == Qt.ColorScheme.Light else DARK
+
+
+def _palette(theme: Theme) -> QPalette:
+    """For the few things style sheets do not reach."""
+    palette = QPalette()
+    roles = {
+        QPalette.ColorRole.Window: theme.panel,
+        QPalette.ColorRole.WindowText: theme.text,
+        QPalette.ColorRole.Base: theme.code,
+        QPalette.ColorRole.AlternateBase: theme.raised,
+        QPalette.ColorRole.Text: theme.text,
+        QPalette.ColorRole.Button: theme.raised,
+        QPalette.ColorRole.ButtonText: theme.text,
+        QPalette.ColorRole.Highlight: theme.selection,
+        QPalette.ColorRole.HighlightedText: theme.text,
+        QPalette.ColorRole.ToolTipBase: theme.raised,
+        QPalette.ColorRole.ToolTipText: theme.text,
+        QPalette.ColorRole.PlaceholderText: theme.faint,
+        QPalette.ColorRole.Link: theme.accent,
+    }
+    for role, colour in roles.items():
+        palette.setColor(role, QColor(colour))
+    for role in (QPalette.ColorRole.Text, QPalette.ColorRole.WindowText, QPalette.ColorRole.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(theme.faint))
+    return palette

@@ -1,0 +1,214 @@
+"""Painting of the visible part of a TextView: gutter, badges, coloured text, selection and the ruler at the right."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygonF
+
+from app.theme.look import tint
+from app.viewmodels.tokens import tokens
+
+if TYPE_CHECKING:
+    from app.views.text_view import TextView
+
+_LEFT, _FOLD, _BADGE, _RULER = 4.0, 14.0, 34.0, 8
+_LONGEST = 4_000  # columns decoded from a line at once
+
+
+@lru_cache(maxsize=512)
+def _colour(text: str) -> QColor:
+    return QColor(text)
+
+
+class TextPainter:
+    """Measures and paints; knows nothing of scrolling or of the mouse."""
+
+    def __init__(self, view: TextView) -> None:
+        self._view = view
+        self.row = self.gutter = 1.0
+        self.fold_width = _LEFT + _FOLD
+        self._ruler: tuple[object, int, list[int]] | None = None
+
+    def forget(self) -> None:
+        """Another document: nothing remembered applies."""
+        self._ruler = None
+
+    def measure(self) -> None:
+        """Row height and gutter width, from the font and the number of lines."""
+        metrics = QFontMetricsF(self._view.look.code_font)
+        self.row = max(round(metrics.height() * 1.22), 8)
+        self._ascent = (self.row - metrics.height()) / 2 + metrics.ascent()
+        self._digits = max(len(str(self._view.document.lines)), 3)
+        self._small = QFont(self._view.look.code_font)
+        self._small.setPixelSize(max(self._view.look.code_pixels - 2, 7))
+        self._badge = max(_BADGE, QFontMetricsF(self._small).horizontalAdvance("0000+") + 4)
+        self.gutter = self.fold_width + (self._digits + 1) * self._view.look.column + self._badge + 12
+
+    def paint(self, painter: QPainter, area: QRectF) -> None:
+        """Everything in sight."""
+        view, theme = self._view, self._view.look.theme
+        painter.fillRect(area, _colour(theme.code))
+        painter.fillRect(QRectF(0, 0, self.gutter - 6, area.height()), _colour(theme.panel))
+        painter.setFont(view.look.code_font)
+        first = view.first_row
+        last = min(first + view.page + 2, view.rows)
+        matches = self._matches_by_line(first, last)
+        for row in range(first, last):
+            line = view.line_of_row(row)
+            self._line(painter, area, line, (row - first) * self.row, matches.get(line, ()))
+        self._paint_ruler(painter, area)
+
+    def _line(self, painter: QPainter, area: QRectF, line: int, y: float, matches) -> None:  # noqa: ANN001
+        view, theme, look = self._view, self._view.look.theme, self._view.look
+        full = QRectF(0, y, area.width(), self.row)
+        if view.marks is not None and view.marks[line]:
+            painter.fillRect(full, tint(theme.good if view.marks[line] > 0 else theme.bad, 38))
+        if view.heat is not None and view.heat[line] > 0:
+            share = float(view.heat[line])
+            colour = theme.heat[min(int(share * len(theme.heat)), len(theme.heat) - 1)]
+            painter.fillRect(QRectF(self.gutter - 6, y, 4, self.row), _colour(colour))
+        if line < len(view.lit) and view.lit[line]:
+            painter.fillRect(full, tint(theme.selection, 190 if theme.dark else 255))
+        elif line < len(view.hovered) and view.hovered[line]:
+            painter.fillRect(full, _colour(theme.hover_line))
+        if line == view.caret:
+            painter.setPen(QPen(_colour(theme.accent if view.hasFocus() else theme.strong_border), 1))
+            painter.drawRect(full.adjusted(0, 0, -1, -1))
+        self._gutter(painter, line, y)
+        shift = view.horizontalScrollBar().value()
+        columns = int((area.width() - self.gutter) / look.column) + 2
+        text = view.document.line(line, (shift + columns) * 4 + 64)
+        x0 = self.gutter - shift * look.column
+        painter.save()
+        painter.setClipRect(QRectF(self.gutter, y, area.width() - self.gutter, self.row))
+        self._selection(painter, line, len(text), x0, y)
+        for index, begin, end in matches:
+            current = index == view.match
+            box = QRectF(x0 + begin * look.column, y + 1, (end - begin) * look.column, self.row - 2)
+            painter.fillRect(box, tint(theme.warning, 150 if current else 70))
+            if current:
+                painter.setPen(_colour(theme.warning))
+                painter.drawRect(box)
+        self._text(painter, text, shift, shift + columns, x0, y)
+        if line in view.folded:
+            hidden = view.folded[line] - line
+            end = x0 + (len(text) + 1) * look.column
+            note = f" {hidden} lines "
+            box = QRectF(end, y + 2, len(note) * look.column * 0.9, self.row - 4)
+            painter.fillRect(box, _colour(theme.raised))
+            painter.setPen(_colour(theme.muted))
+            painter.setFont(self._small)
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, note.strip())
+            painter.setFont(look.code_font)
+        painter.restore()
+
+    def _text(self, painter: QPainter, text: str, begin: int, end: int, x0: float, y: float) -> None:
+        look, theme = self._view.look, self._view.look.theme
+        base = y + self._ascent
+        at = 0
+        for start, stop, kind in tokens(self._view.language, text[: max(end, 0) + 200] if len(text) > _LONGEST else text):
+            if start > at:
+                self._piece(painter, text, max(at, begin), min(start, end), x0, base, theme.syntax["text"])
+            if start > end:
+                return
+            self._piece(painter, text, max(start, begin), min(stop, end), x0, base, theme.syntax[kind])
+            at = stop
+        self._piece(painter, text, max(at, begin), min(len(text), end), x0, base, theme.syntax["text"])
+        _ = look
+
+    def _piece(self, painter: QPainter, text: str, start: int, stop: int, x0: float, base: float, colour: str) -> None:
+        piece = text[start:stop]
+        if stop <= start or piece.isspace():
+            return
+        painter.setPen(_colour(colour))
+        painter.drawText(QPointF(x0 + start * self._view.look.column, base), piece)
+
+    def _gutter(self, painter: QPainter, line: int, y: float) -> None:
+        view, theme, look = self._view, self._view.look.theme, self._view.look
+        if line in view.regions:
+            centre, middle = _LEFT + _FOLD / 2, y + self.row / 2
+            if line in view.folded:
+                shape = [(-2.5, -4.5), (2.5, 0), (-2.5, 4.5)]
+            else:
+                shape = [(-4.5, -2.5), (0, 2.5), (4.5, -2.5)]
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(_colour(theme.faint), 1.3))
+            painter.drawPolyline(QPolygonF([QPointF(centre + dx, middle + dy) for dx, dy in shape]))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        number = int(view.numbers[line]) if view.numbers is not None else line + 1
+        sign = {1: "+", -1: "\u2212"}.get(int(view.marks[line]) if view.marks is not None else 0, "")
+        lit = line < len(view.lit) and view.lit[line]
+        painter.setPen(_colour(theme.text if lit else theme.faint))
+        box = QRectF(self.fold_width, y, (self._digits + 1) * look.column, self.row)
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{sign}{number}")
+        if line < len(view.document.line_sets) and (entry := int(view.document.line_sets[line])) > 0:
+            self._provenance(painter, entry, QRectF(box.right() + 5, y + 2, self._badge - 4, self.row - 4))
+
+    def _provenance(self, painter: QPainter, entry: int, box: QRectF) -> None:
+        view, theme = self._view, self._view.look.theme
+        number = int(view.badges[entry]) if entry < len(view.badges) else 0
+        if not number:
+            return
+        colour = theme.series_colour(number - 1)
+        painter.fillRect(QRectF(box.left(), box.top() - 1, 3, box.height() + 2), _colour(colour))
+        painter.setFont(self._small)
+        painter.setPen(_colour(colour))
+        more = "+" if len(view.document.sets[entry]) > 1 else ""
+        painter.drawText(box.adjusted(6, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, f"{number}{more}")
+        painter.setFont(view.look.code_font)
+
+    def _selection(self, painter: QPainter, line: int, length: int, x0: float, y: float) -> None:
+        view = self._view
+        if view.selected is None:
+            return
+        (first, begin), (last, end) = sorted(view.selected)
+        if not first <= line <= last:
+            return
+        start = begin if line == first else 0
+        stop = end if line == last else length + 1
+        column = view.look.column
+        colour = tint(view.look.theme.accent, 90)
+        painter.fillRect(QRectF(x0 + start * column, y, (stop - start) * column, self.row), colour)
+
+    def _matches_by_line(self, first: int, last: int) -> dict[int, list[tuple[int, int, int]]]:
+        view = self._view
+        if not len(view.matches) or last <= first:
+            return {}
+        low, high = view.line_of_row(first), view.line_of_row(last - 1)
+        begin, end = np.searchsorted(view.matches[:, 0], [low, high + 1])
+        found: dict[int, list[tuple[int, int, int]]] = {}
+        for index in range(int(begin), min(int(end), int(begin) + 2000)):
+            line, start, stop = (int(value) for value in view.matches[index])
+            raw = view.document.line_bytes(line, stop)
+            left = len(raw[:start].decode("utf-8", "replace").expandtabs(8))
+            right = len(raw[:stop].decode("utf-8", "replace").expandtabs(8))
+            found.setdefault(line, []).append((index, left, right))
+        return found
+
+    def _paint_ruler(self, painter: QPainter, area: QRectF) -> None:
+        """Ticks at the right edge: where in the whole text the lit lines and the matches are."""
+        view, theme = self._view, self._view.look.theme
+        strip = QRectF(area.right() - _RULER, 0, _RULER, area.height())
+        painter.fillRect(strip, _colour(theme.panel))
+        if not view.document.lines:
+            return
+        key = (id(view.lit), len(view.matches), id(view.marks))
+        if self._ruler is None or self._ruler[0] != key or self._ruler[1] != int(area.height()):
+            self._ruler = (key, int(area.height()), self._ticks(area.height()))
+        for y in self._ruler[2]:
+            painter.fillRect(QRectF(strip.left() + 1, y, _RULER - 2, 2), _colour(theme.accent))
+        if len(view.matches):
+            places = np.unique((view.matches[:, 0] * (area.height() - 2) / view.document.lines).astype(int))
+            for y in places[:1000]:
+                painter.fillRect(QRectF(strip.left() + 1, int(y), _RULER - 2, 2), _colour(theme.warning))
+
+    def _ticks(self, height: float) -> list[int]:
+        view = self._view
+        lit = np.flatnonzero(view.lit)
+        if not len(lit) and view.marks is not None:
+            lit = np.flatnonzero(view.marks)
+        return np.unique((lit * (height - 2) / view.document.lines).astype(int)).tolist()

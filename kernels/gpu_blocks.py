@@ -1,0 +1,76 @@
+"""Threads of a GPU working together: numbering, shuffles between lanes, combining a value over a block."""
+
+from kernels.language import *
+
+
+@inline
+def grid_thread():
+    """This thread's number in the whole grid, and how many there are."""
+    return block_index() * thread_count() + thread_index(), block_count() * thread_count()
+
+
+@inline
+def lane_of():
+    """This thread's number within its warp."""
+    return thread_index() % target.warp
+
+
+@inline
+def exchange_word(v, distance):
+    """The 32 bits that the lane whose number differs by `distance` (xor) holds."""
+    if target.is_nvidia:
+        return intrinsic("llvm.nvvm.shfl.sync.bfly.i32", i32, 1, i32(-1), v, i32(distance), i32(31))
+    other = lane_of().cast(i32) ^ distance
+    return intrinsic("llvm.amdgcn.ds.bpermute", i32, 1, other * 4, v)
+
+
+@inline
+def exchange(v, distance):
+    """The value that the lane whose number differs by `distance` (xor) holds; any dtype."""
+    dt = v.dtype
+    if dt.bits == 64:
+        whole = v.bits(i64) if dt.is_float else v.cast(i64)
+        low = exchange_word(whole.cast(i32), distance).cast(i64) & 4294967295
+        high = exchange_word(lshr(whole, 32).cast(i32), distance).cast(i64) << 32
+        joined = low | high
+        return joined.bits(dt) if dt.is_float else joined.cast(dt)
+    if dt.bits == 32:
+        word = v.bits(i32) if dt.is_float else v
+        other = exchange_word(word, distance)
+        return other.bits(dt) if dt.is_float else other
+    if dt.is_float:
+        return exchange_word(v.bits(i16).cast(i32), distance).cast(i16).bits(dt)
+    return exchange_word(v.cast(i32), distance).cast(dt)
+
+
+@inline
+def combine_warp(v, combine, distance):
+    """`v` of every lane of the warp combined; all lanes get the result."""
+    if distance == 0:
+        return v
+    return combine_warp(combine(v, exchange(v, distance)), combine, distance // 2)
+
+
+@inline
+def combine_block(v, combine, *, threads):
+    """`v` of every thread of the block combined; all threads get the result. Each use has its own shared cells."""
+    v = combine_warp(v, combine, target.warp // 2)
+    warps = threads // target.warp
+    if warps == 1:
+        return v
+    cells = shared(v.dtype, warps)
+    if lane_of() == 0:
+        cells[thread_index() // target.warp] = v
+    barrier()
+    total = cells[0]
+    for k in unroll(1, warps):
+        total = combine(total, cells[k])
+    return total
+
+
+@inline
+def fitting_power(n, low, high):
+    """The smallest power of two from `low` on that is at least `n`, but at most `high`."""
+    if low >= n or low >= high:
+        return low
+    return fitting_power(n, low * 2, high)

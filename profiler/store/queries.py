@@ -1,0 +1,248 @@
+"""What can be asked of the store. Every question is answered from an index; see tests/profiler for the bound."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from profiler.records import WHOLE, Decision, KernelRecord, PassTime, StageRecord
+from profiler.store.connection import Store, StoreError
+from profiler.store.samples import unpack
+from profiler.store.texts import get_text, search_texts, unpack_nodes
+
+_JSON = ("dims", "conditions", "memory", "request", "options", "versions", "stats", "description", "nodes",
+         "thread_seconds", "slots")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs to list; empty fields do not matter."""
+
+    source: str = ""
+    status: str = ""
+    tag: str = ""
+    device: str = ""
+    pinned: bool = False
+    since: str = ""
+    limit: int = 100
+    offset: int = 0
+    ids: tuple[int, ...] = field(default=())
+
+
+def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, Any]]:  # noqa: B008  it is frozen
+    """Runs, newest first, with their tags and how they were compiled."""
+    wheres, values = ["1"], []
+    for column in ("source", "status", "device"):
+        if getattr(chosen, column):
+            wheres.append(f"runs.{column} = ?")
+            values.append(getattr(chosen, column))
+    if chosen.pinned:
+        wheres.append("runs.pinned")
+    if chosen.since:
+        wheres.append("runs.started >= ?")
+        values.append(chosen.since)
+    if chosen.tag:
+        wheres.append("runs.id IN (SELECT run FROM tags WHERE tag = ?)")
+        values.append(chosen.tag)
+    if chosen.ids:
+        wheres.append(f"runs.id IN ({', '.join('?' * len(chosen.ids))})")
+        values.extend(chosen.ids)
+    rows = store.rows(
+        f"""SELECT runs.id, runs.started, runs.finished, runs.status, runs.source, runs.compilation, runs.device,
+            runs.threads, runs.dims, runs.seed, runs.median, runs.low, runs.high, runs.minimum, runs.count, runs.error,
+            runs.signal, runs.kernel, runs.note, runs.pinned, compilations.flow, compilations.opt_level,
+            compilations.debug, compilations.seconds AS compile_seconds, machines.name AS machine,
+            (SELECT group_concat(tag, ' ') FROM tags WHERE tags.run = runs.id) AS tags
+            FROM runs JOIN machines ON machines.id = runs.machine
+            LEFT JOIN compilations ON compilations.id = runs.compilation
+            WHERE {" AND ".join(wheres)} ORDER BY runs.id DESC LIMIT ? OFFSET ?""",
+        (*values, chosen.limit, chosen.offset),
+    )
+    return [_plain(row) for row in rows]
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """JSON columns read, tags as a list, pinned as a bool."""
+    try:
+        for name in _JSON:
+            if isinstance(row.get(name), str):
+                row[name] = json.loads(row[name])
+    except ValueError as error:
+        raise StoreError(f"the database is damaged: {error}") from None
+    if "tags" in row:
+        row["tags"] = (row["tags"] or "").split()
+    if "pinned" in row:
+        row["pinned"] = bool(row["pinned"])
+    return row
+
+
+def run_row(store: Store, run: int) -> dict[str, Any]:
+    """Everything about one run but its launches and samples."""
+    rows = store.rows("SELECT * FROM runs WHERE id = ?", (run,))
+    if not rows:
+        raise StoreError(f"there is no run {run} in {store.path}")
+    rows[0]["tags"] = " ".join(row["tag"] for row in store.rows("SELECT tag FROM tags WHERE run = ? ORDER BY tag", (run,)))
+    return _plain(rows[0])
+
+
+def machine_row(store: Store, machine: int) -> dict[str, Any]:
+    """A machine and its description."""
+    return _plain(store.rows("SELECT * FROM machines WHERE id = ?", (machine,))[0])
+
+
+def launches(store: Store, run: int) -> list[dict[str, Any]]:
+    """The launches of a run in order."""
+    return [_plain(row) for row in store.rows("SELECT * FROM launches WHERE run = ? ORDER BY position", (run,))]
+
+
+def run_samples(store: Store, run: int) -> dict[int, np.ndarray]:
+    """Nanoseconds of every launch by position; those of the whole model under `WHOLE`."""
+    rows = store.rows("SELECT position, count, data FROM samples WHERE run = ?", (run,))
+    return {row["position"]: unpack(row["data"], row["count"]) for row in rows}
+
+
+def counters(store: Store, run: int) -> list[dict[str, Any]]:
+    """The counters of a run."""
+    return store.rows("SELECT name, value, unit, note FROM counters WHERE run = ? ORDER BY name", (run,))
+
+
+def timeline(store: Store, run: int) -> np.ndarray | None:
+    """Begin and end (ns) of one traced call, [threads, launches, 2]; None where there is none."""
+    rows = store.rows("SELECT threads, launches, data FROM timelines WHERE run = ?", (run,))
+    if not rows:
+        return None
+    shape = (rows[0]["threads"], rows[0]["launches"], 2)
+    return unpack(rows[0]["data"], shape[0] * shape[1] * 2).reshape(shape)
+
+
+def list_compilations(store: Store, source: str = "", limit: int = 100) -> list[dict[str, Any]]:
+    """Compilations, newest first."""
+    where, values = ("WHERE source = ?", [source]) if source else ("", [])
+    rows = store.rows(
+        f"""SELECT id, created, source, target, flow, opt_level, debug, seconds,
+            (SELECT count(*) FROM kernels WHERE kernels.compilation = compilations.id) AS kernels
+            FROM compilations {where} ORDER BY id DESC LIMIT ?""",
+        (*values, limit),
+    )
+    return rows
+
+
+def compilation_row(store: Store, compilation: int) -> dict[str, Any]:
+    """A compilation with its graph's name, hash and text."""
+    rows = store.rows(
+        """SELECT compilations.*, graphs.name AS graph_name, graphs.hash AS graph_hash, graphs.text AS graph_text
+           FROM compilations JOIN graphs ON graphs.id = compilations.graph WHERE compilations.id = ?""",
+        (compilation,),
+    )
+    if not rows:
+        raise StoreError(f"there is no compilation {compilation} in {store.path}")
+    rows[0]["graph_text"] = get_text(store, rows[0]["graph_text"])
+    return _plain(rows[0])
+
+
+def passes(store: Store, compilation: int) -> list[PassTime]:
+    """The passes of a compilation in order."""
+    rows = store.rows("SELECT * FROM passes WHERE compilation = ? ORDER BY position", (compilation,))
+    return [PassTime(**{k: v for k, v in row.items() if k not in ("compilation", "position")}) for row in rows]
+
+
+def kernels(store: Store, compilation: int) -> list[KernelRecord]:
+    """The kernels of a compilation in order."""
+    rows = store.rows("SELECT * FROM kernels WHERE compilation = ? ORDER BY position", (compilation,))
+    return [
+        KernelRecord(
+            row["name"], row["key"], tuple(json.loads(row["nodes"])), tuple(json.loads(row["slots"])),
+            get_text(store, row["source"]),
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def decisions(store: Store, compilation: int) -> list[Decision]:
+    """The fusion ledger of a compilation."""
+    rows = store.rows("SELECT * FROM decisions WHERE compilation = ? ORDER BY position", (compilation,))
+    return [
+        Decision(r["producer"], r["consumer"], bool(r["accepted"]), r["rule"], r["reason"], r["bytes_saved"]) for r in rows
+    ]
+
+
+def stage_index(store: Store, compilation: int) -> dict[tuple[str, str], int]:
+    """(kernel, stage) -> the id of its text. Equal ids are equal texts: comparing reads none."""
+    rows = store.rows("SELECT kernel, stage, text FROM stages WHERE compilation = ?", (compilation,))
+    return {(row["kernel"], row["stage"]): row["text"] for row in rows}
+
+
+def stage(store: Store, compilation: int, kernel: str, name: str) -> StageRecord | None:
+    """One stage's text with the nodes of its lines, if it was kept."""
+    rows = store.rows(
+        "SELECT text, line_nodes FROM stages WHERE compilation = ? AND kernel = ? AND stage = ?",
+        (compilation, kernel, name),
+    )
+    if not rows:
+        return None
+    nodes = unpack_nodes(get_text(store, rows[0]["line_nodes"]))
+    return StageRecord(name, kernel, get_text(store, rows[0]["text"]), nodes)
+
+
+def stages(store: Store, compilation: int) -> list[StageRecord]:
+    """Every stage that was kept."""
+    rows = store.rows("SELECT kernel, stage FROM stages WHERE compilation = ? ORDER BY kernel, stage", (compilation,))
+    found = [stage(store, compilation, row["kernel"], row["stage"]) for row in rows]
+    return [item for item in found if item is not None]
+
+
+def ceilings(store: Store, fingerprint: str) -> list[dict[str, Any]]:
+    """The measured ceilings of a machine."""
+    return store.rows(
+        """SELECT ceilings.name, ceilings.threads, value, unit, low, high, measured FROM ceilings
+           JOIN machines ON machines.id = ceilings.machine WHERE machines.fingerprint = ? ORDER BY ceilings.name""",
+        (fingerprint,),
+    )
+
+
+def find_run(store: Store, words: str) -> int:
+    """The run meant by `12`, `latest`, `latest~1`, `baseline`, `baseline:SOURCE` or a tag (its newest run)."""
+    if re.fullmatch(r"\d{1,18}", words):
+        _must(store.rows("SELECT id FROM runs WHERE id = ?", (int(words),)), store, f"run {words}")
+        return int(words)
+    if match := re.fullmatch(r"latest(?:~(\d{1,6}))?", words):
+        sql = "SELECT id FROM runs WHERE status = 'finished' ORDER BY id DESC LIMIT 1 OFFSET ?"
+        return _must(store.rows(sql, (int(match[1] or 0),)), store, f"finished run {words}")
+    if words == "baseline" or words.startswith("baseline:"):
+        source = words.partition(":")[2]
+        sql = "SELECT id FROM runs WHERE pinned AND (? = '' OR source = ?) ORDER BY id DESC LIMIT 1"
+        return _must(store.rows(sql, (source, source)), store, "pinned run; pin one with `kernelglass runs pin ID`")
+    rows = store.rows("SELECT max(run) AS id FROM tags WHERE tag = ?", (words,))
+    return _must([row for row in rows if row["id"] is not None], store, f"run or tag {words!r}")
+
+
+def find_compilation(store: Store, words: str) -> int | None:
+    """The compilation meant by `c12`; None where the words mean something else."""
+    match = re.fullmatch(r"c(\d{1,18})", words)
+    if not match:
+        return None
+    return _must(store.rows("SELECT id FROM compilations WHERE id = ?", (int(match[1]),)), store, f"compilation {words}")
+
+
+def _must(rows: Sequence[dict[str, Any]], store: Store, what: str) -> int:
+    if not rows:
+        raise StoreError(f"there is no {what} in {store.path}")
+    return rows[0]["id"]
+
+
+def totals(store: Store) -> dict[str, int]:
+    """How many of each thing the store holds."""
+    names = ("machines", "graphs", "compilations", "kernels", "texts", "runs", "launches")
+    return {name: store.rows(f"SELECT count(*) AS n FROM {name}")[0]["n"] for name in names}
+
+
+__all__ = [
+    "RunFilter", "WHOLE", "ceilings", "compilation_row", "counters", "decisions", "find_compilation", "find_run", "kernels",
+    "launches", "list_compilations", "list_runs", "machine_row", "passes", "run_row", "run_samples", "search_texts",
+    "stage", "stage_index", "stages", "timeline", "totals",
+]  # fmt: skip

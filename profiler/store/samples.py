@@ -1,0 +1,26 @@
+"""Samples as bytes: signed 64-bit little-endian integers, zlib-compressed. No other form is read or written."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from profiler.store.connection import StoreError
+
+
+def pack(values: Sequence[int] | np.ndarray) -> bytes:
+    """Bytes of some integers."""
+    return zlib.compress(np.asarray(values, dtype="<i8").tobytes(), 1)
+
+
+def unpack(data: bytes, count: int) -> np.ndarray:
+    """The `count` integers behind some bytes."""
+    try:
+        plain = zlib.decompressobj().decompress(data, count * 8 + 1)
+        if len(plain) != count * 8:
+            raise ValueError(f"{len(plain)} bytes for {count} samples")
+    except (zlib.error, ValueError) as error:
+        raise StoreError(f"the database is damaged: samples do not unpack ({error})") from None
+    return np.frombuffer(plain, dtype="<i8").astype(np.int64)

@@ -1,0 +1,274 @@
+"""What goes into the store. Each function is one transaction; a run is begun before it is made and finished after."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from compiler.errors import CompilerError
+from profiler.records import (
+    FAILED,
+    FINISHED,
+    INTERRUPTED,
+    RUNNING,
+    WHOLE,
+    CompilationRecord,
+    Launch,
+    Machine,
+    RunRequest,
+    RunResult,
+    StageRecord,
+    to_json,
+)
+from profiler.stats import summarise
+from profiler.store.connection import Store, StoreError
+from profiler.store.samples import pack
+from profiler.store.texts import drop_unused, pack_nodes, put_text
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def put_machine(store: Store, machine: Machine) -> int:
+    """The id of a machine, which is added if it is new."""
+    with store.transaction() as db:
+        found = db.conn.execute("SELECT id FROM machines WHERE fingerprint = ?", (machine.fingerprint,)).fetchone()
+        if found is None:
+            values = (machine.fingerprint, machine.name, json.dumps(dict(machine.description)), _now())
+            sql = "INSERT INTO machines (fingerprint, name, description, first_seen) VALUES (?, ?, ?, ?)"
+            return db.conn.execute(sql, values).lastrowid or 0
+        return found[0]
+
+
+def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -> int:
+    """Keep a compilation; its IR follows with `add_stages` where it is wanted."""
+    with store.transaction() as db:
+        where = put_machine(store, machine)
+        graph = _put_graph(store, record)
+        columns = (
+            _now(), record.source, graph, where, record.target, record.flow, record.opt_level, record.debug,
+            json.dumps(dict(record.options)), json.dumps(dict(record.versions)), record.seconds,
+            json.dumps(dict(record.stats)),
+        )  # fmt: skip
+        sql = """INSERT INTO compilations (created, source, graph, machine, target, flow, opt_level, debug, options,
+                 versions, seconds, stats) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+        number = db.conn.execute(sql, columns).lastrowid or 0
+        db.conn.executemany(
+            "INSERT INTO passes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (number, at, p.name, p.stage, p.kernel, p.start, p.seconds, p.ops_before, p.ops_after, p.bytes_after)
+                for at, p in enumerate(record.passes)
+            ],
+        )
+        db.conn.executemany(
+            "INSERT INTO kernels (compilation, position, name, key, nodes, slots, source) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (number, at, k.name, k.key, json.dumps(k.nodes), json.dumps(k.slots), put_text(store, k.source))
+                for at, k in enumerate(record.kernels)
+            ],
+        )
+        db.conn.executemany(
+            "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (number, at, d.producer, d.consumer, d.accepted, d.rule, d.reason, d.bytes_saved)
+                for at, d in enumerate(record.decisions)
+            ],
+        )
+    return number
+
+
+def _put_graph(store: Store, record: CompilationRecord) -> int:
+    digest = hashlib.sha256(record.graph_text.encode("utf-8", "surrogatepass")).hexdigest()
+    found = store.db.conn.execute("SELECT id FROM graphs WHERE hash = ?", (digest,)).fetchone()
+    if found is not None:
+        return found[0]
+    values = (digest, record.graph_name, put_text(store, record.graph_text))
+    return store.db.conn.execute("INSERT INTO graphs (hash, name, text) VALUES (?, ?, ?)", values).lastrowid or 0
+
+
+def add_stages(store: Store, compilation: int, stages: Iterable[StageRecord]) -> None:
+    """Keep the IR of a compilation; texts that are there already are only referred to."""
+    with store.transaction() as db:
+        for stage in stages:
+            text = put_text(store, stage.text, search=True)
+            nodes = put_text(store, pack_nodes(stage.line_nodes))
+            sql = "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?)"
+            db.conn.execute(sql, (compilation, stage.kernel, stage.stage, text, nodes))
+
+
+def begin_run(store: Store, request: RunRequest, machine: Machine) -> int:
+    """Note that a run has begun; until it is finished or failed it shows as running, or interrupted if we die."""
+    with store.transaction() as db:
+        values = (
+            _now(), RUNNING, process_mark(), request.source, put_machine(store, machine), request.device,
+            request.threads, json.dumps(dict(request.dims)), request.seed, to_json(request), "{}", "{}",
+        )  # fmt: skip
+        sql = """INSERT INTO runs (started, status, process, source, machine, device, threads, dims, seed, request,
+                 conditions, memory) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+        return db.conn.execute(sql, values).lastrowid or 0
+
+
+def finish_run(store: Store, run: int, result: RunResult, compilation: int | None = None) -> None:
+    """Keep what came of a run, good or bad, all at once."""
+    with store.transaction() as db:
+        whole = summarise(result.samples, result.blocks) if result.samples else None
+        figures = (whole.median, whole.low, whole.high, whole.minimum, whole.count) if whole else (None,) * 5
+        conditions = {**result.conditions, "blocks": list(result.blocks)}
+        changed = db.conn.execute(
+            """UPDATE runs SET finished = ?, status = ?, compilation = ?, median = ?, low = ?, high = ?, minimum = ?,
+               count = ?, error = ?, signal = ?, kernel = ?, conditions = ?, memory = ? WHERE id = ?""",
+            (
+                _now(), result.status, compilation, *figures, result.error or None, result.signal or None,
+                result.kernel or None, json.dumps(conditions), json.dumps(dict(result.memory)), run,
+            ),
+        ).rowcount  # fmt: skip
+        if not changed:
+            raise StoreError(f"run {run} is no longer in {store.path}: it was deleted while it ran")
+        if result.samples:
+            db.conn.execute("INSERT INTO samples VALUES (?, ?, ?, ?)", (run, WHOLE, len(result.samples), pack(result.samples)))
+        for launch in result.launches:
+            _add_launch(store, run, launch, result.blocks)
+        rows = [(run, c.name, c.value, c.unit, c.note) for c in result.counters]
+        db.conn.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?)", rows)
+        if result.timeline:
+            flat = [moment for thread in result.timeline for pair in thread for moment in pair]
+            values = (run, len(result.timeline), len(result.timeline[0]), pack(flat))
+            db.conn.execute("INSERT INTO timelines VALUES (?, ?, ?, ?)", values)
+
+
+def _add_launch(store: Store, run: int, launch: Launch, blocks: Sequence[int]) -> None:
+    figures = summarise(launch.samples, blocks)
+    values = (
+        run, launch.position, launch.kernel, launch.key, json.dumps(launch.nodes), figures.median, figures.low,
+        figures.high, figures.minimum, json.dumps(launch.thread_seconds), launch.flops, launch.bytes, launch.loads,
+        launch.stores, launch.counting,
+    )  # fmt: skip
+    store.db.conn.execute(
+        """INSERT INTO launches (run, position, kernel, key, nodes, median, low, high, minimum, thread_seconds, flops,
+           bytes, loads, stores, counting) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        values,
+    )
+    packed = (run, launch.position, len(launch.samples), pack(launch.samples))
+    store.db.conn.execute("INSERT INTO samples VALUES (?, ?, ?, ?)", packed)
+
+
+def put_ceiling(
+    store: Store, machine: Machine, name: str, threads: int, value: float, unit: str, low: float, high: float
+) -> None:
+    """Keep a measured ceiling of a machine in place of an earlier one."""
+    with store.transaction() as db:
+        row = (put_machine(store, machine), name, threads, value, unit, low, high, _now())
+        db.conn.execute("INSERT OR REPLACE INTO ceilings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def mark_interrupted(store: Store) -> int:
+    """Runs that show as running though their process is gone become interrupted; how many there were."""
+    dead = [row["id"] for row in store.rows("SELECT id, process FROM runs WHERE status = ?", (RUNNING,))
+            if not _alive(row["process"])]  # fmt: skip
+    if dead:
+        with store.transaction() as db:
+            words = "the program ended before the run did"
+            sql = "UPDATE runs SET status = ?, error = ? WHERE id = ? AND status = ?"
+            db.conn.executemany(sql, [(INTERRUPTED, words, run, RUNNING) for run in dead])
+    return len(dead)
+
+
+def process_mark() -> str:
+    """This process in words that no other process of this or another boot shares."""
+    import platform
+
+    import psutil
+
+    own = psutil.Process()
+    return json.dumps([platform.node(), own.pid, round(own.create_time(), 2)])
+
+
+def _alive(mark: str) -> bool:
+    import platform
+
+    import psutil
+
+    try:
+        host, pid, created = json.loads(mark)
+        if host != platform.node():
+            return True  # another machine's run on a shared file: not ours to judge
+        if pid == os.getpid():
+            return abs(psutil.Process().create_time() - created) < 0.1
+        return abs(psutil.Process(pid).create_time() - created) < 0.1
+    except (psutil.Error, ValueError, TypeError):
+        return False
+
+
+def _existing(store: Store, runs: Sequence[int]) -> None:
+    for run in runs:
+        if not store.rows("SELECT 1 FROM runs WHERE id = ?", (run,)):
+            raise StoreError(f"there is no run {run} in {store.path}")
+
+
+def delete_runs(store: Store, runs: Sequence[int]) -> None:
+    """Forget runs, and compilations and texts that only they referred to. A pinned run has to be unpinned first."""
+    with store.transaction() as db:
+        _existing(store, runs)
+        for run in runs:
+            row = store.rows("SELECT pinned, compilation FROM runs WHERE id = ?", (run,))[0]
+            if row["pinned"]:
+                raise StoreError(f"run {run} is pinned; unpin it first")
+            db.conn.execute("DELETE FROM runs WHERE id = ?", (run,))
+            compilation = row["compilation"]
+            if compilation and not store.rows("SELECT 1 FROM runs WHERE compilation = ?", (compilation,)):
+                db.conn.execute("DELETE FROM compilations WHERE id = ?", (compilation,))
+        db.conn.execute("DELETE FROM graphs WHERE id NOT IN (SELECT graph FROM compilations)")
+        drop_unused(store)
+
+
+def tag_runs(store: Store, runs: Sequence[int], tag: str, *, remove: bool = False) -> None:
+    """Put a tag on runs, or take it off."""
+    if not tag or tag.isdigit() or any(c.isspace() for c in tag):
+        raise CompilerError(f"{tag!r} is not a tag: use a word that is not a number")
+    with store.transaction() as db:
+        _existing(store, runs)
+        sql = "DELETE FROM tags WHERE run = ? AND tag = ?" if remove else "INSERT OR IGNORE INTO tags (run, tag) VALUES (?, ?)"
+        db.conn.executemany(sql, [(run, tag) for run in runs])
+
+
+def note_run(store: Store, run: int, note: str) -> None:
+    """Write a note on a run in place of an earlier one."""
+    with store.transaction() as db:
+        _existing(store, [run])
+        db.conn.execute("UPDATE runs SET note = ? WHERE id = ?", (note, run))
+
+
+def pin_run(store: Store, run: int, pinned: bool = True) -> None:
+    """Make a finished run the baseline of its source, in place of an earlier one; or no longer."""
+    with store.transaction() as db:
+        _existing(store, [run])
+        row = store.rows("SELECT source, status FROM runs WHERE id = ?", (run,))[0]
+        if pinned and row["status"] != FINISHED:
+            raise StoreError(f"run {run} is {row['status']}; only a finished run can be a baseline")
+        if pinned:
+            db.conn.execute("UPDATE runs SET pinned = 0 WHERE source = ? AND pinned", (row["source"],))
+        db.conn.execute("UPDATE runs SET pinned = ? WHERE id = ?", (int(pinned), run))
+
+
+def vacuum(store: Store) -> tuple[int, int]:
+    """Drop what nothing refers to and give the space back; the file's size before and after."""
+    from profiler.store.connection import translated
+
+    before = store.path.stat().st_size
+    with store.transaction():
+        drop_unused(store)
+    with translated(store.path):
+        store.db.conn.execute("VACUUM")
+        store.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.db.conn.execute("PRAGMA optimize")
+    return before, store.path.stat().st_size
+
+
+__all__ = [
+    "FAILED", "add_compilation", "add_stages", "begin_run", "delete_runs", "finish_run", "mark_interrupted", "note_run",
+    "pin_run", "process_mark", "put_ceiling", "put_machine", "tag_runs", "vacuum",
+]  # fmt: skip

@@ -1,0 +1,64 @@
+"""Runs every .mlir file of mo/, mogg/ and mgp/: its RUN line names the passes, its CHECK lines what must come out."""
+
+from __future__ import annotations
+
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from filecheck.finput import FInput
+from filecheck.matcher import Matcher
+from filecheck.options import Options
+from filecheck.parser import Parser, pattern_for_opts
+
+from compiler.dialects import mgp, mo, mogg
+from compiler.language.library import default_library
+from compiler.passes import GRAPH_PASSES
+from compiler.passes.fusion import FusionOptions, fuse
+from compiler.passes.fusion.show import stage_text
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted(path for folder in ("mo", "mogg", "mgp") for path in (ROOT / folder).glob("*.mlir"))
+PASSES = dict(GRAPH_PASSES)
+
+
+def transformed(text: str, steps: list[str]) -> str:
+    """The text after the steps: graph passes, then `mogg`, `mgp` or `source` for what fusion makes of it."""
+    if steps[0] in ("read-mogg", "read-mgp"):
+        module = (mogg if steps[0] == "read-mogg" else mgp).parse_module(text)
+        module.verify()
+        return mo.text_of(module)
+    module, _ = mo.parse_module(text)
+    module.verify()
+    graph = mo.graph_of(module)
+    for step in steps:
+        if step in PASSES:
+            PASSES[step](graph)
+            module.verify()
+            continue
+        name, _, option = step.partition(":")
+        result = fuse(graph, default_library(), FusionOptions(fuse=option != "unfused"))
+        if name == "source":
+            return "\n".join(kernel.source for kernel in result.kernels)
+        if name == "ledger":
+            return "\n".join(
+                f"{d.producer} -> {d.consumer}: {'yes' if d.accepted else 'no'}, {d.rule}, {d.reason}, {d.bytes_saved}"
+                for d in result.ledger
+            )
+        return stage_text(result, name)[0]
+    return mo.text_of(module)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_filecheck(path):
+    text = path.read_text()
+    first = text.splitlines()[0]
+    assert first.startswith("// RUN: "), "the first line names the passes"
+    output = transformed(text, first.removeprefix("// RUN: ").split())
+    options = Options(str(path))
+    said = StringIO()
+    with path.open() as checks, redirect_stdout(said), redirect_stderr(said):
+        parser = Parser(options, checks, *pattern_for_opts(options))
+        status = Matcher(options, FInput("output", output), parser).run()
+    assert status == 0, f"{said.getvalue()}\n{output}"

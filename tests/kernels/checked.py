@@ -1,0 +1,207 @@
+"""Runs a library kernel with every load, store and result checked.
+
+The kernel is called as generated code calls it, its input behind a lambda if asked for, its output always behind one
+that counts. Before LLVM sees it, each access gets a bounds check. What a run gives back was therefore stored exactly
+once for each element, with no access outside any buffer, on one thread or on several.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, VectorType, i1, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from compiler.backend.jit import load_objects
+from compiler.backend.llvm import compile_llvm
+from compiler.dialects import std
+from compiler.graph.dims import dim, evaluate
+from compiler.graph.dtypes import from_numpy, numpy_dtype
+from compiler.language.elaborate import Elaborator, KernelSource
+from compiler.language.library import default_library
+from compiler.lowering.llvm_text import emit_module
+from compiler.passes.kernel.dce import dce
+from compiler.passes.kernel.lower_kgen import lower_kgen, walk
+from compiler.pipeline import language_target
+from compiler.targets import get_target
+
+Shape = tuple[int | str, ...]
+_INDEX = IndexType()
+_LIMITS = MemRefType(i64, [DYNAMIC_INDEX])
+_STORES = ("memref.store", "vector.store")
+_ACCESSES = ("memref.load", "vector.load", *_STORES)
+_meeting: list[threading.Barrier] = []
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+def _barrier(_state: int, threads: int) -> None:
+    if threads > 1:
+        _meeting[0].wait()
+
+
+class CheckedKernel:
+    """One compiled kernel; `call` runs it on arrays and fails if it reached outside one of them."""
+
+    def __init__(self, source: str, opt_level: int) -> None:
+        target = get_target("cpu")
+        elaborator = Elaborator(default_library(), language_target(target))
+        self.kernel = elaborator.add(KernelSource("kernel", source))
+        module = elaborator.module()
+        dce(module)
+        lowered = lower_kgen(module, gpu_target=False, facts={})
+        _check_accesses(lowered, len(self.kernel.arguments) + len(self.kernel.workspaces))
+        unit = compile_llvm(emit_module(lowered, target).text, target, opt_level)
+        imports = {"kg_barrier": ctypes.cast(_barrier, ctypes.c_void_p).value or 0}
+        self.code = load_objects([unit.object], [self.kernel.name], imports=imports)
+
+    def call(self, arrays: Sequence[np.ndarray], sizes: Mapping[str, int], threads: int) -> None:
+        """Run on `threads` threads at once."""
+        scratch = [np.full(w.shape, 7, numpy_dtype(w.dtype)) for w in self.kernel.workspaces]
+        buffers = [*arrays, *scratch]
+        limits = np.array([*(buffer.size for buffer in buffers), 0], np.int64)  # the last one: the line that failed
+        state = np.zeros(64, np.uint8)
+        values = [state.ctypes.data, *(buffer.ctypes.data for buffer in buffers)]
+        values += [*(sizes[name] for name in self.kernel.symbols), limits.ctypes.data]
+        entry = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * (2 + len(values)))(self.code.address(self.kernel.name))
+        _meeting[:] = [threading.Barrier(threads)]
+        workers = [threading.Thread(target=entry, args=(t, threads, *values)) for t in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert limits[-1] == 0, f"an access outside its buffer, from kernel line {limits[-1]}"
+
+
+def _check_accesses(module: ModuleOp, buffers: int) -> None:
+    """Before each load and store of the kernel: note its line in the last limit if it is outside the buffer."""
+    function = next(op for op in module.body.block.ops if isinstance(op, func.FuncOp) and "kg.kernel" in op.attributes)
+    block = function.body.block
+    arguments = block.args[3 : 3 + buffers]
+    accesses = [op for op in walk(block) if op.name in _ACCESSES]
+    limits = block.insert_arg(_LIMITS, len(block.args))
+    for access in accesses:
+        store = access.name in _STORES
+        buffer, place = access.operands[int(store)], access.operands[int(store) + 1]
+        kind = access.operands[0].type if store else access.results[0].type
+        width = kind.get_shape()[0] if isinstance(kind, VectorType) else 1
+        _insert_check(access, buffer, place, width, arguments, limits)
+
+
+def _insert_check(
+    access: Operation, buffer: SSAValue, place: SSAValue, width: int, arguments: Sequence[SSAValue], limits: SSAValue
+) -> None:
+    block = access.parent
+    assert block is not None
+
+    def add(kind: type[Operation], operands: Sequence[SSAValue], result: Any, **properties: Any) -> SSAValue:
+        operation = kind.create(operands=operands, result_types=[result], properties=properties)
+        block.insert_op_before(operation, access)
+        return operation.results[0]
+
+    def number(value: int, kind: Any = i64) -> SSAValue:
+        return add(arith.ConstantOp, [], kind, value=IntegerAttr(value, kind))
+
+    if buffer in arguments:
+        limit = add(memref.LoadOp, [limits, number(list(arguments).index(buffer), _INDEX)], i64)
+    else:
+        assert isinstance(buffer.type, MemRefType)
+        limit = number(buffer.type.get_shape()[0])
+    first = add(std.IndexCastOp, [place], i64)
+    last = add(arith.AddiOp, [first, number(width)], i64, overflowFlags=arith.IntegerOverflowAttr("none"))
+    below = add(arith.CmpiOp, [first, number(0)], i1, predicate=IntegerAttr(2, i64))
+    above = add(arith.CmpiOp, [last, limit], i1, predicate=IntegerAttr(4, i64))
+    line = number(getattr(access.location, "line").data)
+    note = memref.StoreOp.create(operands=[line, limits, number(len(arguments), _INDEX)])
+    then = Region(Block([note, scf.YieldOp.create()]))
+    outside = add(arith.OrIOp, [below, above], i1)
+    block.insert_op_before(scf.IfOp.create(operands=[outside], regions=[then, Region()]), access)
+
+
+def _shape_text(shape: Shape) -> str:
+    return "(" + "".join(f"{size}, " for size in shape) + ")"
+
+
+@lru_cache(maxsize=None)
+def _kernel(
+    call: str, dtype: str, shape: Shape, inputs: tuple[tuple[str, Shape], ...], fused: bool, opt_level: int
+) -> CheckedKernel:
+    arguments = [f"out0: Tensor[{dtype}, {_shape_text(shape)}]", f"counts: Tensor[i32, {_shape_text(shape)}]"]
+    arguments += [f"tensor{k}: Tensor[{kind}, {_shape_text(sizes)}]" for k, (kind, sizes) in enumerate(inputs)]
+    lines = ["@kernel", f"def kernel({', '.join(arguments)}):"]
+    for k, (kind, sizes) in enumerate(inputs):
+        value = f"tensor{k}"
+        if fused:
+            lines += [f"    def input{k}(at):", f"        return tensor{k}[at]"]
+            value = f"FusedInput(input{k}, {kind}, {_shape_text(sizes)})"
+        lines.append(f"    in{k} = {value}")
+    lines += ["    def epilogue(at, v):", "        out0[at] = v", "        counts[at] = counts[at] + 1"]
+    lines += [f"    out = FusedOutput(epilogue, {dtype}, {_shape_text(shape)})", f"    {call}"]
+    return CheckedKernel("\n".join(lines) + "\n", opt_level)
+
+
+def run(
+    call: str,
+    dtype: str,
+    shape: Shape,
+    *inputs: np.ndarray,
+    shapes: Sequence[Shape] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    fused: bool = False,
+    threads: int = 1,
+    opt_level: int = 0,
+) -> np.ndarray:
+    """What `call` stores to `out` (a sink of `dtype` and `shape`) from `in0`, `in1`, ...
+
+    With `sizes`, `shape` and `shapes` (those of the inputs) may be symbolic. `fused` hides the inputs behind lambdas.
+    """
+    given = tuple(shapes) if shapes is not None else tuple(array.shape for array in inputs)
+    types = tuple((from_numpy(array.dtype), sizes_) for array, sizes_ in zip(inputs, given, strict=True))
+    kernel = _kernel(call, dtype, tuple(shape), types, fused, opt_level)
+    bound = dict(sizes or {})
+    concrete = tuple(evaluate(dim(size), bound) for size in shape)
+    output = np.zeros(concrete, numpy_dtype(dtype))
+    counts = np.zeros(concrete, np.int32)
+    kernel.call([output, counts, *(np.ascontiguousarray(array) for array in inputs)], bound, threads)
+    assert (counts == 1).all(), f"elements are stored {sorted(set(counts.ravel().tolist()))} times"
+    return output
+
+
+MODES = ({"fused": False, "threads": 1}, {"fused": True, "threads": 3}, {"fused": False, "threads": 2, "opt_level": 3})
+FLOATS = ("f64", "f32", "f16", "bf16")
+INTEGERS = ("i64", "i32", "i16", "i8", "u8")
+DTYPES = (*FLOATS, *INTEGERS, "bool")
+_TOLERANCES = {"f64": 1e-11, "f32": 2e-5, "f16": 4e-3, "bf16": 2e-2}
+
+
+def random_array(dtype: str, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
+    """Numbers of ordinary size: normal floats, integers from -3 (or 0) to 3, either bool."""
+    generator = np.random.default_rng([seed, *shape])
+    if dtype == "bool":
+        return generator.integers(0, 2, shape).astype(bool)
+    if dtype in INTEGERS:
+        return generator.integers(0 if dtype == "u8" else -3, 4, shape).astype(numpy_dtype(dtype))
+    return np.asarray(generator.standard_normal(shape)).astype(numpy_dtype(dtype))
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    """The array in the type its dtype is computed in: 16-bit floats in f32."""
+    return array.astype(np.float32) if from_numpy(array.dtype) in ("f16", "bf16") else array
+
+
+def assert_matches(result: np.ndarray, expected: np.ndarray, tolerance: float | None = None) -> None:
+    """Equal shapes; equal integers and bools, floats within the tolerance of their dtype."""
+    assert result.shape == expected.shape
+    dtype = from_numpy(result.dtype)
+    if dtype not in FLOATS:
+        np.testing.assert_array_equal(result, expected)
+        return
+    bound = tolerance or _TOLERANCES[dtype]
+    np.testing.assert_allclose(
+        result.astype(np.float64), expected.astype(result.dtype).astype(np.float64), rtol=bound, atol=bound
+    )

@@ -1,0 +1,16 @@
+"""Stores and records that the profiler's tests share."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from profiler.store import open_store  # noqa: E402
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(tmp_path / "traces.db") as opened:
+        yield opened
