@@ -186,7 +186,7 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(_words(path, error)) from error
+        raise StoreError(" ".join(_words(path, error).split())) from error
     except (UnicodeDecodeError, OverflowError) as error:  # text or numbers that no writer of ours leaves behind
         raise StoreError(f"{path} is damaged ({error}); nothing was changed") from error
 

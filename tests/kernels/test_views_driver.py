@@ -32,6 +32,16 @@ def test_one_kernel_serves_every_size(m, n):
     assert_matches(result, x)
 
 
+@pytest.mark.parametrize("m, n", [(37, 150), (0, 5), (16, 64), (200, 17)])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_transposes_go_tile_by_tile(m, n, symbolic):
+    x = random_array("f32", (m, n))
+    shape = ("M", "N") if symbolic else (m, n)
+    call = "elementwise(out, transpose(in0, perm=(1, 0)))"
+    result = run(call, "f32", shape[::-1], x, shapes=[shape], sizes={"M": m, "N": n}, threads=2)
+    assert_matches(result, x.T)
+
+
 X = random_array("f32", (4, 6, 5))
 VIEWS = {
     "transpose(in0, perm=(2, 0, 1))": X.transpose(2, 0, 1),

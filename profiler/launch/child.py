@@ -1,0 +1,206 @@
+"""The child process: reads a request, compiles, runs, measures, and writes records, one JSON line each.
+
+If a kernel crashes or hangs, this process dies and nothing else does. A page shared with the parent holds the phase and
+the trace of the first call, so that the parent can tell which kernel it was.
+Run as `python -m profiler.launch.child FOLDER`; FOLDER holds `request.json`, `graph.mlir`, `inputs.bin`, `shared.bin`.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any, BinaryIO
+
+STARTING, COMPILING, PREPARING, PROBING, TIMING, DONE = range(6)
+HEADER_WORDS = 8
+SHARED_BYTES = 1 << 20
+"""The header (phase, threads, calls), then the trace of the first call; a model with more calls is not traced there."""
+
+
+def main(folder: str) -> int:
+    """Do what the request in `folder` asks; errors a user can cause become records."""
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # what a library prints must not get between the records
+    shared = _Shared(Path(folder) / "shared.bin")
+    from compiler.errors import CompilerError
+
+    try:
+        _work(Path(folder), out, shared)
+    except CompilerError as error:
+        where = error.location
+        place = [where.file, where.line, where.column] if where else None
+        _send(out, "error", {"type": type(error).__name__, "message": error.message, "location": place})
+    except MemoryError:
+        _send(out, "error", {"type": "MemoryError", "message": "out of memory", "location": None})
+    return 0
+
+
+class _Shared:
+    def __init__(self, path: Path) -> None:
+        import numpy as np
+
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), SHARED_BYTES)
+        self.words = np.frombuffer(self._map, np.int64)
+
+    def phase(self, number: int) -> None:
+        self.words[0] = number
+
+    def trace_room(self, threads: int, calls: int) -> Any:
+        """Where the first call is traced; None if it does not fit."""
+        size = threads * calls * 2
+        if HEADER_WORDS + size > len(self.words):
+            return None
+        self.words[1:3] = threads, calls
+        return self.words[HEADER_WORDS : HEADER_WORDS + size].reshape(1, threads, calls, 2)
+
+
+def _send(out: BinaryIO, kind: str, body: Mapping[str, Any]) -> None:
+    out.write(json.dumps({"kind": kind, **body}, separators=(",", ":"), allow_nan=False).encode() + b"\n")
+
+
+def _work(folder: Path, out: BinaryIO, shared: _Shared) -> None:
+    from profiler.records import request_from_json
+
+    document = json.loads((folder / "request.json").read_text())
+    request = request_from_json(json.dumps(document["request"]))
+    _limit_memory(request.memory_limit)
+    shared.phase(COMPILING)
+    model = _compile(folder, request, out, texts=document["texts"])
+    shared.phase(PREPARING)
+    arrays = _inputs(folder, document["inputs"])
+    _run(folder, request, model, arrays, out, shared, keep_outputs=document["outputs"])
+    shared.phase(DONE)
+    _send(out, "done", {})
+
+
+def _limit_memory(limit: int | None) -> None:
+    if limit is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _compile(folder: Path, request: Any, out: BinaryIO, *, texts: bool) -> Any:
+    from compiler import load_library
+    from compiler.importers.mlir_text import parse_graph
+    from compiler.pipeline import CompileOptions
+    from compiler.session import compile_graph
+    from profiler.capture import compilation_record, stage_records
+
+    graph = parse_graph((folder / "graph.mlir").read_text(), request.source)
+    options = CompileOptions(
+        request.target, request.flow, request.opt_level, request.debug, request.jobs, request.cache, request.fuse,
+        sources=request.sources,
+    )  # fmt: skip
+    library = load_library(*(Path(p) for p in request.libraries)) if request.libraries else None
+    start = perf_counter()
+    model = compile_graph(graph, options, library)
+    record = compilation_record(model, request.source, perf_counter() - start, request.libraries)
+    _send(out, "compiled", {"record": asdict(record), "calls": [call.kernel.name for call in model.fusion.calls]})
+    if texts:
+        for stage in stage_records(model):
+            _send(out, "stage", {"record": asdict(stage)})
+    return model
+
+
+def _inputs(folder: Path, described: list[list[Any]]) -> list[Any]:
+    import numpy as np
+
+    from compiler.graph.dtypes import numpy_dtype
+
+    data = np.memmap(folder / "inputs.bin", np.uint8, "r") if any(size for *_, size in described) else np.zeros(0, np.uint8)
+    arrays, at = [], 0
+    for dtype, shape, size in described:
+        arrays.append(np.array(data[at : at + size]).view(numpy_dtype(dtype)).reshape(shape))
+        at += size
+    return arrays
+
+
+def _run(
+    folder: Path, request: Any, model: Any, arrays: list[Any], out: BinaryIO, shared: _Shared, *, keep_outputs: bool
+) -> None:
+    from compiler.graph.dtypes import from_numpy
+    from profiler.launch.counters import HardwareCounters, Usage, resident_bytes
+    from profiler.launch.native import BoundProgram
+    from profiler.launch.timing import buffer_sets, time_program
+    from profiler.machine import conditions
+
+    hardware = HardwareCounters()  # before any worker thread starts, so that those are counted too
+    before = conditions()
+    resident = {"before": resident_bytes()}
+    probe = BoundProgram(model.program, [arrays], request.threads)
+    resident["bound"] = resident_bytes()
+    room = shared.trace_room(probe.threads, probe.calls)
+    shared.phase(PROBING)
+    probe.measure(1, 0, room)
+    outputs = probe.outputs[0]
+    described = [[from_numpy(y.dtype), list(y.shape), y.nbytes] for y in outputs]
+    if keep_outputs:
+        with (folder / "outputs.bin").open("wb") as file:
+            for array in outputs:
+                file.write(memoryview(array.reshape(-1).view("u1")) if array.nbytes else b"")
+    _send(out, "probed", {"outputs": described, "threads": probe.threads})
+    copies = buffer_sets(arrays, sum(y.nbytes for y in outputs), request.rotate)
+    bound = BoundProgram(model.program, copies, request.threads)
+    resident["rotating"] = resident_bytes()
+    shared.phase(TIMING)
+    usage = Usage()
+    hardware.start()
+    timing = time_program(
+        bound, len(copies), repeat=request.repeat, width=request.width, budget=request.budget,
+        report=lambda block: _send(out, "block", {"number": block}),
+    )  # fmt: skip
+    counted = [*hardware.stop(), *usage.stop()]
+    resident["after"] = resident_bytes()
+    _send_results(model, request, timing, before, counted, resident, bound, out)
+
+
+def _send_results(
+    model: Any, request: Any, timing: Any, before: dict[str, Any], counted: list[Any], resident: dict[str, int],
+    bound: Any, out: BinaryIO,
+) -> None:  # fmt: skip
+    from profiler.counting import count_call
+    from profiler.machine import conditions
+    from profiler.memory import memory_record
+
+    after = conditions()
+    noted = dict(before) | {
+        "load_after": after["load"], "notes": sorted({*before["notes"], *after["notes"]}), "buffer_sets": timing.sets,
+        "interval_reached": timing.reached, "threads": bound.threads,
+    }  # fmt: skip
+    keys = {kernel.name: kernel for kernel in model.kernels}
+    from profiler.capture import kernel_key
+
+    sizes = dict(request.dims)
+    threads = timing.threads
+    for position, call in enumerate(model.fusion.calls):
+        kernel = keys[call.kernel.name]
+        counts = count_call(call, kernel, sizes, issued=request.count)
+        shares = [float(x) for x in _medians(threads[:, :, position])]
+        _send(out, "launch", {"record": {
+            "position": position, "kernel": call.kernel.name, "key": kernel_key(kernel), "nodes": list(call.all_nodes),
+            "samples": timing.launches[:, position].tolist(), "thread_seconds": shares, **counts,
+        }})  # fmt: skip
+    timeline = timing.timeline - timing.timeline.min() if timing.timeline.size else timing.timeline
+    _send(out, "timed", {
+        "samples": timing.samples.tolist(), "blocks": list(timing.blocks), "conditions": noted,
+        "counters": [asdict(c) for c in counted], "timeline": timeline.tolist(),
+        "memory": memory_record(model, sizes, resident, bound.arena_bytes),
+    })  # fmt: skip
+
+
+def _medians(spans: Any) -> Any:
+    import numpy as np
+
+    return np.median(spans, axis=0) * 1e-9 if spans.size else np.zeros(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,262 @@
+"""Measuring on the CPU from outside: starts the child, hands it a request, and turns what comes back into records.
+
+Whatever happens in the child (crash, hang, no memory) becomes a failed result that names the signal and the kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+import compiler.errors
+from compiler.errors import CompilerError, ExecutionError, Location
+from compiler.graph.dtypes import from_numpy, numpy_dtype
+from profiler.launch.child import COMPILING, HEADER_WORDS, PROBING, SHARED_BYTES, TIMING
+from profiler.records import (
+    FAILED,
+    FINISHED,
+    CompilationRecord,
+    Counter,
+    RunRequest,
+    RunResult,
+    StageRecord,
+    compilation_from,
+    launch_from,
+    stage_from,
+)
+
+_FAREWELL_SECONDS = 5.0
+_PHASES = ("starting", "compiling", "preparing", "the first call", "timing", "finishing")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything a measurement gave: also when it failed, as far as it came. `error` is what the user did wrong, if so."""
+
+    result: RunResult
+    compilation: CompilationRecord | None = None
+    stages: tuple[StageRecord, ...] = ()
+    outputs: tuple[np.ndarray, ...] = ()
+    output_types: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    error: CompilerError | None = None
+    compiling: bool = False
+    """Whether it failed while compiling."""
+
+
+@dataclass
+class _Received:
+    """Records as they arrive."""
+
+    compilation: CompilationRecord | None = None
+    calls: list[str] = field(default_factory=list)
+    stages: list[StageRecord] = field(default_factory=list)
+    outputs: list[tuple[str, tuple[int, ...], int]] = field(default_factory=list)
+    launches: list[Any] = field(default_factory=list)
+    timed: dict[str, Any] = field(default_factory=dict)
+    error: CompilerError | None = None
+    done: bool = False
+
+
+def measure(
+    request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
+    progress: Callable[[str], None] = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
+) -> Outcome:  # fmt: skip
+    """Compile `graph` (its text) and run it on `arrays` in a child process. `texts` also brings the IR of every stage."""
+    with tempfile.TemporaryDirectory(prefix="kernelglass-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        try:
+            _write_request(folder, request, graph, arrays, texts, outputs)
+        except OSError as error:
+            raise ExecutionError(f"cannot hand the inputs over in {folder}: {error.strerror or error}") from None
+        received = _Received()
+        with (folder / "stderr.txt").open("wb") as stderr:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "profiler.launch.child", str(folder)], stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=stderr, env=_environment(),
+            )  # fmt: skip
+            ended = _receive(process, received, request.time_limit, progress, cancelled)
+        return _outcome(folder, request, received, process.returncode, ended)
+
+
+def _environment() -> dict[str, str]:
+    """The parent's, with this program's own folder on the path."""
+    root = str(Path(__file__).parents[2])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _write_request(
+    folder: Path, request: RunRequest, graph: str, arrays: Sequence[np.ndarray], texts: bool, outputs: bool
+) -> None:
+    from dataclasses import asdict
+
+    described = [[from_numpy(array.dtype), list(array.shape), array.nbytes] for array in arrays]
+    document = {"request": asdict(request), "inputs": described, "texts": texts, "outputs": outputs}
+    (folder / "request.json").write_text(json.dumps(document))
+    (folder / "graph.mlir").write_text(graph)
+    with (folder / "inputs.bin").open("wb") as file:
+        for array in arrays:
+            file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.nbytes else b"")
+    with (folder / "shared.bin").open("wb") as file:
+        file.truncate(SHARED_BYTES)
+
+
+def _receive(
+    process: subprocess.Popen[bytes], received: _Received, limit: float, progress: Callable[[str], None],
+    cancelled: Callable[[], bool],
+) -> str:  # fmt: skip
+    """Read records until the child ends; "time limit" or "cancelled" if we ended it, else empty."""
+    ended = "cancelled"  # also when we are interrupted ourselves
+    try:
+        ended = ""
+        for line in _lines(process, monotonic() + limit, cancelled):
+            if isinstance(line, str):
+                ended = line
+                break
+            _take(received, line, progress)
+        if not ended:
+            process.wait(_FAREWELL_SECONDS)
+    except subprocess.TimeoutExpired:
+        pass  # it has said all it had to say
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+    return ended
+
+
+def _lines(process: subprocess.Popen[bytes], deadline: float, cancelled: Callable[[], bool]) -> Iterator[bytes | str]:
+    """Whole lines from the child; a word in place of a line when waiting has to end."""
+    assert process.stdout is not None
+    pending = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            if cancelled():
+                yield "cancelled"
+                return
+            left = deadline - monotonic()
+            if left <= 0:
+                yield "time limit"
+                return
+            if not selector.select(min(left, 0.1)):
+                continue
+            data = os.read(process.stdout.fileno(), 1 << 20)
+            if not data:
+                return
+            pending += data
+            *whole, rest = pending.split(b"\n")
+            pending = bytearray(rest)
+            yield from (bytes(line) for line in whole)
+
+
+def _take(received: _Received, line: bytes, progress: Callable[[str], None]) -> None:
+    """One record. A line that does not read means that a kernel wrote over the child's memory: the run has failed."""
+    try:
+        found = json.loads(line)
+        kind = found.pop("kind")
+        if kind == "compiled":
+            received.compilation = compilation_from(found["record"])
+            received.calls = list(found["calls"])
+            progress("compiled")
+        elif kind == "stage":
+            received.stages.append(stage_from(found["record"]))
+        elif kind == "probed":
+            received.outputs = [(dtype, tuple(shape), size) for dtype, shape, size in found["outputs"]]
+        elif kind == "launch":
+            received.launches.append(launch_from(found["record"]))
+        elif kind == "timed":
+            received.timed = found
+        elif kind == "error":
+            received.error = _remade(found)
+        elif kind == "block":
+            progress(f"block {found['number'] + 1}")
+        elif kind == "done":
+            received.done = True
+    except (ValueError, KeyError, TypeError, AttributeError):
+        received.error = ExecutionError("the child process sent something unreadable")
+
+
+def _remade(found: dict[str, Any]) -> CompilerError:
+    kind = getattr(compiler.errors, str(found["type"]), ExecutionError)
+    location = Location(*found["location"]) if found["location"] else None
+    if not (isinstance(kind, type) and issubclass(kind, CompilerError)):
+        kind = ExecutionError
+    return kind(str(found["message"]), location)
+
+
+def _outcome(folder: Path, request: RunRequest, received: _Received, code: int, ended: str) -> Outcome:
+    phase, kernel = _where(folder, received)
+    types = tuple((dtype, shape) for dtype, shape, _ in received.outputs)
+    base = Outcome(RunResult(FAILED), received.compilation, tuple(received.stages), (), types, received.error)
+    if received.done and not ended:
+        timed = received.timed
+        result = RunResult(
+            FINISHED, tuple(timed["samples"]), tuple(timed["blocks"]), tuple(received.launches),
+            tuple(Counter(**counter) for counter in timed["counters"]), timed["conditions"], timed["memory"],
+            tuple(tuple((begin, end) for begin, end in thread) for thread in timed["timeline"]),
+        )  # fmt: skip
+        return replace(base, result=result, outputs=tuple(_read_outputs(folder, received)))
+    conditions = {"phase": _PHASES[phase] if 0 <= phase < len(_PHASES) else "unknown"}
+    result = RunResult(FAILED, conditions=conditions, kernel=kernel)
+    if received.error is not None:
+        result = replace(result, error=str(received.error), kernel="")
+        return replace(base, result=result, compiling=phase <= COMPILING)
+    name = signal.Signals(-code).name if code < 0 else ""
+    place = f" in kernel {kernel}" if kernel else f" while {conditions['phase']}" if phase != PROBING else " in a kernel"
+    if ended == "cancelled":
+        words = f"cancelled{place}"
+    elif ended:
+        words = f"no end within the time limit of {request.time_limit:g} s{place}"
+    elif name == "SIGKILL":
+        words = f"ended by the system with SIGKILL, most likely for lack of memory{place}"
+    elif name:
+        words = f"crashed with {name}{place}"
+    else:
+        words = f"ended with status {code}{place}{_last_words(folder)}"
+    return replace(base, result=replace(result, error=words, signal=name), compiling=phase <= COMPILING)
+
+
+def _where(folder: Path, received: _Received) -> tuple[int, str]:
+    """The phase the child was in and, as far as its trace tells, the kernel."""
+    words = np.fromfile(folder / "shared.bin", np.int64)
+    phase, threads, calls = (int(x) for x in words[:3])
+    if phase == TIMING and len(set(received.calls)) == 1:
+        return phase, received.calls[0]
+    if phase != PROBING or threads * calls <= 0 or HEADER_WORDS + threads * calls * 2 > len(words):
+        return phase, ""
+    trace = words[HEADER_WORDS : HEADER_WORDS + threads * calls * 2].reshape(threads, calls, 2)
+    inside = np.argwhere((trace[..., 0] != 0) & (trace[..., 1] == 0))
+    if not len(inside) or calls != len(received.calls):
+        return phase, ""
+    return phase, received.calls[int(inside[:, 1].min())]
+
+
+def _last_words(folder: Path) -> str:
+    lines = (folder / "stderr.txt").read_text(errors="replace").strip().splitlines()
+    return f": {' '.join(lines[-1].split())[:300]}" if lines else ""
+
+
+def _read_outputs(folder: Path, received: _Received) -> Iterator[np.ndarray]:
+    path = folder / "outputs.bin"
+    if not path.exists():
+        return
+    data = path.read_bytes()
+    at = 0
+    for dtype, shape, size in received.outputs:
+        yield np.frombuffer(data[at : at + size], numpy_dtype(dtype)).reshape(shape).copy()
+        at += size

@@ -1,0 +1,115 @@
+"""How a model is timed: warm-up, then blocks of calls until the median is known well enough or the budget is spent.
+
+Each block times the whole model untraced, then the same number of calls traced, launch by launch. Every sample is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from compiler.execution import aligned_empty
+from profiler.launch.native import BoundProgram
+from profiler.machine import cache_sizes
+from profiler.stats import order_interval
+
+BLOCKS = 12
+MOST_BLOCKS = 200
+MOST_SAMPLES = 20_000
+MOST_SETS = 64
+_WARM_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Nanoseconds of whole calls, of every launch, and of every launch on every thread; block sizes; one traced call."""
+
+    samples: np.ndarray
+    launches: np.ndarray  # [calls of the model, launches]
+    threads: np.ndarray  # [calls of the model, threads, launches]
+    blocks: tuple[int, ...]
+    timeline: np.ndarray
+    reached: bool
+    sets: int
+
+
+def buffer_sets(arrays: Sequence[np.ndarray], output_bytes: int, rotate: bool) -> list[list[np.ndarray]]:
+    """Copies of the inputs, so many that together with their outputs they are twice the largest cache, within reason."""
+    size = sum(array.nbytes for array in arrays) + output_bytes
+    wanted = math.ceil(2 * max(cache_sizes().values()) / max(size, 1)) if rotate else 1
+    return [[_copy(array) for array in arrays] for _ in range(min(max(wanted, 1), MOST_SETS))]
+
+
+def _copy(array: np.ndarray) -> np.ndarray:
+    made = aligned_empty(array.shape, array.dtype)
+    np.copyto(made, array)
+    return made
+
+
+def time_program(
+    bound: BoundProgram, sets: int, *, repeat: int | None, width: float, budget: float,
+    report: Callable[[int], None] = lambda block: None,
+) -> Timing:  # fmt: skip
+    """Time a bound program: `repeat` calls exactly, or as many as it takes for the interval to be `width` or less."""
+    per_call = _warm_up(bound, budget)
+    sizes = _fixed_blocks(repeat) if repeat is not None else None
+    each = _block_size(per_call, budget)
+    begun = perf_counter()
+    whole: list[np.ndarray] = []
+    traces: list[np.ndarray] = []
+    number = 0
+    reached = False
+    while True:
+        if sizes is not None and len(whole) == len(sizes):
+            break
+        count = sizes[len(whole)] if sizes is not None else each
+        report(len(whole))
+        times = bound.measure(count, number)
+        number += count
+        trace = bound.new_trace(count)
+        bound.measure(count, number, trace)
+        number += count
+        whole.append(times[:, 1] - times[:, 0])
+        traces.append(trace)
+        if sizes is None:
+            reached = len(whole) >= BLOCKS and _half_width(whole) <= width
+            if reached or (len(whole) >= 3 and perf_counter() - begun > budget) or len(whole) >= MOST_BLOCKS:
+                break
+    joined = np.concatenate(traces)
+    spans = joined[..., 1] - joined[..., 0]
+    launches = joined[..., 1].max(axis=1) - joined[..., 0].min(axis=1)
+    blocks = tuple(len(part) for part in whole)
+    middle = int(np.argsort(launches.sum(axis=1))[len(launches) // 2]) if launches.size else 0
+    return Timing(np.concatenate(whole), launches, spans, blocks, joined[middle], reached or repeat is not None, sets)
+
+
+def _warm_up(bound: BoundProgram, budget: float) -> float:
+    """Call until caches, branch predictors and clocks have settled; seconds a call takes then."""
+    begun, calls, last = perf_counter(), 0, 0.0
+    while calls < 3 or perf_counter() - begun < min(_WARM_SECONDS, budget / 4):
+        times = bound.measure(1 if calls < 3 else min(calls, 50), calls)
+        last = float(np.median(times[:, 1] - times[:, 0])) * 1e-9
+        calls += len(times)
+        if perf_counter() - begun > budget / 4:
+            break
+    return max(last, 1e-8)
+
+
+def _block_size(per_call: float, budget: float) -> int:
+    calls = budget / 2 / BLOCKS / per_call * 0.8
+    return int(min(max(calls, 1), MOST_SAMPLES / BLOCKS))
+
+
+def _fixed_blocks(repeat: int) -> list[int]:
+    blocks = min(repeat, BLOCKS)
+    return [repeat // blocks + (1 if i < repeat % blocks else 0) for i in range(blocks)]
+
+
+def _half_width(blocks: list[np.ndarray]) -> float:
+    medians = np.sort([float(np.median(block)) for block in blocks])
+    low, high = order_interval(medians)
+    return (high - low) / 2 / float(np.median(medians))
