@@ -1,4 +1,4 @@
-"""Where graphs come from: `sample:NAME`, `FILE.py`, `FILE.mlir`, `FILE.onnx`, each loaded to one `Source` record."""
+"""Where graphs come from: `sample:NAME` (some take a size: `sample:NAME:128`), `FILE.py`, `FILE.mlir`, `FILE.onnx`, each loaded to one `Source` record."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SAMPLE = "sample:"
 _SUFFIXES = (".py", ".mlir", ".onnx")
+_MOST = 100_000  # of whatever a sample's size counts
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,11 @@ def load_source(text: str) -> Source:
     A `.py` file is executed: that is what the user asked for.
     """
     if text.startswith(_SAMPLE):
-        name = text.removeprefix(_SAMPLE)
+        name, colon, size = text.removeprefix(_SAMPLE).partition(":")
         known = {sample.name: sample for sample in samples()}
         if name not in known:
             raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(known)}")
-        return _load_python(known[name].path, name)
+        return _load_python(known[name].path, name + colon + size, _sample_size(size, text) if colon else None)
     path = Path(text)
     if path.suffix not in _SUFFIXES:
         raise ParseError(f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir or FILE.onnx")
@@ -100,7 +101,14 @@ def _load_mlir(path: Path) -> Source:
     return Source(path.stem, parse_graph(text, str(path)))
 
 
-def _load_python(path: Path, name: str) -> Source:
+def _sample_size(size: str, text: str) -> int:
+    """The number behind a sample's name, for samples that come in sizes."""
+    if not (size.isascii() and size.isdigit() and 0 < int(size) <= _MOST):
+        raise ParseError(f"{text!r}: the size of a sample is a number from 1 to {_MOST}, as in sample:many-kernels:128")
+    return int(size)
+
+
+def _load_python(path: Path, name: str, size: int | None = None) -> Source:
     text = _read(path)
     try:
         code = compile(text, str(path), "exec", dont_inherit=True)
@@ -113,8 +121,8 @@ def _load_python(path: Path, name: str) -> Source:
     module.__file__ = str(path)
     with _running(path, module):
         exec(code, module.__dict__)
-        build = _build_function(module, path)
-        graph = build()
+        build = _build_function(module, path, size)
+        graph = build() if size is None else build(size)
     _check_graph(graph, path)
     return Source(name, graph, _dims(module, path), _libraries(module, path))
 
@@ -146,13 +154,15 @@ def _place(error: BaseException, path: Path) -> Location:
     return Location(str(path), (lines[-1] or 0) if lines else 0)
 
 
-def _build_function(module: types.ModuleType, path: Path) -> Any:
+def _build_function(module: types.ModuleType, path: Path, size: int | None = None) -> Any:
     build = getattr(module, "build", None)
     if not callable(build):
         raise GraphError("no build() here; define `def build() -> Graph`", Location(str(path)))
     try:
-        inspect.signature(build).bind()
+        inspect.signature(build).bind(*([] if size is None else [size]))
     except TypeError:
+        if size is not None:
+            raise ParseError(f"sample:{path.stem.replace('_', '-')} comes in one size; leave out :{size}") from None
         line = build.__code__.co_firstlineno if isinstance(build, types.FunctionType) else 0
         raise GraphError("build() must take no arguments", Location(str(path), line)) from None
     return build

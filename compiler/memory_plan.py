@@ -95,17 +95,20 @@ def lifetimes(program: Calls) -> tuple[Lifetime, ...]:
         placed: dict[Buffer, Buffer] = {}
         for output, operand in call.kernel.inplace:
             result, source = call.results[output], call.operands[operand]
-            if result in first and source in first and first[source] < number == first[result] == last[source]:
-                if source not in taken and result not in placed:
-                    taken.add(source)
-                    placed[result] = source
+            if result not in first or source not in first or source in taken or result in placed:
+                continue
+            if first[source] < number == first[result] == last[source]:
+                taken.add(source)
+                placed[result] = source
         for buffer in dict.fromkeys((*call.operands, *call.results)):
             if first.get(buffer) == number:
                 made.append(Lifetime(buffer, number, last[buffer], placed.get(buffer)))
     return tuple(made)
 
 
-def plan(program: Calls, sizes: Mapping[str, int], workspaces: Mapping[str, Sequence[Workspace]] | None = None) -> MemoryPlan:
+def plan(
+    program: Calls, sizes: Mapping[str, int], workspaces: Mapping[str, Sequence[Workspace]] | None = None
+) -> MemoryPlan:
     """Lay out the temporaries (and the kernels' workspaces) for given sizes of the symbols.
 
     Blocks that share in place are laid out as one. The largest go first, each into the tightest gap that is free for
@@ -116,7 +119,8 @@ def plan(program: Calls, sizes: Mapping[str, int], workspaces: Mapping[str, Sequ
     if workspaces:
         for number, call in enumerate(program.calls):
             for k, asked in enumerate(workspaces.get(call.kernel.name, ())):
-                whole.append(_Piece(_bytes(asked, sizes), number, number, [], (number, k), f"{call.kernel.name}.{asked.name}"))
+                name = f"{call.kernel.name}.{asked.name}"
+                whole.append(_Piece(_bytes(asked, sizes), number, number, [], (number, k), name))
     _place(whole)
     blocks: list[Block] = []
     for piece in whole:

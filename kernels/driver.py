@@ -1,4 +1,4 @@
-"""The kernel that a group of elementwise ops, views and index ops becomes: one value computed and stored per element."""
+"""The kernel that a group of elementwise ops, views and index ops becomes: one value stored per element."""
 
 from kernels.gpu_driver import gpu_elementwise
 from kernels.indexing import along, delinearise, product, replace

@@ -1,4 +1,4 @@
-"""Index arithmetic that kernels of any rank share: sizes, index tuples and how they are taken apart and put together."""
+"""Index arithmetic that kernels of any rank share: sizes, index tuples how they are taken apart and put together."""
 
 from kernels.language import *
 

@@ -2,6 +2,7 @@
 
 from kernels.gemm import gemm, multiply_add, pack_panel, pack_panels
 from kernels.gpu_matmul import gpu_matmul
+from kernels.gpu_tensor_cores import has_tensor_cores, tensor_core_matmul
 from kernels.indexing import delinearise, fix_leading, product
 from kernels.language import *
 from kernels.parallel import split, strip_length
@@ -26,7 +27,9 @@ def product_dtype(dt):
 def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
     """out[..., i, j] is the sum over k of a[..., i, k] * b[..., k, j]."""
     swapped = tuple(range(out.rank - 2)) + (out.rank - 1, out.rank - 2)
-    if target.is_gpu:
+    if target.is_gpu and has_tensor_cores(a, b):
+        tensor_core_matmul(out, a, b)
+    elif target.is_gpu:
         gpu_matmul(out, a, b, product_dtype(out.dtype))
     elif is_static(out.shape[-2]) and out.shape[-2] == 1:
         row_product(out, a, b)

@@ -1,4 +1,4 @@
-"""layer_norm and rms_norm over the last axis. Means are taken first and deviations second, which keeps them accurate."""
+"""layer_norm and rms_norm over the last axis. Means come first and deviations second, which keeps them accurate."""
 
 from kernels.gpu_rows import gpu_normalise_rows
 from kernels.indexing import along, delinearise, product

@@ -44,18 +44,12 @@ def turn_halves(at, x, cos, sin, result):
     d = index(at[last])
     first = d < half
     pair = select(first, d, d - half)
-    partner = position(
-        replace(at.index, last, select(first, d + half, d - half)), width=at.width, axis=at.axis
-    )
+    partner = position(replace(at.index, last, select(first, d + half, d - half)), width=at.width, axis=at.axis)
     sign = select(first, result.acc(-1), result.acc(1))
     if at.width == 1 or at.axis != last:
-        return turned(
-            x[at], x[partner], angle(cos, at, pair, 1), angle(sin, at, pair, 1), sign, result
-        )
+        return turned(x[at], x[partner], angle(cos, at, pair, 1), angle(sin, at, pair, 1), sign, result)
     if (d + at.width <= half) | (d >= half):
-        value = turned(
-            x[at], x[partner], angle(cos, at, pair, at.width), angle(sin, at, pair, at.width), sign, result
-        )
+        value = turned(x[at], x[partner], angle(cos, at, pair, at.width), angle(sin, at, pair, at.width), sign, result)
     else:
         value = at.lanes(lambda one: turn_halves(one, x, cos, sin, result))
     return value
@@ -69,13 +63,9 @@ def turn_neighbours(at, x, cos, sin, result):
     pair = d // 2
     odd = (d & 1) == 1
     if at.width == 1 or at.axis != last:
-        partner = position(
-            replace(at.index, last, select(odd, d - 1, d + 1)), width=at.width, axis=at.axis
-        )
+        partner = position(replace(at.index, last, select(odd, d - 1, d + 1)), width=at.width, axis=at.axis)
         sign = select(odd, result.acc(1), result.acc(-1))
-        return turned(
-            x[at], x[partner], angle(cos, at, pair, 1), angle(sin, at, pair, 1), sign, result
-        )
+        return turned(x[at], x[partner], angle(cos, at, pair, 1), angle(sin, at, pair, 1), sign, result)
     if odd:
         value = at.lanes(lambda one: turn_neighbours(one, x, cos, sin, result))
     else:

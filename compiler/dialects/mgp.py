@@ -13,8 +13,7 @@ buffer that takes over another's memory in place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Dialect, Operation, OpTraits, Region, SSAValue
@@ -23,10 +22,9 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.mo import decode, encode, nodes_loc, set_name
+from compiler.dialects.mo import decode, encode
 from compiler.dialects.mo.attributes import value_text
 from compiler.dialects.mo.reading import MoParser, parse_value
-from compiler.passes.fusion.records import Buffer, FusionResult
 
 
 class ProgramOp(Operation):
@@ -51,7 +49,7 @@ class ProgramOp(Operation):
         return self.regions[0].blocks[0]
 
     def verify_(self) -> None:
-        live = set(self.body.args)
+        live: set[SSAValue] = set(self.body.args)
         for op in self.body.ops:
             for operand in op.operands:
                 if operand not in live:
@@ -187,54 +185,6 @@ def make_program(name: str, region: Region, outputs: int) -> ProgramOp:
 def make_call(kernel: str, operands: Sequence[SSAValue], reads: int) -> CallOp:
     """A call of a kernel that reads the first `reads` operands and writes the rest."""
     return CallOp.create(operands=operands, properties={"kernel": StringAttr(kernel), "reads": encode(reads)})
-
-
-def build_program(result: FusionResult, workspaces: Mapping[str, Sequence[Any]] | None = None) -> ModuleOp:
-    """The host program of a fused graph; offsets are given when no size is symbolic."""
-    from compiler.memory_plan import lifetimes, plan
-
-    given = [b for b in result.inputs if b is not None]
-    block = Block(arg_types=[b.type for b in (*given, *result.outputs)])
-    held: dict[Any, SSAValue] = dict(zip((*given, *result.outputs), block.args))
-    for buffer, argument in held.items():
-        set_name(argument, buffer.name)
-    for buffer in result.constants:
-        _define(block, held, buffer, ConstantOp, {"node": buffer.name}, buffer)
-    fixed = all(isinstance(size, int) for call in result.calls for b in call.results for size in b.type.shape)
-    offsets = {b.key: b.offset for b in plan(result, {}, workspaces).blocks} if fixed else {}
-    lives = {life.buffer: life for life in lifetimes(result)}
-    for number, call in enumerate(result.calls):
-        for buffer in (*call.operands, *call.results):
-            if buffer in lives and buffer not in held:
-                life = lives[buffer]
-                entries: dict[str, Any] = {"bytes": buffer.type.bytes, "first": life.first, "last": life.last}
-                if fixed:
-                    entries["offset"] = offsets[buffer]
-                if life.reuses is not None:
-                    entries["reuses"] = life.reuses.name
-                _define(block, held, buffer, AllocOp, entries, buffer)
-        made = make_call(call.kernel.name, [held[b] for b in (*call.operands, *call.results)], len(call.operands))
-        made.location = nodes_loc(call.all_nodes)
-        block.add_op(made)
-        for buffer in dict.fromkeys((*call.operands, *call.results)):
-            if buffer in lives and lives[buffer].last == number:
-                release = ReleaseOp.create(operands=[held[buffer]])
-                release.location = nodes_loc(buffer.nodes)
-                block.add_op(release)
-    return ModuleOp([make_program(result.name, Region(block), len(result.outputs))])
-
-
-def _define(
-    block: Block, held: dict[Any, SSAValue], buffer: Buffer, kind: type[Operation], entries: dict[str, Any], key: Any
-) -> None:
-    made = kind.create(
-        result_types=[buffer.type],
-        properties={name: encode(value) for name, value in entries.items()},
-        location=nodes_loc(buffer.nodes),
-    )
-    set_name(made.results[0], buffer.name)
-    block.add_op(made)
-    held[key] = made.results[0]
 
 
 def parse_module(text: str, filename: str = "<text>") -> ModuleOp:

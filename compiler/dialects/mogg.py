@@ -19,6 +19,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.lexer import Span
 
 from compiler.dialects.mo import BufferType, set_name
 from compiler.dialects.mo.reading import MoParser
@@ -180,7 +181,7 @@ def _print_input(printer: Printer, argument: SSAValue, value: SSAValue) -> None:
     printer.print_string(f" : {value.type}")
 
 
-def _parse_input(parser: Parser) -> tuple[object, UnresolvedOperand, Attribute]:
+def _parse_input(parser: Parser) -> tuple[Span, UnresolvedOperand, Attribute]:
     argument = parser.parse_unresolved_operand()
     parser.parse_punctuation("=")
     operand = parser.parse_unresolved_operand()

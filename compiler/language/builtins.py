@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import arith, llvm, vector
 from xdsl.dialects import math as mlir_math
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, VectorType, i32, i64
 from xdsl.ir import Operation
 
 from compiler.dialects import kgen
@@ -444,8 +445,8 @@ def _fused_output(run: Interpreter, function: Any, dtype: Any, shape: Any) -> Fu
     return FusedOutput(put, to_dtype(dtype), to_shape(shape))
 
 
-@_builtin("intrinsic", any_count=True)
-def _intrinsic(run: Interpreter, name: Any, dtype: Any, width: Any, *args: Any) -> Any:
+@_builtin("intrinsic", any_count=True, keywords="results")
+def _intrinsic(run: Interpreter, name: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
     if not isinstance(name, str) or not name.startswith("llvm."):
         raise KernelError("intrinsic needs a name that starts with 'llvm.'")
     operands = tuple(_raw(run, value) for value in args)
@@ -454,22 +455,62 @@ def _intrinsic(run: Interpreter, name: Any, dtype: Any, width: Any, *args: Any) 
         "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
         "operandSegmentSizes": DenseArrayBase.from_list(i32, (len(operands), 0)),
     }
-    kind = None if dtype is None else to_dtype(dtype)
-    results = () if kind is None else (register_type(kind, _width(width)),)
-    operation = run.b.emit(llvm.CallIntrinsicOp, operands, results, properties)
-    return None if kind is None else Simd(operation.results[0], kind, width)
+    types = _result_types(dtype, width, results)
+    operation = run.b.emit(llvm.CallIntrinsicOp, operands, types, properties)
+    return _results(run, operation, dtype, width, results)
 
 
-@_builtin("asm", any_count=True)
-def _asm(run: Interpreter, text: Any, constraints: Any, dtype: Any, width: Any, *args: Any) -> Any:
+@_builtin("asm", any_count=True, keywords="results")
+def _asm(run: Interpreter, text: Any, constraints: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
     if not isinstance(text, str) or not isinstance(constraints, str):
         raise KernelError("asm needs a text and its constraints")
     operands = tuple(_raw(run, value) for value in args)
-    kind = None if dtype is None else to_dtype(dtype)
-    results = () if kind is None else (register_type(kind, _width(width)),)
-    template = llvm.InlineAsmOp(text, constraints, [], list(results), has_side_effects=True)
-    operation = run.b.emit(llvm.InlineAsmOp, operands, results, dict(template.properties))
-    return None if kind is None else Simd(operation.results[0], kind, width)
+    types = _result_types(dtype, width, results)
+    template = llvm.InlineAsmOp(text, constraints, [], list(types), has_side_effects=True)
+    operation = run.b.emit(llvm.InlineAsmOp, operands, types, dict(template.properties))
+    return _results(run, operation, dtype, width, results)
+
+
+def _result_types(dtype: Any, width: Any, results: Any) -> tuple[Any, ...]:
+    """What a raw instruction gives: nothing, one value, or several of one type in a struct."""
+    if not isinstance(results, int) or isinstance(results, bool) or not 1 <= results <= 256:
+        raise KernelError("results is a compile-time number from 1 to 256")
+    if dtype is None:
+        return ()
+    kind = register_type(to_dtype(dtype), _width(width))
+    return (kind,) if results == 1 else (llvm.LLVMStructType.from_type_list([kind] * results),)
+
+
+def _results(run: Interpreter, operation: Operation, dtype: Any, width: int, results: int) -> Any:
+    if dtype is None:
+        return None
+    kind = to_dtype(dtype)
+    if results == 1:
+        return Simd(operation.results[0], kind, width)
+    values = []
+    for number in range(results):
+        position = {"position": DenseArrayBase.from_list(i64, [number])}
+        part = run.b.emit(llvm.ExtractValueOp, (operation.results[0],), (register_type(kind, width),), position)
+        values.append(Simd(part.results[0], kind, width))
+    return tuple(values)
+
+
+@_builtin("word", 2)
+def _word(run: Interpreter, value: Any, dtype: Any) -> Simd:
+    """All lanes of a value as the bits of one number of `dtype`."""
+    x, kind = _value("word", value), to_dtype(dtype)
+    if x.dtype.bits * x.width != kind.bits or x.width == 1:
+        raise KernelError(f"word: {x.type_name} does not fill one {kind.name}")
+    whole = VectorType(element_type(kind), [1])
+    ssa = run.b.pure(vector.BitcastOp, (x.ssa,), _shared_type(whole), key=("word", kind))
+    position = {"static_position": DenseArrayBase.from_list(i64, [0])}
+    return Simd(run.b.pure(vector.ExtractOp, (ssa,), element_type(kind), position, key=0), kind, 1)
+
+
+@lru_cache(maxsize=64)
+def _shared_type(kind: Any) -> Any:
+    """One object for equal types: the builder tells types apart by identity."""
+    return kind
 
 
 def _raw(run: Interpreter, value: Any) -> Any:

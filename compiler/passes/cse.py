@@ -8,7 +8,9 @@ from compiler.dialects.mo import GraphOp, MoOp
 from compiler.passes.rewrite import replace
 
 # The order of operands does not matter to these.
-COMMUTATIVE = frozenset({"mo.add", "mo.mul", "mo.minimum", "mo.maximum", "mo.equal", "mo.not_equal", "mo.and", "mo.or", "mo.xor"})
+COMMUTATIVE = frozenset(
+    {"mo.add", "mo.mul", "mo.minimum", "mo.maximum", "mo.equal", "mo.not_equal", "mo.and", "mo.or", "mo.xor"}
+)
 
 
 def cse(graph: GraphOp) -> int:

@@ -9,7 +9,7 @@ from compiler.passes.rewrite import erase
 
 
 def dce(graph: GraphOp) -> int:
-    """Remove ops that nothing needs; how many there were. Buffer stores are kept, except one that is overwritten at once."""
+    """Remove ops that nothing needs; how many. Buffer stores are kept, except one that is overwritten at once."""
     removed = 0
     for op in reversed(list(graph.body.ops)):
         if op.name == "mo.output":

@@ -18,8 +18,8 @@ LIMIT = 1 << 16  # bytes of operands and result
 _ELEMENTWISE = frozenset(
     f"mo.{name}"
     for name in (
-        *FLOAT_UNARY, *NUMBER_UNARY, *NUMBER_BINARY, *COMPARISONS, "gelu", "isnan", "isinf", "logical_not", "bitwise_not",
-        "cast", "div", "and", "or", "xor", "where",
+        *FLOAT_UNARY, *NUMBER_UNARY, *NUMBER_BINARY, *COMPARISONS, "gelu", "isnan", "isinf", "logical_not",
+        "bitwise_not", "cast", "div", "and", "or", "xor", "where",
     )
 )  # fmt: skip
 _EXPANDS = frozenset({"mo.broadcast_to", "mo.tile"})

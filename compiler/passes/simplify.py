@@ -68,5 +68,3 @@ def _build(op: MoOp, name: str, operands: tuple[SSAValue, ...], attrs: dict[str,
     assert block is not None
     block.insert_op_before(made, op)
     return made.results[0]
-
-

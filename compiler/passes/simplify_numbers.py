@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -185,7 +185,7 @@ def _chosen(op: MoOp) -> Any:
     return None if flipped is None else ("mo.where", (flipped.operands[0], b, a), {}, flipped)
 
 
-@lru_cache(maxsize=None)
+@cache
 def is_exact(source: str, target: str) -> bool:
     """Whether every value of one dtype is a value of the other."""
     if source == target:

@@ -1,77 +1,21 @@
-"""The CUDA driver through cuda-python: devices and their contexts, streams and events, every call checked by name.
+"""CUDA devices through cuda-python: contexts, streams, events, memory.
 
-`open_device` is the way in; what is missing on this machine is an UnavailableError of one line. Memory is in
-`cuda_memory`, code in `cuda_module`, running models in `cuda_model`, doing so in another process in `cuda_worker`.
+`open_device` is the way in; what is missing on this machine is an UnavailableError of one line. Driver calls are in
+`cuda_driver`, memory in `cuda_memory`, code in `cuda_module`, running models in `cuda_model`, and doing that in another
+process in `cuda_worker`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from compiler.errors import CompilerError, ExecutionError, UnavailableError
+from compiler.errors import ExecutionError, UnavailableError
 from compiler.targets import nvptx
 from profiler.devices import CudaDevice, cuda_devices
+from profiler.launch.cuda_driver import CudaError, call, driver
 from profiler.launch.cuda_memory import MemoryPool, MemoryReport, Transfers
-
-# After one of these nothing works in this process's context any more.
-_STICKY = frozenset(
-    {
-        "CUDA_ERROR_ILLEGAL_ADDRESS",
-        "CUDA_ERROR_ILLEGAL_INSTRUCTION",
-        "CUDA_ERROR_MISALIGNED_ADDRESS",
-        "CUDA_ERROR_INVALID_ADDRESS_SPACE",
-        "CUDA_ERROR_INVALID_PC",
-        "CUDA_ERROR_HARDWARE_STACK_ERROR",
-        "CUDA_ERROR_LAUNCH_FAILED",
-        "CUDA_ERROR_LAUNCH_TIMEOUT",
-        "CUDA_ERROR_ASSERT",
-        "CUDA_ERROR_ECC_UNCORRECTABLE",
-        "CUDA_ERROR_CONTEXT_IS_DESTROYED",
-    }
-)
-
-
-class CudaError(CompilerError):
-    """A driver call that failed: `call` and the driver's own `name` for what happened."""
-
-    def __init__(self, call: str, name: str, meaning: str = "") -> None:
-        super().__init__(f"{call}: {name}{f' ({meaning})' if meaning else ''}")
-        self.call = call
-        self.name = name
-
-    @property
-    def sticky(self) -> bool:
-        """Whether the process must end before the device can be used again."""
-        return self.name in _STICKY
-
-
-@cache
-def driver() -> Any:
-    """The driver's bindings, once `cuda_devices` has found them to work."""
-    from cuda.bindings import driver as bindings
-
-    return bindings
-
-
-def call(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
-    """Call the driver; an error status is a CudaError, otherwise the value (or tuple of values) comes back."""
-    status, *values = function(*arguments)
-    if status.value:
-        text = driver().cuGetErrorString(status)[1]
-        raise CudaError(function.__name__, status.name, text.decode() if text else "")
-    return values[0] if len(values) == 1 else tuple(values)
-
-
-@dataclass(frozen=True)
-class Launchable:
-    """One launch with everything packed: the arguments of cuLaunchKernel."""
-
-    kernel: str
-    arguments: tuple[Any, ...]
 
 
 class Device:
@@ -157,11 +101,6 @@ class Device:
     def _release(self, pointer: int) -> None:
         self.activate()
         call(driver().cuMemFree, pointer)
-
-
-def milliseconds(start: Any, end: Any) -> float:
-    """Time between two events that have happened."""
-    return call(driver().cuEventElapsedTime, start, end)
 
 
 def best_target(capability: int) -> str:

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from compiler.errors import ExecutionError
+from profiler.launch.cuda_driver import call, driver
+
 if TYPE_CHECKING:
     from profiler.launch.cuda import Device
 
@@ -77,11 +80,7 @@ class MemoryPool:
         """Memory for a buffer; never of no size at all, so that every buffer has an address of its own."""
         reserved = max(-(-size // UNIT), 1) * UNIT
         with self._lock:
-            pointer = self._reuse(reserved)
-            if pointer is None:
-                pointer = self._fresh(reserved)
-            else:
-                pointer, reserved = pointer
+            pointer, reserved = self._reuse(reserved) or (self._fresh(reserved), reserved)
             made = Allocation(label, pointer, size, reserved)
             self._live[pointer] = made
             self.requested += size
@@ -122,8 +121,6 @@ class MemoryPool:
         return self._spare[size].pop(), size
 
     def _fresh(self, reserved: int) -> int:
-        from compiler.errors import ExecutionError
-
         try:
             pointer = self._reserve(reserved)
         except ExecutionError:
@@ -180,8 +177,6 @@ class Transfers:
             self.done.append(Transfer(TO_HOST, label, data.nbytes, perf_counter() - start))
 
     def _to_device(self, pointer: int, data: np.ndarray, stream: Any) -> None:
-        from profiler.launch.cuda import call, driver
-
         api = driver()
         if data.nbytes <= _DIRECT:
             if data.nbytes:
@@ -200,8 +195,6 @@ class Transfers:
         call(api.cuStreamSynchronize, stream)
 
     def _to_host(self, data: np.ndarray, pointer: int, stream: Any) -> None:
-        from profiler.launch.cuda import call, driver
-
         api = driver()
         if data.nbytes <= _DIRECT:
             if data.nbytes:
@@ -223,8 +216,6 @@ class Transfers:
 
     def _pin(self) -> None:
         """Take the two chunks on the first transfer that needs them."""
-        from profiler.launch.cuda import call, driver
-
         while len(self._chunks) < 2:
             address = int(call(driver().cuMemHostAlloc, _CHUNK, 0))
             self._chunks.append(np.frombuffer((ctypes.c_uint8 * _CHUNK).from_address(address), np.uint8))

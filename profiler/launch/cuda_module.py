@@ -10,7 +10,8 @@ from time import perf_counter
 from typing import Any
 
 from compiler.errors import CompilerError, UnavailableError
-from profiler.launch.cuda import Device, call, driver
+from profiler.launch.cuda import Device
+from profiler.launch.cuda_driver import call, driver
 
 _LOG = 64 << 10
 _LOADERS = 8

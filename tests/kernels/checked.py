@@ -10,12 +10,22 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, VectorType, i1, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FileLineColLoc,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    VectorType,
+    i1,
+    i64,
+)
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from compiler.backend.jit import load_objects
@@ -116,7 +126,8 @@ def _insert_check(
     last = add(arith.AddiOp, [first, number(width)], i64, overflowFlags=arith.IntegerOverflowAttr("none"))
     below = add(arith.CmpiOp, [first, number(0)], i1, predicate=IntegerAttr(2, i64))
     above = add(arith.CmpiOp, [last, limit], i1, predicate=IntegerAttr(4, i64))
-    line = number(getattr(access.location, "line").data)
+    assert isinstance(access.location, FileLineColLoc)
+    line = number(access.location.line.data)
     note = memref.StoreOp.create(operands=[line, limits, number(len(arguments), _INDEX)])
     then = Region(Block([note, scf.YieldOp.create()]))
     outside = add(arith.OrIOp, [below, above], i1)
@@ -127,7 +138,7 @@ def _shape_text(shape: Shape) -> str:
     return "(" + "".join(f"{size}, " for size in shape) + ")"
 
 
-@lru_cache(maxsize=None)
+@cache
 def _kernel(
     call: str, dtype: str, shape: Shape, inputs: tuple[tuple[str, Shape], ...], fused: bool, opt_level: int
 ) -> CheckedKernel:

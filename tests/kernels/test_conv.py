@@ -68,7 +68,6 @@ def test_one_kernel_serves_every_image(height, width, weights, groups):
     x, w = random_array("f32", (2, 4, height, width)), random_array("f32", weights, 1)
     geometry = ((2, 2), (1, 1), (1, 1), groups)
     shape: Shape = (2, weights[0], "(H-1)//2 + 1", "(W-1)//2 + 1")
-    result = run(
-        call(*geometry), "f32", shape, x, w, shapes=[(2, 4, "H", "W"), weights], sizes={"H": height, "W": width}, threads=2
-    )
+    shapes: list[Shape] = [(2, 4, "H", "W"), weights]
+    result = run(call(*geometry), "f32", shape, x, w, shapes=shapes, sizes={"H": height, "W": width}, threads=2)
     assert_matches(result, expected_conv2d(x, w, *geometry), 1e-4)

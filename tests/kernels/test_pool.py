@@ -20,10 +20,10 @@ def windows(x, kernel, stride, padding, dilation):
     for i in range(sizes[0]):
         for j in range(sizes[1]):
             taps = [
-                [t for p in range(kernel[k]) if 0 <= (t := at * stride[k] - padding[k] + p * dilation[k]) < x.shape[2 + k]]
-                for k, at in enumerate((i, j))
+                [at * stride[k] - padding[k] + p * dilation[k] for p in range(kernel[k])] for k, at in enumerate((i, j))
             ]
-            yield i, j, x[:, :, taps[0]][:, :, :, taps[1]]
+            rows, columns = ([t for t in taps[k] if 0 <= t < x.shape[2 + k]] for k in (0, 1))
+            yield i, j, x[:, :, rows][:, :, :, columns]
 
 
 def pooled(x, kernel, stride, padding, dilation, value) -> np.ndarray:
@@ -62,6 +62,7 @@ def test_avg_pool2d(dtype, case, count_include_pad):
         return part.sum((2, 3)) / part.dtype.type(count)
 
     expected = pooled(x, kernel, stride, padding, dilation, mean)
-    call = f"avg_pool2d(out, in0, kernel={kernel}, stride={stride}, padding={padding}, count_include_pad={count_include_pad})"
+    geometry = f"kernel={kernel}, stride={stride}, padding={padding}"
+    call = f"avg_pool2d(out, in0, {geometry}, count_include_pad={count_include_pad})"
     for mode in MODES[:2]:
         assert_matches(run(call, dtype, expected.shape, x, **mode), expected)

@@ -26,9 +26,7 @@ def test_threads_share_long_rows_and_many_rows(shape, mode):
 @pytest.mark.parametrize("n", [0, 1, 8, 5000])
 def test_one_kernel_serves_every_size(m, n):
     x = random_array("f32", (m, n))
-    result = run(
-        "elementwise(out, in0)", "f32", ("M", "N"), x, shapes=[("M", "N")], sizes={"M": m, "N": n}, threads=2
-    )
+    result = run("elementwise(out, in0)", "f32", ("M", "N"), x, shapes=[("M", "N")], sizes={"M": m, "N": n}, threads=2)
     assert_matches(result, x)
 
 

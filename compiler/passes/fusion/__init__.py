@@ -2,6 +2,7 @@
 
 In order: `analysis` reads the graph, `epilogue` grows kernels forwards, `pull` places the rest backwards, `emit` writes
 each group as kernel-language source, `ledger` says what was decided and why, `module` shows it all as `mogg` IR.
+`fuse` is the table of contents.
 """
 
 from compiler.passes.fusion.fuse import fuse
@@ -17,6 +18,6 @@ from compiler.passes.fusion.records import (
 )
 
 __all__ = [
-    "Buffer", "FusedKernel", "FusionDecision", "FusionOptions", "FusionResult", "KernelCall", "KernelLibrary", "Signature",
-    "fuse",
+    "Buffer", "FusedKernel", "FusionDecision", "FusionOptions", "FusionResult", "KernelCall", "KernelLibrary",
+    "Signature", "fuse",
 ]  # fmt: skip

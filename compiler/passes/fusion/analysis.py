@@ -1,6 +1,6 @@
 """The graph as fusion sees it: nodes with signatures, values with readers, ancestors as bit masks.
 
-Op names are looked at here only to find constants, buffer accesses and a custom op's kernel; the rest goes by signature.
+Op names are looked at here only to find constants, buffer accesses and a custom op's kernel; signatures say the rest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from compiler.dialects.mo import attrs_of, nodes_of
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
-from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
+from compiler.graph.types import ChainType, OpaqueType, TensorType
 from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend
 from compiler.passes.fusion.records import Buffer, KernelLibrary, Signature
 from compiler.passes.fusion.view_method import view_method
@@ -140,7 +140,7 @@ class Analysis:
                 raise KernelError(f"output {position} is {value.type}; only tensors can be computed")
             value.outputs.append(position)
         for node in self.nodes:
-            node.cost = 1 + sum(u.node.cost for u in node.operands if _is_private(u))
+            node.cost = 1 + sum(map(_private_cost, node.operands))
 
     def _classify(self, node: Node) -> None:
         op = node.op
@@ -194,10 +194,12 @@ def _splat(array: np.ndarray) -> Any:
     return flat[0]
 
 
-def _is_private(value: Value) -> bool:
-    """Whether a value would be pulled along when its one reader is computed somewhere."""
+def _private_cost(value: Value) -> int:
+    """The cost of a value that would be pulled along when its one reader is computed somewhere; 0 for others."""
     node = value.node
-    return node is not None and node.kind in ("elementwise", "pointwise", "view") and len(value.users) == 1
+    if node is None or node.kind not in ("elementwise", "pointwise", "view") or len(value.users) != 1:
+        return 0
+    return node.cost
 
 
 def literal_of(value: Value) -> Any:

@@ -33,7 +33,7 @@ def collapse(group: Group, contexts: dict[Context, list[Node]]) -> Path:
     broadcasts: dict[tuple[Shape, Shape], None] = {}
     for value in _reads(group, contexts):
         shape, source = _pattern(value, group)
-        if source is not None:
+        if source is not None and shape is not None:
             broadcasts[(source, shape)] = None
         elif shape is not None:
             fixed[shape] = None
@@ -76,7 +76,7 @@ def below_reshapes(value: Value, context: Context, group: Group) -> tuple[Value,
 
 
 def _pattern(value: Value, group: Group) -> tuple[Shape | None, Shape | None]:
-    """How a load constrains the space: (None, None) memory in order, (shape, source) a broadcast, (shape, None) fixed."""
+    """What a load asks of the space: (None, None) nothing, (shape, source) a broadcast, (shape, None) to be itself."""
     while not _is_leaf(value, group):
         node = value.node
         if node is None or node.kind == "load":

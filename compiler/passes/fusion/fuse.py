@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+from functools import partial
 
 from xdsl.ir import Operation
 
 from compiler.passes.fusion.analysis import Analysis, Node, Value
-from compiler.passes.fusion.emit import NAME, Emitted, Emitter
+from compiler.passes.fusion.assemble import NAME, Emitted
+from compiler.passes.fusion.emit import Emitter
 from compiler.passes.fusion.epilogue import fuse_epilogues
 from compiler.passes.fusion.groups import Group, Groups
 from compiler.passes.fusion.ledger import write_ledger
@@ -26,8 +28,9 @@ _DRIVER = "kg.elementwise"
 _LONGEST = 5  # ops that a kernel is named after
 
 
-def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions = FusionOptions()) -> FusionResult:
+def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None = None) -> FusionResult:
     """Divide a `mo.graph` into kernels. The graph is read, never changed; equal graphs give equal text."""
+    options = options or FusionOptions()
     analysis = Analysis(graph, library)
     groups = Groups()
     reasons: dict[Edge, str] = {}
@@ -140,7 +143,7 @@ def _share(
         key = (made.source, made.line_slots, slots)
         kernel = known.get(key)
         if kernel is None:
-            name = _free_name(_name(group, made), taken, library)
+            name = _free_name(_name(made), taken, library)
             taken.add(name)
             kernel = known[key] = FusedKernel(
                 name=name,
@@ -159,7 +162,7 @@ def _share(
                 results=made.results,
                 nodes=tuple(node.nodes for node in made.slots),
                 symbols=tuple(old for _, old in made.symbols),
-                roles=tuple(group.members.get(node, "constant" if node.kind == "literal" else "view") for node in made.slots),
+                roles=tuple(map(partial(_role, group), made.slots)),
                 ops=tuple(node.op for node in made.slots),
                 values=made.values,
             )
@@ -167,7 +170,11 @@ def _share(
     return tuple(known.values()), tuple(calls)
 
 
-def _name(group: Group, made: Emitted) -> str:
+def _role(group: Group, node: Node) -> str:
+    return group.members.get(node, "constant" if node.kind == "literal" else "view")
+
+
+def _name(made: Emitted) -> str:
     """A name from the ops inside: all of them when few, else the first and a hash of the text."""
     parts = [n.signature.name for n in made.slots if n.kind in ("elementwise", "pointwise", "kernel")]
     if not parts:
@@ -179,14 +186,10 @@ def _name(group: Group, made: Emitted) -> str:
 
 def _free_name(name: str, taken: set[str], library: KernelLibrary) -> str:
     """The name, made different from the library's own functions and from other kernels."""
-    if name in _library_names(library):
+    if name in library.names():
         name += "_kernel"
     free, number = name, 1
     while free in taken:
         number += 1
         free = f"{name}_{number}"
     return free
-
-
-def _library_names(library: KernelLibrary) -> frozenset[str]:
-    return frozenset(library.names())

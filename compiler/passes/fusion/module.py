@@ -45,7 +45,7 @@ def _stored(result: FusionResult, block: Block) -> dict[SSAValue, Buffer]:
 def _kernel(call: KernelCall, held: dict[Buffer, SSAValue], stored: dict[SSAValue, Buffer]) -> KernelOp:
     targets = [held[b] if b.kind == "mutable" else None for b in call.results]
     own = [b for b in call.results if b.kind != "mutable"]
-    kernel = make_kernel(call.kernel.name, [held.get(b) or _missing(b) for b in call.operands], targets, [b.type for b in own])
+    kernel = make_kernel(call.kernel.name, [held[b] for b in call.operands], targets, [b.type for b in own])
     kernel.location = nodes_loc(call.all_nodes)
     arguments = dict(zip(call.operands, kernel.body.args))
     values: dict[SSAValue, SSAValue] = {}
@@ -79,7 +79,3 @@ def _copy(op: Operation, operands: dict[SSAValue, SSAValue]) -> Operation:
     for old, new in zip(op.results, made.results):
         set_name(new, old.name_hint)
     return made
-
-
-def _missing(buffer: Buffer) -> SSAValue:
-    raise AssertionError(f"{buffer.name} is read before it is written")

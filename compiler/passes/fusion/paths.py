@@ -7,6 +7,7 @@ the value's shape into one of the kernel's shape.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,15 +55,22 @@ def is_linear(path: Path) -> bool:
     return all(step.perm is None for step in path)
 
 
-def inverse_calls(path: Path, shape_text: object) -> str:
+def stripped(path: Path) -> Path:
+    """A path without its closing reshapes: what is left says which element of memory a position is."""
+    while path and path[-1].perm is None:
+        path = path[:-1]
+    return path
+
+
+def inverse_calls(path: Path, shape_text: Callable[[Shape], str]) -> str:
     """The method calls that bring a loadable or sink of the value's shape back to the kernel's space."""
     text = ""
     for step in reversed(path):
         if step.perm is None:
-            text += f".reshape({shape_text(step.before)})"  # type: ignore[operator]
+            text += f".reshape({shape_text(step.before)})"
         else:
             inverse = sorted(range(len(step.perm)), key=step.perm.__getitem__)
-            text += f".permute({shape_text(tuple(inverse))})"  # type: ignore[operator]
+            text += f".permute({shape_text(tuple(inverse))})"
     return text
 
 

@@ -1,4 +1,4 @@
-"""What fusion takes and gives: options, signatures, buffers, fused kernels, their calls, and the ledger of decisions."""
+"""What fusion takes and gives: options, signatures, buffers, fused kernels, their calls, and the decisions."""
 
 from __future__ import annotations
 

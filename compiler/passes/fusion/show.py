@@ -15,6 +15,6 @@ def stage_text(
     """The text of a stage and, for each of its lines, the graph nodes it stands for."""
     if stage == "mogg":
         return print_with_nodes(result.module)
-    from compiler.dialects.mgp import build_program
+    from compiler.passes.fusion.program import build_program
 
     return print_with_nodes(build_program(result, workspaces))

@@ -11,16 +11,17 @@ from compiler.graph.dims import Dim, substitute, symbol
 from compiler.graph.dtypes import DTYPES
 
 _GENERATED = re.compile(r"(in|out|v|input|view)\d+\Z|at\Z|epilogue\Z")
-_TAKEN = frozenset(keyword.kwlist) | frozenset(DTYPES) | frozenset(
-    "index Tensor FusedInput FusedOutput min max abs fmin fmax fma muladd sqrt floor ceil trunc roundeven copysign select "
-    "splat zeros iota vector concat shuffle ctlz cttz popcount lshr range unroll len tuple list zip enumerate int float "
-    "ceildiv static is_static error stack shared thread_index thread_count block_index block_count barrier launch target "
-    "intrinsic asm position split kernel elementwise pointwise view function inline print str sum any all".split()
-)  # fmt: skip
+_WORDS = """
+index Tensor FusedInput FusedOutput min max abs fmin fmax fma muladd sqrt floor ceil trunc roundeven copysign select
+splat zeros iota vector concat shuffle ctlz cttz popcount lshr range unroll len tuple list zip enumerate int float
+ceildiv static is_static error stack shared thread_index thread_count block_index block_count barrier launch target
+intrinsic asm position split kernel elementwise pointwise view function inline print str sum any all
+"""
+_TAKEN = frozenset(keyword.kwlist) | frozenset(DTYPES) | frozenset(_WORDS.split())
 
 
 class SymbolNames:
-    """The names of symbolic sizes in one kernel: the graph's own, except where the kernel's text has another use for one."""
+    """The names of symbolic sizes in one kernel: the graph's own, unless the kernel's text has another use for one."""
 
     def __init__(self, functions: frozenset[str]) -> None:
         self._functions = functions

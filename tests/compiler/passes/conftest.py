@@ -13,19 +13,65 @@ import pytest
 
 from compiler.binding import bind
 from compiler.dialects.mo import attrs_of
-from compiler.graph.dtypes import DTYPES, numpy_dtype
 from compiler.graph.dims import evaluate
+from compiler.graph.dtypes import DTYPES, numpy_dtype
 from compiler.language.library import Library
 from compiler.language.source import SourceFile
 from compiler.passes.fusion import FusionOptions, fuse
 from compiler.reference import REFERENCES
 
-UNARY = """abs neg exp log log1p sqrt rsqrt sin cos tanh erf sigmoid relu silu floor ceil round trunc isnan isinf
-logical_not bitwise_not exp2 log2 expm1 reciprocal square sign""".split()
-BINARY = """add sub mul div floordiv mod pow minimum maximum equal not_equal less less_equal greater greater_equal and or
-xor""".split()
+UNARY = [
+    "abs",
+    "neg",
+    "exp",
+    "log",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tanh",
+    "erf",
+    "sigmoid",
+    "relu",
+    "silu",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "isnan",
+    "isinf",
+    "logical_not",
+    "bitwise_not",
+    "exp2",
+    "log2",
+    "expm1",
+    "reciprocal",
+    "square",
+    "sign",
+]
+BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "floordiv",
+    "mod",
+    "pow",
+    "minimum",
+    "maximum",
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "and",
+    "or",
+    "xor",
+]
 SPELLED = {"round": "round_even", "and": "and_", "or": "or_", "abs": "absolute"}
-REST = '''
+REST = """
 @elementwise("mo.gelu")
 def gelu(x, *, approximate): ...
 
@@ -110,7 +156,7 @@ def split_sign(out: Tensor, x: FusedInput): ...
 
 @elementwise("my_scale")
 def my_scale(x, *, factor): ...
-'''
+"""
 CUSTOM = {
     "split_sign": lambda x: (np.maximum(x, 0), np.minimum(x, 0)),
     "my_scale": lambda x, factor: (x * x.dtype.type(factor)).astype(x.dtype),
@@ -274,7 +320,9 @@ class _Kernels:
             exec(compile(call.kernel.source, call.kernel.name, "exec"), scope)
             for buffer in call.operands:
                 if buffer not in held:
-                    assert 0 in [evaluate(s, sizes) for s in buffer.type.shape], f"{buffer.name} is read but never written"
+                    assert 0 in [evaluate(s, sizes) for s in buffer.type.shape], (
+                        f"{buffer.name} is read but never written"
+                    )
                     held[buffer] = np.empty(0, numpy_dtype(buffer.type.dtype))
             for buffer, declared in zip(call.results, call.kernel.outputs, strict=True):
                 count = int(np.prod([evaluate(s, sizes) for s in buffer.type.shape], dtype=np.int64))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -123,5 +122,3 @@ def test_forced_edges_change_kernels_but_not_values(fused, run_kernels, data):
 def test_the_reference_covers_the_test_library(library):
     known = set(REFERENCES) | {"kg.elementwise", "split_sign", "my_scale"}
     assert set(library.operations()) <= known, "the interpreter has no meaning for these"
-
-

@@ -54,7 +54,9 @@ def test_the_declared_types_are_those_of_the_record(made):
         (function,) = ast.parse(kernel.source).body
         for argument, kind in zip(function.args.args, (*kernel.outputs, *kernel.inputs), strict=True):
             sizes = ", ".join(map(str, kind.shape)) + ("," if len(kind.shape) == 1 else "")
-            assert ast.unparse(argument.annotation).replace(" ", "") == f"Tensor[{kind.dtype},({sizes})]".replace(" ", "")
+            assert ast.unparse(argument.annotation).replace(" ", "") == f"Tensor[{kind.dtype},({sizes})]".replace(
+                " ", ""
+            )
 
 
 def test_every_line_knows_its_nodes_and_every_node_has_a_line(made):
@@ -64,7 +66,7 @@ def test_every_line_knows_its_nodes_and_every_node_has_a_line(made):
         assert len(kernel.line_slots) == len(kernel.source.splitlines())
         assert len(call.nodes) == len(kernel.slots) == len(call.roles)
         for line, slots in zip(kernel.source.splitlines(), kernel.line_slots):
-            if "=" in line and "def " not in line or "return" in line:
+            if ("=" in line and "def " not in line) or "return" in line:
                 assert slots, line
             seen |= {node for slot in slots for node in call.nodes[slot]}
     graph = made.result._graph

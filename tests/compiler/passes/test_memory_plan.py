@@ -57,7 +57,10 @@ def programs(draw):
             for k in range(draw(st.integers(1, 3)))
         ]
         inplace = [
-            (i, j) for i, r in enumerate(results) for j, o in enumerate(operands) if r.type == o.type and draw(st.booleans())
+            (i, j)
+            for i, r in enumerate(results)
+            for j, o in enumerate(operands)
+            if r.type == o.type and draw(st.booleans())
         ]
         calls.append(call(operands, results, inplace))
         alive += results

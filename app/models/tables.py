@@ -1,0 +1,110 @@
+"""One table model for every table of the window: records in, columns by function, sorting, filtering, copying as TSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QColor
+
+from app.viewmodels.filtering import compile_filter
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, the value to sort and filter by, and how to show it."""
+
+    title: str
+    value: Callable[[Any], Any]
+    show: Callable[[Any], str] = str
+    right: bool = False
+    colour: Callable[[Any], str | None] | None = None
+
+
+class RecordTable(QAbstractTableModel):
+    """Rows are records; what is shown is those the filter keeps, in the order of the sorted column."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        super().__init__()
+        self.columns = tuple(columns)
+        self._records: list[Any] = []
+        self._rows: list[Any] = []
+        self._sort = (-1, Qt.SortOrder.AscendingOrder)
+        self._keep: Callable[[Any], bool] = lambda _: True
+
+    def set_records(self, records: Sequence[Any]) -> None:
+        """Replace the rows."""
+        self._records = list(records)
+        self._refresh()
+
+    def set_filter(self, text: str) -> str:
+        """Keep rows that match (`time > 5`, or words); returns what is wrong with it, or nothing."""
+        try:
+            titles = {column.title.lower().replace(" ", "_"): column.value for column in self.columns}
+            self._keep = compile_filter(text, titles)
+        except ValueError as error:
+            return str(error)
+        self._refresh()
+        return ""
+
+    def record(self, row: int) -> Any:
+        """The record of a row."""
+        return self._rows[row]
+
+    def row_of(self, record: Any) -> int:
+        """Where a record is shown, or -1."""
+        return next((row for row, known in enumerate(self._rows) if known is record), -1)
+
+    def tsv(self, rows: Sequence[int] | None = None) -> str:
+        """Rows as tab-separated text with a heading."""
+        chosen = range(len(self._rows)) if rows is None else rows
+        lines = ["\t".join(column.title for column in self.columns)]
+        for row in chosen:
+            lines.append("\t".join(column.show(column.value(self._rows[row])) for column in self.columns))
+        return "\n".join(lines)
+
+    def _refresh(self) -> None:
+        self.beginResetModel()
+        self._rows = [record for record in self._records if self._keep(record)]
+        column, order = self._sort
+        if column >= 0:
+            key = self.columns[column].value
+            self._rows.sort(key=lambda r: (key(r) is None, key(r)), reverse=order == Qt.SortOrder.DescendingOrder)
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self.columns)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return self.columns[section].title
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if self.columns[section].right else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        column = self.columns[index.column()]
+        record = self._rows[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return column.show(column.value(record))
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return column.show(column.value(record))
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if column.right else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.ForegroundRole and column.colour is not None:
+            colour = column.colour(record)
+            return QColor(colour) if colour else None
+        return None
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self._sort = (column, order)
+        self._refresh()

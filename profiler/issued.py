@@ -1,0 +1,277 @@
+"""Loads and stores that a kernel issues, counted by walking its IR with the sizes filled in; nothing is executed.
+
+Only numbers that decide control flow are followed. A loop whose trips all do the same is counted once and multiplied.
+Traffic to the kernel's own stack is left out: what is counted is traffic to its arguments.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType, VectorType
+from xdsl.ir import Block, Operation, SSAValue
+
+_MOST_STEPS = 50_000
+"""Blocks walked before long loops are sampled in place of being walked trip by trip."""
+
+
+class _Varies(Exception):
+    """Control flow depends on a loop's counter: the loop has to be walked trip by trip."""
+
+
+class _DependsOnData(Exception):
+    """Control flow depends on what memory holds: no count can be had without running."""
+
+
+class _Unknown:
+    """A number that is not followed: a loop's counter, or something that comes from memory."""
+
+    def __init__(self, reason: type[Exception]) -> None:
+        self.reason = reason
+
+
+_COUNTER, _DATA = _Unknown(_Varies), _Unknown(_DependsOnData)
+_MINUS: dict[str, Callable[[int, int], int]] = {
+    "arith.addi": operator.add, "arith.subi": operator.sub, "arith.muli": operator.mul, "arith.minsi": min,
+    "arith.maxsi": max, "arith.minui": min, "arith.maxui": max, "arith.andi": operator.and_, "arith.ori": operator.or_,
+    "arith.xori": operator.xor, "arith.shli": operator.lshift, "arith.shrsi": operator.rshift,
+    "arith.shrui": operator.rshift,
+}  # fmt: skip
+_DIVIDES: dict[str, Callable[[int, int], int]] = {
+    "arith.divui": operator.floordiv, "arith.floordivsi": operator.floordiv, "arith.remui": operator.mod,
+    "arith.divsi": lambda a, b: int(a / b) if abs(a) < 1 << 52 else a // b, "arith.ceildivsi": lambda a, b: -(-a // b),
+    "arith.ceildivui": lambda a, b: -(-a // b), "arith.remsi": lambda a, b: a - b * int(a / b),
+}  # fmt: skip
+_COMPARES = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.lt, operator.le,
+             operator.gt, operator.ge)  # fmt: skip
+_CASTS = frozenset({"arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci"})
+
+
+@dataclass(frozen=True)
+class Issued:
+    """Bytes loaded and stored by one launch on one thread, None where that depends on data; `note` says how sure."""
+
+    loads: int | None
+    stores: int | None
+    note: str
+
+
+def count_issued(function: Operation, sizes: Sequence[int], functions: Mapping[str, Operation]) -> Issued:
+    """Count for a kernel's entry function whose last arguments are `sizes`."""
+    block = function.regions[0].blocks[0]
+    values: dict[SSAValue, Any] = {}
+    arguments = list(block.args)
+    numbers: list[Any] = [0, 1, None]
+    buffers = len(arguments) - 3 - len(sizes)
+    for argument, value in zip(arguments, [*numbers, *["argument"] * buffers, *sizes], strict=True):
+        values[argument] = value
+    walk = _Walk(functions)
+    try:
+        loads, stores = walk.block(block, values)
+    except (_DependsOnData, _Varies):
+        return Issued(None, None, "depends on the data")
+    return Issued(int(loads), int(stores), "exact" if walk.exact else "estimated from some of the trips")
+
+
+class _Walk:
+    def __init__(self, functions: Mapping[str, Operation]) -> None:
+        self._functions = functions
+        self._relevant: dict[Block, list[Operation]] = {}
+        self._steps = 0
+        self.exact = True
+
+    def block(self, block: Block, values: dict[SSAValue, Any]) -> tuple[float, float]:
+        """Loads and stores of one walk through a block."""
+        self._steps += 1
+        loads = stores = 0.0
+        for op in self._operations(block):
+            name = op.name
+            if name in ("vector.load", "memref.load"):
+                if values.get(op.operands[0]) == "argument":
+                    loads += _bytes(op.results[0].type)
+                values[op.results[0]] = _DATA
+            elif name in ("vector.store", "memref.store"):
+                if values.get(op.operands[1]) == "argument":
+                    stores += _bytes(op.operands[0].type)
+            elif op.regions or name == "func.call":
+                more_loads, more_stores = self._nested(op, values)
+                loads, stores = loads + more_loads, stores + more_stores
+            elif op.results:
+                self._number(op, values)
+        return loads, stores
+
+    def _operations(self, block: Block) -> list[Operation]:
+        """The ops that matter: memory, control, and whole numbers."""
+        found = self._relevant.get(block)
+        if found is None:
+            found = [op for op in block.ops if op.regions or op.name == "func.call" or _memory(op) or _whole(op)]
+            self._relevant[block] = found
+        return found
+
+    def _number(self, op: Operation, values: dict[SSAValue, Any]) -> None:
+        operands = [values.get(operand, _DATA) for operand in op.operands]
+        unknown = next((x for x in operands if x is _DATA), None) or next((x for x in operands if x is _COUNTER), None)
+        result = op.results[0]
+        if op.name == "arith.constant":
+            value = op.properties["value"]
+            values[result] = value.value.data if isinstance(value, IntegerAttr) else _DATA
+        elif unknown is not None or any(not isinstance(x, int) for x in operands):
+            values[result] = unknown or _DATA
+        elif op.name in _MINUS:
+            values[result] = _MINUS[op.name](operands[0], operands[1])
+        elif op.name in _DIVIDES:
+            values[result] = _DIVIDES[op.name](operands[0], operands[1]) if operands[1] else _DATA
+        elif op.name == "arith.cmpi":
+            predicate: Any = op.properties["predicate"]
+            values[result] = int(_COMPARES[predicate.value.data](operands[0], operands[1]))
+        elif op.name == "arith.select":
+            values[result] = operands[1] if operands[0] else operands[2]
+        elif op.name in _CASTS:
+            values[result] = operands[0]
+        else:
+            values[result] = _DATA
+
+    def _nested(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
+        if op.name == "scf.for":
+            return self._for(op, values)
+        if op.name == "scf.if":
+            return self._if(op, values)
+        if op.name == "scf.while":
+            return self._while(op, values)
+        if op.name == "func.call":
+            return self._call(op, values)
+        raise _DependsOnData
+
+    def _call(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
+        callee: Any = op.properties["callee"]
+        for result in op.results:
+            values[result] = _DATA
+        function = self._functions.get(callee.root_reference.data)
+        if function is None or not function.regions[0].blocks:
+            return 0.0, 0.0
+        block = function.regions[0].blocks[0]
+        if not any(isinstance(a.type, MemRefType) for a in block.args):
+            return 0.0, 0.0
+        inner = {a: values.get(v, _DATA) for a, v in zip(block.args, op.operands)}
+        return self.block(block, inner)
+
+    def _for(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
+        bounds = [values.get(operand, _DATA) for operand in op.operands[:3]]
+        for bound in bounds:
+            if isinstance(bound, _Unknown):
+                raise bound.reason
+        low, high, step = bounds
+        block = op.regions[0].blocks[0]
+        trips = max(-(-(high - low) // step), 0) if step > 0 else 0
+        carried = [values.get(operand, _DATA) for operand in op.operands[3:]]
+        if trips == 0:
+            self._results(op, carried, values)
+            return 0.0, 0.0
+        try:
+            inner = dict(values)
+            inner[block.args[0]] = _COUNTER
+            for argument in block.args[1:]:
+                inner[argument] = _COUNTER if _is_whole(argument.type) else _DATA
+            loads, stores = self.block(block, inner)
+            self._results(op, [_DATA] * len(op.results), values)
+            return loads * trips, stores * trips
+        except _Varies:
+            return self._trip_by_trip(op, block, range(low, high, step), carried, values)
+
+    def _trip_by_trip(
+        self, op: Operation, block: Block, trips: range, carried: list[Any], values: dict[SSAValue, Any]
+    ) -> tuple[float, float]:
+        few = self._steps + len(trips) <= _MOST_STEPS
+        # Past the limit, trips spread over the range stand for the others; what is carried is then not known.
+        chosen = trips if few else [trips[len(trips) * k // 8] for k in range(8)] + [trips[-1]]
+        if not few:
+            self.exact = False
+            carried = [_DATA] * len(carried)
+        loads = stores = 0.0
+        for number in chosen:
+            inner = dict(values)
+            inner[block.args[0]] = number
+            inner.update(zip(block.args[1:], carried))
+            more_loads, more_stores = self.block(block, inner)
+            loads, stores = loads + more_loads, stores + more_stores
+            last = block.last_op
+            if few and last is not None:
+                carried = [inner.get(operand, _DATA) for operand in last.operands]
+        self._results(op, carried, values)
+        scale = len(trips) / len(chosen)
+        return loads * scale, stores * scale
+
+    def _results(self, op: Operation, found: list[Any], values: dict[SSAValue, Any]) -> None:
+        values.update(zip(op.results, found))
+
+    def _if(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
+        condition = values.get(op.operands[0], _DATA)
+        branches = [region.blocks[0] if region.blocks else None for region in op.regions]
+        if isinstance(condition, int):
+            chosen = branches[0] if condition else branches[1] if len(branches) > 1 else None
+            if chosen is None:
+                return 0.0, 0.0
+            inner = dict(values)
+            counts = self.block(chosen, inner)
+            last = chosen.last_op
+            self._results(op, [inner.get(x, _DATA) for x in last.operands] if last else [], values)
+            return counts
+        counts = [self.block(branch, dict(values)) if branch is not None else (0.0, 0.0) for branch in branches]
+        self._results(op, [condition] * len(op.results), values)
+        if len({*counts}) > 1 or len(counts) < len(op.regions):
+            if condition is _COUNTER:
+                raise _Varies
+            self.exact = False
+        return max((x for x, _ in counts), default=0.0), max((x for _, x in counts), default=0.0)
+
+    def _while(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
+        before, after = op.regions[0].blocks[0], op.regions[1].blocks[0]
+        carried = [values.get(operand, _DATA) for operand in op.operands]
+        loads = stores = 0.0
+        while True:
+            if self._steps > _MOST_STEPS:
+                raise _DependsOnData
+            inner = dict(values) | dict(zip(before.args, carried))
+            counts = self.block(before, inner)
+            loads, stores = loads + counts[0], stores + counts[1]
+            condition = before.last_op
+            assert condition is not None
+            going = inner.get(condition.operands[0], _DATA)
+            if isinstance(going, _Unknown):
+                raise going.reason
+            passed = [inner.get(operand, _DATA) for operand in condition.operands[1:]]
+            if not going:
+                self._results(op, passed, values)
+                return loads, stores
+            inner = dict(values) | dict(zip(after.args, passed))
+            counts = self.block(after, inner)
+            loads, stores = loads + counts[0], stores + counts[1]
+            last = after.last_op
+            carried = [inner.get(operand, _DATA) for operand in last.operands] if last else []
+
+
+def _memory(op: Operation) -> bool:
+    return op.name in ("vector.load", "memref.load", "vector.store", "memref.store")
+
+
+def _is_whole(kind: Any) -> bool:
+    return isinstance(kind, IndexType | IntegerType)
+
+
+def _whole(op: Operation) -> bool:
+    return len(op.results) == 1 and _is_whole(op.results[0].type)
+
+
+def _bytes(kind: Any) -> int:
+    count = 1
+    if isinstance(kind, VectorType):
+        count = kind.get_shape()[0]
+        kind = kind.element_type
+    width = 8 if isinstance(kind, IndexType) else getattr(kind, "bitwidth", None)
+    if isinstance(kind, IntegerType):
+        width = kind.width.data
+        return count * -(-width // 8)
+    return count * (width if width == 8 and isinstance(kind, IndexType) else (width or 32) // 8)

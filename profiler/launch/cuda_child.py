@@ -1,0 +1,136 @@
+"""The process that touches the device for another one: reads requests from stdin, answers on stdout.
+
+    python -m profiler.launch.cuda_child DEVICE
+
+Before each kernel of a first run it says which one comes, so that the parent can name a kernel that never ends. After
+an error that spoils the context it answers and ends: the parent starts another.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from compiler.errors import CompilerError, UnavailableError
+from profiler.launch.cuda_driver import CudaError
+from profiler.launch.cuda_wire import (
+    FAILED,
+    FAULT,
+    FINISHED,
+    REFUSED,
+    UNAVAILABLE,
+    CudaRequest,
+    CudaResponse,
+    read_frame,
+    request_of,
+    response_frame,
+    write_frame,
+)
+
+
+def run(request: CudaRequest, index: int, say: Any) -> CudaResponse:
+    """Run one request on this process's device; `say` is told each kernel before it starts."""
+    from profiler.launch.cuda import open_device
+    from profiler.launch.cuda_model import Executable, Resident
+
+    device = open_device(index)
+    with ExitStack() as stack:
+        executable = Executable(device, request.program)
+        stack.callback(executable.close)
+        resident = stack.enter_context(Resident(executable, request.program))
+        transfers = len(device.transfers.done)
+        resident.upload(request.arrays)
+        if request.poison:
+            resident.poison()
+        resident.launch_carefully(say)
+        say("")
+        mutable = resident.download_mutable()
+        outputs = resident.download()
+        traces = [tuple(each.milliseconds for each in resident.trace()) for _ in range(request.repeats)]
+        replay_ms = equal = None
+        if request.replays:
+            resident.upload(request.arrays)
+            resident.capture()
+            resident.replay()
+            resident.synchronize()
+            equal = _equal(outputs, resident.download()) and _equal(mutable, resident.download_mutable())
+            replay_ms = resident.time(request.replays, replay=True)
+        memory = asdict(device.memory())
+        moved = [
+            {"direction": t.direction, "label": t.label, "bytes": t.bytes, "seconds": t.seconds, "bandwidth": t.bandwidth}
+            for t in list(device.transfers.done)[transfers:]
+        ]
+        functions = {
+            name: {"registers": f.registers, "shared_bytes": f.shared_bytes, "local_bytes": f.local_bytes}
+            for name, f in executable.loaded.functions.items()
+        }
+        return CudaResponse(
+            FINISHED, tuple(outputs), mutable, tuple(traces), replay_ms, equal, memory, tuple(moved), functions,
+            _conditions(device), executable.log,
+        )  # fmt: skip
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Bit for bit, so that NaN equals itself."""
+    if isinstance(first, dict):
+        first, second = list(first.values()), list(second.values())
+    return all(
+        np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)) for a, b in zip(first, second, strict=True)
+    )
+
+
+def _conditions(device: Any) -> dict[str, Any]:
+    from profiler.nvml import conditions
+
+    try:
+        return asdict(conditions(device.pci_bus_id))
+    except UnavailableError as missing:
+        return {"note": str(missing)}
+
+
+def answer(request: CudaRequest, index: int, say: Any) -> tuple[CudaResponse, bool]:
+    """The response, and whether this process can go on."""
+    running = [""]
+
+    def tell(kernel: str) -> None:
+        running[0] = kernel
+        say(kernel)
+
+    try:
+        return run(request, index, tell), True
+    except UnavailableError as error:
+        return CudaResponse(FAILED, failure=UNAVAILABLE, error=str(error)), True
+    except CudaError as error:
+        response = CudaResponse(FAILED, failure=FAULT, error=str(error), error_name=error.name, kernel=running[0])
+        return response, not error.sticky
+    except CompilerError as error:
+        log = getattr(error, "log", "")
+        return CudaResponse(FAILED, failure=REFUSED, error=str(error), error_name=type(error).__name__, log=log), True
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, index: int) -> None:
+    """Answer until the parent closes its end."""
+    while (frame := read_frame(requests)) is not None:
+        say = lambda kernel: write_frame(answers, {"kind": "running", "kernel": kernel})  # noqa: E731
+        response, usable = answer(request_of(*frame), index, say)
+        write_frame(answers, *response_frame(response))
+        if not usable:
+            return
+
+
+def main() -> None:
+    """Keep stdout for frames: what a library prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(sys.stdin.buffer, answers, int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    answers.close()
+    os._exit(0)  # a spoiled context may hang in the driver's own exit code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""CUDA work in a child process: a kernel that faults or never ends is reported, and the next request still works."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from time import monotonic
+from typing import IO, Any
+
+from profiler.launch.cuda_wire import (
+    DIED,
+    FAILED,
+    FAULT,
+    TIMEOUT,
+    CudaRequest,
+    CudaResponse,
+    read_frame,
+    request_frame,
+    response_of,
+    write_frame,
+)
+
+_ENDING = 10.0  # seconds the driver gets to tear a process down
+
+
+class CudaWorker:
+    """A warm child for one device; started on the first request and again after one that had to be ended."""
+
+    def __init__(self, device: int = 0) -> None:
+        self.device = device
+        self._process: subprocess.Popen[bytes] | None = None
+        self._frames: queue.Queue[Any] = queue.Queue()
+        self._lock = threading.Lock()
+        self._errors = b""
+
+    def __enter__(self) -> CudaWorker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id while there is one."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    def run(self, request: CudaRequest, time_limit: float = 60.0) -> CudaResponse:
+        """Run a request within `time_limit` seconds, the child's start included. Never raises for what a kernel does."""
+        with self._lock:
+            deadline = monotonic() + time_limit
+            process = self._started()
+            assert process.stdin is not None
+            sender = threading.Thread(target=_send, args=(process.stdin, request), daemon=True)
+            sender.start()
+            kernel = ""
+            while True:
+                try:
+                    frame = self._frames.get(timeout=max(deadline - monotonic(), 0.0))
+                except queue.Empty:
+                    self._end()
+                    where = f"in {kernel} " if kernel else ""
+                    return CudaResponse(
+                        FAILED, failure=TIMEOUT, kernel=kernel,
+                        error=f"the run {where}did not end within {time_limit:g} s; its process was ended",
+                    )  # fmt: skip
+                if frame is None:
+                    return self._died(kernel)
+                header, blobs = frame
+                if header["kind"] == "running":
+                    kernel = header["kernel"]
+                    continue
+                response = response_of(header, blobs)
+                if response.failure == FAULT:
+                    self._end()
+                return response
+
+    def close(self) -> None:
+        """End the child."""
+        with self._lock:
+            if self._process is not None and self._process.stdin is not None and self._process.poll() is None:
+                try:
+                    self._process.stdin.close()
+                    self._process.wait(_ENDING)
+                except (OSError, subprocess.TimeoutExpired):
+                    pass  # it is killed below
+            self._end()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        self._end()
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+        command = [sys.executable, "-m", "profiler.launch.cuda_child", str(self.device)]
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        )
+        frames: queue.Queue[Any] = queue.Queue()
+        assert process.stdout is not None and process.stderr is not None
+        self._errors = b""
+        threading.Thread(target=_receive, args=(process.stdout, frames), daemon=True).start()
+        threading.Thread(target=self._listen, args=(process.stderr,), daemon=True).start()
+        self._process, self._frames = process, frames
+        return process
+
+    def _listen(self, stream: IO[bytes]) -> None:
+        for line in stream:
+            self._errors = (self._errors + line)[-4000:]
+
+    def _died(self, kernel: str) -> CudaResponse:
+        process = self._process
+        assert process is not None
+        try:
+            status = process.wait(_ENDING)
+        except subprocess.TimeoutExpired:
+            status = None
+        self._end()
+        words = [line for line in self._errors.decode(errors="replace").splitlines() if line.strip()]
+        name = signal.Signals(-status).name if status is not None and status < 0 else f"status {status}"
+        error = f"the process that ran it ended with {name}{f': {words[-1]}' if words else ''}"
+        return CudaResponse(FAILED, failure=DIED, error=error, error_name=name, kernel=kernel, log="\n".join(words))
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        for stream in (process.stdin,):  # the readers close theirs when they come to the end
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:
+                    pass  # what was still to be sent has nowhere to go
+
+
+def _send(stream: IO[bytes], request: CudaRequest) -> None:
+    try:
+        write_frame(stream, *request_frame(request))  # pyright: ignore[reportArgumentType]
+    except (OSError, ValueError):
+        pass  # the child is gone, which the reader reports
+
+
+def _receive(stream: IO[bytes], frames: queue.Queue[Any]) -> None:
+    with stream:
+        while (frame := read_frame(stream)) is not None:  # pyright: ignore[reportArgumentType]
+            frames.put(frame)
+    frames.put(None)
