@@ -13,7 +13,7 @@ from compiler.backend.host import Executor, HostCall, load_kernels
 from compiler.backend.runtime import default_threads
 from compiler.binding import bind
 from compiler.errors import ExecutionError
-from compiler.graph.constraints import constraints_of
+from compiler.graph.constraints import check_sizes, constraints_of
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import numpy_dtype
 from compiler.memory_plan import MemoryPlan, plan
@@ -143,10 +143,7 @@ class Program:
         return np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
 
     def _instantiate(self, sizes: Mapping[str, int]) -> _Instance:
-        for constraint in self._constraints:
-            if not constraint.holds(sizes):
-                bound = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()))
-                raise ExecutionError(f"{constraint.message} ({bound})")
+        check_sizes(self._constraints, sizes)
         memory = plan(self._fusion, sizes, self._workspaces)
         shapes = tuple(tuple(evaluate(size, sizes) for size in t.shape) for t in self._graph.output_types)
         traffic = 0

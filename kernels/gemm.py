@@ -149,6 +149,31 @@ def clear_columns(panel, start, count, valid, width):
             panel[start + k * width + x] = panel.dtype(0)
 
 
+@outlined
+def multiply_panels(tile, a_panel, b_panels, panels, count, first, stride, *, rows, across, fresh):
+    """A panel of rows times each panel of columns, into the rows of `tile` from `first` on, `stride` apart.
+
+    A function of its own: all products of a type share it, whatever their sizes and whatever is fused to them.
+    `fresh` starts from zero instead of from what `tile` holds.
+    """
+    dt = tile.dtype
+    lanes = target.simd(dt)
+    width = across * lanes
+    for p in range(panels):
+
+        def left(k):
+            return load_column(a_panel, k * rows, rows=rows)
+
+        def right(k):
+            return [b_panels.load((p * count + k) * width + v * lanes, width=lanes) for v in range(across)]
+
+        acc = [zeros(dt, lanes) for _ in range(rows * across)]
+        if not fresh:
+            acc = load_tile(tile, first + p * width, stride, lanes, rows=rows, columns=across)
+        acc = tile_product(acc, count, left, right, rows=rows, columns=across)
+        store_tile(tile, acc, first + p * width, stride, lanes, rows=rows, columns=across)
+
+
 @inline
 def round_up(n, multiple):
     """The next multiple."""
@@ -186,15 +211,6 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
         height = min(height, waiting)
     row_blocks = ceildiv(index(m), height)
 
-    def multiply(acc, panel, count):
-        def left(r):
-            return load_column(a_panel, r * rows, rows=rows)
-
-        def right(r):
-            return [b_panels.load(panel * count * width + r * width + v * lanes, width=lanes) for v in range(across)]
-
-        return tile_product(acc, count, left, right, rows=rows, columns=across)
-
     begin, end = split(row_blocks * groups * column_blocks)
     for item in range(begin, end):
         rest = item // row_blocks
@@ -208,9 +224,10 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
             pack_b(group, b_panels, j, used, 0, k, width)
             for i in range(i0, i1, rows):
                 pack_a(group, a_panel, i, rows, 0, k)
-                for p in range(panels):
-                    acc = multiply([zeros(dt, lanes) for _ in range(rows * across)], p, k)
-                    store_tile(tile, acc, p * width, columns, lanes, rows=rows, columns=across)
+                multiply_panels(
+                    tile, a_panel, b_panels, index(panels), index(k), index(0), index(columns),
+                    rows=rows, across=across, fresh=True,
+                )  # fmt: skip
                 for r in range(min(i1 - i, rows)):
                     store(group, i + r, j, used, tile, r * columns)
         else:
@@ -221,10 +238,9 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
                 pack_b(group, b_panels, j, used, k0, count, width)
                 for i in range(i0, i1, rows):
                     pack_a(group, a_panel, i, rows, k0, count)
-                    for p in range(panels):
-                        first = (i - i0) * columns + p * width
-                        acc = load_tile(tile, first, columns, lanes, rows=rows, columns=across)
-                        acc = multiply(acc, p, count)
-                        store_tile(tile, acc, first, columns, lanes, rows=rows, columns=across)
+                    multiply_panels(
+                        tile, a_panel, b_panels, index(panels), index(count), (i - i0) * columns, index(columns),
+                        rows=rows, across=across, fresh=False,
+                    )  # fmt: skip
             for r in range(i1 - i0):
                 store(group, i0 + r, j, used, tile, r * columns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.commands.options import db_option, json_option, note_unkept, source_argument
+from app.commands.options import db_option, json_option, source_argument
 from app.output import print_json, write_out
 from app.tables import seconds, size, table
 
@@ -56,9 +56,10 @@ def command(
     from app.compilation import emit as emit_stage
     from app.sources import load_source
 
-    note_unkept(db)
     options = Options(target, flow, opt_level, debug, jobs, not no_cache, library)
     compiled = compile_source(load_source(src), options)
+    if db is not None:
+        _keep(compiled, src, db)
     if emit is not None:
         content = emit_stage(compiled, emit, kernel)
         if as_json:
@@ -69,6 +70,17 @@ def command(
         print_json(summary(compiled))
     else:
         click.echo(summary_text(compiled))
+
+
+def _keep(compiled: Compiled, src: str, db: str) -> None:
+    """Keep the compilation and the IR of all its stages."""
+    from profiler.recording import keep_stages, record_compilation
+    from profiler.store import open_store
+
+    folders = [*compiled.source.library_paths, *([compiled.options.library] if compiled.options.library else [])]
+    with open_store(db) as store:
+        number = record_compilation(store, compiled.model, src, compiled.seconds, [str(folder) for folder in folders])
+        keep_stages(store, number, compiled.model)
 
 
 def _carried(content: str | bytes, out: Path | None) -> dict[str, Any]:

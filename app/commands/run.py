@@ -1,75 +1,86 @@
-"""`kernelglass run SRC`: compile a graph, run it on random inputs, time it and check it."""
+"""`kernelglass run SRC`: compile a graph, run it on random inputs in a child process, time it and check it."""
 
 from __future__ import annotations
 
-import statistics
-import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.commands.options import Dims, db_option, json_option, note_unkept, source_argument
-from app.errors import CheckFailed
+from app.commands.options import Dims, json_option, source_argument
+from app.errors import CheckFailed, CompilationFailed
 from app.output import print_json
-from app.tables import seconds
+from app.tables import seconds, table
 
 if TYPE_CHECKING:
     import numpy as np
 
     from app.checking import OutputCheck
-    from app.compilation import Compiled
+    from app.sources import Source
+    from profiler.launch.cpu import Outcome
+    from profiler.store import Store
 
 
 @click.command("run")
 @source_argument
 @click.option("--device", default="cpu", metavar="cpu|cuda:N", show_default=True)
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="CPU threads; all usable cores by default.")
-@click.option("--repeat", default=20, type=click.IntRange(1, 1_000_000), metavar="N", show_default=True)
+@click.option(
+    "--repeat", type=click.IntRange(1, 1_000_000), metavar="N", help="Time exactly N calls, not until the median is known."
+)
 @click.option("--dim", "dims", multiple=True, type=Dims(), help="The size of a symbolic dim; repeat for more.")
 @click.option("--seed", default=0, type=click.IntRange(min=0), metavar="S", show_default=True)
 @click.option("--check", is_flag=True, help="Compare with the NumPy reference; a difference exits with 5.")
-@db_option
+@click.option("--stages", is_flag=True, help="Check unfused, fused -O0 and fused -O3 too, node by node.")
+@click.option("--flow", default="all-kernel", type=click.Choice(("per-kernel", "all-kernel")), show_default=True)
+@click.option("-O", "opt_level", default=3, type=click.IntRange(0, 3), metavar="N", show_default=True)
+@click.option("--debug", default="none", type=click.Choice(("none", "line-tables")), show_default=True)
+@click.option("--width", default=1.0, type=click.FloatRange(0.01, 100), metavar="PERCENT", show_default=True,
+              help="Stop when the median is known to plus or minus this much.")  # fmt: skip
+@click.option("--budget", default=2.0, type=click.FloatRange(0.01, 3600), metavar="S", show_default=True,
+              help="Seconds to spend on timing at most.")  # fmt: skip
+@click.option("--time-limit", default=120.0, type=click.FloatRange(0.1), metavar="S", show_default=True,
+              help="End a run that takes longer.")  # fmt: skip
+@click.option("--warm", is_flag=True, help="Use the same buffers for every call, so that data may stay in cache.")
+@click.option("--tag", metavar="TAG", help="Put a tag on the run.")
+@click.option("--note", metavar="TEXT", help="Write a note on the run.")
+@click.option("--no-db", is_flag=True, help="Keep no record.")
+@click.option("--db", metavar="DB", help="Keep the record, with all IR, in this database; the user's own by default.")
 @json_option
 def command(
-    src: str,
-    device: str,
-    threads: int | None,
-    repeat: int,
-    dims: tuple[tuple[str, int], ...],
-    seed: int,
-    check: bool,
-    db: str | None,
-    as_json: bool,
-) -> None:
+    src: str, device: str, threads: int | None, repeat: int | None, dims: tuple[tuple[str, int], ...], seed: int,
+    check: bool, stages: bool, flow: str, opt_level: int, debug: str, width: float, budget: float, time_limit: float,
+    warm: bool, tag: str | None, note: str | None, no_db: bool, db: str | None, as_json: bool,
+) -> None:  # fmt: skip
     """Run SRC on random inputs and say how long a call takes."""
-    from app.compilation import Options, compile_source, device_index
+    from app.compilation import device_index
     from app.inputs import graph_sizes, random_inputs
     from app.sources import load_source
+    from profiler.records import RunRequest
 
+    if no_db and (db or tag or note):
+        raise click.UsageError("--no-db keeps no record to tag, note or put into a database")
     index = device_index(device)
-    note_unkept(db)
     source = load_source(src)
     sizes = graph_sizes(source.graph, source.dims, dict(dims))
     if index is not None:
         _refuse_cuda(index)
     inputs = random_inputs(source.graph, sizes, seed)
-    compiled = compile_source(source, Options())
-    checks = _check(compiled, inputs, threads) if check else None
-    times, outputs = _time(compiled, inputs, threads, repeat)
-    document = {
-        "source": source.name,
-        "device": device,
-        "threads": threads,
-        "dims": sizes,
-        "seed": seed,
-        "compile_seconds": compiled.seconds,
-        "kernels": [kernel.name for kernel in compiled.model.kernels],
-        "outputs": outputs,
-        "repeat": repeat,
-        "seconds": {"median": statistics.median(times), "min": min(times), "max": max(times), "all": times},
-        "check": None if checks is None else [asdict(c) | {"ok": c.ok} for c in checks],
-    }
+    request = RunRequest(
+        source=src, device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat, width=width / 100,
+        budget=budget, rotate=not warm, time_limit=time_limit, flow=flow, opt_level=opt_level, debug=debug,
+        libraries=tuple(str(folder) for folder in source.library_paths),
+    )  # fmt: skip
+    store = None if no_db else _store(db, needed=bool(db or tag or note))
+    try:
+        run, outcome = _measure(store, request, source, inputs, texts=db is not None, check=check)
+        _annotate(store, run, tag, note)
+    finally:
+        if store is not None:
+            store.close()
+    checks = _check(source, outcome, inputs) if check else None
+    staged = _check_stages(source, inputs, threads) if stages else None
+    document = _document(source, request, run, outcome, checks, staged)
     if as_json:
         print_json(document)
     else:
@@ -77,6 +88,8 @@ def command(
     wrong = [c for c in checks or () if not c.ok]
     if wrong:
         raise CheckFailed(str(wrong[0]))
+    if staged is not None and staged["first"] is not None:
+        raise CheckFailed(staged["first"]["words"])
 
 
 def _refuse_cuda(index: int) -> None:
@@ -89,43 +102,118 @@ def _refuse_cuda(index: int) -> None:
     raise UnavailableError(f"this version compiles for {devices[index].target} but does not launch on CUDA devices yet")
 
 
-def _check(compiled: Compiled, inputs: list[np.ndarray], threads: int | None) -> list[OutputCheck]:
-    """Run both on their own copies: a graph with buffers writes to its inputs."""
+def _store(db: str | None, *, needed: bool) -> Store | None:
+    """The database to keep the run in. The user's own is not worth failing for: a run is made without it then."""
+    from profiler.store import StoreError, open_store
+
+    try:
+        return open_store(db)
+    except StoreError as error:
+        if needed:
+            raise
+        click.echo(f"kernelglass: note: the run is not kept: {error}", err=True)
+        return None
+
+
+def _measure(
+    store: Store | None, request: Any, source: Source, inputs: list[np.ndarray], *, texts: bool, check: bool
+) -> tuple[int | None, Outcome]:
+    from compiler.errors import ExecutionError, UnavailableError
+    from profiler.capture import graph_text
+    from profiler.records import FINISHED
+    from profiler.recording import run_and_record
+
+    run, outcome = run_and_record(store, request, graph_text(source.graph), inputs, texts=texts, outputs=check)
+    if outcome.error is not None:
+        if outcome.compiling and not isinstance(outcome.error, UnavailableError | ExecutionError):
+            raise CompilationFailed(outcome.error.message, outcome.error.location)
+        raise outcome.error
+    if outcome.result.status != FINISHED:
+        kept = f" (kept as run {run})" if run is not None else ""
+        raise CheckFailed(f"the run failed: it {outcome.result.error}{kept}")
+    return run, outcome
+
+
+def _annotate(store: Store | None, run: int | None, tag: str | None, note: str | None) -> None:
+    from profiler.store import writer
+
+    if store is not None and run is not None:
+        if tag:
+            writer.tag_runs(store, [run], tag)
+        if note:
+            writer.note_run(store, run, note)
+
+
+def _check(source: Source, outcome: Outcome, inputs: list[np.ndarray]) -> list[OutputCheck]:
+    """The first call's outputs against the reference, which runs on its own copies: a graph may write to its inputs."""
     from app.checking import check_outputs, error_bound
-    from app.compilation import execute
     from compiler import reference
 
-    graph = compiled.source.graph
-    got = execute(compiled, [x.copy() for x in inputs], threads)
-    wanted = reference(graph, *(x.copy() for x in inputs))
-    return check_outputs(got, wanted, error_bound(graph))
+    wanted = reference(source.graph, *(x.copy() for x in inputs))
+    return check_outputs(outcome.outputs, wanted, error_bound(source.graph))
 
 
-def _time(
-    compiled: Compiled, inputs: list[np.ndarray], threads: int | None, repeat: int
-) -> tuple[list[float], list[dict[str, Any]]]:
-    """Seconds of each of `repeat` calls, after one that does not count."""
-    from app.compilation import execute
-    from compiler.graph.dtypes import from_numpy
+def _check_stages(source: Source, inputs: list[np.ndarray], threads: int | None) -> dict[str, Any]:
+    from app.checking import error_bound
+    from profiler.stagewise import check_stages
 
-    outputs = execute(compiled, inputs, threads)
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        execute(compiled, inputs, threads)
-        times.append(time.perf_counter() - start)
-    return times, [{"dtype": from_numpy(y.dtype), "shape": list(y.shape)} for y in outputs]
+    return check_stages(source.graph, inputs, error_bound(source.graph), threads, source.library_paths).document()
+
+
+def _document(
+    source: Source, request: Any, run: int | None, outcome: Outcome, checks: list[OutputCheck] | None, staged: Any
+) -> dict[str, Any]:
+    from profiler.stats import summarise
+
+    result, compiled = outcome.result, outcome.compilation
+    figures = summarise(result.samples, result.blocks)
+    assert compiled is not None
+    launches = [
+        asdict(summarise(launch.samples, result.blocks))
+        | {name: getattr(launch, name) for name in ("kernel", "flops", "bytes", "loads", "stores", "thread_seconds")}
+        for launch in result.launches
+    ]
+    return {
+        "source": source.name, "run": run, "device": request.device, "threads": result.conditions.get("threads"),
+        "dims": dict(request.dims), "seed": request.seed, "compile_seconds": compiled.seconds,
+        "kernels": [kernel.name for kernel in compiled.kernels],
+        "outputs": [{"dtype": dtype, "shape": list(shape)} for dtype, shape in outcome.output_types],
+        "repeat": figures.count,
+        "seconds": {
+            "median": figures.median, "low": figures.low, "high": figures.high, "min": figures.minimum,
+            "max": figures.maximum, "outliers": figures.outliers, "all": [x * 1e-9 for x in result.samples],
+        },
+        "launches": launches, "counters": [asdict(counter) for counter in result.counters],
+        "memory": {k: v for k, v in result.memory.items() if k not in ("blocks", "steps")},
+        "conditions": dict(result.conditions),
+        "check": None if checks is None else [asdict(c) | {"ok": c.ok} for c in checks], "stages": staged,
+    }  # fmt: skip
 
 
 def _text(document: dict[str, Any], checks: list[OutputCheck] | None) -> str:
     took = document["seconds"]
     sizes = ", ".join(f"{name}={size}" for name, size in document["dims"].items())
     shapes = ", ".join(f"{y['dtype']}[{'x'.join(map(str, y['shape']))}]" for y in document["outputs"])
+    kept = "" if document["run"] is None else f"run {document['run']}: "
     lines = [
-        f"{document['source']} on {document['device']}{f' ({sizes})' if sizes else ''}: "
+        f"{kept}{document['source']} on {document['device']}{f' ({sizes})' if sizes else ''}: "
         f"{len(document['kernels'])} kernels, compiled in {seconds(document['compile_seconds'])}",
-        f"per call   median {seconds(took['median'])}, min {seconds(took['min'])}, {document['repeat']} calls",
+        f"per call   median {seconds(took['median'])} ({seconds(took['low'])} to {seconds(took['high'])}), "
+        f"min {seconds(took['min'])}, {document['repeat']} calls, {document['threads']} threads",
         f"outputs    {shapes}",
     ]
     lines += [f"check      {check}" for check in checks or () if check.ok]
+    if document["stages"]:
+        lines += [f"stage      {line}" for line in document["stages"]["lines"]]
+    lines += [f"note       {note}" for note in document["conditions"].get("notes", ())]
+    rows = [_launch_row(launch) for launch in document["launches"]]
+    if rows:
+        lines += ["", table(("kernel", "median", "GFLOP/s", "GB/s"), rows, right=(1, 2, 3))]
     return "\n".join(lines)
+
+
+def _launch_row(launch: dict[str, Any]) -> tuple[str, str, str, str]:
+    def rate(amount: int | None) -> str:
+        return f"{amount / launch['median'] * 1e-9:.3g}" if amount and launch["median"] else ""
+
+    return launch["kernel"], seconds(launch["median"]), rate(launch["flops"]), rate(launch["bytes"])

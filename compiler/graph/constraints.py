@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from compiler.dialects.mo.ops import GraphOp, MoOp, attrs_of, nodes_of
+from compiler.errors import ExecutionError
 from compiler.graph.dims import Compound, Dim, Symbol, evaluate
 from compiler.graph.types import Size, TensorType, format_shape
 
@@ -41,6 +42,14 @@ def constraints_of(graph: GraphOp) -> tuple[Constraint, ...]:
                 if not surely_nonnegative(constraint.value):
                     found.setdefault((constraint.value, constraint.unless_empty), constraint)
     return tuple(found.values())
+
+
+def check_sizes(constraints: Iterable[Constraint], sizes: Mapping[str, int]) -> None:
+    """Raise for the first constraint that these sizes break."""
+    for constraint in constraints:
+        if not constraint.holds(sizes):
+            bound = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()))
+            raise ExecutionError(f"{constraint.message} ({bound})")
 
 
 def surely_nonnegative(size: Size) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from compiler.binding import bind, resolve
 from compiler.errors import ExecutionError, GraphError
+from compiler.graph.constraints import check_sizes, constraints_of
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.types import TensorType, format_shape
 from compiler.reference.elementwise import ELEMENTWISE
@@ -66,26 +67,16 @@ def evaluate(
     inputs = graph.body.args
     types: list[Any] = [x.type for x in inputs]
     sizes = bind(types, arrays, [x.name_hint or f"x{i}" for i, x in enumerate(inputs)])
+    check_sizes(constraints_of(graph), sizes)
     values: dict[SSAValue, Any] = dict(zip(inputs, arrays))
     for op in graph.body.ops:
         operands = [values[x] for x in op.operands]
         if op is graph.output:
             return [np.array(x, order="C") for x in operands]  # a copy: an output may be a view of an input
-        _check_sizes(op, sizes)
         results = _evaluate_op(op, operands, sizes, custom or {})
         for result, value in zip(op.results, results if isinstance(results, tuple) else (results,), strict=True):
             values[result] = _checked(op, value, result.type, sizes)
     raise GraphError(f"graph {graph.sym_name!r} has no output; finish it with graph.output(value)")
-
-
-def _check_sizes(op: Operation, sizes: dict[str, int]) -> None:
-    """A size such as M - 3 must not come out negative."""
-    for declared in op.result_types:
-        if isinstance(declared, TensorType) and declared.symbols:
-            shape = resolve(declared.shape, sizes)
-            if any(size < 0 for size in shape):
-                words = f"its shape {format_shape(declared.shape)} would be {format_shape(shape)}"
-                raise ExecutionError(f"{op.name}: {words}")
 
 
 def _evaluate_op(

@@ -127,7 +127,9 @@ def _initialise_native() -> None:
     llvm.initialize_native_asmparser()  # inline assembly in kernels
     # The library unrolls its own loops. LLVM's unroller keeps to short loops of constant length and to those that ask
     # for it; left to itself it unrolls every loop a second time, which doubles the time of all that comes after.
-    for option in ("-unroll-runtime=false", "-unroll-allow-partial=false"):
+    # Four turns are what indexing a register tile comes to; rows of sixteen vectors cost three times as much to emit as
+    # they do in a loop and run no faster.
+    for option in ("-unroll-runtime=false", "-unroll-allow-partial=false", "-unroll-full-max-count=4"):
         llvm.set_option("kernelglass", option)
 
 

@@ -26,7 +26,7 @@ def multiply_rounds(out: Tensor, x: Tensor, *, rounds, chains):
     acc = [x[position(((2 + c) * width,), width=width, axis=0)] for c in range(chains)]
     for r in range(rounds):
         for c in unroll(chains):
-            acc[c] = fma(acc[c], factor, step)
+            acc[c] = fma(factor, step, acc[c])
     total = acc[0]
     for c in unroll(1, chains):
         total = total + acc[c]

@@ -164,9 +164,9 @@ def _grid(launch: Any, sizes: Mapping[str, int], kernel: str) -> tuple[tuple[int
 
 
 def _constant_bytes(buffer: Buffer) -> bytes:
-    from compiler.dialects.mo import constant_value
+    from compiler.dialects.mo import attrs_of
 
-    return np.ascontiguousarray(constant_value(buffer.constant)).tobytes()  # pyright: ignore[reportArgumentType]
+    return np.ascontiguousarray(attrs_of(buffer.constant)["value"]).tobytes()  # pyright: ignore[reportArgumentType]
 
 
 class Packed:

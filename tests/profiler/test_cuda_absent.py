@@ -12,8 +12,9 @@ import pytest
 
 from compiler import Graph, TensorType, compile, ops  # noqa: A004
 from compiler.errors import ExecutionError, UnavailableError
-from compiler.graph.dims import Dim
+from compiler.graph.dims import symbol
 from compiler.graph.dtypes import numpy_dtype
+from compiler.language.elaborate import Launch
 from profiler.launch import cuda_wire
 from profiler.launch.cuda import best_target, open_device, runs_on
 from profiler.launch.cuda_memory import MemoryPool
@@ -50,18 +51,12 @@ def test_a_cuda_model_without_a_device_is_unavailable() -> None:
         CudaModel(_model())
 
 
-def test_the_command_line_exits_with_4() -> None:
-    from click.testing import CliRunner
-
+def test_the_command_line_exits_with_4(capsys: pytest.CaptureFixture[str]) -> None:
     from app.cli import main
 
-    _missing()
-    try:
-        result = CliRunner().invoke(main, ["run", "sample:mlp", "--device", "cuda:0"])
-        status = result.exit_code
-    except SystemExit as ended:
-        status = ended.code
-    assert status == 4
+    words = _missing()
+    assert main(["run", "sample:mlp", "--device", "cuda:0"]) == 4
+    assert capsys.readouterr().err.strip() == f"kernelglass: {words}"
 
 
 @pytest.mark.parametrize(
@@ -112,15 +107,10 @@ def test_sizes_the_graph_cannot_take_are_refused() -> None:
 
 
 def test_grids_follow_the_stated_launch_or_the_default() -> None:
-    class Stated:
-        blocks = (Dim.symbol("M") if hasattr(Dim, "symbol") else 12, 2)
-        threads = 64
-
     assert _grid(None, {}, "k") == ((DEFAULT_LAUNCH[0], 1, 1), DEFAULT_LAUNCH[1])
-    assert _grid(Stated, {"M": 12}, "k") == ((12, 2, 1), 64)
-    Stated.blocks = (1, 70000)
+    assert _grid(Launch((symbol("M"), 2), 64), {"M": 12}, "k") == ((12, 2, 1), 64)
     with pytest.raises(ExecutionError, match="70000"):
-        _grid(Stated, {}, "k")
+        _grid(Launch((1, 70000), 64), {}, "k")
 
 
 def test_packed_parameters_are_what_the_driver_reads() -> None:

@@ -5,6 +5,7 @@ Op names are looked at here only to find constants, buffer accesses and a custom
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +142,12 @@ class Analysis:
             value.outputs.append(position)
         for node in self.nodes:
             node.cost = 1 + sum(map(_private_cost, node.operands))
+
+    def values(self) -> Iterator[Value]:
+        """Every value of the graph, inputs first."""
+        yield from self.inputs
+        for node in self.nodes:
+            yield from node.results
 
     def _classify(self, node: Node) -> None:
         op = node.op

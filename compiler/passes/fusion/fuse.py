@@ -54,6 +54,7 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
         outputs=tuple(buffer for buffer in puller.outputs if buffer is not None),
         constants=tuple(reversed(puller.constants)),
         ledger=write_ledger(analysis, groups, computed_in, reasons, options),
+        stored={value.ssa: value.buffer for value in analysis.values() if value.buffer is not None},
         _graph=graph,
     )
 

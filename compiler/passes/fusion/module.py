@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from compiler.dialects.mo import OutputOp, make_graph, nodes_loc, set_name
+from compiler.dialects.mo import OutputOp, make, make_graph, nodes_loc, set_name
 from compiler.dialects.mogg import KernelOp, YieldOp, make_kernel
+from compiler.graph.dtypes import numpy_dtype
+from compiler.graph.types import TensorType
 from compiler.passes.fusion.records import Buffer, FusionResult, KernelCall
 
 
@@ -15,34 +20,32 @@ def build_module(result: FusionResult, graph: Operation) -> ModuleOp:
     old = graph.regions[0].blocks[0]
     new = make_graph(result.name, [a.type for a in old.args], [a.name_hint or f"x{k}" for k, a in enumerate(old.args)])
     held: dict[Buffer, SSAValue] = {b: a for b, a in zip(result.inputs, new.body.args) if b is not None}
-    stored = _stored(result, old)
     for buffer in result.constants:
         op = _copy(buffer.constant, {})  # type: ignore[arg-type]
         new.body.add_op(op)
         held[buffer] = op.results[0]
     for call in result.calls:
-        new.body.add_op(_kernel(call, held, stored))
-    new.body.add_op(OutputOp.create(operands=[held[b] for b in result.outputs if b in held]))
+        _fill(new.body, call.operands, held)
+        new.body.add_op(_kernel(call, held, result.stored))
+    _fill(new.body, result.outputs, held)
+    new.body.add_op(OutputOp.create(operands=[held[b] for b in result.outputs]))
     return ModuleOp([new])
 
 
-def _stored(result: FusionResult, block: Block) -> dict[SSAValue, Buffer]:
-    """Which buffer holds each value of the graph that is in one."""
-    stored: dict[SSAValue, Buffer] = {a: b for b, a in zip(result.inputs, block.args) if b is not None}
-    for buffer in result.constants:
-        stored[buffer.constant.results[0]] = buffer  # type: ignore[attr-defined]
-    inside = {op for call in result.calls for op in call.ops}
-    for op in block.ops:
-        if op.name == "mo.buffer_load" and op not in inside:  # read where it is
-            stored[op.results[0]] = stored[op.operands[0]]
-    for call in result.calls:
-        for value, buffer in zip(call.values, call.results):
-            if buffer.kind != "mutable":
-                stored.setdefault(value, buffer)
-    return stored
+def _fill(block: Block, buffers: tuple[Buffer, ...], held: dict[Buffer, SSAValue]) -> None:
+    """Define buffers that no kernel writes because they have no elements."""
+    for buffer in buffers:
+        if buffer not in held:
+            kind = buffer.type
+            zero = np.zeros((), numpy_dtype(kind.dtype))
+            element = make("mo.constant", (), (TensorType.of(kind.dtype, ()),), {"value": zero}, buffer.nodes)
+            empty = make("mo.broadcast_to", element.results, (kind,), {"shape": kind.shape}, buffer.nodes)
+            block.add_ops([element, empty])
+            set_name(empty.results[0], f"{buffer.name}.out")
+            held[buffer] = empty.results[0]
 
 
-def _kernel(call: KernelCall, held: dict[Buffer, SSAValue], stored: dict[SSAValue, Buffer]) -> KernelOp:
+def _kernel(call: KernelCall, held: dict[Buffer, SSAValue], stored: Mapping[SSAValue, Buffer]) -> KernelOp:
     targets = [held[b] if b.kind == "mutable" else None for b in call.results]
     own = [b for b in call.results if b.kind != "mutable"]
     kernel = make_kernel(call.kernel.name, [held[b] for b in call.operands], targets, [b.type for b in own])

@@ -108,7 +108,7 @@ class Placement:
         self.store_from(group, node.result, base, IDENTITY, path)
 
     def root(self, value: Value) -> tuple[Value, Path]:
-        """Where to root a group that stores a value: under its views when an op computes it there, so loads stay simple."""
+        """Where to root a group that stores a value: under its views, if an op computes it there: loads stay simple."""
         base, path = undo_views(value)
         if (
             self.options.fuse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -143,6 +143,7 @@ class FusionResult:
     outputs: tuple[Buffer, ...]
     constants: tuple[Buffer, ...]
     ledger: tuple[FusionDecision, ...]
+    stored: Mapping[SSAValue, Buffer] = field(repr=False)  # where each graph value is that is in memory at all
     _graph: Operation = field(repr=False)
 
     @cached_property

@@ -20,56 +20,11 @@ from compiler.language.source import SourceFile
 from compiler.passes.fusion import FusionOptions, fuse
 from compiler.reference import REFERENCES
 
-UNARY = [
-    "abs",
-    "neg",
-    "exp",
-    "log",
-    "log1p",
-    "sqrt",
-    "rsqrt",
-    "sin",
-    "cos",
-    "tanh",
-    "erf",
-    "sigmoid",
-    "relu",
-    "silu",
-    "floor",
-    "ceil",
-    "round",
-    "trunc",
-    "isnan",
-    "isinf",
-    "logical_not",
-    "bitwise_not",
-    "exp2",
-    "log2",
-    "expm1",
-    "reciprocal",
-    "square",
-    "sign",
-]
-BINARY = [
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "floordiv",
-    "mod",
-    "pow",
-    "minimum",
-    "maximum",
-    "equal",
-    "not_equal",
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-    "and",
-    "or",
-    "xor",
-]
+_UNARY = """abs neg exp log log1p sqrt rsqrt sin cos tanh erf sigmoid relu silu floor ceil round trunc isnan isinf
+logical_not bitwise_not exp2 log2 expm1 reciprocal square sign"""
+_BINARY = """add sub mul div floordiv mod pow minimum maximum equal not_equal less less_equal greater greater_equal
+and or xor"""
+UNARY, BINARY = _UNARY.split(), _BINARY.split()
 SPELLED = {"round": "round_even", "and": "and_", "or": "or_", "abs": "absolute"}
 REST = """
 @elementwise("mo.gelu")

@@ -82,7 +82,7 @@ def graphs(draw):
     return graph, [_numbers(draw, t) for t in types]
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_graphs_mean_the_same_after_fusion(fused, run_kernels, data):
     graph, arrays = data.draw(graphs())
@@ -99,7 +99,7 @@ def test_random_graphs_mean_the_same_after_fusion(fused, run_kernels, data):
         np.testing.assert_array_equal(one, two)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_forced_edges_change_kernels_but_not_values(fused, run_kernels, data):
     graph, arrays = data.draw(graphs())

@@ -18,7 +18,8 @@ def block():
     """Most of what a transformer layer has, with a buffer and outputs that need views."""
     kinds = {
         "x": TensorType("f32", ("B", "S", 8)), "w": TensorType("f32", (8, 8)), "b": TensorType("f32", (8,)),
-        "cos": TensorType("f32", ("S", 2)), "sin": TensorType("f32", ("S", 2)), "memory": BufferType("f32", ("B", "S", 8)),
+        "cos": TensorType("f32", ("S", 2)), "sin": TensorType("f32", ("S", 2)),
+        "memory": BufferType("f32", ("B", "S", 8)),
     }  # fmt: skip
     graph = Graph("block", inputs=kinds)
     with graph:

@@ -64,7 +64,7 @@ SIMPLER = {
     "x / 8 is a product": (lambda x: x / 8.0, ["mul"]),
     "x * -1 is a negation": (lambda x: x * -1.0, ["neg"]),
     "-0 - x is a negation": (lambda x: -0.0 - x, ["neg"]),
-    "--x": (lambda x: -(-x), []),
+    "--x": (lambda x: ops.negative(-x), []),
     "x ** 2": (lambda x: x**2.0, ["square"]),
     "x ** 1": (lambda x: x**1.0, []),
     "abs(-x)": (lambda x: ops.abs(-x), ["abs"]),
@@ -115,8 +115,9 @@ def test_simplify_leaves_these_ops_and_every_bit(case):
 @pytest.mark.parametrize(
     ("function", "left"),
     [
-        (lambda x: x + 0, []), (lambda x: x * 0, []), (lambda x: x // 1, []), (lambda x: x & -1, []), (lambda x: x | 0, []),
-        (lambda x: x ^ 0, []), (lambda x: 0 - x, ["neg"]), (lambda x: ops.maximum(x, -(2**31)), []), (lambda x: x + 1, ["add"]),
+        (lambda x: x + 0, []), (lambda x: x * 0, []), (lambda x: x // 1, []), (lambda x: x & -1, []),
+        (lambda x: x | 0, []), (lambda x: x ^ 0, []), (lambda x: 0 - x, ["neg"]), (lambda x: x + 1, ["add"]),
+        (lambda x: ops.maximum(x, -(2**31)), []),
     ],
 )  # fmt: skip
 def test_simplify_integers(function, left):
@@ -132,7 +133,8 @@ def test_simplify_integers(function, left):
 @pytest.mark.parametrize(
     ("source", "target", "exact"),
     [
-        ("f16", "f32", True), ("bf16", "f32", True), ("f16", "bf16", False), ("f32", "f64", True), ("f64", "f32", False),
+        ("f16", "f32", True), ("bf16", "f32", True), ("f16", "bf16", False), ("f32", "f64", True),
+        ("f64", "f32", False),
         ("i8", "i32", True), ("i32", "f64", True), ("i32", "f32", False), ("i16", "f32", True), ("i16", "f16", False),
         ("u8", "i16", True), ("u8", "i8", False), ("i8", "u8", False), ("u8", "bf16", True), ("bool", "f16", True),
         ("f32", "i64", False), ("i64", "f64", False), ("i8", "bool", False),
@@ -143,14 +145,11 @@ def test_which_casts_lose_nothing(source, target, exact):
 
 
 def test_simplify_keeps_the_nodes_of_what_it_removes():
-    graph = build(lambda x: ops.relu(-(-(x * 1.0))))
-    before = {name for op in graph.op.body.ops for name in nodes_of(op) if op.name not in ("mo.constant", "mo.output")}
     graph = build(lambda x: ops.exp(x) * 1.0)
     simplify(graph.op)
     dce(graph.op)
     (exp,) = [op for op in graph.op.body.ops if op.name == "mo.exp"]
     assert nodes_of(exp) == ("exp_0", "mul_0")
-    assert before
 
 
 def test_cse_merges_equal_ops_and_their_nodes():
@@ -252,6 +251,16 @@ def test_a_binding_that_does_not_fit_names_the_op():
 NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.25, 3.0, np.inf, -np.inf])
 
 
+STEPS = [
+    lambda x, y: x + y, lambda x, y: x - y, lambda x, y: y - x, lambda x, y: x * y, lambda x, y: x / y,
+    lambda x, y: ops.maximum(x, y), lambda x, y: ops.minimum(y, x), lambda x, y: -x, lambda x, y: ops.abs(x),
+    lambda x, y: ops.square(x), lambda x, y: ops.relu(x), lambda x, y: ops.floor(x), lambda x, y: x[::-1],
+    lambda x, y: ops.where(x > y, x, x * 1.0), lambda x, y: ops.cast(ops.cast(x, "f64"), "f32"),
+    lambda x, y: ops.reshape(ops.reshape(x, ("M", 1)), ("M",)),
+    lambda x, y: ops.transpose(ops.reshape(x, (1, "M")))[:, 0],
+]  # fmt: skip
+
+
 @st.composite
 def algebra(draw):
     graph = Graph("random", inputs=[F32, F32])
@@ -260,20 +269,7 @@ def algebra(draw):
         for _ in range(draw(st.integers(1, 12))):
             x = draw(st.sampled_from(pool))
             y = draw(st.one_of(st.sampled_from(pool), NUMBERS))
-            pool.append(
-                draw(
-                    st.sampled_from(
-                        [
-                            lambda x, y: x + y, lambda x, y: x - y, lambda x, y: y - x, lambda x, y: x * y,
-                            lambda x, y: x / y, lambda x, y: ops.maximum(x, y), lambda x, y: ops.minimum(y, x),
-                            lambda x, y: -x, lambda x, y: ops.abs(x), lambda x, y: ops.square(x), lambda x, y: ops.relu(x),
-                            lambda x, y: ops.where(x > y, x, x * 1.0), lambda x, y: ops.cast(ops.cast(x, "f64"), "f32"),
-                            lambda x, y: ops.reshape(ops.reshape(x, ("M", 1)), ("M",)), lambda x, y: x[::-1],
-                            lambda x, y: ops.transpose(ops.reshape(x, (1, "M")))[:, 0], lambda x, y: ops.floor(x),
-                        ]
-                    )
-                )(x, y)
-            )  # fmt: skip
+            pool.append(draw(st.sampled_from(STEPS))(x, y))
         graph.output(*draw(st.lists(st.sampled_from(pool), min_size=1, max_size=3)))
     return graph
 

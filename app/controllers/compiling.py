@@ -1,0 +1,156 @@
+"""Compiling, running and asking for texts: which worker process holds which compilation, and what is under way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.jobs import Worker
+from app.messages import Messages
+from app.state import State
+from app.viewmodels.compilation import Compilation
+from app.viewmodels.requests import CompileRequest, Failure, LlvmPassesRequest, Progress, RunRequest, RunResult, StageRequest
+
+
+class CompileController(QObject):
+    """One worker holds the current compilation, one the compilation before it, and one waits, warm, for the next."""
+
+    started = Signal(str)
+    progressed = Signal(str, float)
+    ended = Signal(bool)
+    failed = Signal(object)
+    llvm_passes = Signal(object)
+
+    def __init__(self, state: State, messages: Messages, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state, self._messages = state, messages
+        self._current: Worker | None = None
+        self._previous: Worker | None = None
+        self._spare: Worker | None = None
+        self._pending: Worker | None = None
+        self._request: CompileRequest | None = None
+        self._what = ""
+        self.begun = 0.0
+
+    @property
+    def busy(self) -> str:
+        """What is under way, or nothing."""
+        return self._what
+
+    def warm_up(self) -> None:
+        """Start the process that the next compilation will use."""
+        if self._spare is None or not self._spare.alive:
+            self._spare = Worker("compile", self)
+
+    def compile(self, request: CompileRequest) -> None:
+        """Compile; whatever is under way is cancelled first. The compilation on show stays until the new one is there."""
+        self.cancel(quiet=True)
+        self.warm_up()
+        worker, self._spare = self._spare, None
+        assert worker is not None
+        self._pending = worker
+        self._begin(f"Compiling {request.source}")
+        worker.submit(request, lambda value: self._compiled(worker, request, value), self._progress)
+
+    def run(self, request: RunRequest) -> None:
+        """Run the current compilation in the process that holds it."""
+        if self._current is None or self._what:
+            return
+        worker = self._current
+        self._begin("Running")
+        worker.submit(request, lambda value: self._ran(worker, value), self._progress)
+
+    def text(self, request: StageRequest, done: Callable[[Any], None], previous: bool = False) -> None:
+        """The text of a stage of the current (or previous) compilation, or a Failure."""
+        worker = self._previous if previous else self._current
+        if worker is None or not worker.alive:
+            done(Failure("this compilation is gone; compile again (Ctrl+Enter)"))
+            return
+        worker.submit(request, done)
+
+    def cancel(self, quiet: bool = False) -> bool:
+        """End what is under way at once; False when nothing is."""
+        if not self._what:
+            return False
+        what, self._what = self._what, ""
+        if self._pending is not None:
+            self._pending.stop()
+            self._pending = None
+        elif self._current is not None:  # a run: end its process, then get the compilation back
+            self._current.stop()
+            self._revive()
+        if not quiet:
+            self._messages.log(f"{what}: cancelled after {time.perf_counter() - self.begun:.1f} s")
+        self.ended.emit(False)
+        QTimer.singleShot(0, self.warm_up)
+        return True
+
+    def stop(self) -> None:
+        """End every process: the window is closing."""
+        self._what = ""
+        for worker in (self._pending, self._current, self._previous, self._spare):
+            if worker is not None:
+                worker.stop()
+        self._pending = self._current = self._previous = self._spare = None
+
+    def _begin(self, what: str) -> None:
+        self._what, self.begun = what, time.perf_counter()
+        self.started.emit(what)
+
+    def _end(self, good: bool) -> None:
+        self._what = ""
+        self.ended.emit(good)
+
+    def _progress(self, progress: Progress) -> None:
+        self.progressed.emit(progress.stage, progress.done)
+
+    def _compiled(self, worker: Worker, request: CompileRequest, value: Any) -> None:
+        if worker is not self._pending:
+            return
+        self._pending = None
+        if isinstance(value, Failure):
+            if worker.alive:
+                self._spare = worker
+            self._end(False)
+            self.failed.emit(value)
+            self.warm_up()
+            return
+        if self._previous is not None:
+            self._previous.stop()
+        self._previous, self._current, self._request = self._current, worker, request
+        self._end(True)
+        self._state.set_compilation(value)
+        worker.submit(LlvmPassesRequest(), lambda rows: self._llvm(worker, rows))
+        QTimer.singleShot(1500, self._warm_up_later)
+
+    def _warm_up_later(self) -> None:
+        if self._current is not None:
+            self.warm_up()
+
+    def _llvm(self, worker: Worker, rows: Any) -> None:
+        if worker is self._current and not isinstance(rows, Failure):
+            self.llvm_passes.emit(rows)
+
+    def _ran(self, worker: Worker, value: Any) -> None:
+        if worker is not self._current or not self._what:
+            return
+        self._end(not isinstance(value, Failure))
+        if isinstance(value, RunResult):
+            self._state.set_run(value)
+            return
+        self._messages.failure(value, "run")
+        if not worker.alive:
+            self._revive()
+
+    def _revive(self) -> None:
+        """The process that held the compilation is gone: compile the same again, unseen, so that texts can be had."""
+        request = self._request
+        self.warm_up()
+        if request is None or self._spare is None:
+            return
+        worker, self._spare = self._spare, None
+        self._current = worker
+        worker.submit(request, lambda value: None if isinstance(value, Compilation) else self._messages.failure(value, "window"))

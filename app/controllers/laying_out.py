@@ -1,0 +1,46 @@
+"""Graph layout in its own process; a newer request makes an older answer stale."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from app.jobs import Worker
+from app.messages import Messages
+from app.viewmodels.graph import GraphModel
+from app.viewmodels.layout import Layout
+from app.viewmodels.requests import Failure
+
+
+class LayoutController(QObject):
+    """Serves one graph model."""
+
+    def __init__(self, model: GraphModel, messages: Messages, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._model, self._messages = model, messages
+        self._worker: Worker | None = None
+        self._job = 0
+        model.relayout.connect(self.lay_out)
+
+    def warm_up(self) -> None:
+        """Start the process."""
+        if self._worker is None or not self._worker.alive:
+            self._worker = Worker("layout", self)
+
+    def lay_out(self) -> None:
+        """Ask for a layout of the model as it is now."""
+        self.warm_up()
+        assert self._worker is not None
+        self._worker.drop(self._job)
+        self._job = self._worker.submit(self._model.request(), self._done)
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
+
+    def _done(self, value: Layout | Failure) -> None:
+        if isinstance(value, Failure):
+            self._messages.failure(value, "graph")
+        else:
+            self._model.set_layout(value)

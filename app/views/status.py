@@ -1,0 +1,69 @@
+"""The status bar: what runs, how far it is, how long it has taken, and the button that ends it."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QProgressBar, QPushButton, QStatusBar
+
+from app.views.widgets import label
+
+
+class Status(QStatusBar):
+    """Shows progress within 100 ms of a job's start."""
+
+    cancel_pressed = Signal()
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self.setSizeGripEnabled(False)
+        self.what = label("Ready")
+        self.elapsed = label("", "muted")
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.progress.setFixedWidth(150)
+        self.progress.setAccessibleName("Progress")
+        self.cancel = QPushButton("Cancel")
+        self.cancel.setToolTip("End this now (Esc)")
+        self.cancel.setFixedHeight(22)
+        self.cancel.setStyleSheet("padding: 0 10px")
+        self.cancel.clicked.connect(self.cancel_pressed)
+        self.addWidget(self.what, 1)
+        for widget in (self.progress, self.elapsed, self.cancel):
+            self.addWidget(widget)
+            widget.hide()
+        self.facts = label("", "muted")
+        self.addPermanentWidget(self.facts)
+        self.addPermanentWidget(label(device, "muted"))
+        self._begun = 0.0
+        self._timer = QTimer(self)
+        self._timer.setInterval(100)
+        self._timer.timeout.connect(self._tick)
+
+    def start(self, what: str) -> None:
+        """A job began."""
+        self._begun = time.perf_counter()
+        self.what.setText(what)
+        self.progress.setRange(0, 0)
+        for widget in (self.progress, self.elapsed, self.cancel):
+            widget.show()
+        self._tick()
+        self._timer.start()
+
+    def set_progress(self, stage: str, done: float) -> None:
+        """It has come to a stage; `done` is negative where nobody knows."""
+        self.what.setText(stage[:1].upper() + stage[1:])
+        if done >= 0:
+            self.progress.setRange(0, 100)
+            self.progress.setValue(int(done * 100))
+
+    def finish(self, text: str) -> None:
+        """It is over."""
+        self._timer.stop()
+        for widget in (self.progress, self.elapsed, self.cancel):
+            widget.hide()
+        self.what.setText(text)
+
+    def _tick(self) -> None:
+        self.elapsed.setText(f"{time.perf_counter() - self._begun:.1f} s")

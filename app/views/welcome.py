@@ -1,0 +1,147 @@
+"""The welcome page: samples that open in one click, recent files, and where to begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from app.theme.look import Look
+from app.views.widgets import label
+
+
+class Card(QFrame):
+    """A sample that opens when it is clicked."""
+
+    opened = Signal(str)
+
+    def __init__(self, look: Look, source: str, title: str, description: str, icon: str = "sample") -> None:
+        super().__init__()
+        self.source = source
+        self.setProperty("role", "card")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAccessibleName(f"Open {title}: {description}")
+        self.setMinimumHeight(84)
+        mark = QLabel()
+        mark.setPixmap(look.icon(icon, "accent").pixmap(QSize(20, 20)))
+        name = label(title, "heading")
+        words = label(description, "muted")
+        words.setWordWrap(True)
+        words.setAlignment(Qt.AlignmentFlag.AlignTop)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(14, 12, 14, 12)
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(4)
+        grid.addWidget(mark, 0, 0)
+        grid.addWidget(name, 0, 1)
+        grid.addWidget(words, 1, 0, 1, 2)
+        grid.setColumnStretch(1, 1)
+        grid.setRowStretch(1, 1)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self.opened.emit(self.source)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.opened.emit(self.source)
+        else:
+            super().keyPressEvent(event)
+
+
+class WelcomePage(QScrollArea):
+    """What is shown until something is open."""
+
+    open_wanted = Signal(str)
+    browse_wanted = Signal()
+
+    def __init__(self, look: Look, samples: Sequence[tuple[str, str, str]], recent: Sequence[str]) -> None:
+        super().__init__()
+        self._look, self._samples, self._recent = look, samples, list(recent)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setAccessibleName("Welcome")
+        look.changed.connect(self._build)
+        self._build()
+
+    def set_recent(self, recent: Sequence[str]) -> None:
+        """Show other recent files."""
+        self._recent = list(recent)
+        self._build()
+
+    def _build(self) -> None:
+        page = QWidget()
+        page.setProperty("role", "page")
+        body = QWidget()
+        body.setProperty("role", "page")
+        body.setMaximumWidth(1080)
+        column = QVBoxLayout(body)
+        column.setContentsMargins(32, 32, 32, 32)
+        column.setSpacing(10)
+        column.addWidget(label("Kernelglass", "title"))
+        lead = label("See a tensor graph become kernels: fusion, IR, LLVM, machine code, times. Every line knows its node.", "muted")
+        lead.setWordWrap(True)
+        column.addWidget(lead)
+        buttons = QHBoxLayout()
+        browse = QPushButton("Open a file")
+        browse.setProperty("primary", True)
+        browse.clicked.connect(self.browse_wanted)
+        buttons.addWidget(browse)
+        buttons.addWidget(label("  or drop a .py, .mlir or .onnx file anywhere on this window", "faint"))
+        buttons.addStretch(1)
+        column.addSpacing(6)
+        column.addLayout(buttons)
+        if self._recent:
+            column.addSpacing(14)
+            column.addWidget(label("Recent", "heading"))
+            column.addLayout(self._recent_row())
+        column.addSpacing(14)
+        column.addWidget(label("Samples", "heading"))
+        column.addLayout(self._cards())
+        column.addSpacing(14)
+        column.addLayout(self._hints())
+        column.addStretch(1)
+        outer = QHBoxLayout(page)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addStretch(1)
+        outer.addWidget(body, 20)
+        outer.addStretch(1)
+        self.setWidget(page)
+
+    def _cards(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setSpacing(10)
+        self.cards: dict[str, Card] = {}
+        for index, (source, title, description) in enumerate(self._samples):
+            card = Card(self._look, source, title, description)
+            card.opened.connect(self.open_wanted)
+            self.cards[source] = card
+            grid.addWidget(card, index // 3, index % 3)
+        for column in range(3):
+            grid.setColumnStretch(column, 1)
+        return grid
+
+    def _recent_row(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(6)
+        for index, source in enumerate(self._recent[:4]):
+            name = source.removeprefix("sample:") if source.startswith("sample:") else source.rsplit("/", 1)[-1]
+            button = QPushButton(f"{name}    Ctrl+{index + 1}")
+            button.setToolTip(source)
+            button.clicked.connect(lambda _=False, s=source: self.open_wanted.emit(s))
+            row.addWidget(button)
+        row.addStretch(1)
+        return row
+
+    def _hints(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(6)
+        for key, words in (("Ctrl+Shift+P", "any command"), ("?", "all shortcuts"), ("Ctrl+Enter", "compile"), ("F5", "run")):
+            row.addWidget(label(key, "key"))
+            row.addWidget(label(words, "muted"))
+            row.addSpacing(12)
+        row.addStretch(1)
+        return row

@@ -1,0 +1,92 @@
+"""The middle of the window: the graph, the source and any number of IR panes, each a dock that can be moved and floated."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
+
+from app.theme.look import Look
+from app.viewmodels.ir_pane import IrPaneModel
+from app.viewmodels.selection import Selection
+from app.views.graph_panel import GraphPanel
+from app.views.ir_pane import IrPane
+from app.views.source_pane import SourcePane
+
+
+class Workbench(QMainWindow):
+    """Docks without a centre: they fill it."""
+
+    pane_added = Signal(object)
+
+    def __init__(self, look: Look, selection: Selection, graph: GraphPanel, source: SourcePane) -> None:
+        super().__init__()
+        self._look, self._selection = look, selection
+        self.setWindowFlags(Qt.WindowType.Widget)
+        self.setObjectName("workbench")
+        self.setDockNestingEnabled(True)
+        self.setDockOptions(QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AnimatedDocks)
+        for area in (Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea):
+            self.setTabPosition(area, QTabWidget.TabPosition.North)
+        self.panes: list[IrPane] = []
+        self._pane_docks: dict[IrPane, QDockWidget] = {}
+        self._count = 0
+        self.graph_dock = self._dock("graph", "Graph", graph, graph.header)
+        self.source_dock = self._dock("source", "Source", source, None)
+        self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self.graph_dock)
+        self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self.source_dock)
+        self.tabifyDockWidget(self.graph_dock, self.source_dock)
+        self.graph_dock.raise_()
+
+    def add_pane(self, stage: str, kernel: str = "", beside: bool = True) -> IrPane:
+        """One more IR pane, right of the others."""
+        self._count += 1
+        model = IrPaneModel(stage=stage, kernel=kernel)
+        pane = IrPane(self._look, model, self._selection)
+        dock = self._dock(f"pane-{self._count}", f"IR {self._count}", pane, pane.header)
+        last = self._pane_docks[self.panes[-1]] if self.panes else self.graph_dock
+        self.splitDockWidget(last, dock, Qt.Orientation.Horizontal)
+        if not beside and self.panes:
+            self.tabifyDockWidget(last, dock)
+        self.panes.append(pane)
+        self._pane_docks[pane] = dock
+        pane.close_wanted.connect(self.remove_pane)
+        pane.stage.chosen.connect(lambda _: self._rename(pane))
+        self._rename(pane)
+        self.pane_added.emit(pane)
+        return pane
+
+    def remove_pane(self, pane: IrPane) -> None:
+        """Close a pane."""
+        if pane in self.panes:
+            self.panes.remove(pane)
+            pane.release()
+            dock = self._pane_docks.pop(pane)
+            self.removeDockWidget(dock)
+            dock.deleteLater()
+
+    def spread(self) -> None:
+        """Give the graph and the panes their usual shares of the width."""
+        docks = [self.graph_dock, *(self._pane_docks[pane] for pane in self.panes)]
+        shares = [max(int(self.width() * 0.34), 120), *[max(int(self.width() * 0.66 / max(len(self.panes), 1)), 120)] * len(self.panes)]
+        self.resizeDocks(docks, shares, Qt.Orientation.Horizontal)
+
+    def current_pane(self) -> IrPane | None:
+        """The pane with the keyboard, else the first."""
+        focused = self.focusWidget()
+        for pane in self.panes:
+            if focused is not None and (pane is focused or pane.isAncestorOf(focused)):
+                return pane
+        return self.panes[0] if self.panes else None
+
+    def _dock(self, name: str, title: str, widget: QWidget, bar: QWidget | None) -> QDockWidget:
+        dock = QDockWidget(title)
+        dock.setObjectName(name)
+        dock.setWidget(widget)
+        features = QDockWidget.DockWidgetFeature
+        dock.setFeatures(features.DockWidgetMovable | features.DockWidgetFloatable | features.DockWidgetClosable)
+        if bar is not None:
+            dock.setTitleBarWidget(bar)
+        return dock
+
+    def _rename(self, pane: IrPane) -> None:
+        self._pane_docks[pane].setWindowTitle(pane.stage.currentText())

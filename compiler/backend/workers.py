@@ -1,0 +1,283 @@
+"""LLVM in several processes. llvmlite guards LLVM with one lock, so threads would only wait for each other.
+
+Workers are started when the work is worth it, kept warm, and take units from one queue, the dearest first, as does
+this process itself. A worker that dies is replaced and its unit is tried once more. Where this process has a single
+thread a worker is a fork, which has LLVM loaded already; elsewhere it is a fresh interpreter.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from socket import socketpair
+from time import perf_counter
+
+from compiler.backend.llvm import CompiledUnit, compile_llvm
+from compiler.errors import CompilerError, LoweringError
+from compiler.targets import get_target
+
+# LLVM's seconds for a byte of our IR at each level, on a slow core: only ratios to the costs below matter.
+_SECONDS_PER_BYTE = (0.8e-6, 1.5e-6, 2.2e-6, 2.4e-6)
+FORK_SECONDS, SPAWN_SECONDS = 0.03, 0.6
+_ATTEMPTS = 2
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One module for LLVM."""
+
+    name: str
+    text: str
+    target: str
+    opt_level: int
+    record_passes: bool = False
+
+    @property
+    def cost(self) -> float:
+        """Seconds it will take, roughly."""
+        return len(self.text) * _SECONDS_PER_BYTE[self.opt_level]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a task: where it ran (0 is this process) and when it began, on `perf_counter`'s clock."""
+
+    unit: CompiledUnit
+    start: float
+    seconds: float
+    worker: int = 0
+
+
+def run_task(task: Task) -> Done:
+    """Compile one module in this process."""
+    start = perf_counter()
+    unit = compile_llvm(task.text, get_target(task.target), task.opt_level, record_passes=task.record_passes)
+    return Done(unit, start, perf_counter() - start)
+
+
+class WorkerDied(Exception):
+    """The process at the other end is gone."""
+
+
+class Worker:
+    """A process that compiles what it is sent."""
+
+    def __init__(self, number: int, others: Sequence[Worker]) -> None:
+        self.number = number
+        ours, theirs = socketpair()
+        os.set_inheritable(theirs.fileno(), True)
+        if _can_fork():
+            self.pid, self._process = _fork(theirs.fileno(), [ours.fileno(), *(w.descriptor for w in others)]), None
+        else:
+            self._process = _spawn(theirs.fileno())
+            self.pid = self._process.pid
+        theirs.close()
+        self._connection = Connection(ours.detach())
+
+    @property
+    def descriptor(self) -> int:
+        """Our end of the pair, which no other worker may keep open."""
+        return self._connection.fileno()
+
+    def ask(self, task: Task) -> Done:
+        """Have a task done; what the compiler says against it is raised here."""
+        try:
+            self._connection.send(task)
+            answer = self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise WorkerDied(str(error)) from error
+        if isinstance(answer, CompilerError):
+            raise answer
+        return Done(answer.unit, answer.start, answer.seconds, self.number)
+
+    def stop(self, *, kill: bool = False) -> None:
+        """End it: it leaves when its connection closes, or at once."""
+        if kill:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        with suppress(OSError):
+            self._connection.close()
+        if self._process is not None:
+            self._process.wait()
+        else:
+            with suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+
+
+def _can_fork() -> bool:
+    # A fork of a process with other threads may copy a lock that nobody will ever release.
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+def _fork(descriptor: int, unwanted: Sequence[int]) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of native libraries, which have fork handlers
+        pid = os.fork()
+    if pid == 0:
+        try:
+            for other in unwanted:
+                os.close(other)
+            serve(descriptor)
+        finally:
+            os._exit(0)
+    return pid
+
+
+def _spawn(descriptor: int) -> subprocess.Popen[bytes]:
+    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    code = f"from compiler.backend.workers import serve; serve({descriptor})"
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[descriptor],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )  # fmt: skip
+
+
+def serve(descriptor: int) -> None:
+    """A worker's life: compile what arrives until the other end closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the parent's to answer
+    connection = Connection(descriptor)
+    with suppress(EOFError, OSError):
+        while True:
+            task: Task = connection.recv()
+            try:
+                answer: Done | CompilerError = run_task(task)
+            except CompilerError as error:
+                answer = error
+            connection.send(answer)
+
+
+@dataclass
+class _Batch:
+    """Tasks under way: a queue that everyone takes from, the dearest first."""
+
+    tasks: Sequence[Task]
+    waiting: deque[int]
+    done: dict[int, Done] = field(default_factory=dict)
+    failure: BaseException | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self) -> int | None:
+        with self.lock:
+            return None if self.failure is not None or not self.waiting else self.waiting.popleft()
+
+    def fail(self, error: BaseException) -> None:
+        with self.lock:
+            self.failure = self.failure or error
+
+
+class Pool:
+    """The workers of this process."""
+
+    def __init__(self) -> None:
+        self.workers: list[Worker] = []
+        self._turn = threading.Lock()
+        self._owner = os.getpid()
+
+    def compile(self, tasks: Sequence[Task], jobs: int) -> list[Done]:
+        """All tasks done, on as many processes as pay for themselves but at most `jobs`; the first failure is raised."""
+        helpers = self.useful_helpers(tasks, jobs)
+        if helpers == 0:
+            return [run_task(task) for task in tasks]
+        with self._turn:
+            while len(self.workers) < helpers:
+                self.workers.append(Worker(len(self.workers) + 1, self.workers))
+            order = sorted(range(len(tasks)), key=lambda index: -tasks[index].cost)
+            return self._together(_Batch(tasks, deque(order)), helpers)
+
+    def useful_helpers(self, tasks: Sequence[Task], jobs: int) -> int:
+        """How many workers shorten the work by more than starting them costs."""
+        if sys.platform == "win32":
+            return 0
+        start = FORK_SECONDS if _can_fork() else SPAWN_SECONDS
+        total, best, chosen = sum(task.cost for task in tasks), 0.0, 0
+        for helpers in range(1, min(jobs, len(tasks))):
+            cold = max(helpers - len(self.workers), 0)
+            gain = total - total / (helpers + 1) - 2 * start * bool(cold) - 0.005 * cold
+            if gain > best:
+                best, chosen = gain, helpers
+        return chosen
+
+    def _together(self, batch: _Batch, helpers: int) -> list[Done]:
+        threads = [
+            threading.Thread(target=self._feed, args=(position, batch), daemon=True, name=f"kernelglass-llvm-{position}")
+            for position in range(helpers)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            while (index := batch.take()) is not None:
+                batch.done[index] = run_task(batch.tasks[index])
+        except BaseException as error:
+            batch.fail(error)
+            if not isinstance(error, CompilerError):  # an interrupt: do not wait for what nobody wants any more
+                for position in range(helpers):
+                    self._replace(position)
+        for thread in threads:
+            thread.join()
+        if batch.failure is not None:
+            raise batch.failure
+        return [batch.done[index] for index in range(len(batch.tasks))]
+
+    def _feed(self, position: int, batch: _Batch) -> None:
+        while (index := batch.take()) is not None:
+            try:
+                batch.done[index] = self._attempt(position, batch, batch.tasks[index])
+            except BaseException as error:
+                batch.fail(error)
+
+    def _attempt(self, position: int, batch: _Batch, task: Task) -> Done:
+        for _ in range(_ATTEMPTS):
+            try:
+                return self.workers[position].ask(task)
+            except WorkerDied:
+                if batch.failure is not None:
+                    break
+                self._replace(position)
+        raise LoweringError(f"LLVM's process died {_ATTEMPTS} times while compiling {task.name}")
+
+    def _replace(self, position: int) -> None:
+        self.workers[position].stop(kill=True)
+        self.workers[position] = Worker(position + 1, [w for w in self.workers if w is not self.workers[position]])
+
+    def close(self) -> None:
+        """Let the workers go."""
+        if os.getpid() == self._owner:
+            for worker in self.workers:
+                worker.stop()
+        self.workers = []
+
+
+_pool = Pool()
+atexit.register(lambda: _pool.close())
+
+
+def _forget_after_fork() -> None:
+    """A forked child has no workers: they are its parent's."""
+    global _pool
+    _pool = Pool()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
+
+
+def compile_tasks(tasks: Sequence[Task], jobs: int) -> list[Done]:
+    """Compile all tasks, in the order given, on at most `jobs` processes."""
+    return _pool.compile(tasks, jobs)
+
+
+def pool() -> Pool:
+    """The workers of this process."""
+    return _pool

@@ -1,0 +1,218 @@
+"""The caches on disk: content-addressed entries that are whole or absent, shared by every program of the user.
+
+An entry is one file: a line that names the format and the checksum, then the payload. It is written beside its place
+and renamed, so readers and writers need no lock; whatever fails the checksum is a miss. Keys say everything that can
+change the payload, so an entry is never updated, only found, made or dropped (least recently used first).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache as remembered
+from importlib.metadata import PackageNotFoundError, version
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+KINDS = ("model", "ir", "object")
+LIMIT_BYTES = 512 << 20
+_MAGIC = b"kernelglass-cache-1 "
+_KEEP_SHARE = 0.8  # what eviction leaves, so that it is not needed again at once
+_CHECKS_PER_LIMIT = 64  # a process looks at the whole size after writing this part of the limit
+_numbers = count()
+
+
+@dataclass(frozen=True)
+class KindInfo:
+    """What one kind of entry takes."""
+
+    kind: str
+    entries: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """Where the cache is and what it holds."""
+
+    path: Path
+    limit: int
+    kinds: tuple[KindInfo, ...]
+
+    @property
+    def entries(self) -> int:
+        """Entries of every kind."""
+        return sum(kind.entries for kind in self.kinds)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of every kind."""
+        return sum(kind.bytes for kind in self.kinds)
+
+
+class Cache:
+    """One folder of entries. What the file system refuses is a miss or an entry not kept, never an error."""
+
+    def __init__(self, path: Path, limit: int = LIMIT_BYTES) -> None:
+        self.path = path
+        self.limit = limit
+        self._unchecked = 0
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        """The payload of an entry, or None where there is none or it is damaged."""
+        place = self._place(kind, key)
+        try:
+            with open(place, "rb") as file:
+                content = file.read()
+        except OSError:
+            return None
+        head, payload = content[: len(_MAGIC) + 33], content[len(_MAGIC) + 33 :]
+        if head != _head(payload):
+            with suppress(OSError):
+                os.unlink(place)
+            return None
+        with suppress(OSError):
+            os.utime(place)  # the time of the last use is what eviction goes by
+        return payload
+
+    def put(self, kind: str, key: str, payload: bytes) -> bool:
+        """Keep an entry; False where that was not possible."""
+        place = self._place(kind, key)
+        waiting = f"{place}.{os.getpid()}.{next(_numbers)}.tmp"
+        try:
+            os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+            with open(waiting, "wb") as file:
+                file.write(_head(payload))
+                file.write(payload)
+            os.replace(waiting, place)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(waiting)
+            return False
+        self._unchecked += len(payload)
+        if self._unchecked * _CHECKS_PER_LIMIT >= self.limit or key.startswith("00"):
+            self.evict()
+        return True
+
+    def evict(self) -> int:
+        """Drop what was not used for longest until the rest fits the limit; the number of entries dropped."""
+        self._unchecked = 0
+        found = sorted(self._files())
+        total = sum(size for _, size, _ in found)
+        if total <= self.limit:
+            return 0
+        dropped = 0
+        for _, size, path in found:
+            if total <= self.limit * _KEEP_SHARE:
+                break
+            with suppress(OSError):
+                os.unlink(path)
+                dropped += 1
+            total -= size
+        return dropped
+
+    def clear(self) -> int:
+        """Drop every entry; the number of files dropped."""
+        dropped = 0
+        for _, _, path in self._files():
+            with suppress(OSError):
+                os.unlink(path)
+                dropped += 1
+        return dropped
+
+    def info(self) -> CacheInfo:
+        """What there is."""
+        kinds = []
+        for kind in KINDS:
+            sizes = [size for _, size, path in self._files((kind,)) if not path.endswith(".tmp")]
+            kinds.append(KindInfo(kind, len(sizes), sum(sizes)))
+        return CacheInfo(self.path, self.limit, tuple(kinds))
+
+    def _place(self, kind: str, key: str) -> str:
+        return os.path.join(self.path, kind, key[:2], key[2:])
+
+    def _files(self, kinds: Iterable[str] = KINDS) -> Iterator[tuple[int, int, str]]:
+        """(time of last use, bytes, path) of each file, also of what a killed process left half-written."""
+        for kind in kinds:
+            for folder, _, names in os.walk(os.path.join(self.path, kind)):
+                for name in names:
+                    path = os.path.join(folder, name)
+                    with suppress(OSError):  # another process may have dropped it
+                        status = os.stat(path)
+                        yield status.st_mtime_ns, status.st_size, path
+
+
+def _head(payload: bytes) -> bytes:
+    return _MAGIC + hashlib.blake2b(payload, digest_size=16).hexdigest().encode() + b"\n"
+
+
+def cache_folder() -> Path:
+    """Where the cache is: KERNELGLASS_CACHE, or the user's cache folder."""
+    given = os.environ.get("KERNELGLASS_CACHE")
+    if given:
+        return Path(given)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("kernelglass", appauthor=False) / "compiler"
+
+
+def default_cache() -> Cache:
+    """The cache at `cache_folder()`."""
+    return Cache(cache_folder())
+
+
+# Keys and payloads
+
+
+def key_of(*parts: object) -> str:
+    """The key of some values: texts, numbers, tuples of them; equal keys mean equal values."""
+    return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
+
+
+@remembered
+def producer() -> tuple[str, ...]:
+    """Which compiler makes the entries: the versions of what does the work, and the state of our own files."""
+    versions = []
+    for package in ("kernelglass", "llvmlite", "xdsl", "numpy"):
+        try:
+            versions.append(version(package))
+        except PackageNotFoundError:  # run from a source folder
+            versions.append("")
+    return (*versions, _own_files())
+
+
+def _own_files() -> str:
+    """A digest of the names, sizes and times of the compiler's files: an edited compiler makes other entries."""
+    root = os.path.dirname(os.path.abspath(__file__))
+    seen: list[tuple[str, int, int]] = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for name in names:
+            if name.endswith(".py"):
+                path = os.path.join(folder, name)
+                status = os.stat(path)
+                seen.append((os.path.relpath(path, root), status.st_size, status.st_mtime_ns))
+    return key_of(*sorted(seen))
+
+
+def pack(document: Any, blobs: Sequence[bytes] = ()) -> bytes:
+    """A payload: a JSON document, then blobs of bytes."""
+    head = json.dumps({"document": document, "blobs": [len(blob) for blob in blobs]}, separators=(",", ":")).encode()
+    return b"".join([len(head).to_bytes(8, "little"), head, *blobs])
+
+
+def unpack(payload: bytes) -> tuple[Any, list[bytes]]:
+    """What `pack` was given."""
+    size = int.from_bytes(payload[:8], "little")
+    head = json.loads(payload[8 : 8 + size])
+    blobs: list[bytes] = []
+    at = 8 + size
+    for length in head["blobs"]:
+        blobs.append(payload[at : at + length])
+        at += length
+    return head["document"], blobs

@@ -1,0 +1,95 @@
+"""Runs and compilations into the store: a run is begun before it is made, so that a killed program leaves its mark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from compiler.errors import CompilerError
+from profiler.capture import compilation_record, stage_records
+from profiler.launch.cpu import Outcome, measure
+from profiler.machine import this_machine, versions
+from profiler.records import INTERRUPTED, RunRequest, RunResult
+from profiler.store import Store, queries, writer
+
+if TYPE_CHECKING:
+    from compiler.model import Model
+
+
+def run_and_record(
+    store: Store | None, request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False,
+    outputs: bool = False, progress: Callable[[str], None] = lambda words: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[int | None, Outcome]:  # fmt: skip
+    """Measure in a child process and keep the run, with its compilation, where there is a store. Also a failed one."""
+    machine = this_machine()
+    run = writer.begin_run(store, request, machine) if store is not None else None
+    try:
+        outcome = measure(
+            request, graph, arrays, texts=texts, outputs=outputs, progress=progress, cancelled=cancelled
+        )
+    except BaseException as error:
+        if store is not None and run is not None:
+            words = "interrupted by the user" if isinstance(error, KeyboardInterrupt) else str(error) or repr(error)
+            writer.finish_run(store, run, RunResult(INTERRUPTED, error=words))
+        raise
+    if store is not None and run is not None:
+        with store.transaction():
+            number = None
+            if outcome.compilation is not None:
+                number = writer.add_compilation(store, outcome.compilation, machine)
+                writer.add_stages(store, number, outcome.stages)
+            writer.finish_run(store, run, outcome.result, number)
+    return run, outcome
+
+
+def record_compilation(store: Store, model: Model, source: str, seconds: float, libraries: Sequence[str] = ()) -> int:
+    """Keep a compilation made in this process: its trace. `keep_stages` adds the IR."""
+    return writer.add_compilation(store, compilation_record(model, source, seconds, libraries), this_machine())
+
+
+def keep_stages(store: Store, compilation: int, model: Model) -> None:
+    """Make the IR of every stage and keep it; that costs about as much as compiling did."""
+    writer.add_stages(store, compilation, stage_records(model))
+
+
+def ensure_stages(store: Store, compilation: int) -> str:
+    """See to it that the IR of a stored compilation is there, compiling again where it was not kept; a note on how.
+
+    Only the version that made a compilation can make its IR again; another would show its own.
+    """
+    if queries.stage_index(store, compilation):
+        return ""
+    row = queries.compilation_row(store, compilation)
+    if row["versions"] != versions():
+        return "the IR was not kept, and another version compiled it"
+    try:
+        model = compile_again(row)
+    except CompilerError as error:
+        return f"the IR was not kept, and compiling again fails: {error}"
+    stages = stage_records(model)
+    if not store.readonly:
+        writer.add_stages(store, compilation, stages)
+    return "the IR was not kept; it was made again for this report"
+
+
+def compile_again(row: dict) -> Model:
+    """The model behind a stored compilation, compiled now with the same options."""
+    from compiler import load_library
+    from compiler.importers.mlir_text import parse_graph
+    from compiler.pipeline import CompileOptions
+    from compiler.session import compile_graph
+
+    options = row["options"]
+    libraries = [Path(folder) for folder in options.get("libraries", ())]
+    chosen = CompileOptions(
+        row["target"], row["flow"], row["opt_level"], row["debug"], options.get("jobs"), options.get("cache", True),
+        options.get("fuse", True), frozenset(tuple(e) for e in options.get("force_cut", ())),
+        frozenset(tuple(e) for e in options.get("force_fuse", ())),
+        tuple((name, text) for name, text in options.get("sources", ())),
+    )  # fmt: skip
+    graph = parse_graph(row["graph_text"], row["source"])
+    return compile_graph(graph, chosen, load_library(*libraries) if libraries else None)

@@ -1,0 +1,218 @@
+"""Graphs of every op family, each in the float dtypes that matter: data for tests, with no test in it.
+
+In `inputs`, dtype F stands for the float under test and index:N for integers below N. A letter as a size is symbolic.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from compiler import Graph, TensorType, ops
+from compiler.graph.dtypes import DTYPES, numpy_dtype
+
+ALL = ("f32", "f16", "bf16")
+WIDER = {"f32": "f64", "f16": "f32", "bf16": "f32", "f64": "f64"}
+SIZES = {"M": 37, "N": 130, "Z": 0, "S": 65}
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    inputs: tuple[tuple[str, tuple[Any, ...]], ...]
+    build: Callable[..., Any]
+    floats: tuple[str, ...] = ("f32",)
+    positive: bool = False
+    slack: float = 1.0
+    sizes: dict[str, int] = field(default_factory=lambda: SIZES)
+
+    def graph(self, float_dtype: str) -> Graph:
+        types = [TensorType(_dtype(kind, float_dtype), shape) for kind, shape in self.inputs]
+        with Graph(self.name.replace("-", "_"), inputs=types) as graph:
+            made = self.build(*graph.inputs)
+            graph.output(*(made if isinstance(made, tuple) else (made,)))
+        return graph
+
+    def arrays(self, float_dtype: str) -> list[np.ndarray]:
+        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
+        return [self._array(rng, kind, shape, float_dtype) for kind, shape in self.inputs]
+
+    def _array(self, rng: np.random.Generator, kind: str, shape: tuple[Any, ...], float_dtype: str) -> np.ndarray:
+        size = tuple(self.sizes[s] if isinstance(s, str) else s for s in shape)
+        dtype = _dtype(kind, float_dtype)
+        if kind.startswith("index:"):
+            values = rng.integers(0, int(kind[6:]), size)
+        elif dtype == "bool":
+            values = rng.integers(0, 2, size)
+        elif DTYPES[dtype].kind == "f":
+            values = rng.standard_normal(size)
+            values = np.abs(values) + 0.1 if self.positive else values
+        else:
+            values = rng.integers(0 if dtype == "u8" else -9, 10, size)
+        return np.asarray(values).astype(numpy_dtype(dtype))
+
+
+def _dtype(kind: str, float_dtype: str) -> str:
+    return float_dtype if kind == "F" else "i64" if kind.startswith("index:") else kind
+
+
+def widened(arrays: list[np.ndarray], narrow: list[Any], wide: list[Any]) -> list[np.ndarray]:
+    """The same values in the types of the wide graph."""
+    return [a if n.dtype == w.dtype else a.astype(numpy_dtype(w.dtype)) for a, n, w in zip(arrays, narrow, wide, strict=True)]
+
+
+def _unary(name: str, positive: bool = False, slack: float = 1.0, **params: Any) -> Case:
+    label = "-".join([name, *map(str, params.values())])
+    return Case(label, (("F", ("M", 129)),), lambda x: getattr(ops, name)(x, **params), ALL, positive, slack)
+
+
+def _binary(name: str, dtype: str = "F", floats: tuple[str, ...] = ALL, shapes: Any = (("M", 129), (129,))) -> Case:
+    label = name if dtype == "F" else f"{name}-{dtype}"
+    inputs = tuple((dtype, shape) for shape in shapes)
+    return Case(label, inputs, lambda a, b: getattr(ops, name)(a, b), floats if dtype == "F" else ("f32",))
+
+
+def _reduce(name: str, axis: Any, shape: Any, dtype: str = "F", floats: tuple[str, ...] = ("f32",)) -> Case:
+    label = f"{name}-{dtype}-{axis}-{'x'.join(map(str, shape))}".replace(" ", "")
+    slack = 20.0 if name == "prod" else 1.0
+    return Case(label, ((dtype, shape),), lambda x: getattr(ops, name)(x, axis=axis), floats, slack=slack)
+
+
+def _matmul(label: str, a: Any, b: Any, floats: tuple[str, ...] = ALL) -> Case:
+    return Case(f"matmul-{label}", (("F", a), ("F", b)), lambda x, y: x @ y, floats)
+
+
+def _norm(name: str, width: int) -> Case:
+    if name == "layer_norm":
+        inputs = (("F", ("M", width)), ("F", (width,)), ("F", (width,)))
+        return Case(f"{name}-{width}", inputs, lambda x, w, b: ops.layer_norm(x, w, b, 1e-5), ALL)
+    return Case(f"{name}-{width}", (("F", ("M", width)), ("F", (width,))), lambda x, w: ops.rms_norm(x, w, 1e-6), ALL)
+
+
+def _attention(label: str, q: Any, kv: Any, mask: Any = None, **params: Any) -> Case:
+    inputs = (("F", q), ("F", kv), ("F", kv)) + ((("F", mask),) if mask else ())
+    return Case(
+        f"attention-{label}", inputs, lambda *a: ops.scaled_dot_product_attention(*a, **params), ALL, slack=2.0
+    )
+
+
+def _conv(label: str, x: Any, w: Any, **params: Any) -> Case:
+    return Case(f"conv2d-{label}", (("F", x), ("F", w)), lambda a, b: ops.conv2d(a, b, **params), ("f32", "f16"))
+
+
+def _chain(x: Any) -> Any:
+    for step in range(4):
+        x = ops.tanh(x * 1.5 + 0.25) if step % 2 else ops.exp(-ops.abs(x)) - 0.5
+    return x
+
+
+_SIGNED = [_unary(n) for n in ("abs", "neg", "exp", "exp2", "expm1", "sin", "cos", "tanh", "erf", "sigmoid", "relu", "silu",
+                               "square", "sign", "floor", "ceil", "trunc", "round")]  # fmt: skip
+_POSITIVE = [_unary(n, positive=True, slack=s) for n, s in (("log", 1), ("log2", 1), ("log1p", 1), ("sqrt", 1), ("rsqrt", 1),
+                                                              ("reciprocal", 1))]  # fmt: skip
+ELEMENTWISE = [
+    *_SIGNED,
+    *_POSITIVE,
+    _unary("gelu", approximate="none"),
+    _unary("gelu", approximate="tanh"),
+    *[_binary(n) for n in ("add", "sub", "mul", "div", "minimum", "maximum")],
+    *[_binary(n, shapes=(("M", 129), ("M", 129))) for n in ("less", "equal", "greater_equal")],
+    *[_binary(n, d) for n in ("add", "mul", "floordiv", "mod", "maximum", "less") for d in ("i64", "i32", "i8", "u8")],
+    *[_binary(n, "bool") for n in ("logical_and", "logical_xor")],
+    *[_binary(n, "i32") for n in ("bitwise_or", "bitwise_xor")],
+    Case("pow", (("F", ("M", 129)), ("F", (129,))), lambda a, b: ops.pow(a, b), ALL, positive=True, slack=2.0),
+    Case("where", (("bool", ("M", 129)), ("F", ("M", 129)), ("F", (129,))), lambda c, a, b: ops.where(c, a, b), ALL),
+    Case("isnan-isinf", (("F", ("M", 9)),), lambda x: (ops.isnan(x / (x - x)), ops.isinf(1 / (x - x))), ALL),
+    Case("chain", (("F", (4096, 33)),), _chain, ALL, slack=4.0),
+    Case("scalar", (("F", ()),), lambda x: x * 2 + 1, ALL),
+    Case("empty", (("F", ("Z", 5)),), lambda x: ops.exp(x)),
+    Case("f64", (("f64", ("M", 129)),), lambda x: ops.exp(x) / (1 + ops.square(x)) + ops.sin(x)),
+    Case("two-outputs", (("F", ("M", "N")),), lambda x: (ops.exp(x), ops.relu(x) + 1)),
+    Case("misaligned-rows", (("F", (5, 4099)),), lambda x: x[:, 1:] + x[:, :-1], ALL),
+]
+CASTS = [
+    Case(f"cast-{a}-{b}", ((a, ("M", 33)),), lambda x, b=b: ops.cast(x, b))
+    for a, b in [("f32", "f16"), ("f32", "bf16"), ("f16", "f32"), ("bf16", "f32"), ("f64", "f32"), ("f32", "f64"),
+                 ("f32", "i32"), ("f32", "i8"), ("i64", "f32"), ("i32", "f64"), ("u8", "f32"), ("bool", "f32"),
+                 ("f32", "bool"), ("i64", "i8"), ("i8", "i64"), ("bf16", "f16"), ("f64", "bf16")]
+]  # fmt: skip
+REDUCTIONS = [
+    *[_reduce(n, -1, ("M", 1000), floats=ALL) for n in ("sum", "mean", "max", "min")],
+    *[_reduce(n, 0, (1000, "N")) for n in ("sum", "max")],
+    *[_reduce(n, None, (300, 333)) for n in ("sum", "mean", "max")],
+    *[_reduce("sum", a, (5, 40, 70)) for a in (0, 1, 2, (0, 2), (0, 1), (1, 2))],
+    _reduce("sum", 1, ("M", 70001)),
+    _reduce("sum", -1, (20000, 3)),
+    _reduce("mean", 1, (3, "Z")),
+    _reduce("sum", 0, ("Z", 7)),
+    _reduce("prod", -1, ("M", 16)),
+    *[_reduce("sum", 1, ("M", 500), d) for d in ("i32", "i64", "u8", "bool", "f64")],
+    *[_reduce(n, 1, ("M", 500), "i32") for n in ("max", "min", "prod")],
+    *[_reduce(n, a, ("M", 333), "F", ALL) for n in ("argmax", "argmin") for a in (0, 1)],
+    Case("cumsum-1", (("F", ("M", 300)),), lambda x: ops.cumsum(x, axis=1)),
+    Case("cumsum-0", (("F", (300, "M")),), lambda x: ops.cumsum(x, axis=0)),
+    Case("cumsum-int", (("i32", ("M", 300)),), lambda x: ops.cumsum(x, axis=-1)),
+    Case("sum-fused", (("F", ("M", 513)),), lambda x: ops.sqrt(ops.sum(ops.square(x) * 0.5, axis=-1)) + 1, ALL),
+    Case("var", (("F", ("M", 513)),), lambda x: ops.var(x, axis=-1), slack=4.0),
+]
+ROWS = [
+    *[Case(f"{n}-{a}-{w}", (("F", ("M", w)),), lambda x, n=n, a=a: getattr(ops, n)(x, axis=a), ALL)
+      for n in ("softmax", "log_softmax") for a, w in ((-1, 7), (-1, 1000), (-1, 4096), (-1, 33000), (0, 50))],
+    *[_norm(n, w) for n in ("layer_norm", "rms_norm") for w in (8, 768, 1001, 4096, 20000)],
+    Case("softmax-fused", (("F", ("M", 777)), ("F", ("M", 777))), lambda x, m: ops.softmax(x * 0.125 + m, axis=-1) * 2, ALL),
+    Case("layer_norm-gelu", (("F", ("M", 768)), ("F", (768,)), ("F", (768,))),
+         lambda x, w, b: ops.gelu(ops.layer_norm(x, w, b, 1e-5)), ALL),
+    Case("softmax-middle", (("F", (6, 50, 20)),), lambda x: ops.softmax(x, axis=1)),
+]  # fmt: skip
+MATRICES = [
+    _matmul("square", (128, 128), (128, 128)),
+    _matmul("odd", ("M", 67), (67, 131)),
+    _matmul("thin", (1, 500), (500, 300)),
+    _matmul("tall", (700, 16), (16, 8)),
+    _matmul("large", (300, 1024), (1024, 520)),
+    _matmul("batch", (3, "M", 40), (3, 40, 50)),
+    _matmul("broadcast", (2, 3, 33, 40), (40, 50)),
+    _matmul("vector", (60, 70), (70,), ("f32",)),
+    _matmul("empty-k", (5, "Z"), ("Z", 7), ("f32",)),
+    Case("matmul-f64", (("f64", (33, 65)), ("f64", (65, 31))), lambda a, b: a @ b),
+    Case("matmul-i32", (("i32", (33, 65)), ("i32", (65, 31))), lambda a, b: a @ b),
+    Case("matmul-transposed", (("F", (65, "M")), ("F", (90, 65))), lambda a, b: a.transpose() @ b.transpose(), ALL),
+    Case("matmul-bias-relu", (("F", ("M", 128)), ("F", (128, 96)), ("F", (96,))), lambda x, w, b: ops.relu(x @ w + b), ALL),
+    Case("matmul-prologue", (("F", ("M", 128)), ("F", (128, 96))), lambda x, w: ops.silu(x) @ w, ALL, slack=2.0),
+    _attention("plain", (2, 4, "S", 64), (2, 4, "S", 64)),
+    _attention("causal", (1, 2, "S", 32), (1, 2, "S", 32), is_causal=True),
+    _attention("gqa", (1, 8, 33, 64), (1, 2, 33, 64), enable_gqa=True),
+    _attention("mask", (2, 2, 20, 16), (2, 2, 50, 16), (20, 50), scale=0.25),
+    _attention("long", (1, 2, 300, 128), (1, 2, 300, 128), is_causal=True),
+    Case("rope", (("F", (2, "S", 64)), ("F", ("S", 32)), ("F", ("S", 32))), lambda x, c, s: ops.rope(x, c, s), ALL, slack=2.0),
+    _conv("plain", (2, 3, 20, 17), (8, 3, 3, 3)),
+    _conv("strided", (1, 4, 30, 30), (6, 4, 5, 3), stride=2, padding=1),
+    _conv("dilated-groups", (2, 4, 19, 23), (8, 2, 3, 3), dilation=2, groups=2, padding=(2, 1)),
+    _conv("pointwise", (2, 16, 14, 14), (24, 16, 1, 1)),
+    Case("max_pool", (("F", (2, 3, 20, 21)),), lambda x: ops.max_pool2d(x, 3, stride=2, padding=1), ALL),
+    Case("avg_pool", (("F", (2, 3, 20, 21)),), lambda x: ops.avg_pool2d(x, 2), ALL),
+]
+INDEXING = [
+    Case("transpose", (("F", (3, "M", 70)),), lambda x: ops.transpose(x, (2, 0, 1)) * 1, ALL),
+    Case("reshape-slice", (("F", (12, 50)),), lambda x: ops.reshape(x, (6, 100))[1::2, 3:90:7] + 0),
+    Case("flip", (("F", ("M", 50)),), lambda x: x[::-1, ::-2] + 0),
+    Case("broadcast", (("F", ("M", 1)),), lambda x: ops.broadcast_to(x, ("M", 77)) + 0),
+    Case("concat", (("F", ("M", 5)), ("F", ("M", 9))), lambda a, b: ops.concat([a, b * 2, a], axis=1), ALL),
+    Case("pad", (("F", ("M", 11)),), lambda x: ops.pad(x, ((1, 2), (0, 3)), constant_values=1.5)),
+    Case("gather", (("F", (100, 33)), ("index:100", ("M", 3))), lambda x, i: ops.gather(x, i, axis=0), ALL),
+    Case("gather-1", (("F", ("M", 40)), ("index:40", (7,))), lambda x, i: ops.gather(x, i, axis=1)),
+    Case("tile", (("F", ("M", 5)),), lambda x: ops.tile(x, (2, 3))),
+    Case("iota", (("F", ("M", 5)),), lambda x: x + ops.cast(ops.iota(("M", 5), 1), "f32")),
+    Case("tril", (("F", (20, 33)),), lambda x: ops.tril(x)),
+    Case("constant", (("F", ("M", 64)),), lambda x: x * np.arange(64, dtype=np.float32) + 0.5),
+]
+CASES = [*ELEMENTWISE, *CASTS, *REDUCTIONS, *ROWS, *MATRICES, *INDEXING]
+
+
+def variants() -> list[tuple[Case, str]]:
+    """Every case in every float dtype it is meant for."""
+    return [(case, dtype) for case in CASES for dtype in case.floats]
