@@ -83,7 +83,53 @@ def store_tile(tile, acc, start, stride, lanes, *, rows, columns):
 
 
 @inline
+def is_unit(step):
+    """Whether a stride is known to be 1."""
+    return is_static(step) and step == 1
+
+
+@inline
 def pack_panel(panel, start, source, k0, count, x0, width, *, along):
+    """As fill_panel; plain memory is packed by a function that all products of a type share."""
+    if source.is_strided:
+        k_step, x_step = source.strides
+        pack_plain_panel(
+            panel, source.flat, index(start), source.place(k0, x0), index(k_step), index(x_step), index(count),
+            source.shape[1] - index(x0), width=width, along=along, unit_k=is_unit(k_step), unit_x=is_unit(x_step),
+        )  # fmt: skip
+    else:
+        fill_panel(panel, start, source, k0, count, x0, width, along=along)
+
+
+@outlined
+def pack_plain_panel(panel, memory, start, base, k_step, x_step, count, limit, *, width, along, unit_k, unit_x):
+    """fill_panel from memory[base + k * k_step + x * x_step], of which x < limit exist."""
+    source = strided(memory, (count, limit), (1 if unit_k else k_step, 1 if unit_x else x_step), base)
+    fill_panel(panel, start, source, 0, count, 0, width, along=along)
+
+
+@inline
+def pack_panels(panels, source, k0, count, x0, columns, width, *, along):
+    """As fill_panels; plain memory is packed by a function that all products of a type share."""
+    if source.is_strided:
+        k_step, x_step = source.strides
+        pack_plain_panels(
+            panels, source.flat, source.place(k0, x0), index(k_step), index(x_step), index(count), index(columns),
+            source.shape[1] - index(x0), width=width, along=along, unit_k=is_unit(k_step), unit_x=is_unit(x_step),
+        )  # fmt: skip
+    else:
+        fill_panels(panels, source, k0, count, x0, columns, width, along=along)
+
+
+@outlined
+def pack_plain_panels(panels, memory, base, k_step, x_step, count, columns, limit, *, width, along, unit_k, unit_x):
+    """fill_panels from memory[base + k * k_step + x * x_step], of which x < limit exist."""
+    source = strided(memory, (count, limit), (1 if unit_k else k_step, 1 if unit_x else x_step), base)
+    fill_panels(panels, source, 0, count, 0, columns, width, along=along)
+
+
+@inline
+def fill_panel(panel, start, source, k0, count, x0, width, *, along):
     """panel[start + k * width + x] = source[k0 + k, x0 + x] for k < count, x < width; zero past the end of axis 1.
 
     `along` is the axis that vectors lie along when it is not known which one is contiguous.
@@ -125,8 +171,8 @@ def packs_rows(source, width, lanes, along):
 
 
 @inline
-def pack_panels(panels, source, k0, count, x0, columns, width, *, along):
-    """Panels of `width` for `columns` columns of the source; each as pack_panel makes it, one after the other."""
+def fill_panels(panels, source, k0, count, x0, columns, width, *, along):
+    """Panels of `width` for `columns` columns of the source; each as fill_panel makes it, one after the other."""
     lanes = target.simd(panels.dtype)
     whole = index(0)
     if packs_rows(source, width, lanes, along):
@@ -138,12 +184,12 @@ def pack_panels(panels, source, k0, count, x0, columns, width, *, along):
                     v = source[position((k0 + k, x0 + p * width + x), width=lanes, axis=1)]
                     panels.store(v.cast(panels.dtype), (p * count + k) * width + x)
     for p in range(whole, ceildiv(columns, width)):
-        pack_panel(panels, p * count * width, source, k0, count, x0 + p * width, width, along=along)
+        fill_panel(panels, p * count * width, source, k0, count, x0 + p * width, width, along=along)
 
 
 @inline
 def clear_columns(panel, start, count, valid, width):
-    """Zeros for what pack_panel has no source for."""
+    """Zeros for what fill_panel has no source for."""
     for x in range(valid, width):
         for k in range(count):
             panel[start + k * width + x] = panel.dtype(0)

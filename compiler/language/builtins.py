@@ -395,6 +395,18 @@ def _stack(run: Interpreter, dtype: Any, shape: Any) -> Tensor:
     return Tensor(memory.allocate(run.b, kind, max(count, 1)), kind, sizes, row_major(sizes))
 
 
+@_builtin("strided", 4)
+def _strided(run: Interpreter, row: Any, shape: Any, strides: Any, offset: Any) -> Tensor:
+    """Another look at a flat buffer; sizes, strides and the offset may be run-time values."""
+    if not isinstance(row, Tensor) or row.strides != (1,) or row.offset != 0:
+        raise KernelError("strided needs a whole flat buffer, as .flat gives it")
+    if not isinstance(shape, (tuple, list)) or not isinstance(strides, (tuple, list)) or len(shape) != len(strides):
+        raise KernelError("strided needs a size and a stride for each axis")
+    for part in (*shape, *strides, offset):
+        math.as_index(run.b, part)  # whole numbers, known or not
+    return Tensor(row.buffer, row.dtype, tuple(shape), tuple(strides), offset)
+
+
 @_builtin("shared", 2)
 def _shared(run: Interpreter, dtype: Any, shape: Any) -> Tensor:
     kind, sizes = to_dtype(dtype), to_shape(shape)

@@ -21,7 +21,7 @@ from compiler.language.builder import Builder
 from compiler.language.dtypes import INDEX, LANGUAGE_DTYPES, DType, element_type, register_type
 from compiler.language.interpreter import Interpreter
 from compiler.language.library import Library
-from compiler.language.loadables import Tensor, row_major
+from compiler.language.loadables import UNSIZED, Tensor, row_major
 from compiler.language.methods import to_dtype
 from compiler.language.source import SourceFile
 from compiler.language.values import Frame, Generator, Simd
@@ -313,9 +313,6 @@ def _buffer(run: Interpreter, name: str, annotation: ast.expr | None, frame: Fra
     return BufferArgument(name, dtype.name, tuple(sizes))
 
 
-_UNSIZED = 1 << 40  # the size a buffer has inside an outlined function: unknown, never reached
-
-
 def _argument_key(value: Any, outlined: bool) -> Any:
     if isinstance(value, Simd):
         return (value.dtype, value.width)
@@ -331,7 +328,7 @@ def _received(value: Any, fresh: Iterator[Any]) -> Any:
         argument = next(fresh)
         return Simd(argument, value.dtype, value.width)
     if isinstance(value, Tensor):
-        return Tensor(next(fresh), value.dtype, (_UNSIZED,), (1,))
+        return Tensor(next(fresh), value.dtype, (UNSIZED,), (1,))
     return value
 
 

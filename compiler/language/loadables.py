@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from compiler.language.interpreter import Interpreter
 
 Shape = tuple[StaticSize, ...]
+UNSIZED = 1 << 40  # the length of a row whose length nobody knows: never reached
 
 
 class Loadable:
@@ -146,6 +147,10 @@ class Tensor(Loadable):
     shape: Shape  # pyright: ignore[reportIncompatibleVariableOverride]
     strides: Shape
     offset: Any = 0
+
+    def flat(self) -> Tensor:
+        """The whole buffer as one long row, whatever this shows of it."""
+        return Tensor(self.buffer, self.dtype, (UNSIZED,), (1,))
 
     def linear(self, run: Interpreter, index: Sequence[Any]) -> Any:
         """The buffer position of an index; terms that change least are added first so that they leave the loops."""

@@ -57,8 +57,10 @@ def attribute(run: Interpreter, value: Any, name: str) -> Any:
             return getattr(value, name)
         if name == "size":
             return element_count(value.shape)
-        if isinstance(value, Tensor) and (name in ("strides", "store", "atomic_add")):
-            return value.strides if name == "strides" else Bound(value, name)
+        if name == "is_strided":
+            return isinstance(value, Tensor)
+        if isinstance(value, Tensor) and name in ("strides", "store", "atomic_add", "place", "flat"):
+            return value.strides if name == "strides" else value.flat() if name == "flat" else Bound(value, name)
         if name in (_LOADABLE_METHODS if isinstance(value, Loadable) else _SINK_METHODS):
             return Bound(value, name)
     elif value is run.host.language_target:
@@ -138,6 +140,9 @@ def _loadable(run: Interpreter, owner: Loadable | FusedOutput, name: str, args: 
         at = position_of(owner.rank, index, 1, kwargs.get("axis"))
         put(run, owner, at, args[0])  # pyright: ignore[reportArgumentType]
         return None
+    if name == "place":
+        assert isinstance(owner, Tensor)
+        return math.as_index(run.b, owner.linear(run, tuple(args)))
     if name == "atomic_add":
         assert isinstance(owner, Tensor)
         return memory.atomic_add(run.b, owner.buffer, owner.dtype, owner.linear(run, tuple(args[:-1])), args[-1])
