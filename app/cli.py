@@ -13,7 +13,7 @@ from app.errors import BAD_INPUT, INTERRUPTED, OK, exit_status
 from app.sources import looks_like_source
 from compiler.errors import CompilerError
 
-COMMANDS = ("gui", "samples", "compile", "run", "devices")
+COMMANDS = ("gui", "samples", "compile", "run", "flows", "cache", "devices")
 
 
 class Commands(click.Group):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -35,6 +36,7 @@ class CompileOptions:
     force_cut: frozenset[tuple[str, str]] = frozenset()
     force_fuse: frozenset[tuple[str, str]] = frozenset()
     sources: tuple[tuple[str, str], ...] = ()  # kernel name -> edited source that takes its place
+    record_passes: bool = False  # also the time of each of LLVM's passes; kernels are then compiled, not looked up
 
     def check(self) -> None:
         """Raise for a value that is not among the known ones."""
@@ -50,10 +52,11 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class KernelModule:
-    """Some kernels after kernel passes, ready for LLVM."""
+    """Some kernels after elaboration or kernel passes, and the library names that each of them looked up."""
 
     module: ModuleOp
     kernels: tuple[ElaboratedKernel, ...]
+    uses: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def language_target(target: Target) -> LanguageTarget:
@@ -88,14 +91,44 @@ def _all_slots(kernel: FusedKernel, source: str) -> tuple[tuple[int, ...], ...]:
 
 def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, trace: Trace) -> KernelModule:
     """Kernels into one kgen module; what they instantiate in common is instantiated once."""
-    elaborator = Elaborator(library, language_target(target))
+    elaborator = WatchedElaborator(library, language_target(target))
     records: list[ElaboratedKernel] = []
+    uses: dict[str, frozenset[str]] = {}
     for kernel in kernels:
         with trace.span("elaborate", "kgen", kernel.name):
-            record = elaborator.add(KernelSource(kernel.name, kernel.source, kernel.line_slots, f"{kernel.name}.py"))
+            elaborator.looked_up = set()
+            record = elaborator.add(KernelSource(
+                kernel.name, kernel.source, kernel.line_slots, f"{kernel.name}.py", kernel.symbols
+            ))
             _check_interface(kernel, record)
             records.append(record)
-    return KernelModule(elaborator.module(), tuple(records))
+            uses[record.name] = frozenset(elaborator.looked_up)
+    return KernelModule(elaborator.module(), tuple(records), uses)
+
+
+class WatchedElaborator(Elaborator):
+    """Notes which library names a kernel depends on, also through functions that another kernel instantiated."""
+
+    def __init__(self, library: Library, target: LanguageTarget) -> None:
+        super().__init__(library, target)
+        self.looked_up: set[str] = set()
+        self._behind: dict[Any, set[str]] = {}  # a function -> what its instances looked up
+
+    def lookup(self, name: str) -> Any:
+        """Note the name, found or not."""
+        self.looked_up.add(name)
+        return super().lookup(name)
+
+    def instantiate(self, run: Any, generator: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Note what the function looks up, now or when it was first instantiated."""
+        outer, self.looked_up = self.looked_up, set()
+        try:
+            return super().instantiate(run, generator, args, kwargs)
+        finally:
+            behind = self._behind.setdefault(generator, set())
+            behind |= self.looked_up
+            self.looked_up = outer
+            outer |= behind
 
 
 def _check_interface(kernel: FusedKernel, record: ElaboratedKernel) -> None:
@@ -106,7 +139,9 @@ def _check_interface(kernel: FusedKernel, record: ElaboratedKernel) -> None:
         raise CompilerError(f"{kernel.name}: the source takes other tensors than the model gives it")
 
 
-def kernel_passes(elaborated: KernelModule, kernels: Mapping[str, FusedKernel], target: Target, trace: Trace) -> KernelModule:
+def kernel_passes(
+    elaborated: KernelModule, kernels: Mapping[str, FusedKernel], target: Target, trace: Trace, opt_level: int = 3
+) -> KernelModule:
     """Clean up, then bind to the target; the kgen module is used up."""
     module = elaborated.module
     owner = elaborated.kernels[0].name if len(elaborated.kernels) == 1 else ""
@@ -117,7 +152,7 @@ def kernel_passes(elaborated: KernelModule, kernels: Mapping[str, FusedKernel], 
         facts = {record.name: _facts(kernels[record.name], record) for record in elaborated.kernels}
         module = lower_kgen(module, gpu_target=target.is_gpu, facts=facts)
         span.ops_after = count_operations(module)
-    return KernelModule(module, elaborated.kernels)
+    return KernelModule(module, elaborated.kernels, elaborated.uses)
 
 
 def _facts(kernel: FusedKernel, record: ElaboratedKernel) -> KernelFacts:

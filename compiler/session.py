@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+from compiler.cache import Cache, default_cache
 from compiler.errors import CompilerError
 from compiler.language.library import Library, default_library
 from compiler.model import Model
-from compiler.passes.fusion import FusedKernel, FusionOptions, fuse
-from compiler.pipeline import CompileOptions, KernelModule, elaborate, kernel_passes, with_edits
+from compiler.passes.fusion.records import FusedKernel, FusionOptions, FusionResult
+from compiler.pipeline import CompileOptions, with_edits
 from compiler.targets import get_target
-from compiler.targets.target import Target
 from compiler.trace import Trace, count_operations
 
 if TYPE_CHECKING:
@@ -45,85 +46,122 @@ def compile(  # noqa: A001  the public name
 def compile_graph(graph: Graph, options: CompileOptions, library: Library | None = None) -> Model:
     """Compile with every option: also whether and what to fuse, and edited kernel sources."""
     options.check()
-    _check_graph(graph)
-    target = get_target(options.target)
-    library = library or default_library()
-    trace = Trace()
-    optimised = _graph_passes(graph, trace)
-    with trace.span("fuse", "mogg") as span:
-        fusion = fuse(optimised.op, library, FusionOptions(options.fuse, options.force_cut, options.force_fuse))
-        span.ops_before = count_operations(optimised.op)
-    kernels = with_edits(fusion.kernels, options)
-    records, units = _compile_kernels(kernels, options, library, target, trace)
+    _check_kind(graph)
+    work = _Work(graph, options, library or default_library())
+    parts = work.from_cache() or work.compiled()
     program = None
-    if target.is_cpu:
+    if work.target.is_cpu:
         from compiler.execution import Program
 
-        with trace.span("link", "link"):
-            program = Program(graph, fusion, records, units)
-    return Model(graph, fusion, options, target, library, trace, records, program, kernels, optimised.text)
+        with work.trace.span("link", "link"):
+            program = Program(graph, parts.fusion, parts.records, parts.objects)
+    return Model(
+        graph, parts.fusion, options, work.target, work.library, work.trace, parts.records, program, parts.kernels,
+        work.graph_text,
+    )  # fmt: skip
 
 
-class _Optimised:
-    """The graph after graph passes."""
-
-    def __init__(self, op) -> None:  # noqa: ANN001
-        self.op = op
-
-    def text(self):  # noqa: ANN201
-        """Text and nodes of the graph."""
-        from compiler.dialects.mo import print_with_nodes
-
-        return print_with_nodes(self.op)
-
-
-def _check_graph(graph: Graph) -> None:
+def _check_kind(graph: object) -> None:
     from compiler.graph.graph import Graph as GraphClass
 
     if not isinstance(graph, GraphClass):
         raise CompilerError(f"compile takes a Graph, not {type(graph).__name__}")
-    graph.verify()
 
 
-def _graph_passes(graph: Graph, trace: Trace) -> _Optimised:
-    from compiler.passes import GRAPH_PASSES
+class _Parts:
+    """What a compilation comes to, compiled or found."""
 
-    op = graph.op.clone()
-    for name, run in GRAPH_PASSES:
-        with trace.span(name, "mo") as span:
+    def __init__(
+        self, fusion: FusionResult, kernels: tuple[FusedKernel, ...], records: dict[str, ElaboratedKernel], objects: list[bytes]
+    ) -> None:  # fmt: skip
+        self.fusion = fusion
+        self.kernels = kernels
+        self.records = records
+        self.objects = objects
+
+
+class _Work:
+    """One compilation: its front half is done when first needed, which for a model in the cache may be never."""
+
+    def __init__(self, graph: Graph, options: CompileOptions, library: Library) -> None:
+        self.graph = graph
+        self.options = options
+        self.library = library
+        self.target = get_target(options.target)
+        self.trace = Trace()
+        self.cache: Cache | None = default_cache() if options.cache else None
+
+    def from_cache(self) -> _Parts | None:
+        """The model as an earlier compilation left it."""
+        if self.cache is None or self.options.record_passes:
+            return None
+        from compiler.stored_model import model_key, restore_model
+
+        with self.trace.span("find-model", "cache"):
+            self._key = model_key(self.graph, self.options, self.target, self.library)
+            payload = self.cache.get("model", self._key)
+            if payload is None:
+                return None
+            fusion, records, objects = restore_model(payload, self._fused_again)
+        for kernel in fusion.kernels:
+            self.trace.add("model-hit", "cache", kernel.name, self.trace.begun, 0.0)
+        return _Parts(fusion, with_edits(fusion.kernels, self.options), records, objects)
+
+    def compiled(self) -> _Parts:
+        """The model, compiled; kernels that are in the cache are taken from there."""
+        from compiler.flows import Compilation, compile_kernels
+
+        self.graph.verify()
+        fusion = self._fused
+        kernels = with_edits(fusion.kernels, self.options)
+        run = Compilation(self.options, self.library, self.target, self.trace, self.cache)
+        records, objects = compile_kernels(kernels, run)
+        if self.cache is not None and not self.options.record_passes:
+            from compiler.stored_model import store_model
+
+            with self.trace.span("keep-model", "cache"):
+                payload = store_model(fusion, records, objects)
+                if payload is not None:
+                    self.cache.put("model", self._key, payload)
+        return _Parts(fusion, kernels, records, objects)
+
+    @cached_property
+    def _optimised(self) -> Any:
+        """The graph after graph passes."""
+        from compiler.passes import GRAPH_PASSES
+
+        op = self.graph.op.clone()
+        for name, run in GRAPH_PASSES:
+            with self.trace.span(name, "mo") as span:
+                span.ops_before = count_operations(op)
+                run(op)
+                span.ops_after = count_operations(op)
+        return op
+
+    @cached_property
+    def _fused(self) -> FusionResult:
+        from compiler.passes.fusion import fuse
+
+        op, options = self._optimised, self.options
+        with self.trace.span("fuse", "mogg") as span:
+            fusion = fuse(op, self.library, FusionOptions(options.fuse, options.force_cut, options.force_fuse))
             span.ops_before = count_operations(op)
-            run(op)
-            span.ops_after = count_operations(op)
-    return _Optimised(op)
+        return fusion
 
+    def _fused_again(self) -> FusionResult:
+        """For a model from the cache whose graph ops are asked for; what that takes is not part of the compilation."""
+        trace, self.trace = self.trace, Trace()
+        try:
+            return self._fused
+        finally:
+            self.trace = trace
 
-def _compile_kernels(
-    kernels: tuple[FusedKernel, ...], options: CompileOptions, library: Library, target: Target, trace: Trace
-) -> tuple[dict[str, ElaboratedKernel], list[bytes]]:
-    """Kernel sources to objects: each alone, or all in one module, as the flow says."""
-    groups = [(kernel,) for kernel in kernels] if options.flow == "per-kernel" else [kernels] if kernels else []
-    records: dict[str, ElaboratedKernel] = {}
-    objects: list[bytes] = []
-    for group in groups:
-        table = {kernel.name: kernel for kernel in group}
-        lowered = kernel_passes(elaborate(group, library, target, trace), table, target, trace)
-        for record in lowered.kernels:
-            records[record.name] = record
-        objects.append(_through_llvm(lowered, options, target, trace))
-    return records, objects
+    def graph_text(self) -> Any:
+        """Text and nodes of the graph after graph passes."""
+        from compiler.dialects.mo import print_with_nodes
 
-
-def _through_llvm(lowered: KernelModule, options: CompileOptions, target: Target, trace: Trace) -> bytes:
-    from compiler.backend.llvm import compile_llvm
-    from compiler.lowering.llvm_text import emit_module
-
-    owner = lowered.kernels[0].name if len(lowered.kernels) == 1 else ""
-    with trace.span("emit-llvm", "llvm", owner) as span:
-        text = emit_module(lowered.module, target, options.debug).text  # pyright: ignore[reportArgumentType]
-        span.bytes_after = len(text)
-    with trace.span("llvm", "machine", owner) as span:
-        unit = compile_llvm(text, target, options.opt_level)
-        span.bytes_after = len(unit.object)
-    return unit.object
-
-
+        trace, self.trace = self.trace, Trace()
+        try:
+            return print_with_nodes(self._optimised)
+        finally:
+            self.trace = trace

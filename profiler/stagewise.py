@@ -6,20 +6,25 @@ change what is fused. A difference that first shows unfused is a kernel's, fused
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler.binding import bind
 from compiler.dialects.mo import OutputOp
 from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType
 from compiler.pipeline import CompileOptions
 from compiler.reference import reference
 from compiler.session import compile_graph
+from profiler.capture import graph_text
+from profiler.launch.cpu import Outcome, measure
+from profiler.records import FINISHED, RunRequest
 
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
@@ -48,6 +53,7 @@ class StagewiseCheck:
 
     nodes: tuple[NodeCheck, ...]
     bound: float
+    crashes: dict[str, str] = field(default_factory=dict)
 
     @property
     def first(self) -> tuple[str, str] | None:
@@ -67,11 +73,12 @@ class StagewiseCheck:
             worst = max(seen, key=lambda check: check.errors[stage], default=None)
             words = f"relative error {worst.errors[stage]:.2g} at {worst.node}" if worst else "shows no node"
             left = sum(check.first == stage for check in self.nodes)
+            words = self.crashes.get(stage, words)
             lines.append(f"{stage}: {len(seen)} nodes, {words}{f', {left} leave tolerance' if left else ''}")
         found = None
         if first is not None:
             error = next(check.errors[first[0]] for check in self.nodes if check.node == first[1])
-            words = f"results leave tolerance at stage {first[0]}, first at node {first[1]} (relative error {error:.2g})"
+            words = f"results leave tolerance at stage {first[0]}, first at node {first[1]} ({self.crashes.get(first[0], f'relative error {error:.2g}')})"
             found = {"stage": first[0], "node": first[1], "words": words}
         return {"bound": self.bound, "nodes": [asdict(check) for check in self.nodes], "first": found, "lines": lines}
 
@@ -87,16 +94,33 @@ def check_stages(
     every = _value_names(graph)
     wanted = dict(zip(every, reference(_showing(graph, every), *_copies(arrays))[-len(every) :] if every else ()))
     errors: dict[str, dict[str, float]] = {name: {} for name in every}
+    crashes: dict[str, str] = {}
     for stage, options in STAGES.items():
         shown = every if not options.fuse else _stored(graph, options, library, every)
         if not shown:
             continue
-        model = compile_graph(_showing(graph, shown), options, library)
-        found = model.execute(*_copies(arrays), threads=threads)[-len(shown) :]
-        for name, value in zip(shown, found):
-            errors[name][stage] = relative_error(value, wanted[name])
+        outcome = _outcome(_showing(graph, shown), options, arrays, threads, libraries)
+        if outcome.error is not None:
+            raise outcome.error
+        if outcome.result.status != FINISHED:
+            crashes[stage] = outcome.result.error
+        for number, name in enumerate(shown):
+            value = outcome.outputs[number - len(shown)] if outcome.outputs else None
+            errors[name][stage] = math.inf if value is None else relative_error(value, wanted[name])
     checks = [NodeCheck(name, seen, _first(seen, wanted[name], bound)) for name, seen in errors.items()]
-    return StagewiseCheck(tuple(checks), bound)
+    return StagewiseCheck(tuple(checks), bound, crashes)
+
+
+def _outcome(
+    graph: Graph, options: CompileOptions, arrays: Sequence[np.ndarray], threads: int | None, libraries: Sequence[Path]
+) -> Outcome:
+    """One call in a child process: a stage that crashes is a finding, too."""
+    sizes = bind(graph.input_types, arrays, graph.input_names)  # pyright: ignore[reportArgumentType]
+    request = RunRequest(
+        graph.name, threads=threads, dims=sizes, repeat=1, rotate=False, fuse=options.fuse, opt_level=options.opt_level,
+        libraries=tuple(map(str, libraries)), count=False,
+    )  # fmt: skip
+    return measure(request, graph_text(graph), arrays, outputs=True)
 
 
 def _first(errors: dict[str, float], wanted: np.ndarray, bound: float) -> str:

@@ -87,10 +87,9 @@ class Timeline:
 def compile_timeline(compilation: Compilation) -> Timeline:
     """One lane a worker and kind of pass; an event a pass."""
     rows = [row for row in compilation.passes if row.stage != "llvm-pass"]
-    stages = list(dict.fromkeys(row.stage for row in rows))
-    workers = sorted({row.lane for row in rows})
-    lanes = [f"{stage}" + (f" worker {worker}" if len(workers) > 1 else "") for worker in workers for stage in stages]
-    lane = [workers.index(row.lane) * len(stages) + stages.index(row.stage) for row in rows]
+    keys = sorted({(row.lane, row.stage) for row in rows}, key=lambda key: (key[0], min(r.start for r in rows if (r.lane, r.stage) == key)))
+    lanes = [f"{stage}, worker {worker}" if worker else stage for worker, stage in keys]
+    lane = [keys.index((row.lane, row.stage)) for row in rows]
     texts = [row.name + (f" {row.kernel}" if row.kernel else "") for row in rows]
     names = list(dict.fromkeys(texts))
     nodes = [compilation.kernel_table[row.kernel].nodes if row.kernel in compilation.kernel_table else () for row in rows]

@@ -34,8 +34,8 @@ class KernelsView(QWidget):
             "Filter: matmul, nodes > 3",
         )
         self.view.current.connect(self._chosen)
-        self.view.table.setColumnWidth(1, 56)
-        self.view.table.setColumnWidth(2, 66)
+        self.view.table.setColumnWidth(1, 58)
+        self.view.table.setColumnWidth(2, 72)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)
@@ -152,13 +152,15 @@ class Explorer(QTabWidget):
 
     def __init__(self, kernels: KernelsView, passes: PassesView, samples: SamplesView, runs: QWidget) -> None:
         super().__init__()
+        self.setObjectName("explorer")
         self.setDocumentMode(True)
-        self.setUsesScrollButtons(True)
+        self.setUsesScrollButtons(False)
+        self.tabBar().setExpanding(False)
         self.addTab(kernels, "Kernels")
         self.addTab(passes, "Passes")
         self.addTab(samples, "Samples")
         self.addTab(runs, "Runs")
-        self.setMinimumWidth(190)
+        self.setMinimumWidth(228)
 
 
 def empty_page(text: str) -> QWidget:

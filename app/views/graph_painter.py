@@ -270,7 +270,7 @@ class GraphPainter:
         painter.setPen(QPen(QColor(theme.strong_border), 1))
         painter.setBrush(tint(theme.panel, 235))
         painter.drawRoundedRect(box, 6, 6)
-        if self._map is None:
+        if self._map is None or self._map.deviceIndependentSize().toSize() != box.size().toSize():
             self._map = self._draw_map(QRectF(0, 0, box.width(), box.height()))
         painter.drawPixmap(box.topLeft(), self._map)
         transform = self.map_transform(box)

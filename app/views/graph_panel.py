@@ -44,7 +44,7 @@ class GraphPanel(QWidget):
             flat_button(look, "fit", "Fit (Space)", self.view.fit),
             flat_button(look, "find", "Find a node (Ctrl+F)", self.open_find),
             flat_button(look, "export", "Export as SVG or PNG", self.export_wanted.emit),
-        )  # fmt: skip
+        ).spare(self.title)  # fmt: skip
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)

@@ -310,13 +310,14 @@ class GraphView(QWidget):
     def map_shown(self) -> bool:
         """The minimap is shown when not everything is in sight."""
         layout = self.model.layout
-        if layout is None or not self.show_map or self.width() < 320 or self.height() < 240:
+        if layout is None or not self.show_map or self.width() < 240 or self.height() < 200:
             return False
         seen = self.scene_rect()
         return not (seen.left() <= 1 and seen.top() <= 1 and seen.right() >= layout.width - 1 and seen.bottom() >= layout.height - 1)
 
     def _map_rect(self) -> QRectF:
-        return QRectF(self.width() - MAP_WIDTH - 10, self.height() - MAP_HEIGHT - 10, MAP_WIDTH, MAP_HEIGHT)
+        width, height = min(MAP_WIDTH, self.width() * 0.3), min(MAP_HEIGHT, self.height() * 0.3)
+        return QRectF(self.width() - width - 8, self.height() - height - 8, width, height)
 
     def _go_map(self, point: QPointF) -> None:
         scene = self._painter.map_transform(self._map_rect()).inverted()[0].map(point)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
@@ -116,22 +116,21 @@ class Inspector(QScrollArea):
         grid.addWidget(why, 1, 1)
         return frame
 
-    def _link(self, text: str, nodes: tuple[str, ...]) -> QToolButton:
+    def _link(self, text: str, nodes: tuple[str, ...]) -> QPushButton:
         button = _Link(text)
         button.setToolTip(text)
         button.clicked.connect(lambda: self._selection.select(nodes))
         return button
 
 
-class _Link(QToolButton):
+class _Link(QPushButton):
     """Text that can be clicked; elided rather than widening the inspector."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.setProperty("flat", True)
+        self.setProperty("link", True)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setStyleSheet("QToolButton { text-align: left; padding: 0 2px; font-weight: 600; }")
         self.setAccessibleName(text)
         self._full = text
         self.setText(text)

@@ -40,11 +40,10 @@ class IrPane(QWidget):
         self.compare = flat_button(look, "diff", "Compare with the stage before (D)", self._compare, checkable=True)
         self.stage.chosen.connect(lambda stage: self.model.show(stage=stage))
         self.kernel.chosen.connect(lambda kernel: self.model.show(kernel=kernel))
-        self.kernel.setMinimumContentsLength(6)
         self.header = header(
             self.stage, self.kernel, None, self.coverage, self.compare, self.lock,
             flat_button(look, "close", "Close this pane", lambda: self.close_wanted.emit(self)),
-        )  # fmt: skip
+        ).spare(self.coverage, self.compare)  # fmt: skip
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)

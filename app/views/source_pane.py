@@ -147,7 +147,8 @@ class SourcePane(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        for widget in (header(self.which, self.state, None, self.revert, self.compile), self.bar, self.editor):
+        self.header = header(self.which, self.state, None, self.revert, self.compile)
+        for widget in (self.bar, self.editor):
             layout.addWidget(widget)
         self.editor.textChanged.connect(self._changed)
         self._changed()

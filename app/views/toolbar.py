@@ -37,6 +37,8 @@ class ChoiceBar(QToolBar):
         self.level = Choice("Optimisation level", [(str(n), f"-O{n}") for n in range(4)])
         self.level.set_value("3")
         self.source.setMinimumWidth(170)
+        for choice in (self.source, self.target, self.flow, self.level):
+            choice.setFixedHeight(30)
         self.source.chosen.connect(lambda value: value and self.source_chosen.emit(value))
         self.target.chosen.connect(lambda value: self.choice_made.emit("target", value))
         self.flow.chosen.connect(lambda value: self.choice_made.emit("flow", value))
@@ -82,6 +84,7 @@ class ChoiceBar(QToolBar):
         button.setAccessibleName(tip)
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         button.setIconSize(QSize(14, 14))
+        button.setFixedHeight(30)
         button.clicked.connect(signal)
         return button
 

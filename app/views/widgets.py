@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QDockWidget, QFrame, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from shiboken6 import isValid
 
 from app.messages import Message
 from app.theme.look import Look
@@ -27,11 +29,11 @@ def flat_button(look: Look, icon: str, tip: str, slot: Callable[..., object], ch
 
 def _keep_icon(look: Look, button: QToolButton, name: str) -> None:
     def update() -> None:
-        button.setIcon(look.icon(name))
+        if isValid(button):
+            button.setIcon(look.icon(name))
 
     update()
     look.changed.connect(update)
-    button.destroyed.connect(lambda: look.changed.disconnect(update))
 
 
 def label(text: str = "", role: str = "") -> QLabel:
@@ -43,20 +45,60 @@ def label(text: str = "", role: str = "") -> QLabel:
     return result
 
 
-def header(*widgets: QWidget | None) -> QFrame:
+class Header(QFrame):
+    """A bar on top of a view. It may be narrower than what it holds: the least needed widgets are hidden first."""
+
+    def __init__(self, widgets: Sequence[QWidget | None]) -> None:
+        super().__init__()
+        self.setProperty("role", "header")
+        self.setFixedHeight(BAR)
+        self._spare: list[QWidget] = []
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(8, 0, 6, 0)
+        layout.setSpacing(2)
+        layout.setSizeConstraint(QHBoxLayout.SizeConstraint.SetNoConstraint)
+        for widget in widgets:
+            if widget is None:
+                layout.addStretch(1)
+            else:
+                layout.addWidget(widget)
+
+    def spare(self, *widgets: QWidget) -> Header:
+        """Say which widgets go first when room is short."""
+        self._spare = list(widgets)
+        return self
+
+    def sizeHint(self) -> QSize:
+        return QSize(160, BAR)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(90, BAR)
+
+    def resizeEvent(self, event) -> None:  # noqa: ANN001
+        super().resizeEvent(event)
+        for widget in self._spare:
+            widget.setMaximumWidth(QWIDGETSIZE_MAX)
+        for widget in self._spare:
+            if self.layout().sizeHint().width() <= self.width():
+                break
+            widget.setMaximumWidth(0)
+
+
+QWIDGETSIZE_MAX = (1 << 24) - 1
+
+
+def header(*widgets: QWidget | None) -> Header:
     """A bar on top of a view; None is the stretch."""
-    frame = QFrame()
-    frame.setProperty("role", "header")
-    frame.setFixedHeight(BAR)
-    layout = QHBoxLayout(frame)
-    layout.setContentsMargins(8, 0, 6, 0)
-    layout.setSpacing(4)
-    for widget in widgets:
-        if widget is None:
-            layout.addStretch(1)
-        else:
-            layout.addWidget(widget)
-    return frame
+    return Header(widgets)
+
+
+def dock_bar(look: Look, dock: QDockWidget) -> Header:
+    """The title bar of a dock: its name, a button to float it and one to close it."""
+    return header(
+        label(dock.windowTitle(), "heading"), None,
+        flat_button(look, "float", f"Float {dock.windowTitle()}", lambda: dock.setFloating(not dock.isFloating())),
+        flat_button(look, "close", f"Close {dock.windowTitle()}", dock.hide),
+    )  # fmt: skip
 
 
 def column(*widgets: QWidget, margin: int = 0, spacing: int = 0) -> QVBoxLayout:
@@ -81,9 +123,8 @@ class Choice(QComboBox):
         if flat:
             self.setProperty("flat", True)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.setMinimumContentsLength(3)
         self.set_entries(entries)
-        self.activated.connect(lambda _: self.chosen.emit(self.value))
+        self.activated.connect(lambda _: (self.updateGeometry(), self.chosen.emit(self.value)))
 
     @property
     def value(self) -> str:
@@ -97,14 +138,28 @@ class Choice(QComboBox):
         self.clear()
         for value, title in entries:
             self.addItem(title, value)
+        if entries:
+            longest = max(self.fontMetrics().horizontalAdvance(title) for _, title in entries)
+            self.view().setMinimumWidth(min(longest + 40, 420))
         self.set_value(before)
         self.blockSignals(False)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(52, super().minimumSizeHint().height()) if self.property("flat") else super().minimumSizeHint()
+
+    def sizeHint(self) -> QSize:
+        """A flat one is as wide as its own text, not as the longest entry."""
+        if not self.property("flat"):
+            return super().sizeHint()
+        width = self.fontMetrics().horizontalAdvance(self.currentText()) + 32
+        return QSize(min(max(width, 56), 190), super().sizeHint().height())
 
     def set_value(self, value: str) -> None:
         """Choose without telling anybody."""
         index = self.findData(value)
         if index >= 0:
             self.setCurrentIndex(index)
+            self.updateGeometry()
 
 
 class MessageBar(QFrame):

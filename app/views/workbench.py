@@ -25,15 +25,17 @@ class Workbench(QMainWindow):
         self.setObjectName("workbench")
         self.setDockNestingEnabled(True)
         self.setDockOptions(QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AnimatedDocks)
-        for area in (Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea):
-            self.setTabPosition(area, QTabWidget.TabPosition.North)
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.panes: list[IrPane] = []
         self._pane_docks: dict[IrPane, QDockWidget] = {}
         self._count = 0
         self.graph_dock = self._dock("graph", "Graph", graph, graph.header)
-        self.source_dock = self._dock("source", "Source", source, None)
-        self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self.graph_dock)
-        self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self.source_dock)
+        self.source_dock = self._dock("source", "Source", source, source.header)
+        self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, self.graph_dock)
+
+    def join_source(self) -> None:
+        """Put the source behind the graph, as a tab. After the panes: a dock split off a tab becomes a tab itself."""
+        self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, self.source_dock)
         self.tabifyDockWidget(self.graph_dock, self.source_dock)
         self.graph_dock.raise_()
 
@@ -43,10 +45,13 @@ class Workbench(QMainWindow):
         model = IrPaneModel(stage=stage, kernel=kernel)
         pane = IrPane(self._look, model, self._selection)
         dock = self._dock(f"pane-{self._count}", f"IR {self._count}", pane, pane.header)
-        last = self._pane_docks[self.panes[-1]] if self.panes else self.graph_dock
-        self.splitDockWidget(last, dock, Qt.Orientation.Horizontal)
-        if not beside and self.panes:
-            self.tabifyDockWidget(last, dock)
+        if self.panes:
+            last = self._pane_docks[self.panes[-1]]
+            self.splitDockWidget(last, dock, Qt.Orientation.Horizontal)
+            if not beside:
+                self.tabifyDockWidget(last, dock)
+        else:
+            self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, dock, Qt.Orientation.Horizontal)
         self.panes.append(pane)
         self._pane_docks[pane] = dock
         pane.close_wanted.connect(self.remove_pane)

@@ -35,6 +35,7 @@ class KernelSource:
     text: str
     line_slots: tuple[tuple[int, ...], ...] = ()
     file: str = ""
+    symbols: tuple[str, ...] = ()  # sizes it is given besides those its tensors' shapes name
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ class Elaborator:
         run.file = file.file
         try:
             entry = self._entry(file, source.name)
-            return self._kernel(run, entry, file)
+            return self._kernel(run, entry, file, source.symbols)
         except KernelError as problem:
             if problem.location is None:
                 problem.location = run.where()
@@ -260,11 +261,13 @@ class Elaborator:
             raise KernelError("this source defines no @kernel")
         return file.generator(chosen[0].name)
 
-    def _kernel(self, run: Interpreter, entry: Generator, file: SourceFile) -> ElaboratedKernel:
+    def _kernel(
+        self, run: Interpreter, entry: Generator, file: SourceFile, given: tuple[str, ...]
+    ) -> ElaboratedKernel:
         self.local = file
         frame = Frame(entry, None)
         arguments = [_buffer(run, name, annotation, frame) for name, annotation in entry.arguments]
-        symbols = sorted({s for a in arguments for size in a.shape for s in dimlib.symbols_of(size)})
+        symbols = sorted({s for a in arguments for size in a.shape for s in dimlib.symbols_of(size)} | set(given))
         kinds = [LANGUAGE_DTYPES[a.dtype] for a in arguments]
         block = Block(arg_types=[*(self.buffer_type(kind) for kind in kinds), *(element_type(INDEX) for _ in symbols)])
         builder = run.b

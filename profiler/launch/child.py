@@ -171,8 +171,9 @@ def _send_results(
     from profiler.memory import memory_record
 
     after = conditions()
+    kinds = {note.split("(")[0]: note for note in (*after["notes"], *before["notes"])}
     noted = dict(before) | {
-        "load_after": after["load"], "notes": sorted({*before["notes"], *after["notes"]}), "buffer_sets": timing.sets,
+        "load_after": after["load"], "notes": list(kinds.values()), "buffer_sets": timing.sets,
         "interval_reached": timing.reached, "threads": bound.threads,
     }  # fmt: skip
     keys = {kernel.name: kernel for kernel in model.kernels}

@@ -36,7 +36,7 @@ from profiler.launch.cuda_wire import (
 def run(request: CudaRequest, index: int, say: Any) -> CudaResponse:
     """Run one request on this process's device; `say` is told each kernel before it starts."""
     from profiler.launch.cuda import open_device
-    from profiler.launch.cuda_model import Executable, Resident
+    from profiler.launch.cuda_resident import Executable, Resident
 
     device = open_device(index)
     with ExitStack() as stack:
@@ -62,7 +62,13 @@ def run(request: CudaRequest, index: int, say: Any) -> CudaResponse:
             replay_ms = resident.time(request.replays, replay=True)
         memory = asdict(device.memory())
         moved = [
-            {"direction": t.direction, "label": t.label, "bytes": t.bytes, "seconds": t.seconds, "bandwidth": t.bandwidth}
+            {
+                "direction": t.direction,
+                "label": t.label,
+                "bytes": t.bytes,
+                "seconds": t.seconds,
+                "bandwidth": t.bandwidth,
+            }
             for t in list(device.transfers.done)[transfers:]
         ]
         functions = {
@@ -80,7 +86,8 @@ def _equal(first: Any, second: Any) -> bool:
     if isinstance(first, dict):
         first, second = list(first.values()), list(second.values())
     return all(
-        np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)) for a, b in zip(first, second, strict=True)
+        np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8))
+        for a, b in zip(first, second, strict=True)
     )
 
 

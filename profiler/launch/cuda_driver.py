@@ -43,7 +43,7 @@ class CudaError(CompilerError):
 @cache
 def driver() -> Any:
     """The driver's bindings, once `cuda_devices` has found them to work."""
-    from cuda.bindings import driver as bindings
+    from cuda.bindings import driver as bindings  # pyright: ignore[reportAttributeAccessIssue]
 
     return bindings
 

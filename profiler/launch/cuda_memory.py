@@ -114,7 +114,9 @@ class MemoryPool:
             )
 
     def _reuse(self, reserved: int) -> tuple[int, int] | None:
-        fitting = [size for size, spare in self._spare.items() if spare and reserved <= size <= reserved + reserved // 4]
+        fitting = [
+            size for size, spare in self._spare.items() if spare and reserved <= size <= reserved + reserved // 4
+        ]
         if not fitting:
             return None
         size = min(fitting)
@@ -218,5 +220,5 @@ class Transfers:
         """Take the two chunks on the first transfer that needs them."""
         while len(self._chunks) < 2:
             address = int(call(driver().cuMemHostAlloc, _CHUNK, 0))
-            self._chunks.append(np.frombuffer((ctypes.c_uint8 * _CHUNK).from_address(address), np.uint8))
+            self._chunks.append(np.ctypeslib.as_array((ctypes.c_uint8 * _CHUNK).from_address(address)))
             self._events.append(self._device.event())

@@ -157,7 +157,8 @@ def _grid(launch: Any, sizes: Mapping[str, int], kernel: str) -> tuple[tuple[int
     if launch is None:
         return (DEFAULT_LAUNCH[0], 1, 1), DEFAULT_LAUNCH[1]
     asked = [evaluate(size, sizes) for size in launch.blocks]
-    blocks = (*asked, 1, 1)[:3]
+    x, y, z, *_ = (*asked, 1, 1)
+    blocks = (x, y, z)
     if any(size > most for size, most in zip(blocks, _GRID, strict=True)):
         raise ExecutionError(f"{kernel} asks for {'x'.join(map(str, asked))} blocks; a grid has at most {_GRID}")
     return blocks, launch.threads

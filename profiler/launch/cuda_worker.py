@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
@@ -49,7 +50,7 @@ class CudaWorker:
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def run(self, request: CudaRequest, time_limit: float = 60.0) -> CudaResponse:
-        """Run a request within `time_limit` seconds, the child's start included. Never raises for what a kernel does."""
+        """Run a request within `time_limit` seconds, the child's start included; what a kernel does never raises."""
         with self._lock:
             deadline = monotonic() + time_limit
             process = self._started()
@@ -82,11 +83,9 @@ class CudaWorker:
         """End the child."""
         with self._lock:
             if self._process is not None and self._process.stdin is not None and self._process.poll() is None:
-                try:
+                with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # then it is killed
                     self._process.stdin.close()
                     self._process.wait(_ENDING)
-                except (OSError, subprocess.TimeoutExpired):
-                    pass  # it is killed below
             self._end()
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -130,19 +129,14 @@ class CudaWorker:
         if process.poll() is None:
             process.kill()
             process.wait()
-        for stream in (process.stdin,):  # the readers close theirs when they come to the end
-            if stream is not None:
-                try:
-                    stream.close()
-                except OSError:
-                    pass  # what was still to be sent has nowhere to go
+        assert process.stdin is not None  # the readers close the other two when they come to the end
+        with contextlib.suppress(OSError):  # what was still to be sent has nowhere to go
+            process.stdin.close()
 
 
 def _send(stream: IO[bytes], request: CudaRequest) -> None:
-    try:
+    with contextlib.suppress(OSError, ValueError):  # the child is gone, which the reader reports
         write_frame(stream, *request_frame(request))  # pyright: ignore[reportArgumentType]
-    except (OSError, ValueError):
-        pass  # the child is gone, which the reader reports
 
 
 def _receive(stream: IO[bytes], frames: queue.Queue[Any]) -> None:

@@ -62,7 +62,10 @@ def _dtype(kind: str, float_dtype: str) -> str:
 
 def widened(arrays: list[np.ndarray], narrow: list[Any], wide: list[Any]) -> list[np.ndarray]:
     """The same values in the types of the wide graph."""
-    return [a if n.dtype == w.dtype else a.astype(numpy_dtype(w.dtype)) for a, n, w in zip(arrays, narrow, wide, strict=True)]
+    return [
+        a if n.dtype == w.dtype else a.astype(numpy_dtype(w.dtype))
+        for a, n, w in zip(arrays, narrow, wide, strict=True)
+    ]
 
 
 def _unary(name: str, positive: bool = False, slack: float = 1.0, **params: Any) -> Case:
@@ -95,9 +98,7 @@ def _norm(name: str, width: int) -> Case:
 
 def _attention(label: str, q: Any, kv: Any, mask: Any = None, **params: Any) -> Case:
     inputs = (("F", q), ("F", kv), ("F", kv)) + ((("F", mask),) if mask else ())
-    return Case(
-        f"attention-{label}", inputs, lambda *a: ops.scaled_dot_product_attention(*a, **params), ALL, slack=2.0
-    )
+    return Case(f"attention-{label}", inputs, lambda *a: ops.scaled_dot_product_attention(*a, **params), ALL, slack=2.0)
 
 
 def _conv(label: str, x: Any, w: Any, **params: Any) -> Case:
@@ -110,13 +111,12 @@ def _chain(x: Any) -> Any:
     return x
 
 
-_SIGNED = [_unary(n) for n in ("abs", "neg", "exp", "exp2", "expm1", "sin", "cos", "tanh", "erf", "sigmoid", "relu", "silu",
-                               "square", "sign", "floor", "ceil", "trunc", "round")]  # fmt: skip
-_POSITIVE = [_unary(n, positive=True, slack=s) for n, s in (("log", 1), ("log2", 1), ("log1p", 1), ("sqrt", 1), ("rsqrt", 1),
-                                                              ("reciprocal", 1))]  # fmt: skip
+_SIGNED = ("abs", "neg", "exp", "exp2", "expm1", "sin", "cos", "tanh", "erf", "sigmoid", "relu", "silu", "square", "sign",
+           "floor", "ceil", "trunc", "round")  # fmt: skip
+_POSITIVE = ("log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal")
 ELEMENTWISE = [
-    *_SIGNED,
-    *_POSITIVE,
+    *[_unary(name) for name in _SIGNED],
+    *[_unary(name, positive=True) for name in _POSITIVE],
     _unary("gelu", approximate="none"),
     _unary("gelu", approximate="tanh"),
     *[_binary(n) for n in ("add", "sub", "mul", "div", "minimum", "maximum")],
@@ -163,7 +163,8 @@ ROWS = [
     *[Case(f"{n}-{a}-{w}", (("F", ("M", w)),), lambda x, n=n, a=a: getattr(ops, n)(x, axis=a), ALL)
       for n in ("softmax", "log_softmax") for a, w in ((-1, 7), (-1, 1000), (-1, 4096), (-1, 33000), (0, 50))],
     *[_norm(n, w) for n in ("layer_norm", "rms_norm") for w in (8, 768, 1001, 4096, 20000)],
-    Case("softmax-fused", (("F", ("M", 777)), ("F", ("M", 777))), lambda x, m: ops.softmax(x * 0.125 + m, axis=-1) * 2, ALL),
+    Case("softmax-fused", (("F", ("M", 777)), ("F", ("M", 777))),
+         lambda x, m: ops.softmax(x * 0.125 + m, axis=-1) * 2, ALL),
     Case("layer_norm-gelu", (("F", ("M", 768)), ("F", (768,)), ("F", (768,))),
          lambda x, w, b: ops.gelu(ops.layer_norm(x, w, b, 1e-5)), ALL),
     Case("softmax-middle", (("F", (6, 50, 20)),), lambda x: ops.softmax(x, axis=1)),
@@ -181,14 +182,25 @@ MATRICES = [
     Case("matmul-f64", (("f64", (33, 65)), ("f64", (65, 31))), lambda a, b: a @ b),
     Case("matmul-i32", (("i32", (33, 65)), ("i32", (65, 31))), lambda a, b: a @ b),
     Case("matmul-transposed", (("F", (65, "M")), ("F", (90, 65))), lambda a, b: a.transpose() @ b.transpose(), ALL),
-    Case("matmul-bias-relu", (("F", ("M", 128)), ("F", (128, 96)), ("F", (96,))), lambda x, w, b: ops.relu(x @ w + b), ALL),
+    Case(
+        "matmul-bias-relu",
+        (("F", ("M", 128)), ("F", (128, 96)), ("F", (96,))),
+        lambda x, w, b: ops.relu(x @ w + b),
+        ALL,
+    ),
     Case("matmul-prologue", (("F", ("M", 128)), ("F", (128, 96))), lambda x, w: ops.silu(x) @ w, ALL, slack=2.0),
     _attention("plain", (2, 4, "S", 64), (2, 4, "S", 64)),
     _attention("causal", (1, 2, "S", 32), (1, 2, "S", 32), is_causal=True),
     _attention("gqa", (1, 8, 33, 64), (1, 2, 33, 64), enable_gqa=True),
     _attention("mask", (2, 2, 20, 16), (2, 2, 50, 16), (20, 50), scale=0.25),
     _attention("long", (1, 2, 300, 128), (1, 2, 300, 128), is_causal=True),
-    Case("rope", (("F", (2, "S", 64)), ("F", ("S", 32)), ("F", ("S", 32))), lambda x, c, s: ops.rope(x, c, s), ALL, slack=2.0),
+    Case(
+        "rope",
+        (("F", (2, "S", 64)), ("F", ("S", 32)), ("F", ("S", 32))),
+        lambda x, c, s: ops.rope(x, c, s),
+        ALL,
+        slack=2.0,
+    ),
     _conv("plain", (2, 3, 20, 17), (8, 3, 3, 3)),
     _conv("strided", (1, 4, 30, 30), (6, 4, 5, 3), stride=2, padding=1),
     _conv("dilated-groups", (2, 4, 19, 23), (8, 2, 3, 3), dilation=2, groups=2, padding=(2, 1)),

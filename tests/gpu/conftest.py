@@ -56,7 +56,7 @@ def device() -> Any:
 
 
 @pytest.fixture(scope="session")
-def worker(device: Any) -> Iterator[Any]:  # noqa: ARG001  there must be one
+def worker(device: Any) -> Iterator[Any]:
     from profiler.launch.cuda_worker import CudaWorker
 
     with CudaWorker(0) as worker:
@@ -65,14 +65,15 @@ def worker(device: Any) -> Iterator[Any]:  # noqa: ARG001  there must be one
 
 @pytest.fixture(scope="session")
 def run(device: Any, worker: Any) -> Any:
-    """run(graph, arrays) -> CudaResponse, in the worker; a failure there fails the test with its words."""
+    """run(model or graph, arrays) -> CudaResponse, in the worker; a failure there fails the test with its words."""
+    from compiler.binding import bind
+    from profiler.launch.cuda_program import program_of
     from profiler.launch.cuda_wire import FINISHED, CudaRequest
 
-    def run(graph: Any, arrays: list[np.ndarray], *, options: Any = None, library: Any = None, **more: Any) -> Any:
-        from compiler.binding import bind
-        from profiler.launch.cuda_program import program_of
-
-        model = compile_graph(graph, options or CompileOptions(target=device.target, cache=False), library)
+    def run(source: Any, arrays: list[np.ndarray], **more: Any) -> Any:
+        compiled = hasattr(source, "fusion")
+        model = source if compiled else compile_graph(source, CompileOptions(target=device.target, cache=False))
+        graph = model.graph
         program = program_of(model, bind(graph.input_types, arrays, graph.input_names))
         response = worker.run(CudaRequest(program, tuple(arrays), poison=True, **more), time_limit=60.0)
         if response.status != FINISHED:

@@ -28,7 +28,9 @@ def _request(device: Any, *names: str) -> CudaRequest:
         for name in dict.fromkeys(names)
     )
     steps = tuple(Step(name, (1, 1, 1), 1, (0,), ()) for name in names)
-    program = DeviceProgram("f", f"sm_{device.capability}", (Slot("o", "output", "i32", (1,)),), steps, (), (0,), 0, (ptx.encode(),), ())
+    program = DeviceProgram(
+        "f", f"sm_{device.capability}", (Slot("o", "output", "i32", (1,)),), steps, (), (0,), 0, (ptx.encode(),), ()
+    )
     return CudaRequest(program, (), poison=True)
 
 

@@ -134,7 +134,10 @@ def test_arrays_on_the_device_are_used_in_place(mlp: Any) -> None:
         first.launch()
         first.synchronize()
         (made,) = first.outputs()
-        held = [type(made)(first.pointers[number], array.shape, "f32") for number, array in zip(first.program.inputs, arrays)]
+        held = [
+            type(made)(first.pointers[number], array.shape, "f32")
+            for number, array in zip(first.program.inputs, arrays)
+        ]
         with mlp.upload(held) as second:
             assert [second.pointers[n] for n in second.program.inputs] == [d.pointer for d in held]
             second.poison()
@@ -154,14 +157,14 @@ def test_a_model_for_another_chip_is_refused(device: Any) -> None:
         CudaModel(compile_graph(graph, CompileOptions(cache=False)), device)
 
 
-def test_a_device_that_is_not_there_is_named(device: Any) -> None:  # noqa: ARG001
+def test_a_device_that_is_not_there_is_named(device: Any) -> None:
     from profiler.launch.cuda import open_device
 
     with pytest.raises(UnavailableError, match="there is no device cuda:99"):
         open_device(99)
 
 
-def test_the_command_line_runs_and_checks_on_the_device(device: Any, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: ARG001
+def test_the_command_line_runs_and_checks_on_the_device(device: Any, capsys: pytest.CaptureFixture[str]) -> None:
     from app.cli import main
 
     status = main(["run", "sample:mlp", "--device", "cuda:0", "--check", "--json"])

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from compiler.backend.sass import find_tool, sass_of
+from compiler.backend.sass import find_tool, resources_of
 from compiler.errors import UnavailableError
 from compiler.pipeline import CompileOptions
 from compiler.session import compile_graph
@@ -26,5 +26,5 @@ def test_ptx_assembles(variant: str) -> None:
     case, dtype = next((c, d) for c, d in sys.modules["kg_gpu_cases"].variants() if f"{c.name}[{d}]" == variant)
     model = compile_graph(case.graph(dtype), CompileOptions(target="sm_90a", cache=False))
     for kernel in model.kernels:
-        report = sass_of(kernel.unit.object, "sm_90a")
-        assert report.entry(kernel.name).spills == 0, kernel.source
+        (entry,) = resources_of(kernel.unit.object, "sm_90a")
+        assert (entry.name, entry.spills) == (kernel.name, 0), kernel.source

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("hypothesis")
-from hypothesis import HealthCheck, given, note, settings  # noqa: E402
+from hypothesis import HealthCheck, given, note, settings
 
-from compiler import reference  # noqa: E402
-from compiler.errors import ExecutionError  # noqa: E402
-from compiler.pipeline import CompileOptions  # noqa: E402
+from compiler import reference
+from compiler.errors import ExecutionError
+from compiler.pipeline import CompileOptions
+from compiler.session import compile_graph
 
 pytestmark = pytest.mark.gpu
 
@@ -38,7 +39,13 @@ agreement = _other("agreement")
 def test_random_graphs(fuse: bool, run: Any, device: Any) -> None:
     options = CompileOptions(target=device.target, fuse=fuse, cache=False)
 
-    @settings(max_examples=60 if fuse else 25, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=60 if fuse else 25,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(graphs.recipes())
     def check(recipe: Any) -> None:
         graph, arrays = recipe.build(), recipe.arrays()
@@ -48,7 +55,7 @@ def test_random_graphs(fuse: bool, run: Any, device: Any) -> None:
                 wide = reference(recipe.build(widen=True), *recipe.arrays(widen=True))
         except ExecutionError:
             return  # sizes this graph cannot take
-        response = run(graph, arrays, options=options)
+        response = run(compile_graph(graph, options), arrays)
         for number, (result, truth, wider) in enumerate(zip(response.outputs, expected, wide, strict=True)):
             problem = agreement.disagreement(result, truth, wider if truth.dtype.kind not in "iub" else None)
             if problem:

@@ -12,6 +12,7 @@ from app.sources import load_source, samples
 from compiler import load_library, reference
 from compiler.importers.mlir_text import parse_graph
 from compiler.pipeline import CompileOptions
+from compiler.session import compile_graph
 
 pytestmark = pytest.mark.gpu
 
@@ -22,16 +23,16 @@ def in_double(graph: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
     return reference(wide, *[array.astype(np.float64) if array.dtype == np.float32 else array for array in arrays])
 
 
-@pytest.mark.parametrize("flow", ["all-kernel"])
 @pytest.mark.parametrize("name", [sample.name for sample in samples()])
-def test_sample(name: str, flow: str, run: Any, device: Any, apart: Any) -> None:
+def test_sample(name: str, run: Any, device: Any, apart: Any) -> None:
     source = load_source(f"sample:{name}")
     library = load_library(*source.library_paths) if source.library_paths else None
-    options = CompileOptions(target=device.target, flow=flow, cache=False)
+    options = CompileOptions(target=device.target, cache=False)
+    model = compile_graph(source.graph, options, library)
     for shrink in (0, 3):
         sizes = {symbol: max(size - shrink, 1) for symbol, size in source.dims.items()}
         arrays = random_inputs(source.graph, {symbol: sizes[symbol] for symbol in source.graph.symbols}, seed=shrink)
-        response = run(source.graph, arrays, options=options, library=library, replays=1)
+        response = run(model, arrays, replays=1)
         expected = reference(source.graph, *arrays)
         floats = any(array.dtype == np.float32 for array in expected)
         truth = in_double(source.graph, arrays) if floats else expected

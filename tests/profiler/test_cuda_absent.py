@@ -10,7 +10,7 @@ import signal
 import numpy as np
 import pytest
 
-from compiler import Graph, TensorType, compile, ops  # noqa: A004
+from compiler import Graph, TensorType, compile, ops
 from compiler.errors import ExecutionError, UnavailableError
 from compiler.graph.dims import symbol
 from compiler.graph.dtypes import numpy_dtype
@@ -30,7 +30,7 @@ def _missing() -> str:
     pytest.skip("this machine has a CUDA device")
 
 
-def _model():  # noqa: ANN202
+def _model():
     with Graph("g", inputs=[TensorType("f32", ("M", 64)), TensorType("f32", (64, 32))]) as graph:
         x, w = graph.inputs
         graph.output(ops.softmax(x @ w, axis=-1), ops.sum(x * np.arange(64, dtype=np.float32), axis=0))
@@ -81,7 +81,9 @@ def test_a_program_binds_sizes_grids_and_memory() -> None:
     assert program.target == "sm_90a"
     assert [program.slots[k].shape for k in program.outputs] == [(100, 32), (64,)]
     assert [program.slots[k].shape for k in program.inputs] == [(100, 64), (64, 32)]
-    assert program.arena >= max((slot.offset + slot.bytes for slot in program.slots if slot.kind == "temporary"), default=0)
+    assert program.arena >= max(
+        (slot.offset + slot.bytes for slot in program.slots if slot.kind == "temporary"), default=0
+    )
     assert len(program.ptx) == len(program.kernels)
     for step in program.steps:
         record = model.record(step.kernel)
@@ -166,7 +168,9 @@ def test_a_full_device_is_asked_again_after_giving_back_what_is_spare() -> None:
 def _request() -> cuda_wire.CudaRequest:
     program = program_of(_model(), {"M": 3})
     rng = np.random.default_rng(1)
-    arrays = tuple(rng.standard_normal(program.slots[k].shape).astype(np.float32) for k in program.inputs if k is not None)
+    arrays = tuple(
+        rng.standard_normal(program.slots[k].shape).astype(np.float32) for k in program.inputs if k is not None
+    )
     return cuda_wire.CudaRequest(program, arrays, repeats=2, replays=3, poison=True)
 
 
@@ -176,7 +180,12 @@ def test_requests_and_answers_survive_the_wire() -> None:
     cuda_wire.write_frame(stream, *cuda_wire.request_frame(request))
     half = np.array([[1.5, -0.0]], numpy_dtype("bf16"))
     response = cuda_wire.CudaResponse(
-        cuda_wire.FINISHED, (half, np.zeros((0, 3), np.int64)), {4: np.array(2.5, np.float32)}, ((0.5, 0.25),), 0.125, True
+        cuda_wire.FINISHED,
+        (half, np.zeros((0, 3), np.int64)),
+        {4: np.array(2.5, np.float32)},
+        ((0.5, 0.25),),
+        0.125,
+        True,
     )
     cuda_wire.write_frame(stream, *cuda_wire.response_frame(response))
     stream.seek(0)
@@ -222,7 +231,9 @@ def test_a_worker_that_does_not_answer_is_ended_and_the_next_request_works() -> 
 
 def test_a_worker_that_dies_is_reported_with_its_signal() -> None:
     _missing()
-    empty = DeviceProgram("g", "sm_90a", (Slot("x", "input", "f32", (1,)),), (Step("k", (1, 1, 1), 1, (0,), ()),), (0,), (), 0, (), ())
+    empty = DeviceProgram(
+        "g", "sm_90a", (Slot("x", "input", "f32", (1,)),), (Step("k", (1, 1, 1), 1, (0,), ()),), (0,), (), 0, (), ()
+    )
     with CudaWorker() as worker:
         worker.run(_request())
         assert worker.pid is not None

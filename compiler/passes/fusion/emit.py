@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Node, Value, literal_of
 from compiler.passes.fusion.assemble import Emitted, assemble
+from compiler.passes.fusion.collapse import below_reshapes
 from compiler.passes.fusion.expressions import Expressions, Lambda, Line, views_between
 from compiler.passes.fusion.groups import Context, Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY, Path, Shape, inverse_calls
@@ -103,7 +104,8 @@ class Emitter(Expressions):
 
     def _source(self, value: Value, context: Path, space: Shape) -> tuple[str, list[Node]]:
         """What the elementwise driver reads: a loadable as it is, or a lambda that computes the value."""
-        if literal_of(value) is None and (value.node is None or value.node not in self.contexts.get(context, ())):
+        below, under = below_reshapes(value, context, self.group)
+        if literal_of(value) is None and (below.node is None or below.node not in self.contexts.get(under, ())):
             return self.loaded(value, context, self.frame)
         body = Lambda(self.frame)
         self.write(body, self.main())
@@ -118,14 +120,12 @@ class Emitter(Expressions):
     def _seed(self, main: list[Context], stores: list[Store]) -> tuple[Context, Value] | None:
         """What the driver of a kernel with several results hands to the epilogue: the first thing it loads."""
         computed = {(context, node.result) for context in main for node in self.contexts[context]}
-        for context in main:
-            for node in self.contexts[context]:
-                for value in node.operands if node.kind == "elementwise" else ():
-                    if (context, value) not in computed and literal_of(value) is None:
-                        return context, value
-        for store in stores:
-            if (store.context, store.register) not in computed and literal_of(store.register) is None:
-                return store.context, store.register
+        ops = [(context, node) for context in main for node in self.contexts[context] if node.kind == "elementwise"]
+        read: list[tuple[Context, Value]] = [(context, u) for context, node in ops for u in node.operands]
+        for context, value in (*read, *((store.context, store.register) for store in stores)):
+            below, under = below_reshapes(value, context, self.group)
+            if (under, below) not in computed and literal_of(value) is None:
+                return context, value
         return None
 
     def _nothing(self, stores: list[Store], space: Shape) -> str:

@@ -40,7 +40,7 @@ def _join(node: Node, groups: Groups, options: FusionOptions, reasons: dict[Edge
                 found.append((base.node.index if base.node else -1, operand, group, path))
     # The latest producer first: what the others give is there by then, and can be loaded.
     for _, operand, group, path in sorted(found, key=lambda item: -item[0]):
-        reason = _refusal(node, group, path, groups)
+        reason = _refusal(node, group, path, groups, options)
         if reason:
             reasons[_edge(operand, node)] = reason
             continue
@@ -49,13 +49,15 @@ def _join(node: Node, groups: Groups, options: FusionOptions, reasons: dict[Edge
         return
 
 
-def _refusal(node: Node, group: Group, path: Path, groups: Groups) -> str:
+def _refusal(node: Node, group: Group, path: Path, groups: Groups, options: FusionOptions) -> str:
     """Why a node may not join a kernel's epilogue; empty when it may."""
     if len(group.members) >= LARGEST:
         return "the kernel is full"
     for operand in node.operands:
         hand = at_hand(operand, groups)
         if hand is not None and hand[1] is group and hand[2] == path:
+            if _is_cut(operand, hand[0], node, options):
+                return "forced cut"
             continue
         if operand.node is not None and literal_of(operand) is None and groups.needs(operand) & group.mask:
             return "would create a cycle"

@@ -231,9 +231,8 @@ class Placement:
         """Whether the user wants this value computed in this group."""
         if not self.options.force_fuse:
             return False
-        return any(
-            (node.name, user.name) in self.options.force_fuse and user in group.members for user, _ in node.result.users
-        )
+        edges = {(node.name, user.name) for user, _ in node.result.users if user in group.members}
+        return not edges.isdisjoint(self.options.force_fuse) and edges.isdisjoint(self.options.force_cut)
 
     def explain(self, node: Node, reason: str) -> None:
         """Say why a node is not computed with its users, unless that was said before."""

@@ -49,7 +49,7 @@ def _tools() -> None:
         pytest.skip(str(missing))
 
 
-def _model(debug: str):  # noqa: ANN202
+def _model(debug: str):
     with Graph("g", inputs=[TensorType("f32", ("M", 64))]) as graph:
         graph.output(ops.exp(graph.inputs[0]) * 2.0 + ops.abs(graph.inputs[0]))
     return compile_graph(graph, CompileOptions(target="sm_90a", debug=debug, cache=False))
@@ -91,7 +91,9 @@ def test_line_tables_take_graph_nodes_to_machine_code() -> None:
     (kernel,) = _model("line-tables").kernels
     report = sass_of(kernel.unit.object, "sm_90a")
     instructions = [
-        (text, number) for text, number in zip(report.text.splitlines(), report.provenance, strict=True) if "/*0" in text
+        (text, number)
+        for text, number in zip(report.text.splitlines(), report.provenance, strict=True)
+        if "/*0" in text
     ]
     stores = [number for text, number in instructions if " STG" in text]
     assert stores and all(stores)
@@ -104,7 +106,7 @@ def test_ptx_that_ptxas_refuses_is_one_line() -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_missing_tool_is_unavailable(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:  # noqa: ANN001
+def test_a_missing_tool_is_unavailable(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UnavailableError, match=r"no-such-tool is not on this machine .*kernelglass\[sass\]"):
         sass.find_tool("no-such-tool")

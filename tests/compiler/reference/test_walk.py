@@ -39,7 +39,7 @@ def test_sizes_that_no_array_can_have_are_named():
     graph = Graph("g", inputs=[TensorType("f32", ("M",))])
     with graph:
         graph.output(graph.inputs[0][3:])
-    with pytest.raises(ExecutionError, match=r"mo.slice: its shape \(M - 3,\) would be \(-1,\)"):
+    with pytest.raises(ExecutionError, match="the size M - 3 would be negative"):
         reference(graph, np.zeros(2, np.float32))
 
 

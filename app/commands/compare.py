@@ -1,0 +1,73 @@
+"""`kernelglass compare A B`: runs or compilations side by side, with verdicts; exit 5 for CI when one got slower."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from app.commands.options import json_option
+from app.commands.runs import store_option
+from app.errors import CheckFailed
+from app.output import print_json, write_out
+
+
+class Share(click.ParamType):
+    """A percentage, as in 5%."""
+
+    name = "PERCENT"
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The share behind it."""
+        if isinstance(value, float):
+            return value
+        try:
+            share = float(value.rstrip("%")) / 100
+        except ValueError:
+            self.fail(f"{value!r} is not a percentage, as in 5%", param, ctx)
+        if not 0 <= share < 100:
+            self.fail(f"{value!r} is not a percentage of 0 or more", param, ctx)
+        return share
+
+
+@click.command("compare")
+@click.argument("items", nargs=-1, required=True, metavar="A B...")
+@click.option("--format", "kind", default="text", type=click.Choice(("text", "md", "html", "csv", "json")), show_default=True)
+@click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there.")
+@click.option("--fail-if-slower", "limit", type=Share(), help="Exit with 5 if one is measurably slower by more than this.")
+@click.option("--unlike", is_flag=True, help="Compare runs of unlike machines all the same with --fail-if-slower.")
+@store_option
+@json_option
+def command(
+    items: tuple[str, ...], kind: str, out: Path | None, limit: float | None, unlike: bool, db: str | None, as_json: bool
+) -> None:
+    """Compare runs (12, latest, latest~1, baseline, a tag) or compilations (c12); the first is the measure."""
+    from compiler.errors import ExecutionError
+    from profiler.compare import compare_compilations, compare_runs, slower_than
+    from profiler.report.write import export_comparison
+    from profiler.store import open_store, queries
+
+    if len(items) < 2:
+        raise click.UsageError("compare takes at least two runs or compilations")
+    with open_store(db, create=False) as store:
+        numbers = [queries.find_compilation(store, words) for words in items]
+        if all(number is not None for number in numbers):
+            comparison = compare_compilations(store, [number for number in numbers if number is not None])
+        elif any(number is not None for number in numbers):
+            raise ExecutionError("a run and a compilation cannot be compared; give two of a kind")
+        else:
+            comparison = compare_runs(store, [queries.find_run(store, words) for words in items])
+    if as_json or kind == "json":
+        text = export_comparison(comparison, "json")
+        write_out(text, out) if out is not None else print_json(json.loads(text))
+    else:
+        write_out(export_comparison(comparison, kind), out)
+    if limit is not None:
+        if len({side.machine["fingerprint"] for side in comparison.sides}) > 1 and not unlike:
+            raise CheckFailed("these runs are from unlike machines, so none can be called slower; --unlike does it all the same")
+        slower = slower_than(comparison, limit)
+        if slower:
+            raise CheckFailed(slower[0])

@@ -1,0 +1,200 @@
+"""`kernelglass runs`: what the database keeps. Lists runs, and deletes, tags, notes, pins, searches and vacuums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from app.commands.options import json_option
+from app.output import print_json
+from app.tables import seconds, size, table
+
+store_option = click.option("--db", metavar="DB", help="The database; the user's own by default.")
+
+
+class _Group(click.Group):
+    """Plain `kernelglass runs` lists."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """An unknown word is an error that names the known ones."""
+        if args[0] not in self.commands:
+            raise click.UsageError(f"no such command {args[0]!r}; there are {', '.join(self.commands)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group("runs", cls=_Group, invoke_without_command=True)
+@store_option
+@click.option("--source", metavar="SRC", default="", help="Only runs of this source.")
+@click.option("--status", default="", type=click.Choice(("", "finished", "failed", "running", "interrupted")))
+@click.option("--tag", metavar="TAG", default="", help="Only runs with this tag.")
+@click.option("--device", metavar="DEVICE", default="", help="Only runs on this device.")
+@click.option("--pinned", is_flag=True, help="Only baselines.")
+@click.option("--since", metavar="DATE", default="", help="Only runs since then, as in 2026-01-31.")
+@click.option("--limit", default=100, type=click.IntRange(1), metavar="N", show_default=True)
+@click.option("--compilations", is_flag=True, help="List compilations in place of runs.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, db: str | None, source: str, status: str, tag: str, device: str, pinned: bool, since: str,
+    limit: int, compilations: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """List the runs in the database, newest first."""
+    ctx.obj = {"db": db, "json": as_json}
+    if ctx.invoked_subcommand is not None:
+        return
+    from profiler.store import default_path, open_store, queries
+
+    if db is None and not default_path().exists():
+        rows = []  # nothing has been run yet: that is not an error
+    else:
+        with open_store(db, create=False) as store:
+            if compilations:
+                rows = queries.list_compilations(store, source, limit)
+            else:
+                chosen = queries.RunFilter(source, status, tag, device, pinned, since, limit)
+                rows = queries.list_runs(store, chosen)
+    if as_json:
+        print_json({"compilations" if compilations else "runs": rows})
+    else:
+        click.echo(_compilations(rows) if compilations else _runs(rows))
+
+
+def _runs(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "no runs"
+    lines = [
+        (
+            f"{row['id']}{'*' if row['pinned'] else ''}", row["started"][:19].replace("T", " "), row["source"], row["device"],
+            row["status"], seconds(row["median"]) if row["median"] else "",
+            f"{seconds(row['low'])} to {seconds(row['high'])}" if row["median"] else row["error"] or "",
+            " ".join([*row["tags"], *([f"({row['note']})"] if row["note"] else [])]),
+        )
+        for row in rows
+    ]  # fmt: skip
+    return table(("run", "started", "source", "device", "status", "median", "interval", "tags"), lines, right=(0, 5))
+
+
+def _compilations(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "no compilations"
+    lines = [
+        (f"c{row['id']}", row["created"][:19].replace("T", " "), row["source"], row["target"], row["flow"],
+         f"-O{row['opt_level']}", row["debug"], str(row["kernels"]), seconds(row["seconds"]))
+        for row in rows
+    ]  # fmt: skip
+    header = ("id", "created", "source", "target", "flow", "level", "debug", "kernels", "time")
+    return table(header, lines, right=(7, 8))
+
+
+def _chosen(ctx: click.Context, db: str | None, as_json: bool) -> tuple[str | None, bool]:
+    """Options may stand before or after the subcommand."""
+    return db if db is not None else ctx.obj["db"], as_json or ctx.obj["json"]
+
+
+def _said(as_json: bool, words: str, **document: Any) -> None:
+    print_json(document) if as_json else click.echo(words)
+
+
+runs_argument = click.argument("runs", nargs=-1, required=True, metavar="ID...")
+
+
+@command.command("delete")
+@runs_argument
+@store_option
+@json_option
+@click.pass_context
+def delete(ctx: click.Context, runs: tuple[str, ...], db: str | None, as_json: bool) -> None:
+    """Forget runs, and compilations that only they used. A pinned run has to be unpinned first."""
+    from profiler.store import open_store, queries, writer
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        numbers = list(dict.fromkeys(queries.find_run(store, words) for words in runs))
+        writer.delete_runs(store, numbers)
+    _said(as_json, f"deleted {', '.join(map(str, numbers))}", deleted=numbers)
+
+
+@command.command("tag")
+@click.argument("tag", metavar="TAG")
+@runs_argument
+@click.option("--remove", is_flag=True, help="Take the tag off.")
+@store_option
+@json_option
+@click.pass_context
+def tag(ctx: click.Context, tag: str, runs: tuple[str, ...], remove: bool, db: str | None, as_json: bool) -> None:
+    """Put TAG on runs; `compare TAG ...` then means the newest of them."""
+    from profiler.store import open_store, queries, writer
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        numbers = [queries.find_run(store, words) for words in runs]
+        writer.tag_runs(store, numbers, tag, remove=remove)
+    _said(as_json, f"{'removed' if remove else 'put'} {tag} on {', '.join(map(str, numbers))}", tag=tag, runs=numbers)
+
+
+@command.command("note")
+@click.argument("run", metavar="ID")
+@click.argument("text", metavar="TEXT")
+@store_option
+@json_option
+@click.pass_context
+def note(ctx: click.Context, run: str, text: str, db: str | None, as_json: bool) -> None:
+    """Write a note on a run; an empty one takes it away."""
+    from profiler.store import open_store, queries, writer
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        number = queries.find_run(store, run)
+        writer.note_run(store, number, text)
+    _said(as_json, f"noted on run {number}", run=number, note=text)
+
+
+@command.command("pin")
+@click.argument("run", metavar="ID")
+@click.option("--off", is_flag=True, help="Unpin it.")
+@store_option
+@json_option
+@click.pass_context
+def pin(ctx: click.Context, run: str, off: bool, db: str | None, as_json: bool) -> None:
+    """Make a run the baseline of its source: `compare baseline ...` means it, and it cannot be deleted."""
+    from profiler.store import open_store, queries, writer
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        number = queries.find_run(store, run)
+        writer.pin_run(store, number, not off)
+    _said(as_json, f"run {number} is {'no longer ' if off else ''}a baseline", run=number, pinned=not off)
+
+
+@command.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", default=50, type=click.IntRange(1), metavar="N", show_default=True)
+@store_option
+@json_option
+@click.pass_context
+def search(ctx: click.Context, words: tuple[str, ...], limit: int, db: str | None, as_json: bool) -> None:
+    """Find IR that holds all WORDS."""
+    from profiler.store import open_store, queries
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        hits = queries.search_texts(store, " ".join(words), limit)
+    rows = [(f"c{hit['compilation']}", hit["source"], hit["kernel"], hit["stage"], size(hit["size"])) for hit in hits]
+    _said(as_json, table(("id", "source", "kernel", "stage", "size"), rows) if rows else "nothing found", hits=hits)
+
+
+@command.command("vacuum")
+@store_option
+@json_option
+@click.pass_context
+def vacuum(ctx: click.Context, db: str | None, as_json: bool) -> None:
+    """Drop what nothing refers to and give the space back."""
+    from profiler.store import open_store, writer
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        before, after = writer.vacuum(store)
+    _said(as_json, f"{size(before)} before, {size(after)} after", before=before, after=after)

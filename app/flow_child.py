@@ -1,0 +1,44 @@
+"""What a measured process does: load a source, compile it once, perhaps run it once, and say what it took."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """Compile as asked; the parent measures this process from outside."""
+    from app.compilation import Options, compile_source, execute
+    from app.inputs import graph_sizes, random_inputs
+    from app.sources import load_source
+
+    source = load_source(request["source"])
+    if request["flow"] == "none":
+        return {"kernels": 0, "compile_seconds": 0.0}
+    library = Path(request["library"]) if request["library"] else None
+    options = Options(
+        request["target"], request["flow"], request["opt_level"], request["debug"], request["jobs"], True, library
+    )
+    inputs = random_inputs(source.graph, graph_sizes(source.graph, source.dims, {}), 0) if request["execute"] else []
+    start = time.perf_counter()
+    compiled = compile_source(source, options)
+    answer = {"kernels": len(compiled.model.kernels), "compile_seconds": time.perf_counter() - start}
+    if request["execute"]:
+        execute(compiled, inputs, None)
+        answer["first_result_seconds"] = time.perf_counter() - start
+        begun = time.perf_counter()
+        execute(compiled, inputs, None)
+        answer["second_result_seconds"] = time.perf_counter() - begun
+    return answer | {"stages": compiled.model.trace.seconds_by_stage()}
+
+
+if __name__ == "__main__":
+    from compiler.errors import CompilerError
+
+    try:
+        print(json.dumps(main(json.loads(sys.argv[1]))))
+    except CompilerError as error:
+        print(json.dumps({"error": str(error)}))

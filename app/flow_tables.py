@@ -1,0 +1,161 @@
+"""The tables of `kernelglass flows`: as text, Markdown, CSV or one document."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from app.flow_cells import Measured, Row
+from app.tables import seconds, size, table
+
+HEADER = (
+    "flow", "-O", "debug", "cache", "user", "system", "elapsed", "CPU", "peak memory", "time ratio", "memory ratio", "spread",
+)  # fmt: skip
+_NUMBERS = tuple(range(4, len(HEADER)))
+START_HEADER = ("flow", "cache", "compile", "first result", "ratio", "spread")
+
+
+def document(measured: Measured, machine: str, cores: int) -> dict[str, Any]:
+    """Everything that was measured, with the ratios per-kernel / all-kernel."""
+    rows = [row for row in measured.rows if not row.cell.execute]
+    starts = [row for row in measured.rows if row.cell.execute]
+    request = measured.request
+    return {
+        "source": request.source,
+        "target": request.target,
+        "kernels": max((row.kernels for row in measured.rows), default=None),
+        "machine": machine,
+        "cores": cores,
+        "jobs": request.jobs or cores,
+        "repeat": measured.repeat,
+        "interrupted": measured.interrupted,
+        "base": {"cpu_s": measured.base.cpu, "elapsed_s": measured.base.elapsed, "peak_bytes": measured.base.peak_bytes},
+        "cells": [row.document() | _ratios(row, rows) for row in rows],
+        "line_tables": _line_tables(rows),
+        "start_up": [row.document() | {"start_ratio": _start_ratio(row, starts)} for row in starts],
+    }
+
+
+def _partner(row: Row, rows: Sequence[Row], **changed: str) -> Row | None:
+    for other in rows:
+        wanted = {**vars(row.cell), **changed}
+        if vars(other.cell) == wanted:
+            return other
+    return None
+
+
+def _ratios(row: Row, rows: Sequence[Row]) -> dict[str, float | None]:
+    other = _partner(row, rows, flow="per-kernel") if row.cell.flow == "all-kernel" else None
+    if other is None:
+        return {"time_ratio": None, "memory_ratio": None}
+    return {
+        "time_ratio": other.median(lambda s: s.cpu) / row.median(lambda s: s.cpu),
+        "memory_ratio": other.median(lambda s: s.peak_bytes) / row.median(lambda s: s.peak_bytes),
+    }
+
+
+def _line_tables(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """What line tables cost: time and memory against none, cold."""
+    found = []
+    for row in rows:
+        without = _partner(row, rows, debug="none") if row.cell.debug == "line-tables" else None
+        if without is not None and row.cell.cache == "cold":
+            found.append(
+                {
+                    "flow": row.cell.flow,
+                    "opt_level": row.cell.opt_level,
+                    "time": row.median(lambda s: s.cpu) / without.median(lambda s: s.cpu),
+                    "memory": row.median(lambda s: s.peak_bytes) / without.median(lambda s: s.peak_bytes),
+                }
+            )
+    return found
+
+
+def _start_ratio(row: Row, starts: Sequence[Row]) -> float | None:
+    other = _partner(row, starts, flow="per-kernel") if row.cell.flow == "all-kernel" else None
+    if other is None:
+        return None
+    return other.median(lambda s: s.told["first_result_seconds"]) / row.median(lambda s: s.told["first_result_seconds"])
+
+
+def _cells_text(found: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            cell["flow"], str(cell["opt_level"]), cell["debug"], cell["cache"], seconds(cell["user_s"]),
+            seconds(cell["system_s"]), seconds(cell["elapsed_s"]), f"{cell['cpu_percent']:.0f} %",
+            size(cell["peak_bytes"]), _ratio(cell["time_ratio"]), _ratio(cell["memory_ratio"]), f"{100 * cell['spread']:.0f} %",
+        )
+        for cell in found["cells"]
+    ]  # fmt: skip
+
+
+def _starts_text(found: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            cell["flow"], cell["cache"], seconds(cell["compile_s"]), seconds(cell["first_result_s"]),
+            _ratio(cell["start_ratio"]), f"{100 * cell['spread']:.0f} %",
+        )
+        for cell in found["start_up"]
+    ]  # fmt: skip
+
+
+def _ratio(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _title(found: dict[str, Any]) -> str:
+    kernels = found["kernels"]
+    return (
+        f"{found['source']} for {found['target']}: {kernels} kernel{'s' * (kernels != 1)}, {found['machine']}, "
+        f"{found['jobs']} job{'s' * (found['jobs'] != 1)}, {found['repeat']} repeat{'s' * (found['repeat'] != 1)}"
+    )
+
+
+def _notes(found: dict[str, Any]) -> list[str]:
+    base = found["base"]
+    notes = [
+        "Ratios are per-kernel / all-kernel: above 1, all-kernel takes less. Medians; spread is (max - min) / median of user + system.",
+        f"A process that only loads the source takes {seconds(base['cpu_s'])} user + system and {size(base['peak_bytes'])}.",
+    ]
+    for cost in found["line_tables"]:
+        notes.append(
+            f"Line tables, {cost['flow']} -O{cost['opt_level']}: {cost['time']:.2f} times the time, {cost['memory']:.2f} times the memory."
+        )
+    if found["interrupted"]:
+        notes.append("Interrupted: only what was finished is shown.")
+    return notes
+
+
+def text(found: dict[str, Any]) -> str:
+    """For a terminal."""
+    parts = [_title(found), "", table(HEADER, _cells_text(found), right=_NUMBERS), ""]
+    if found["start_up"]:
+        parts += ["From `compile` to the first result:", "", table(START_HEADER, _starts_text(found), right=(2, 3, 4, 5)), ""]
+    return "\n".join([*parts, *_notes(found)])
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """For a ticket."""
+    parts = [f"**{_title(found)}**", "", _markdown_table(HEADER, _cells_text(found), 4), ""]
+    if found["start_up"]:
+        parts += ["From `compile` to the first result:", "", _markdown_table(START_HEADER, _starts_text(found), 2), ""]
+    return "\n".join([*parts, *(f"- {note}" for note in _notes(found))])
+
+
+def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int) -> str:
+    rule = ["---"] * words + ["---:"] * (len(header) - words)
+    return "\n".join(f"| {' | '.join(line)} |" for line in (header, rule, *rows))
+
+
+def comma_separated(found: dict[str, Any]) -> str:
+    """For a spreadsheet: one line a cell, start-up cells among them, plain numbers."""
+    lines = [*found["cells"], *found["start_up"]]
+    names = list(dict.fromkeys(name for line in lines for name in line))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, ["source", "target", "kernels", "jobs", *names], lineterminator="\n")
+    writer.writeheader()
+    shared = {name: found[name] for name in ("source", "target", "kernels", "jobs")}
+    writer.writerows(shared | line for line in lines)
+    return out.getvalue()

@@ -1,0 +1,115 @@
+"""Every action of the window in one table: menu, text, keys, and the command it calls. Menus, palette and sheet read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QMenu
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """One action; `command` names a method of Commands. A dash for the text is a separator."""
+
+    menu: str
+    text: str
+    command: str = ""
+    keys: str = ""
+    argument: object = None
+
+
+SEPARATOR = "-"
+ACTIONS = (
+    ActionSpec("&File", "&Open...", "browse", "Ctrl+O"),
+    ActionSpec("&File", "&Reload from disk", "reload", "Ctrl+R"),
+    ActionSpec("&File", "&Save edited source...", "save_source", "Ctrl+S"),
+    ActionSpec("&File", SEPARATOR),
+    ActionSpec("&File", "Export graph as &SVG or PNG...", "export_graph"),
+    ActionSpec("&File", "Copy kernel table as TSV", "copy_kernels"),
+    ActionSpec("&File", SEPARATOR),
+    ActionSpec("&File", "&Quit", "quit", "Ctrl+Q"),
+    ActionSpec("&Edit", "&Find in this view", "find", "Ctrl+F"),
+    ActionSpec("&Edit", "Find &everywhere", "find_everywhere", "Ctrl+Shift+F"),
+    ActionSpec("&Edit", "&Go to line...", "go_to_line", "Ctrl+G"),
+    ActionSpec("&Edit", SEPARATOR),
+    ActionSpec("&Edit", "Selection &back", "back", "Alt+Left"),
+    ActionSpec("&Edit", "Selection f&orward", "forward", "Alt+Right"),
+    ActionSpec("&Edit", "&Clear selection or cancel", "escape", "Esc"),
+    ActionSpec("&View", "&Command palette", "palette", "Ctrl+Shift+P"),
+    ActionSpec("&View", SEPARATOR),
+    ActionSpec("&View", "&Explorer", "toggle_explorer", "Ctrl+B"),
+    ActionSpec("&View", "&Inspector", "toggle_inspector", "Ctrl+I"),
+    ActionSpec("&View", "&Bottom views", "toggle_bottom", "Ctrl+J"),
+    ActionSpec("&View", "New IR &pane", "add_pane", "Ctrl+T"),
+    ActionSpec("&View", "Fold all", "fold_all", "Ctrl+Shift+["),
+    ActionSpec("&View", "Unfold all", "unfold_all", "Ctrl+Shift+]"),
+    ActionSpec("&View", SEPARATOR),
+    ActionSpec("&View", "Larger code", "zoom_in", "Ctrl++"),
+    ActionSpec("&View", "Smaller code", "zoom_out", "Ctrl+-"),
+    ActionSpec("&View", "Usual code size", "zoom_reset", "Ctrl+0"),
+    ActionSpec("&View", "&Dark theme", "theme_dark"),
+    ActionSpec("&View", "&Light theme", "theme_light"),
+    ActionSpec("&View", "Theme of the &system", "theme_system"),
+    ActionSpec("&View", SEPARATOR),
+    ActionSpec("&View", "&Save layout as...", "save_layout"),
+    ActionSpec("&View", "Load layout...", "load_layout"),
+    ActionSpec("&View", "&Reset layout", "reset_layout"),
+    ActionSpec("&View", "&Full screen", "full_screen", "F11"),
+    ActionSpec("&Compile", "&Compile", "compile", "Ctrl+Return"),
+    ActionSpec("&Compile", "Ca&ncel", "cancel"),
+    ActionSpec("&Compile", SEPARATOR),
+    ActionSpec("&Compile", "Compile without &fusion", "compile_unfused"),
+    ActionSpec("&Compile", "Drop what-if &edits", "drop_edits"),
+    ActionSpec("&Run", "&Run and time", "run", "F5"),
+    ActionSpec("&Compare", "Compare pane with the stage &before", "compare_stage"),
+    ActionSpec("&Compare", "Compare pane with the &previous compilation", "compare_previous"),
+    ActionSpec("&Compare", "&Next difference", "next_difference", "F7"),
+    ActionSpec("&Compare", "Pre&vious difference", "previous_difference", "Shift+F7"),
+    ActionSpec("&Help", "&Welcome page", "welcome"),
+    ActionSpec("&Help", "&Keyboard shortcuts", "shortcuts", "?"),
+    ActionSpec("&Help", "&About", "about"),
+)
+
+VIEW_KEYS = {
+    "Graph": (
+        ("Space", "fit everything"), ("F", "focus the selection"), ("+ -", "zoom"), ("arrows", "pan"),
+        ("N  P", "next, previous node"), ("double click", "collapse or expand a group"), ("Ctrl+click", "add to the selection"),
+    ),
+    "IR panes": (
+        ("arrows", "move by line"), ("Enter", "select the line's nodes"), ("D", "compare with the stage before"),
+        ("+ -", "fold, unfold at the line"), ("Ctrl+wheel", "zoom"), ("Ctrl+C", "copy"),
+    ),
+    "Timeline": (("W  S", "zoom in, out"), ("A  D", "left, right"), ("F", "focus"), ("M or Shift+drag", "measure"), ("Space", "everything")),
+    "Tables": (("type in the filter", "words, or time > 5"), ("Ctrl+C", "copy rows as TSV"), ("click a heading", "sort")),
+}  # fmt: skip
+
+
+def build_menus(window: QMainWindow, commands: object) -> list[QAction]:
+    """Make the menus and return every action."""
+    menus: dict[str, QMenu] = {}
+    actions = []
+    for spec in ACTIONS:
+        if spec.menu not in menus:
+            menus[spec.menu] = window.menuBar().addMenu(spec.menu)
+        if spec.text == SEPARATOR:
+            menus[spec.menu].addSeparator()
+            continue
+        action = QAction(spec.text, window)
+        if spec.keys:
+            action.setShortcut(QKeySequence(spec.keys))
+        action.setObjectName(spec.command)
+        action.triggered.connect(lambda _=False, name=spec.command: getattr(commands, name)())
+        menus[spec.menu].addAction(action)
+        actions.append(action)
+    return actions
+
+
+def shortcut_groups() -> dict[str, list[tuple[str, str]]]:
+    """What the shortcut sheet shows."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for spec in ACTIONS:
+        if spec.keys:
+            groups.setdefault(spec.menu.replace("&", ""), []).append((spec.keys, spec.text.replace("&", "").rstrip(".")))
+    groups["File"].append(("Ctrl+1..9", "open a recent source"))
+    return groups | {name: list(keys) for name, keys in VIEW_KEYS.items()}

@@ -1,0 +1,305 @@
+"""The two ways from kernel sources to machine code, and the caches on that way.
+
+`per-kernel` slices each kernel out and takes it through elaboration, kernel passes and LLVM alone. `all-kernel` puts
+all kernels into one module, so that what they have in common is elaborated and optimised once, and splits it for LLVM.
+Both compile equal kernels once, with the same passes, and give bit-identical results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from compiler.cache import Cache, key_of, pack, producer, unpack
+from compiler.graph.dims import dim
+from compiler.language.elaborate import BufferArgument, ElaboratedKernel, Launch
+from compiler.pipeline import CompileOptions, KernelModule, elaborate, kernel_passes
+from compiler.trace import PassRecord, Trace
+
+if TYPE_CHECKING:
+    from compiler.backend.split import Unit
+    from compiler.backend.workers import Done
+    from compiler.language.library import Library
+    from compiler.language.source import SourceFile
+    from compiler.passes.fusion.records import FusedKernel
+    from compiler.targets.target import Target
+
+
+@dataclass(frozen=True)
+class UnitRecord(PassRecord):
+    """LLVM's work on one unit; `worker` is the process that did it, 0 being this one."""
+
+    worker: int = 0
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What both flows get: options, library, target, where to note times, and the cache if there is one."""
+
+    options: CompileOptions
+    library: Library
+    target: Target
+    trace: Trace
+    cache: Cache | None
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel ready for LLVM."""
+
+    record: ElaboratedKernel
+    unit: Unit
+
+
+def compile_kernels(
+    kernels: Sequence[FusedKernel], run: Compilation
+) -> tuple[dict[str, ElaboratedKernel], list[bytes]]:
+    """Kernel sources to objects; objects come with those of the functions that kernels share."""
+    found = _cached_ir(kernels, run) if run.cache is not None else {}
+    missing = [kernel for kernel in kernels if kernel.name not in found]
+    for lowered, uses in _lower(missing, run):
+        found[lowered.record.name] = lowered
+        if run.cache is not None:
+            kernel = next(kernel for kernel in missing if kernel.name == lowered.record.name)
+            _keep_ir(kernel, lowered, uses, run)
+    units: dict[str, Unit] = {}
+    for kernel in kernels:
+        units |= found[kernel.name].unit.closure
+    objects = _through_llvm(list(units.values()), run)
+    return {kernel.name: found[kernel.name].record for kernel in kernels}, objects
+
+
+# From source to LLVM IR
+
+
+def _lower(kernels: Sequence[FusedKernel], run: Compilation) -> Iterable[tuple[Lowered, frozenset[str]]]:
+    if run.options.flow == "per-kernel":
+        for kernel in kernels:
+            yield from _slice([kernel], run)
+    elif kernels:
+        yield from _slice(kernels, run)
+
+
+def _slice(kernels: Sequence[FusedKernel], run: Compilation) -> Iterable[tuple[Lowered, frozenset[str]]]:
+    """Some kernels together through elaboration and kernel passes, then each as LLVM IR."""
+    table = {kernel.name: kernel for kernel in kernels}
+    elaborated = elaborate(kernels, run.library, run.target, run.trace)
+    module = kernel_passes(elaborated, table, run.target, run.trace, run.options.opt_level)
+    units = _emit(module, run)
+    for record in module.kernels:
+        yield Lowered(record, units[record.name]), module.uses[record.name]
+
+
+def _emit(module: KernelModule, run: Compilation) -> dict[str, Unit]:
+    from compiler.backend.split import split_module, whole_unit
+
+    debug: Any = run.options.debug
+    if run.options.flow == "per-kernel":
+        (record,) = module.kernels
+        with run.trace.span("emit-llvm", "llvm", record.name) as span:
+            unit = whole_unit(record.name, module.module, run.target, debug)
+            span.bytes_after = len(unit.text)
+        return {record.name: unit}
+    owner = module.kernels[0].name if len(module.kernels) == 1 else ""
+    with run.trace.span("emit-llvm", "llvm", owner) as span:
+        units = split_module(module.module, run.target, debug)
+        everything: dict[str, Unit] = {}
+        for unit in units.values():
+            everything |= unit.closure
+        span.bytes_after = sum(len(unit.text) for unit in everything.values())
+    return units
+
+
+# From LLVM IR to objects
+
+
+def _through_llvm(units: Sequence[Unit], run: Compilation) -> list[bytes]:
+    options, cache = run.options, run.cache
+    objects: dict[str, bytes] = {}
+    keys = {unit.name: _object_key(unit, run) for unit in units} if cache is not None else {}
+    if cache is not None and not options.record_passes:
+        with run.trace.span("find-objects", "cache"):
+            for unit in units:
+                code = cache.get("object", keys[unit.name])
+                if code is not None:
+                    objects[unit.name] = code
+    missing = [unit for unit in units if unit.name not in objects]
+    if missing:
+        for unit, done in zip(missing, _llvm(missing, run), strict=True):
+            objects[unit.name] = done.unit.object
+            _note(unit, done, run)
+            if cache is not None:
+                cache.put("object", keys[unit.name], done.unit.object)
+    _note_hits(units, missing, run)
+    return [objects[unit.name] for unit in units]
+
+
+def _llvm(units: Sequence[Unit], run: Compilation) -> list[Done]:
+    from compiler.backend.runtime import default_threads
+    from compiler.backend.workers import Task, compile_tasks
+
+    options = run.options
+    tasks = [Task(unit.name, unit.text, run.target.name, options.opt_level, options.record_passes) for unit in units]
+    return compile_tasks(tasks, options.jobs or default_threads())
+
+
+def _note(unit: Unit, done: Done, run: Compilation) -> None:
+    """The unit's record in the trace, and one for each of LLVM's passes where they were asked for."""
+    begun = run.trace.begun
+    start = done.start - begun
+    run.trace.passes.append(
+        UnitRecord("llvm", "machine", unit.name, start, done.seconds, -1, -1, len(done.unit.object), done.worker)
+    )
+    for timed in done.unit.pass_times:
+        run.trace.passes.append(
+            UnitRecord(timed.name, "llvm-pass", unit.name, start, timed.seconds, -1, -1, -1, done.worker)
+        )
+
+
+def _note_hits(units: Sequence[Unit], missing: Sequence[Unit], run: Compilation) -> None:
+    if run.cache is None:
+        return
+    absent = {unit.name for unit in missing}
+    for unit in units:
+        if not unit.shared:
+            name = "object-miss" if unit.name in absent else "object-hit"
+            run.trace.add(name, "cache", unit.name, perf_counter(), 0.0)
+
+
+# The caches of kernels
+
+
+def _object_key(unit: Unit, run: Compilation) -> str:
+    target = run.target
+    return key_of("object", unit.text, target.name, target.cpu, target.features, run.options.opt_level, producer())
+
+
+def _ir_key(kernel: FusedKernel, run: Compilation) -> str:
+    options, split = run.options, run.options.flow == "all-kernel"
+    return key_of(
+        "ir", kernel.name, kernel.source, kernel.line_slots, kernel.inplace, len(kernel.inputs), len(kernel.outputs),
+        options.debug, min(options.opt_level, 2), split, run.target, producer(),
+    )  # fmt: skip
+
+
+def _cached_ir(kernels: Sequence[FusedKernel], run: Compilation) -> dict[str, Lowered]:
+    """Kernels whose IR is known for the library as it is now."""
+    assert run.cache is not None
+    found: dict[str, Lowered] = {}
+    with run.trace.span("find-ir", "cache"):
+        for kernel in kernels:
+            key = _ir_key(kernel, run)
+            names = run.cache.get("ir", key)
+            payload = names and run.cache.get("ir", _used_key(key, unpack(names)[0], run))
+            lowered = _read_ir(payload, run.cache) if payload else None
+            if lowered is not None:
+                found[kernel.name] = lowered
+    return found
+
+
+def _used_key(key: str, names: Iterable[str], run: Compilation) -> str:
+    """The key of a kernel's IR: its own, and the state of every library name it looks up."""
+    placed = run.options.debug != "none"  # line tables hold the lines of library functions
+    return key_of(key, [(name, definition_digest(run.library, name, placed)) for name in sorted(names)])
+
+
+@lru_cache(maxsize=8192)
+def definition_digest(library: Library, name: str, placed: bool) -> str:
+    """Changes when the definition of `name`, or the constants of its file, change; with `placed` when it moves, too."""
+    for file in library.files:
+        piece = file.pieces.get(name)
+        if piece is not None:
+            return key_of(piece.text, _constants_text(file), (file.file, piece.line) if placed else ())
+    return ""
+
+
+def _constants_text(file: SourceFile) -> str:
+    text: str | None = file.__dict__.get("_constants_text")  # a file is read once and never changes
+    if text is None:
+        text = file.text
+        for piece in file.pieces.values():
+            text = text.replace(piece.text, "", 1)
+        text = file.__dict__["_constants_text"] = "\n".join(line for line in text.splitlines() if line.strip())
+    return text
+
+
+def _keep_ir(kernel: FusedKernel, lowered: Lowered, uses: frozenset[str], run: Compilation) -> None:
+    assert run.cache is not None
+    key = _ir_key(kernel, run)
+    units = list(lowered.unit.closure.values())
+    for unit in units:
+        if unit.shared:
+            run.cache.put("ir", key_of("shared", unit.name, producer()), _packed(unit))
+    run.cache.put("ir", _used_key(key, uses, run), pack({"record": record_document(lowered.record)}, [_packed(lowered.unit)]))
+    run.cache.put("ir", key, pack(sorted(uses)))
+
+
+def _packed(unit: Unit) -> bytes:
+    return pack({"name": unit.name, "shared": unit.shared, "needs": [n.name for n in unit.needs]}, [unit.text.encode()])
+
+
+def _read_ir(payload: bytes, cache: Cache) -> Lowered | None:
+    document, (packed,) = unpack(payload)
+    unit = _read_unit(packed, cache)
+    return None if unit is None else Lowered(read_record(document["record"]), unit)
+
+
+def _read_unit(packed: bytes, cache: Cache) -> Unit | None:
+    from compiler.backend.split import Unit
+
+    document, (text,) = unpack(packed)
+    needs: list[Unit] = []
+    for name in document["needs"]:
+        payload = cache.get("ir", key_of("shared", name, producer()))
+        needed = _read_unit(payload, cache) if payload else None
+        if needed is None:
+            return None
+        needs.append(needed)
+    return Unit(document["name"], text.decode(), tuple(needs), document["shared"])
+
+
+def record_document(record: ElaboratedKernel) -> dict[str, Any]:
+    """What elaboration found out about a kernel, as plain data."""
+    launch = record.launch
+    return {
+        "name": record.name,
+        "arguments": [_argument_document(argument) for argument in record.arguments],
+        "workspaces": [_argument_document(argument) for argument in record.workspaces],
+        "symbols": record.symbols,
+        "provenance": record.provenance,
+        "launch": {"blocks": list(map(_plain_size, launch.blocks)), "threads": launch.threads} if launch else None,
+    }
+
+
+def _argument_document(argument: BufferArgument) -> list[Any]:
+    return [argument.name, argument.dtype, list(map(_plain_size, argument.shape))]
+
+
+def _plain_size(size: Any) -> int | str:
+    return size if isinstance(size, int) else str(size)
+
+
+def read_record(document: dict[str, Any]) -> ElaboratedKernel:
+    """A kernel's record from plain data."""
+    launch = document["launch"]
+    return ElaboratedKernel(
+        document["name"],
+        tuple(_read_argument(part) for part in document["arguments"]),
+        tuple(_read_argument(part) for part in document["workspaces"]),
+        tuple(document["symbols"]),
+        tuple(tuple(slots) for slots in document["provenance"]),
+        Launch(tuple(map(read_size, launch["blocks"])), launch["threads"]) if launch else None,
+    )
+
+
+def _read_argument(document: list[Any]) -> BufferArgument:
+    name, dtype, shape = document
+    return BufferArgument(name, dtype, tuple(map(read_size, shape)))
+
+
+def read_size(size: int | str) -> Any:
+    """A size from plain data."""
+    return size if isinstance(size, int) else dim(size)

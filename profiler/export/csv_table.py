@@ -1,0 +1,63 @@
+"""Runs and comparisons as CSV: one row a launch, or one row a kernel and side. Columns are in SCHEMA.md."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from profiler.report.markdown import kernel_words
+
+RUN_COLUMNS = ("run", "position", "kernel", "key", "median_s", "low_s", "high_s", "minimum_s", "count", "flops", "bytes",
+               "loads", "stores", "gflops", "gbytes", "intensity", "share_of_roof", "nodes")  # fmt: skip
+COMPARISON_COLUMNS = ("kernel", "side", "names", "median_s", "low_s", "high_s", "ratio", "ratio_low", "ratio_high",
+                      "verdict", "differs_at", "matched")  # fmt: skip
+
+
+def run_csv(document: dict[str, Any]) -> str:
+    """One row a launch, after a row for the whole model with kernel `*`."""
+    run, times = document["run"]["id"], document["times"]
+    rows: list[Sequence[Any]] = []
+    if times:
+        whole = (times["median"], times["low"], times["high"], times["minimum"], times["count"])
+        rows.append((run, "", "*", "", *whole, *[""] * 9))
+    for x in document["launches"]:
+        rows.append((
+            run, x["position"], x["kernel"], x["key"], x["median"], x["low"], x["high"], x["minimum"],
+            len(x["samples_ns"]), x["flops"], x["bytes"], x["loads"], x["stores"], x["gflops"], x["gbytes"],
+            x["intensity"], x["share"], " ".join(x["nodes"]),
+        ))  # fmt: skip
+    return _written(RUN_COLUMNS, rows)
+
+
+def comparison_csv(document: dict[str, Any]) -> str:
+    """One row a kernel and side, after rows for the whole model with kernel `*`."""
+    rows: list[Sequence[Any]] = []
+    labels = [side["label"] for side in document["sides"]]
+    for label, times, verdict in zip(labels, document["whole"], document["verdicts"]):
+        rows.append(("*", label, "", *_figures(times, verdict), document["model_differs_at"], ""))
+    for kernel in document["kernels"]:
+        parts = zip(labels, kernel["names"], kernel["times"], kernel["verdicts"])
+        for label, names, times, verdict in parts:
+            ends = (kernel["differs_at"], kernel["matched"])
+            rows.append((kernel_words(kernel), label, " + ".join(names), *_figures(times, verdict), *ends))
+    return _written(COMPARISON_COLUMNS, rows)
+
+
+def _figures(times: dict[str, Any] | None, verdict: dict[str, Any] | None) -> list[Any]:
+    taken = [times[name] for name in ("median", "low", "high")] if times else [""] * 3
+    return taken + ([verdict[name] for name in ("ratio", "low", "high", "verdict")] if verdict else [""] * 4)
+
+
+def _written(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A spreadsheet takes a text that begins with = + - @ for a formula: keep it a text."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t") else value

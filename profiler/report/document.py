@@ -1,0 +1,98 @@
+"""A stored run, or a comparison, as plain data: what the JSON export writes and every report is made from.
+
+The fields are described in profiler/export/SCHEMA.md; `SCHEMA` changes when one of them changes its meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from profiler.ceilings import stored_ceilings
+from profiler.compare import Comparison
+from profiler.records import FINISHED, WHOLE
+from profiler.roofline import roofline
+from profiler.stats import summarise
+from profiler.store import Store, queries
+
+SCHEMA = "kernelglass-run/1"
+COMPARISON_SCHEMA = "kernelglass-comparison/1"
+_RUN = ("id", "source", "status", "started", "finished", "device", "threads", "dims", "seed", "note", "tags", "pinned",
+        "error", "signal", "kernel")  # fmt: skip
+
+
+def run_document(store: Store, run: int) -> dict[str, Any]:
+    """Everything about a run but the IR texts; a failed run has no times."""
+    row = queries.run_row(store, run)
+    machine = queries.machine_row(store, row["machine"])
+    launches = queries.launches(store, run)
+    samples = queries.run_samples(store, run)
+    blocks = row["conditions"].get("blocks", [])
+    threads = row["conditions"].get("threads") or row["threads"] or 1
+    ceilings = stored_ceilings(store, machine["fingerprint"], threads)
+    timeline = queries.timeline(store, run)
+    found: dict[str, Any] = {
+        "schema": SCHEMA,
+        "run": {name: row[name] for name in _RUN},
+        "request": row["request"],
+        "machine": {name: machine[name] for name in ("fingerprint", "name", "description")},
+        "conditions": row["conditions"],
+        "compilation": compilation_document(store, row["compilation"]) if row["compilation"] else None,
+        "times": None,
+        "launches": [],
+        "counters": queries.counters(store, run),
+        "memory": row["memory"],
+        "ceilings": [asdict(ceiling) for ceiling in ceilings],
+        "timeline_ns": timeline.tolist() if timeline is not None else [],
+    }
+    if row["status"] == FINISHED:
+        found["times"] = asdict(summarise(samples[WHOLE], blocks)) | {
+            "samples_ns": samples[WHOLE].tolist(), "blocks": blocks,
+        }  # fmt: skip
+        points = roofline(launches, ceilings).points
+        for launch, point in zip(launches, points):
+            figures = {name: value for name, value in launch.items() if name not in ("id", "run")}
+            rates = {name: value for name, value in asdict(point).items() if name not in ("kernel", "position", "seconds")}
+            times = samples[launch["position"]].tolist()
+            found["launches"].append(figures | rates | {"samples_ns": times})
+    return found
+
+
+def compilation_document(store: Store, compilation: int) -> dict[str, Any]:
+    """A compilation with its passes, kernels and ledger."""
+    row = queries.compilation_row(store, compilation)
+    names = ("id", "created", "source", "target", "flow", "opt_level", "debug", "options", "versions", "seconds", "stats",
+             "graph_name", "graph_hash", "graph_text")  # fmt: skip
+    return {name: row[name] for name in names} | {
+        "passes": [asdict(record) for record in queries.passes(store, compilation)],
+        "kernels": [asdict(record) for record in queries.kernels(store, compilation)],
+        "decisions": [asdict(record) for record in queries.decisions(store, compilation)],
+    }
+
+
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
+    """A comparison as plain data."""
+    return {
+        "schema": COMPARISON_SCHEMA,
+        "test": comparison.test,
+        "sides": [
+            {
+                "label": side.label,
+                "run": side.run["id"] if side.run else None,
+                "compilation": side.compilation["id"] if side.compilation else None,
+                "source": (side.run or side.compilation or {}).get("source", ""),
+                "compile_seconds": side.compilation["seconds"] if side.compilation else None,
+                "machine": side.machine["name"],
+            }
+            for side in comparison.sides
+        ],
+        "differences": [asdict(item) for item in comparison.differences],
+        "warnings": list(comparison.warnings),
+        "whole": [asdict(item) if item else None for item in comparison.whole],
+        "verdicts": [asdict(item) if item else None for item in comparison.verdicts],
+        "kernels": [asdict(item) for item in comparison.kernels],
+        "stage_seconds": [dict(item) for item in comparison.stage_seconds],
+        "stage_names": list(dict.fromkeys(name for item in comparison.stage_seconds for name in item)),
+        "model_differs_at": comparison.model_differs_at,
+        "break_even": list(comparison.break_even),
+    }

@@ -1,0 +1,100 @@
+"""Runs and comparisons as Markdown, to paste in a ticket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from profiler.units import count, figure, percent, seconds, size
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+
+
+def md(value: Any) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(str(value).split()))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table; cells are escaped."""
+    lines = [header, ["---"] * len(header), *[[md(cell) for cell in row] for row in rows]]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def run_markdown(document: dict[str, Any]) -> str:
+    """The report of a run."""
+    run, times, compiled = document["run"], document["times"], document["compilation"]
+    sizes = ", ".join(f"{name}={value}" for name, value in run["dims"].items())
+    parts = [
+        f"# {md(run['source'])}, run {run['id']}",
+        f"{md(run['started'])} on {md(document['machine']['name'])}, {md(run['device'])}{', ' + md(sizes) if sizes else ''}",
+    ]
+    if run["error"]:
+        parts.append(f"**{run['status']}**: {md(run['error'])}")
+    if run["note"]:
+        parts.append(md(run["note"]))
+    if times:
+        parts.append(
+            f"Median **{seconds(times['median'])}** (95 % interval {seconds(times['low'])} to {seconds(times['high'])}), "
+            f"fastest {seconds(times['minimum'])}, {times['count']} calls, {times['outliers']} outliers kept."
+        )
+        rows = [
+            (x["kernel"], seconds(x["median"]), f"{seconds(x['low'])} to {seconds(x['high'])}", count(x["flops"]),
+             size(x["bytes"]), figure(x["gflops"]), figure(x["gbytes"]), percent(x["share"]))
+            for x in document["launches"]
+        ]  # fmt: skip
+        header = ("kernel", "median", "interval", "FLOPs", "bytes", "GFLOP/s", "GB/s", "of roof")
+        parts.append(table(header, rows))
+    parts += [f"> {md(note)}" for note in document["conditions"].get("notes", ())]
+    memory = document["memory"]
+    if memory:
+        parts.append(f"Memory: planned peak {size(memory['planned_peak'])}, {size(memory['saved'])} saved by reuse.")
+    if compiled:
+        parts.append(
+            f"Compiled in {seconds(compiled['seconds'])}: {md(compiled['target'])}, {compiled['flow']}, "
+            f"-O{compiled['opt_level']}, debug {compiled['debug']}, {len(compiled['kernels'])} kernels."
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def comparison_markdown(document: dict[str, Any]) -> str:
+    """The report of a comparison."""
+    labels = [side["label"] for side in document["sides"]]
+    parts = ["# " + " against ".join(f"{md(side['label'])} ({md(side['source'])})" for side in document["sides"])]
+    parts += [f"> {md(note)}" for note in document["warnings"]]
+    if document["differences"]:
+        parts += ["## What differs", table(("", *labels), [(d["what"], *d["values"]) for d in document["differences"]])]
+    if document["whole"][0]:
+        rows = [
+            (label, seconds(t["median"]), f"{seconds(t['low'])} to {seconds(t['high'])}", *verdict_words(v))
+            for label, t, v in zip(labels, document["whole"], document["verdicts"])
+        ]
+        parts += ["## Time of a call", table(("side", "median", "interval", "ratio", "verdict"), rows)]
+        parts += [md(line) for line in document["break_even"]]
+        parts.append(f"Test: {document['test']}.")
+    rows = [
+        (kernel_words(k), *(seconds(t["median"]) if t else "" for t in k["times"]), *verdict_words(k["verdicts"][-1]),
+         differs_words(k["differs_at"]))
+        for k in document["kernels"]
+    ]  # fmt: skip
+    parts += ["## Kernels", table(("kernel", *labels, "ratio", "verdict", "IR differs from"), rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def verdict_words(verdict: dict[str, Any] | None) -> tuple[str, str]:
+    """The ratio with its interval, and the verdict."""
+    if verdict is None:
+        return "", ""
+    return f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})", verdict["verdict"]
+
+
+def kernel_words(kernel: dict[str, Any]) -> str:
+    """The names on each side, once where they are the same."""
+    names = [" + ".join(part) or "none" for part in kernel["names"]]
+    return names[0] if len(set(names)) == 1 else " / ".join(names)
+
+
+def differs_words(stage: str | None) -> str:
+    """Where the IR first differs, in words."""
+    return "not kept" if stage is None else stage or "the same"

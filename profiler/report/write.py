@@ -1,0 +1,64 @@
+"""Run and comparison in any format: one table of formats, so that every command offers the same ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from profiler.compare import Comparison
+from profiler.recording import ensure_stages
+from profiler.report.document import comparison_document, run_document
+from profiler.store import Store, queries
+
+RUN_FORMATS = ("perfetto", "csv", "json", "md", "html", "script")
+COMPARISON_FORMATS = ("text", "md", "html", "csv", "json")
+
+
+def export_run(store: Store, run: int, kind: str) -> str:
+    """A stored run as text of one of RUN_FORMATS."""
+    document = run_document(store, run)
+    if kind == "html":
+        return _html(store, document)
+    return _run_writers()[kind](document)
+
+
+def _run_writers() -> dict[str, Callable[[dict[str, Any]], str]]:
+    from profiler.export.csv_table import run_csv
+    from profiler.export.perfetto import perfetto_trace
+    from profiler.export.reproducer import reproducer_script
+    from profiler.report.markdown import run_markdown
+
+    return {
+        "perfetto": perfetto_trace, "csv": run_csv, "md": run_markdown, "script": reproducer_script, "json": _json,
+    }  # fmt: skip
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, allow_nan=False, default=str) + "\n"
+
+
+def _html(store: Store, document: dict[str, Any]) -> str:
+    from profiler.report.html import run_html
+
+    notes: list[str] = []
+    stages = []
+    if document["compilation"] is not None:
+        number = document["compilation"]["id"]
+        note = ensure_stages(store, number)
+        notes += [note] if note else []
+        stages = queries.stages(store, number)
+    return run_html(document, stages, notes)
+
+
+def export_comparison(comparison: Comparison, kind: str) -> str:
+    """A comparison as text of one of COMPARISON_FORMATS."""
+    from profiler.export.csv_table import comparison_csv
+    from profiler.report.html import comparison_html
+    from profiler.report.markdown import comparison_markdown
+    from profiler.report.text import comparison_text
+
+    writers = {
+        "text": comparison_text, "md": comparison_markdown, "html": comparison_html, "csv": comparison_csv, "json": _json,
+    }  # fmt: skip
+    return writers[kind](comparison_document(comparison))

@@ -1,0 +1,51 @@
+"""Small graphs and kernels that the profiler's tests compile and run."""
+
+import numpy as np
+
+from compiler import Graph, TensorType, ops
+
+KERNELS = '''
+@kernel("crash")
+def crash(out: Tensor, x: Tensor):
+    out[position((index(1) << 44,))] = x[position((0,))]
+
+@kernel("hang")
+def hang(out: Tensor, x: Tensor):
+    step = index(1)
+    while step > 0:
+        step = step | 1
+    out[position((0,))] = x[position((0,))]
+
+@elementwise("wrong")
+def wrong(x):
+    return x + x + x
+'''
+
+
+def scale(rows="M"):
+    graph = Graph("scale", inputs=[TensorType("f32", (rows, 64))])
+    with graph:
+        graph.output(ops.exp(graph.inputs[0]) * 2)
+    return graph
+
+
+def two_kernels():
+    graph = Graph("two", inputs=[TensorType("f32", (64, 64)), TensorType("f32", (64, 64))])
+    with graph:
+        x, w = graph.inputs
+        graph.output(ops.relu(ops.softmax(x, axis=1) @ w + 1))
+    return graph
+
+
+def custom(name, reference=None):
+    """A harmless kernel, then one of KERNELS."""
+    kind = TensorType("f32", (64,))
+    graph = Graph("custom", inputs=[TensorType("f32", (64, 64))])
+    with graph:
+        total = ops.sum(ops.exp(graph.inputs[0]), axis=1)
+        graph.output(ops.custom(name, [total], kind, reference=reference))
+    return graph
+
+
+def array(*shape, seed=0):
+    return np.random.default_rng(seed).random(shape, dtype=np.float32) + np.float32(0.1)

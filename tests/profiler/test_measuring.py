@@ -1,0 +1,271 @@
+"""Runs happen in a child process: good ones give times, bad ones a failed record with the signal and the kernel."""
+
+import math
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+
+import graphs
+import numpy as np
+import psutil
+import pytest
+
+from compiler import Graph, TensorType, compile, load_library, ops, reference
+from profiler.capture import graph_text
+from profiler.ceilings import LIBRARY
+from profiler.launch.cpu import measure
+from profiler.launch.native import BoundProgram
+from profiler.launch.timing import buffer_sets, time_program
+from profiler.machine import cache_sizes, conditions, this_machine
+from profiler.records import FAILED, FINISHED, INTERRUPTED, RunRequest, request_from_json, to_json
+from profiler.recording import run_and_record
+from profiler.store import queries
+
+
+@pytest.fixture
+def library(tmp_path):
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    (folder / "bad.py").write_text(graphs.KERNELS)
+    return str(folder)
+
+
+def test_a_run_gives_outputs_times_launches_counters_and_memory():
+    graph, arrays = graphs.two_kernels(), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
+    outcome = measure(RunRequest("two", repeat=20), graph_text(graph), arrays, outputs=True, texts=True)
+    result = outcome.result
+    assert (result.status, result.error, outcome.error) == (FINISHED, "", None)
+    np.testing.assert_allclose(outcome.outputs[0], reference(graph, *arrays)[0], rtol=1e-5)
+    assert len(result.samples) == 20 == sum(result.blocks) and min(result.samples) > 0
+    assert outcome.compilation is not None and outcome.compilation.passes and outcome.compilation.kernels
+    assert {launch.kernel for launch in result.launches} == {kernel.name for kernel in outcome.compilation.kernels}
+    for launch in result.launches:
+        assert len(launch.samples) == 20 and min(launch.samples) > 0 and launch.flops and launch.bytes and launch.loads
+    assert {stage.stage for stage in outcome.stages} >= {"mo", "kernel", "llvm", "asm"}
+    named = {counter.name: counter for counter in result.counters}
+    assert named["resident memory, highest"].value > 1e6 and "involuntary context switches" in named
+    assert all(counter.value is not None or counter.note for counter in result.counters)
+    assert result.memory["planned_peak"] >= result.memory["alive_peak"] > 0 and result.memory["resident"]["after"]
+    assert len(result.timeline) == result.conditions["threads"]
+    assert result.conditions["buffer_sets"] > 1 and result.conditions["load"]
+
+
+def test_without_a_number_of_calls_it_stops_when_the_budget_is_spent():
+    start = time.monotonic()
+    request = RunRequest("scale", dims={"M": 256}, budget=0.2, width=1e-9)
+    result = measure(request, graph_text(graphs.scale()), [graphs.array(256, 64)]).result
+    assert result.status == FINISHED and len(result.samples) > 10 and time.monotonic() - start < 60
+    assert not result.conditions["interval_reached"]
+
+
+def test_a_crash_is_a_failed_run_that_names_signal_and_kernel(store, library):
+    request = RunRequest("crash", libraries=(library,), repeat=3)
+    run, outcome = run_and_record(store, request, graph_text(graphs.custom("crash")), [graphs.array(64, 64)])
+    assert outcome.result.status == FAILED and outcome.result.signal in ("SIGSEGV", "SIGBUS")
+    assert "crash" in outcome.result.kernel and outcome.result.kernel in outcome.result.error
+    row = queries.run_row(store, run)
+    assert (row["status"], row["signal"], row["kernel"]) == (FAILED, outcome.result.signal, outcome.result.kernel)
+    assert row["compilation"] and queries.kernels(store, row["compilation"])
+
+
+def test_a_hang_ends_at_the_time_limit_and_names_the_kernel(library):
+    request = RunRequest("hang", libraries=(library,), repeat=3, time_limit=20)
+    compiled = []
+    start = time.monotonic()
+
+    def progress(words):
+        compiled.append(time.monotonic())
+
+    outcome = measure(
+        request, graph_text(graphs.custom("hang")), [graphs.array(64, 64)], progress=progress,
+        cancelled=lambda: bool(compiled) and time.monotonic() - compiled[0] > 1.5,
+    )  # fmt: skip
+    assert outcome.result.status == FAILED and "hang" in outcome.result.kernel
+    assert "cancelled" in outcome.result.error and time.monotonic() - start < 60
+
+
+def test_a_time_limit_is_kept_even_while_compiling():
+    outcome = measure(RunRequest("slow", time_limit=0.05), graph_text(graphs.scale(8)), [graphs.array(8, 64)])
+    assert outcome.result.status == FAILED and "time limit of 0.05 s" in outcome.result.error
+
+
+def test_too_little_memory_is_a_failed_run(store):
+    graph = Graph("big", inputs=[TensorType("f32", ("M", 1)), TensorType("f32", (1, "M"))])
+    with graph:
+        graph.output(ops.softmax(graph.inputs[0] + graph.inputs[1], axis=1))
+    arrays = [graphs.array(40_000, 1), graphs.array(1, 40_000)]
+    request = RunRequest("big", dims={"M": 40_000}, repeat=1, memory_limit=4 << 30)
+    run, outcome = run_and_record(store, request, graph_text(graph), arrays)
+    assert outcome.result.status == FAILED and "out of memory" in outcome.result.error
+    assert queries.run_row(store, run)["status"] == FAILED
+
+
+def test_a_child_that_the_system_kills_says_so():
+    def kill(words):
+        for child in psutil.Process().children():
+            if "profiler.launch.child" in child.cmdline():
+                child.send_signal(signal.SIGKILL)
+
+    outcome = measure(RunRequest("x", budget=5), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=kill)
+    assert outcome.result.signal == "SIGKILL" and "lack of memory" in outcome.result.error
+
+
+def test_an_error_in_the_graph_comes_back_as_itself(store):
+    graph = graph_text(graphs.custom("nonesuch"))
+    run, outcome = run_and_record(store, RunRequest("x"), graph, [graphs.array(64, 64)])
+    assert outcome.compiling and "nonesuch" in str(outcome.error)
+    assert queries.run_row(store, run)["status"] == FAILED
+
+
+def test_an_interrupted_program_leaves_an_interrupted_run(store):
+    def stop(words):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_and_record(store, RunRequest("x"), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=stop)
+    assert queries.run_row(store, 1)["status"] == INTERRUPTED
+    assert not [c for c in psutil.Process().children() if "profiler.launch.child" in c.cmdline()]
+
+
+def test_requests_survive_json_and_nothing_else_reads():
+    request = RunRequest("x", dims={"M": 3}, sources=(("k", "text"),), libraries=("a",))
+    assert request_from_json(to_json(request)) == request
+    for text in ("", "null", "[]", "{}", '{"source": 1, "nonsense": 2}', '{"sources": 3}', "{"):
+        with pytest.raises(Exception, match="request"):
+            request_from_json(text)
+
+
+def test_buffers_rotate_only_while_data_would_sit_in_cache():
+    small = [graphs.array(64, 64)]
+    assert len(buffer_sets(small, 0, True)) > 8 and len(buffer_sets(small, 0, False)) == 1
+    large = [np.ones(2 * max(cache_sizes().values()) // 4, np.float32)]
+    assert len(buffer_sets(large, 0, True)) == 1
+
+
+def test_the_machine_has_one_fingerprint_and_tells_its_load():
+    assert this_machine() is this_machine() and len(this_machine().fingerprint) == 16
+    assert {"load", "megahertz", "governor", "notes", "cores"} <= set(conditions())
+
+
+def dependent(rounds, chains=1):
+    """A kernel of known cost: so many multiply-adds, each waiting for the one before."""
+    width = 4
+    with Graph("known", inputs=[TensorType("f32", ((2 + chains) * width,))]) as graph:
+        result = TensorType("f32", (width,))
+        graph.output(ops.custom("kg.multiply_rounds", [graph.inputs[0]], result, rounds=rounds, chains=chains))
+    model = compile(graph, library=load_library(LIBRARY))
+    return model, [np.full((2 + chains) * width, 1 / 128, np.float32)]
+
+
+def test_measuring_costs_less_than_a_microsecond_a_launch():
+    model, arrays = dependent(1)
+    bound = BoundProgram(model.program, [arrays], 1)
+    costs = []
+    for _ in range(7):
+        trace = bound.new_trace(20_000)
+        start = time.perf_counter_ns()
+        bound.measure(20_000, 0, trace)
+        costs.append((time.perf_counter_ns() - start) / 20_000)
+    assert statistics.median(costs) < 1000, costs
+
+
+C_LOOP = """
+#include <stdint.h>
+#include <time.h>
+typedef void (*kernel)(int64_t, int64_t, void *, void *, void *);
+int64_t run(kernel k, int64_t count, void *out, void *in) {
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    for (int64_t i = 0; i < count; i++) k(0, 1, 0, out, in);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    return (b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
+def test_times_agree_with_a_c_loop_within_2_percent(tmp_path):
+    import ctypes
+
+    (tmp_path / "loop.c").write_text(C_LOOP)
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "loop.c", "-o", "loop.so"], cwd=tmp_path, check=True)
+    loop = ctypes.CDLL(str(tmp_path / "loop.so")).run
+    loop.restype = ctypes.c_int64
+    model, arrays = dependent(20_000)
+    bound = BoundProgram(model.program, [arrays], 1)
+    executor = bound._executor
+    code = executor._code[0] if isinstance(executor._code, tuple) else executor._code
+    kernel = ctypes.c_void_p(code.address(model.kernels[0].name))
+    out, source = np.zeros(64, np.float32), arrays[0]
+    ours, theirs = [], []
+    for _ in range(60):  # in turns, so that both see the same machine
+        trace = bound.new_trace(20)
+        bound.measure(20, 0, trace)
+        ours += (trace[:, 0, 0, 1] - trace[:, 0, 0, 0]).tolist()
+        theirs.append(loop(kernel, ctypes.c_int64(20), ctypes.c_void_p(out.ctypes.data), ctypes.c_void_p(source.ctypes.data)) / 20)
+    one, two = np.quantile(ours, 0.25), np.quantile(theirs, 0.25)
+    print(f"kernel of 20,000 dependent FMAs: ours {one / 1e3:.3f} us, C loop {two / 1e3:.3f} us, ratio {one / two:.4f}")
+    assert abs(one / two - 1) < 0.02
+
+
+@pytest.mark.slow
+def test_a_kernel_made_3_percent_slower_is_found():
+    from profiler.stats import SLOWER, compare_times
+
+    plain, arrays = dependent(20_000)
+    slower, _ = dependent(20_600)
+    times = []
+    for model in (plain, slower):
+        bound = BoundProgram(model.program, buffer_sets(arrays, 16, True), 1)
+        times.append(time_program(bound, 1, repeat=None, width=0.002, budget=6.0))
+    verdict = compare_times(times[0].samples, times[1].samples, times[0].blocks, times[1].blocks)
+    print(verdict)
+    assert verdict.verdict == SLOWER and math.isclose(verdict.ratio, 1.03, abs_tol=0.015)
+
+
+@pytest.mark.slow
+def test_a_run_compared_with_itself_100_times_shows_no_difference():
+    from profiler.stats import SAME, compare_times
+
+    model = compile(graphs.scale())
+    arrays = [graphs.array(256, 64)]
+    runs = []
+    for _ in range(101):
+        copies = buffer_sets(arrays, arrays[0].nbytes, True)
+        bound = BoundProgram(model.program, copies, 1)
+        runs.append(time_program(bound, len(copies), repeat=None, width=0.01, budget=0.5))
+    same = sum(
+        compare_times(a.samples, b.samples, a.blocks, b.blocks).verdict == SAME for a, b in zip(runs, runs[1:])
+    )
+    print(f"{same} of 100 comparisons of a run with itself: {SAME}")
+    assert same >= 95
+
+
+@pytest.mark.slow
+def test_storing_a_trace_costs_under_5_percent_of_compiling(store):
+    from app.sources import load_source
+    from compiler.pipeline import CompileOptions
+    from compiler.session import compile_graph
+    from profiler.recording import record_compilation
+
+    graph = load_source("sample:transformer-block").graph
+    shares = []
+    for _ in range(5):
+        start = time.process_time()
+        model = compile_graph(graph, CompileOptions(cache=False))
+        compiling = time.process_time() - start
+        assert model.stats  # what `stats` works out is the compiler's, not the store's
+        start = time.process_time()
+        record_compilation(store, model, "sample:transformer-block", compiling)
+        shares.append((time.process_time() - start) / compiling)
+    print(f"storing costs {statistics.median(shares):.2%} of compiling")
+    assert statistics.median(shares) < 0.05
+
+
+def test_fork_is_not_how_children_are_made():
+    """A child starts clean: nothing of this process's threads or locks is in it."""
+    assert "fork" not in measure.__code__.co_names and os.getpid()

@@ -1,0 +1,92 @@
+"""Screenshots of every view in both themes, made by driving the real window: `make screenshots`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+
+def main() -> int:
+    """Compile a sample, open each view, save what it looks like."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("docs/guide/images"))
+    parser.add_argument("--sample", default="transformer-block")
+    parser.add_argument("--size", default="1600x1000")
+    parser.add_argument("--themes", default="dark,light")
+    parser.add_argument("--views", default="")
+    arguments = parser.parse_args()
+    from PySide6.QtWidgets import QApplication
+
+    from app.main_window import MainWindow
+    from app.settings import Settings
+
+    application = QApplication([])
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    width, height = (int(part) for part in arguments.size.split("x"))
+    with tempfile.TemporaryDirectory() as folder:
+        window = MainWindow(Settings(Path(folder)))
+        window.resize(width, height)
+        window.show()
+        for theme in arguments.themes.split(","):
+            _shoot(application, window, arguments, theme)
+        window.close()
+    return 0
+
+
+def _wait(application, condition, seconds: float = 60.0) -> None:  # noqa: ANN001
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        application.processEvents()
+        time.sleep(0.01)
+    for _ in range(20):
+        application.processEvents()
+        time.sleep(0.01)
+
+
+def _shoot(application, window, arguments, theme: str) -> None:  # noqa: ANN001
+    wanted = set(filter(None, arguments.views.split(",")))
+
+    def save(name: str) -> None:
+        if not wanted or name in wanted:
+            _wait(application, lambda: True)
+            window.grab().save(str(arguments.out / f"{name}-{theme}.png"))
+
+    window.look.apply(theme)
+    window.show_welcome()
+    save("welcome")
+    window.opening.open(f"sample:{arguments.sample}")
+    _wait(application, lambda: not window.compiler.busy and window.graph.layout is not None)
+    _wait(application, lambda: not any(pane.model.loading for pane in window.workbench.panes))
+    save("overview")
+    window.state.selection.select(["matmul_0"])
+    _wait(application, lambda: not any(pane.model.loading for pane in window.workbench.panes))
+    save("linked")
+    for name in ("funnel", "ledger", "memory"):
+        window.show_bottom(name)
+        save(name)
+    window.commands.run()
+    _wait(application, lambda: not window.compiler.busy)
+    save("run")
+    window.show_bottom("launches")
+    window.graph_panel.heat.set_value("time")
+    window.graph.set_heat("time")
+    save("heat")
+    window.graph.set_heat("none")
+    window.workbench.source_dock.raise_()
+    save("source")
+    window.workbench.graph_dock.raise_()
+    window.show_bottom("timeline")
+    window.commands.palette()
+    save("palette")
+    window.palette_popup.hide()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
