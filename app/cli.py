@@ -13,7 +13,9 @@ from app.errors import BAD_INPUT, INTERRUPTED, OK, exit_status
 from app.sources import looks_like_source
 from compiler.errors import CompilerError
 
-COMMANDS = ("gui", "samples", "compile", "run", "flows", "cache", "devices")
+COMMANDS = (
+    "gui", "samples", "compile", "run", "flows", "runs", "compare", "report", "export", "cache", "devices",
+)  # fmt: skip
 
 
 class Commands(click.Group):

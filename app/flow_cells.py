@@ -1,4 +1,4 @@
-"""Measuring compilations from outside: one fresh process a cell and repeat, its resources as `/usr/bin/time` tells them."""
+"""Measuring compilations from outside: a fresh process each, its resources as `/usr/bin/time` would tell them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from app.flow_cells import Measured, Row
 from app.tables import seconds, size, table
 
 HEADER = (
-    "flow", "-O", "debug", "cache", "user", "system", "elapsed", "CPU", "peak memory", "time ratio", "memory ratio", "spread",
+    "flow", "-O", "debug", "cache", "user", "system", "elapsed", "CPU", "peak memory", "time ratio",
+    "memory ratio", "spread",
 )  # fmt: skip
 _NUMBERS = tuple(range(4, len(HEADER)))
 START_HEADER = ("flow", "cache", "compile", "first result", "ratio", "spread")
@@ -31,7 +32,11 @@ def document(measured: Measured, machine: str, cores: int) -> dict[str, Any]:
         "jobs": request.jobs or cores,
         "repeat": measured.repeat,
         "interrupted": measured.interrupted,
-        "base": {"cpu_s": measured.base.cpu, "elapsed_s": measured.base.elapsed, "peak_bytes": measured.base.peak_bytes},
+        "base": {
+            "cpu_s": measured.base.cpu,
+            "elapsed_s": measured.base.elapsed,
+            "peak_bytes": measured.base.peak_bytes,
+        },
         "cells": [row.document() | _ratios(row, rows) for row in rows],
         "line_tables": _line_tables(rows),
         "start_up": [row.document() | {"start_ratio": _start_ratio(row, starts)} for row in starts],
@@ -85,7 +90,8 @@ def _cells_text(found: dict[str, Any]) -> list[tuple[str, ...]]:
         (
             cell["flow"], str(cell["opt_level"]), cell["debug"], cell["cache"], seconds(cell["user_s"]),
             seconds(cell["system_s"]), seconds(cell["elapsed_s"]), f"{cell['cpu_percent']:.0f} %",
-            size(cell["peak_bytes"]), _ratio(cell["time_ratio"]), _ratio(cell["memory_ratio"]), f"{100 * cell['spread']:.0f} %",
+            size(cell["peak_bytes"]), _ratio(cell["time_ratio"]), _ratio(cell["memory_ratio"]),
+            f"{100 * cell['spread']:.0f} %",
         )
         for cell in found["cells"]
     ]  # fmt: skip
@@ -116,12 +122,14 @@ def _title(found: dict[str, Any]) -> str:
 def _notes(found: dict[str, Any]) -> list[str]:
     base = found["base"]
     notes = [
-        "Ratios are per-kernel / all-kernel: above 1, all-kernel takes less. Medians; spread is (max - min) / median of user + system.",
-        f"A process that only loads the source takes {seconds(base['cpu_s'])} user + system and {size(base['peak_bytes'])}.",
+        "Ratios are per-kernel / all-kernel, of user + system time and of peak memory: above 1, all-kernel takes less.",
+        "Figures are medians; spread is (max - min) / median of user + system.",
+        f"A process that only loads the source takes {seconds(base['cpu_s'])} and {size(base['peak_bytes'])}.",
     ]
     for cost in found["line_tables"]:
         notes.append(
-            f"Line tables, {cost['flow']} -O{cost['opt_level']}: {cost['time']:.2f} times the time, {cost['memory']:.2f} times the memory."
+            f"Line tables, {cost['flow']} -O{cost['opt_level']}: {cost['time']:.2f} times the time, "
+            f"{cost['memory']:.2f} times the memory."
         )
     if found["interrupted"]:
         notes.append("Interrupted: only what was finished is shown.")
@@ -132,7 +140,12 @@ def text(found: dict[str, Any]) -> str:
     """For a terminal."""
     parts = [_title(found), "", table(HEADER, _cells_text(found), right=_NUMBERS), ""]
     if found["start_up"]:
-        parts += ["From `compile` to the first result:", "", table(START_HEADER, _starts_text(found), right=(2, 3, 4, 5)), ""]
+        parts += [
+            "From `compile` to the first result:",
+            "",
+            table(START_HEADER, _starts_text(found), right=(2, 3, 4, 5)),
+            "",
+        ]
     return "\n".join([*parts, *_notes(found)])
 
 

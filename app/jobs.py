@@ -1,21 +1,26 @@
 """Jobs in child processes, seen from the window: a frozen request goes out, frozen replies come back as Qt signals.
 
-A thread per process starts it and waits on its pipe, so the window's thread never waits. Ending the process cancels
-whatever it was doing; replies of an ended or replaced job are dropped here.
+A worker is a fresh interpreter, not a copy of this one: Qt does not survive a fork, and the user's main module is not
+imported twice. A thread per process starts it and waits on its pipe, so the window's thread never waits. Ending the
+process cancels whatever it was doing; replies of an ended or replaced job are dropped here.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import Any
 
 from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal
 
-from app.controllers.worker import serve
 from app.viewmodels.requests import Failure, Progress, Reply
 
 _numbers = itertools.count(1)
@@ -34,7 +39,7 @@ class Worker(QObject):
         self._lock = threading.Lock()
         self._outbox: list[tuple[int, Any]] = []
         self._pipe: Any = None
-        self._process: Any = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._stopping = False
         self._received.connect(self._take)
         self._ended.connect(self._lost)
@@ -73,35 +78,39 @@ class Worker(QObject):
         with self._lock:
             self._stopping = True
             process = self._process
-        if process is not None and process.is_alive():
-            process.kill()
+        if process is not None and process.poll() is None:
+            _end_group(process)
         self._thread.join(5)
 
     def _run(self, warm: str) -> None:
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(theirs, warm), name=f"kernelglass-{warm}", daemon=True)
-        with self._lock:
+        ours, theirs = socket.socketpair()
+        pipe = Connection(ours.detach())
+        with self._lock, theirs:
             if self._stopping:
+                pipe.close()
                 return
-            process.start()
-            self._process = process
-            theirs.close()
-            self._pipe = ours
+            process = subprocess.Popen(
+                [sys.executable, "-m", "app.controllers.worker", str(theirs.fileno()), warm],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                start_new_session=True,  # so that what it starts can be ended with it
+            )
+            self._process, self._pipe = process, pipe
             for entry in self._outbox:
-                ours.send(entry)
+                pipe.send(entry)
             self._outbox.clear()
         with contextlib.suppress(EOFError, OSError):
             while True:
-                reply = ours.recv()
+                reply = pipe.recv()
                 if self._stopping:
                     break
                 self._received.emit(reply)
-        process.join(5)
-        ours.close()
+        _end_group(process)
+        code = process.wait()
+        pipe.close()
         if not self._stopping:
-            self._ended.emit(process.exitcode or 0)
-        process.close()
+            self._ended.emit(code)
 
     def _take(self, reply: Reply) -> None:
         waiting = self._waiting.get(reply.job)
@@ -121,6 +130,12 @@ class Worker(QObject):
         failure = Failure(f"the child process ended with {why}; the window is fine, try again", kind="crash")
         for done, _ in jobs.values():
             done(failure)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a worker and whatever it started: it leads a process group of its own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 class Thread(QObject):

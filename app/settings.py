@@ -1,4 +1,4 @@
-"""What is remembered between sessions: theme, fonts, recent files, layouts, trust. One INI file, in a folder tests can move."""
+"""What is remembered between sessions: theme, sizes, recent files, layouts, trust. One INI file, in a folder."""
 
 from __future__ import annotations
 

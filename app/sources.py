@@ -1,4 +1,7 @@
-"""Where graphs come from: `sample:NAME` (some take a size: `sample:NAME:128`), `FILE.py`, `FILE.mlir`, `FILE.onnx`, each loaded to one `Source` record."""
+"""Where graphs come from: `sample:NAME`, `FILE.py`, `FILE.mlir`, `FILE.onnx`, each loaded to one `Source` record.
+
+Some samples come in sizes: `sample:many-kernels:128`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is open: the source, the choices, the compilation and the one before it. No Qt: views and controllers share it."""
+"""What is open: the source, the choices, the compilation and the one before it. No Qt: everybody shares it."""
 
 from __future__ import annotations
 

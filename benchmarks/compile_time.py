@@ -53,7 +53,8 @@ def ours() -> tuple[Callable[[], dict[str, float]], Callable[[list[np.ndarray]],
         last["model"] = model
         stages = model.stats["seconds"]
         machine = stages["machine"]
-        return {"total": total, "llvm": machine, "front": total - machine - stages.get("link", 0.0), "link": stages.get("link", 0.0)}
+        link = stages.get("link", 0.0)
+        return {"total": total, "llvm": machine, "front": total - machine - link, "link": link}
 
     return compile_once, lambda arrays: last["model"].execute(*arrays)[0]  # type: ignore[attr-defined]
 
@@ -63,14 +64,14 @@ def jax_peer() -> tuple[Callable[[], dict[str, float]], Callable[[list[np.ndarra
     import jax
     import jax.numpy as jnp
 
-    def norm(x, gain, shift):  # noqa: ANN001, ANN202
+    def norm(x, gain, shift):
         mean = x.mean(-1, keepdims=True)
         return (x - mean) / jnp.sqrt(((x - mean) ** 2).mean(-1, keepdims=True) + 1e-5) * gain + shift
 
-    def heads(t):  # noqa: ANN001, ANN202
+    def heads(t):
         return t.reshape(BATCH, LENGTH, HEADS, MODEL // HEADS).transpose(0, 2, 1, 3)
 
-    def block(x, g1, s1, w_qkv, b_qkv, w_out, b_out, g2, s2, w_up, b_up, w_down, b_down):  # noqa: ANN001, ANN202
+    def block(x, g1, s1, w_qkv, b_qkv, w_out, b_out, g2, s2, w_up, b_up, w_down, b_down):
         q, k, v = (heads(t) for t in jnp.split(norm(x, g1, s1) @ w_qkv + b_qkv, 3, axis=-1))
         scores = q @ k.transpose(0, 1, 3, 2) / np.sqrt(MODEL // HEADS).astype(np.float32)
         scores = jnp.where(jnp.tril(jnp.ones((LENGTH, LENGTH), bool)), scores, -jnp.inf)
@@ -96,7 +97,7 @@ def torch_peer() -> tuple[Callable[[], dict[str, float]], Callable[[list[np.ndar
     import torch
     import torch.nn.functional as f
 
-    def block(x, g1, s1, w_qkv, b_qkv, w_out, b_out, g2, s2, w_up, b_up, w_down, b_down):  # noqa: ANN001, ANN202
+    def block(x, g1, s1, w_qkv, b_qkv, w_out, b_out, g2, s2, w_up, b_up, w_down, b_down):
         qkv = f.layer_norm(x, (MODEL,), g1, s1, 1e-5) @ w_qkv + b_qkv
         q, k, v = (t.reshape(BATCH, LENGTH, HEADS, -1).transpose(1, 2) for t in qkv.split(MODEL, -1))
         seen = f.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(BATCH, LENGTH, MODEL)
@@ -122,10 +123,17 @@ def torch_peer() -> tuple[Callable[[], dict[str, float]], Callable[[list[np.ndar
     return compile_once, run
 
 
-IMPORTS = "import numpy, llvmlite.binding; from xdsl.dialects import arith, builtin, func, gpu, llvm, math, memref, scf, vector"
-COLD_START = "from app.sources import load_source; from compiler import compile; compile(load_source('sample:mlp').graph, cache=False)"
+IMPORTS = (
+    "import numpy, llvmlite.binding;"
+    "from xdsl.dialects import arith, builtin, func, gpu, llvm, math, memref, scf, vector"
+)
+COLD_START = (
+    "from app.sources import load_source; from compiler import compile;"
+    "compile(load_source('sample:mlp').graph, cache=False)"
+)
 MEMORY = (
-    "import resource; {imports}; import compiler.session, compiler.graph.ops, compiler.execution, compiler.lowering.llvm_text;"
+    "import resource; {imports};"
+    "import compiler.session, compiler.graph.ops, compiler.execution, compiler.lowering.llvm_text;"
     "base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
     "from app.sources import load_source; from compiler import compile;"
     "compile(load_source('sample:transformer-block').graph, cache=False);"
@@ -173,7 +181,8 @@ def main() -> None:
     peers = {"jax": (jax_peer, options.repeat), "torch.compile": (torch_peer, options.torch_repeat)}
     samples = [compile_ours() for _ in range(options.repeat)]
     mine = {key: statistics.median(s[key] for s in samples) for key in samples[0]}
-    report["ours"] = {**mine, "first": first["total"], "spread": [min(s["total"] for s in samples), max(s["total"] for s in samples)]}
+    totals = [sample["total"] for sample in samples]
+    report["ours"] = {**mine, "first": first["total"], "spread": [min(totals), max(totals)]}
     for name, (peer, repeat) in peers.items():
         try:
             compile_peer, run_peer = peer()
@@ -190,22 +199,24 @@ def main() -> None:
             "spread": [min(theirs), max(theirs)], "max_difference": error,
         }  # fmt: skip
     report["front_over_llvm"] = mine["front"] / mine["llvm"]
-    report["cold_start"] = cold_start(options.repeat)
+    report["cold_start"] = cold = cold_start(options.repeat)
     report["peak_memory_mb"] = peak_memory()
     if options.json:
         print(json.dumps(report, indent=1))
         return
     print(f"transformer-block, {options.repeat} repeats, medians; ratios within this run")
-    print(f"  ours            {mine['total'] * 1e3:8.1f} ms   front {mine['front'] * 1e3:.1f}, LLVM {mine['llvm'] * 1e3:.1f}, link {mine['link'] * 1e3:.1f}; first in process {first['total'] * 1e3:.1f}")
+    parts = ", ".join(f"{key} {mine[key] * 1e3:.1f}" for key in ("front", "llvm", "link"))
+    print(f"  ours            {mine['total'] * 1e3:8.1f} ms   {parts}; first in process {first['total'] * 1e3:.1f}")
     for name in peers:
         entry = report[name]
         if isinstance(entry, dict):
-            print(f"  {name:<15} {entry['total'] * 1e3:8.1f} ms   {entry['ratio']:.2f} times ours; results differ by {entry['max_difference']:.1e}")
+            difference = f"results differ by {entry['max_difference']:.1e}"
+            print(f"  {name:<15} {entry['total'] * 1e3:8.1f} ms   {entry['ratio']:.2f} times ours; {difference}")
         else:
             print(f"  {name:<15} {entry}")
-    cold = report["cold_start"]
     print(f"  front half / LLVM            {report['front_over_llvm']:.2f}   (at most 1)")
-    print(f"  cold start: mlp / imports    {cold['ratio']:.2f}   (under 2; {cold['compile_mlp_s'] * 1e3:.0f} ms / {cold['imports_s'] * 1e3:.0f} ms)")  # type: ignore[index]
+    times = f"{cold['compile_mlp_s'] * 1e3:.0f} ms / {cold['imports_s'] * 1e3:.0f} ms"
+    print(f"  cold start: mlp / imports    {cold['ratio']:.2f}   (under 2; {times})")
     print(f"  peak memory above imports    {report['peak_memory_mb']:.0f} MB (under 150)")
 
 

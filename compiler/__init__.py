@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from compiler.graph.types import TensorType as TensorType
     from compiler.language.library import load_library as load_library
     from compiler.reference import reference as reference
-    from compiler.session import compile as compile  # noqa: A004
+    from compiler.session import compile as compile
 
 _HOMES = {
     "Graph": "compiler.graph.graph", "TensorType": "compiler.graph.types", "BufferType": "compiler.graph.types",

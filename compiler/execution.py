@@ -12,6 +12,7 @@ import numpy as np
 from compiler.backend.host import Executor, HostCall, load_kernels
 from compiler.backend.runtime import default_threads
 from compiler.binding import bind
+from compiler.dialects.mo import MoOp, attrs_of
 from compiler.errors import ExecutionError
 from compiler.graph.constraints import check_sizes, constraints_of
 from compiler.graph.dims import evaluate
@@ -110,8 +111,7 @@ class Program:
         return default_threads() if instance.traffic >= _SERIAL_BYTES else 1
 
     def _prepare(self, arrays: Sequence[np.ndarray]) -> tuple[_Instance, list[np.ndarray]]:
-        types = self._graph.input_types
-        sizes = bind(types, arrays, self._graph.input_names)
+        sizes = bind(self._graph.input_types, arrays, self._graph.input_names)  # pyright: ignore[reportArgumentType]
         key = tuple(sizes[name] for name in self._symbols)
         instance = self._instances.get(key)
         if instance is None:
@@ -145,7 +145,8 @@ class Program:
     def _instantiate(self, sizes: Mapping[str, int]) -> _Instance:
         check_sizes(self._constraints, sizes)
         memory = plan(self._fusion, sizes, self._workspaces)
-        shapes = tuple(tuple(evaluate(size, sizes) for size in t.shape) for t in self._graph.output_types)
+        declared: Any = self._graph.output_types  # tensors: an output is never a chain
+        shapes = tuple(tuple(evaluate(size, sizes) for size in t.shape) for t in declared)
         traffic = 0
         for call in self._fusion.calls:
             for buffer in (*call.operands, *call.results):
@@ -177,7 +178,6 @@ class Program:
 
 
 def _constant_array(buffer: Buffer) -> np.ndarray:
-    from compiler.dialects.mo import constant_value
-
-    array = np.ascontiguousarray(constant_value(buffer.constant))
+    assert isinstance(buffer.constant, MoOp)
+    array = np.ascontiguousarray(attrs_of(buffer.constant)["value"])
     return array if array.size else np.zeros(1, array.dtype)

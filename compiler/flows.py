@@ -7,23 +7,24 @@ Both compile equal kernels once, with the same passes, and give bit-identical re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from compiler.cache import Cache, key_of, pack, producer, unpack
+from compiler.cache import Cache, key_of, pack, producer, target_identity, unpack
 from compiler.graph.dims import dim
-from compiler.language.elaborate import BufferArgument, ElaboratedKernel, Launch
 from compiler.pipeline import CompileOptions, KernelModule, elaborate, kernel_passes
 from compiler.trace import PassRecord, Trace
 
 if TYPE_CHECKING:
     from compiler.backend.split import Unit
     from compiler.backend.workers import Done
+    from compiler.language.elaborate import BufferArgument, ElaboratedKernel
     from compiler.language.library import Library
     from compiler.language.source import SourceFile
+    from compiler.lowering.llvm_text import Debug
     from compiler.passes.fusion.records import FusedKernel
     from compiler.targets.target import Target
 
@@ -94,94 +95,143 @@ def _slice(kernels: Sequence[FusedKernel], run: Compilation) -> Iterable[tuple[L
 
 
 def _emit(module: KernelModule, run: Compilation) -> dict[str, Unit]:
-    from compiler.backend.split import split_module, whole_unit
+    """LLVM IR of each kernel; what kernels share is printed once, before them."""
+    from compiler.backend.split import Split, whole_unit
 
-    debug: Any = run.options.debug
+    trace, debug = run.trace, cast("Debug", run.options.debug)
     if run.options.flow == "per-kernel":
         (record,) = module.kernels
-        with run.trace.span("emit-llvm", "llvm", record.name) as span:
-            unit = whole_unit(record.name, module.module, run.target, debug)
-            span.bytes_after = len(unit.text)
-        return {record.name: unit}
+        return {
+            record.name: _timed(record.name, run, lambda: whole_unit(record.name, module.module, run.target, debug))
+        }
     owner = module.kernels[0].name if len(module.kernels) == 1 else ""
-    with run.trace.span("emit-llvm", "llvm", owner) as span:
-        units = split_module(module.module, run.target, debug)
-        everything: dict[str, Unit] = {}
-        for unit in units.values():
-            everything |= unit.closure
-        span.bytes_after = sum(len(unit.text) for unit in everything.values())
-    return units
+    with trace.span("split", "llvm", owner):
+        split = Split(module.module, run.target, debug)
+    for name in split.shared:
+        _timed(name, run, lambda name=name: split.shared_unit(name))
+    return {name: _timed(name, run, lambda name=name: split.unit(name)) for name in split.kernels}
+
+
+def _timed(name: str, run: Compilation, emit: Callable[[], Unit]) -> Unit:
+    with run.trace.span("emit-llvm", "llvm", name) as span:
+        unit = emit()
+        span.bytes_after = len(unit.text)
+    return unit
 
 
 # From LLVM IR to objects
 
 
 def _through_llvm(units: Sequence[Unit], run: Compilation) -> list[bytes]:
-    options, cache = run.options, run.cache
-    objects: dict[str, bytes] = {}
-    keys = {unit.name: _object_key(unit, run) for unit in units} if cache is not None else {}
-    if cache is not None and not options.record_passes:
-        with run.trace.span("find-objects", "cache"):
-            for unit in units:
-                code = cache.get("object", keys[unit.name])
-                if code is not None:
-                    objects[unit.name] = code
-    missing = [unit for unit in units if unit.name not in objects]
+    """Objects that together offer every unit once."""
+    found = _cached_objects(units, run) if run.cache is not None and not run.options.record_passes else {}
+    missing = [unit for unit in units if unit.name not in found]
+    objects: list[bytes] = []
+    if found:
+        from compiler.backend.split import only
+
+        present = {unit.name for unit in units}
+        objects = [only(image, wanted, present) for image, wanted in _by_object(found)]
     if missing:
-        for unit, done in zip(missing, _llvm(missing, run), strict=True):
-            objects[unit.name] = done.unit.object
-            _note(unit, done, run)
-            if cache is not None:
-                cache.put("object", keys[unit.name], done.unit.object)
-    _note_hits(units, missing, run)
-    return [objects[unit.name] for unit in units]
+        objects += _compile(missing, run)
+    if run.cache is not None:
+        absent = {unit.name for unit in missing}
+        for unit in units:
+            if not unit.shared:
+                name = "object-miss" if unit.name in absent else "object-hit"
+                run.trace.add(name, "cache", unit.name, perf_counter(), 0.0)
+    return objects
 
 
-def _llvm(units: Sequence[Unit], run: Compilation) -> list[Done]:
+def _compile(units: Sequence[Unit], run: Compilation) -> list[bytes]:
     from compiler.backend.runtime import default_threads
+    from compiler.backend.split import bundles
     from compiler.backend.workers import Task, compile_tasks
 
-    options = run.options
-    tasks = [Task(unit.name, unit.text, run.target.name, options.opt_level, options.record_passes) for unit in units]
-    return compile_tasks(tasks, options.jobs or default_threads())
+    options, target = run.options, run.target
+    jobs = options.jobs or default_threads()
+    groups = [(unit,) for unit in units] if options.flow == "per-kernel" else bundles(units, target, jobs)
+    tasks = [
+        Task(", ".join(unit.name for unit in group), tuple(unit.text for unit in group), target.name, options.opt_level,
+             options.record_passes)
+        for group in groups
+    ]  # fmt: skip
+    done = compile_tasks(tasks, jobs)
+    for group, result in zip(groups, done, strict=True):
+        _note(group, result, run)
+        if run.cache is not None:
+            _keep_object(group, result.unit.object, run)
+    return [result.unit.object for result in done]
 
 
-def _note(unit: Unit, done: Done, run: Compilation) -> None:
-    """The unit's record in the trace, and one for each of LLVM's passes where they were asked for."""
-    begun = run.trace.begun
-    start = done.start - begun
-    run.trace.passes.append(
-        UnitRecord("llvm", "machine", unit.name, start, done.seconds, -1, -1, len(done.unit.object), done.worker)
-    )
+def _note(group: Sequence[Unit], done: Done, run: Compilation) -> None:
+    """A record for each unit, with its part of the bundle's time by its size; and LLVM's passes where asked for."""
+    start = done.start - run.trace.begun
+    total = sum(len(unit.text) for unit in group)
+    size = len(done.unit.object)
+    for unit in group:
+        share = len(unit.text) / total
+        run.trace.passes.append(
+            UnitRecord(
+                "llvm", "machine", unit.name, start, share * done.seconds, -1, -1, round(share * size), done.worker
+            )
+        )
+    owner = group[0].name if len(group) == 1 else ""
     for timed in done.unit.pass_times:
         run.trace.passes.append(
-            UnitRecord(timed.name, "llvm-pass", unit.name, start, timed.seconds, -1, -1, -1, done.worker)
+            UnitRecord(timed.name, "llvm-pass", owner, start, timed.seconds, -1, -1, -1, done.worker)
         )
-
-
-def _note_hits(units: Sequence[Unit], missing: Sequence[Unit], run: Compilation) -> None:
-    if run.cache is None:
-        return
-    absent = {unit.name for unit in missing}
-    for unit in units:
-        if not unit.shared:
-            name = "object-miss" if unit.name in absent else "object-hit"
-            run.trace.add(name, "cache", unit.name, perf_counter(), 0.0)
 
 
 # The caches of kernels
 
 
 def _object_key(unit: Unit, run: Compilation) -> str:
-    target = run.target
-    return key_of("object", unit.text, target.name, target.cpu, target.features, run.options.opt_level, producer())
+    return key_of("object", unit.text, target_identity(run.target), run.options.opt_level, producer())
+
+
+def _keep_object(group: Sequence[Unit], image: bytes, run: Compilation) -> None:
+    """The object once, then for each unit the name of the object it is in."""
+    assert run.cache is not None
+    keys = [_object_key(unit, run) for unit in group]
+    whole = key_of("bundle", keys)
+    run.cache.put("object", whole, image)
+    for key in keys:
+        run.cache.put("object", key, whole.encode())
+
+
+def _cached_objects(units: Sequence[Unit], run: Compilation) -> dict[str, tuple[str, bytes]]:
+    """For each unit that is known, the key and the bytes of the object it is in."""
+    assert run.cache is not None
+    found: dict[str, tuple[str, bytes]] = {}
+    images: dict[str, bytes | None] = {}
+    with run.trace.span("find-objects", "cache"):
+        for unit in units:
+            named = run.cache.get("object", _object_key(unit, run))
+            if named is None:
+                continue
+            whole = named.decode()
+            if whole not in images:
+                images[whole] = run.cache.get("object", whole)
+            image = images[whole]
+            if image is not None:
+                found[unit.name] = (whole, image)
+    return found
+
+
+def _by_object(found: dict[str, tuple[str, bytes]]) -> list[tuple[bytes, set[str]]]:
+    """Each object with the units that are wanted of it."""
+    wanted: dict[str, tuple[bytes, set[str]]] = {}
+    for name, (whole, image) in found.items():
+        wanted.setdefault(whole, (image, set()))[1].add(name)
+    return list(wanted.values())
 
 
 def _ir_key(kernel: FusedKernel, run: Compilation) -> str:
     options, split = run.options, run.options.flow == "all-kernel"
     return key_of(
         "ir", kernel.name, kernel.source, kernel.line_slots, kernel.inplace, len(kernel.inputs), len(kernel.outputs),
-        options.debug, min(options.opt_level, 2), split, run.target, producer(),
+        options.debug, min(options.opt_level, 2), split, target_identity(run.target), producer(),
     )  # fmt: skip
 
 
@@ -233,7 +283,9 @@ def _keep_ir(kernel: FusedKernel, lowered: Lowered, uses: frozenset[str], run: C
     for unit in units:
         if unit.shared:
             run.cache.put("ir", key_of("shared", unit.name, producer()), _packed(unit))
-    run.cache.put("ir", _used_key(key, uses, run), pack({"record": record_document(lowered.record)}, [_packed(lowered.unit)]))
+    run.cache.put(
+        "ir", _used_key(key, uses, run), pack({"record": record_document(lowered.record)}, [_packed(lowered.unit)])
+    )
     run.cache.put("ir", key, pack(sorted(uses)))
 
 
@@ -284,20 +336,20 @@ def _plain_size(size: Any) -> int | str:
 
 def read_record(document: dict[str, Any]) -> ElaboratedKernel:
     """A kernel's record from plain data."""
+    from compiler.language.elaborate import BufferArgument, ElaboratedKernel, Launch
+
+    def arguments(listed: list[Any]) -> tuple[BufferArgument, ...]:
+        return tuple(BufferArgument(name, dtype, tuple(map(read_size, shape))) for name, dtype, shape in listed)
+
     launch = document["launch"]
     return ElaboratedKernel(
         document["name"],
-        tuple(_read_argument(part) for part in document["arguments"]),
-        tuple(_read_argument(part) for part in document["workspaces"]),
+        arguments(document["arguments"]),
+        arguments(document["workspaces"]),
         tuple(document["symbols"]),
         tuple(tuple(slots) for slots in document["provenance"]),
         Launch(tuple(map(read_size, launch["blocks"])), launch["threads"]) if launch else None,
     )
-
-
-def _read_argument(document: list[Any]) -> BufferArgument:
-    name, dtype, shape = document
-    return BufferArgument(name, dtype, tuple(map(read_size, shape)))
 
 
 def read_size(size: int | str) -> Any:

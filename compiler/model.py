@@ -20,6 +20,7 @@ from compiler.trace import Trace
 
 if TYPE_CHECKING:
     from compiler.backend.llvm import CompiledUnit
+    from compiler.backend.sass import SassReport
     from compiler.execution import Program
     from compiler.graph.graph import Graph
     from compiler.language.elaborate import ElaboratedKernel
@@ -80,10 +81,8 @@ class Kernel:
             raise CompilerError(f"unknown stage {stage!r}; the stages are {' '.join(STAGES)}")
         if stage in ("mo", "mogg", "mgp"):
             return self._model.stage(stage)
-        if stage == "ptx" and not self._model.target.is_nvidia:
-            raise CompilerError(f"{self._model.target.name} has no ptx; its machine stage is asm")
-        if stage == "sass":
-            raise UnavailableError("sass needs an NVIDIA target and ptxas; this build does not read machine code yet")
+        if stage in ("ptx", "sass") and not self._model.target.is_nvidia:
+            raise CompilerError(f"{self._model.target.name} has no {stage}; its machine stage is asm")
         return self._texts(stage)
 
     @cached_property
@@ -93,6 +92,16 @@ class Kernel:
 
         text = self._lowered_text.text
         return compile_llvm(text, self._model.target, self._model.options.opt_level, ("object",), record_passes=True)
+
+    @cached_property
+    def machine(self) -> SassReport:
+        """NVIDIA machine code with its registers, spills, shared memory and occupancy; needs the `sass` extra."""
+        from compiler.backend.sass import sass_of
+
+        if not self._model.target.is_nvidia:
+            raise CompilerError(f"{self._model.target.name} has no sass; its machine stage is asm")
+        launch = self.record.launch
+        return sass_of(self.unit.object, self._model.target.name, launch.threads if launch else None)
 
     @property
     def record(self) -> ElaboratedKernel:
@@ -110,7 +119,8 @@ class Kernel:
         return elaborate([self.fused], self._model.library, self._model.target, Trace())
 
     def _kernel_module(self) -> KernelModule:
-        return kernel_passes(self._elaborated(), {self.name: self.fused}, self._model.target, Trace())
+        table, options = {self.name: self.fused}, self._model.options
+        return kernel_passes(self._elaborated(), table, self._model.target, Trace(), options.opt_level)
 
     def _texts(self, stage: str) -> StageText:
         from compiler.printing import print_module
@@ -121,6 +131,8 @@ class Kernel:
             return self._with_nodes(*print_module(self._kernel_module().module))
         if stage == "llvm":
             return self._with_nodes(self._lowered_text.text, self._lowered_text.line_prov)
+        if stage == "sass":
+            return self._with_nodes(self.machine.text, list(self.machine.provenance))
         from compiler.backend.provenance import line_provenance
 
         text = self.unit.llvm_opt if stage == "llvm-opt" else self.unit.asm
@@ -141,8 +153,9 @@ class Model:
     """What `compile` returns."""
 
     def __init__(
-        self, graph: Graph, fusion: FusionResult, options: CompileOptions, target: Target, library: Library, trace: Trace,
-        records: Mapping[str, ElaboratedKernel], program: Program | None, kernels: tuple[FusedKernel, ...], mo_text: Any,
+        self, graph: Graph, fusion: FusionResult, options: CompileOptions, target: Target, library: Library,
+        trace: Trace, records: Mapping[str, ElaboratedKernel],
+        program: Program | None, kernels: tuple[FusedKernel, ...], mo_text: Any,
     ) -> None:  # fmt: skip
         self.graph = graph
         self.fusion = fusion

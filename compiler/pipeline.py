@@ -1,21 +1,25 @@
-"""The table of contents of a compilation: graph -> fused kernels -> elaboration -> kernel passes -> LLVM -> objects."""
+"""The table of contents of a compilation: graph -> fused kernels -> elaboration -> kernel passes -> LLVM -> objects.
+
+What does the work is imported by whoever does it: a model that comes from the cache needs none of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-from xdsl.dialects.builtin import ModuleOp
+from typing import TYPE_CHECKING
 
 from compiler.errors import CompilerError
-from compiler.language.elaborate import ElaboratedKernel, Elaborator, KernelSource, LanguageTarget
-from compiler.language.library import Library
 from compiler.passes.fusion.records import FusedKernel
-from compiler.passes.kernel.dce import dce
-from compiler.passes.kernel.lower_kgen import KernelFacts, lower_kgen
 from compiler.targets.target import Target
 from compiler.trace import Trace, count_operations
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from compiler.language.elaborate import ElaboratedKernel, LanguageTarget
+    from compiler.language.library import Library
+    from compiler.passes.kernel.lower_kgen import KernelFacts
 
 FLOWS = ("all-kernel", "per-kernel")
 DEBUG = ("none", "line-tables")
@@ -61,6 +65,8 @@ class KernelModule:
 
 def language_target(target: Target) -> LanguageTarget:
     """What kernels may ask about a target."""
+    from compiler.language.elaborate import LanguageTarget
+
     digits = "".join(c for c in target.name if c.isdigit())
     return LanguageTarget(
         name=target.name, is_cpu=target.is_cpu, is_gpu=target.is_gpu, is_nvidia=target.is_nvidia, is_amd=target.is_amd,
@@ -74,7 +80,9 @@ def with_edits(kernels: Sequence[FusedKernel], options: CompileOptions) -> tuple
     edits = dict(options.sources)
     unknown = set(edits) - {kernel.name for kernel in kernels}
     if unknown:
-        raise CompilerError(f"no kernel is called {', '.join(sorted(unknown))}; there are {', '.join(k.name for k in kernels)}")
+        raise CompilerError(
+            f"no kernel is called {', '.join(sorted(unknown))}; there are {', '.join(k.name for k in kernels)}"
+        )
     return tuple(
         replace(kernel, source=edits[kernel.name], line_slots=_all_slots(kernel, edits[kernel.name]))
         if kernel.name in edits else kernel
@@ -91,48 +99,31 @@ def _all_slots(kernel: FusedKernel, source: str) -> tuple[tuple[int, ...], ...]:
 
 def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, trace: Trace) -> KernelModule:
     """Kernels into one kgen module; what they instantiate in common is instantiated once."""
+    from compiler.language.elaborate import KernelSource
+    from compiler.watched import WatchedElaborator
+
     elaborator = WatchedElaborator(library, language_target(target))
     records: list[ElaboratedKernel] = []
     uses: dict[str, frozenset[str]] = {}
     for kernel in kernels:
-        with trace.span("elaborate", "kgen", kernel.name):
+        with trace.span("elaborate", "kgen", kernel.name) as span:
             elaborator.looked_up = set()
-            record = elaborator.add(KernelSource(
-                kernel.name, kernel.source, kernel.line_slots, f"{kernel.name}.py", kernel.symbols
-            ))
+            made = len(elaborator.operations)
+            record = elaborator.add(
+                KernelSource(kernel.name, kernel.source, kernel.line_slots, f"{kernel.name}.py", kernel.symbols)
+            )
             _check_interface(kernel, record)
             records.append(record)
             uses[record.name] = frozenset(elaborator.looked_up)
+            # What is shared counts for the kernel that needed it first: the others got it for nothing.
+            span.ops_after = sum(1 + count_operations(function) for function in elaborator.operations[made:])
     return KernelModule(elaborator.module(), tuple(records), uses)
 
 
-class WatchedElaborator(Elaborator):
-    """Notes which library names a kernel depends on, also through functions that another kernel instantiated."""
-
-    def __init__(self, library: Library, target: LanguageTarget) -> None:
-        super().__init__(library, target)
-        self.looked_up: set[str] = set()
-        self._behind: dict[Any, set[str]] = {}  # a function -> what its instances looked up
-
-    def lookup(self, name: str) -> Any:
-        """Note the name, found or not."""
-        self.looked_up.add(name)
-        return super().lookup(name)
-
-    def instantiate(self, run: Any, generator: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Note what the function looks up, now or when it was first instantiated."""
-        outer, self.looked_up = self.looked_up, set()
-        try:
-            return super().instantiate(run, generator, args, kwargs)
-        finally:
-            behind = self._behind.setdefault(generator, set())
-            behind |= self.looked_up
-            self.looked_up = outer
-            outer |= behind
-
-
 def _check_interface(kernel: FusedKernel, record: ElaboratedKernel) -> None:
-    """An edited kernel must still take what its place in the model hands it."""
+    """An edited kernel must keep its name, and still take what its place in the model hands it."""
+    if record.name != kernel.name:
+        raise CompilerError(f"{kernel.name}: the source must define a kernel of that name, not {record.name}")
     expected = [(t.dtype, tuple(t.shape)) for t in (*kernel.outputs, *kernel.inputs)]
     found = [(argument.dtype, argument.shape) for argument in record.arguments]
     if expected != found:
@@ -143,6 +134,9 @@ def kernel_passes(
     elaborated: KernelModule, kernels: Mapping[str, FusedKernel], target: Target, trace: Trace, opt_level: int = 3
 ) -> KernelModule:
     """Clean up, then bind to the target; the kgen module is used up."""
+    from compiler.passes.kernel.dce import dce
+    from compiler.passes.kernel.lower_kgen import lower_kgen
+
     module = elaborated.module
     owner = elaborated.kernels[0].name if len(elaborated.kernels) == 1 else ""
     with trace.span("dce", "kernel", owner) as span:
@@ -152,11 +146,30 @@ def kernel_passes(
         facts = {record.name: _facts(kernels[record.name], record) for record in elaborated.kernels}
         module = lower_kgen(module, gpu_target=target.is_gpu, facts=facts)
         span.ops_after = count_operations(module)
+    if opt_level >= 2:
+        _shrink(module, owner, trace)
     return KernelModule(module, elaborated.kernels, elaborated.uses)
+
+
+def _shrink(module: ModuleOp, owner: str, trace: Trace) -> None:
+    """Passes that make the IR smaller before LLVM reads it; each works on what a census found for it, or not at all."""
+    from compiler.passes.kernel import SHRINKING
+    from compiler.passes.kernel.census import take_census
+
+    with trace.span("census", "kernel", owner) as span:
+        census = take_census(module)
+        span.ops_before = span.ops_after = operations = census.operations
+    for name, run in SHRINKING:
+        with trace.span(name, "kernel", owner) as span:
+            span.ops_before = operations
+            operations -= run(census)
+            span.ops_after = operations
 
 
 def _facts(kernel: FusedKernel, record: ElaboratedKernel) -> KernelFacts:
     """Outputs may share memory with the inputs they are allowed to overwrite; everything else stands alone."""
+    from compiler.passes.kernel.lower_kgen import KernelFacts
+
     outputs = len(kernel.outputs)
     shared = {index for out, index in kernel.inplace for index in (out, outputs + index)}
     count = outputs + len(kernel.inputs)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from compiler.cache import Cache, default_cache
+from compiler.cache import Cache, default_cache, key_of, producer, target_identity
 from compiler.errors import CompilerError
 from compiler.language.library import Library, default_library
 from compiler.model import Model
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from compiler.language.elaborate import ElaboratedKernel
 
 
-def compile(  # noqa: A001  the public name
+def compile(
     graph: Graph,
     target: str = "cpu",
     flow: str = "all-kernel",
@@ -54,7 +55,8 @@ def compile_graph(graph: Graph, options: CompileOptions, library: Library | None
         from compiler.execution import Program
 
         with work.trace.span("link", "link"):
-            program = Program(graph, parts.fusion, parts.records, parts.objects)
+            work.find_runtime()
+            program = Program(graph, parts.fusion, parts.needs, parts.objects)
     return Model(
         graph, parts.fusion, options, work.target, work.library, work.trace, parts.records, program, parts.kernels,
         work.graph_text,
@@ -72,12 +74,14 @@ class _Parts:
     """What a compilation comes to, compiled or found."""
 
     def __init__(
-        self, fusion: FusionResult, kernels: tuple[FusedKernel, ...], records: dict[str, ElaboratedKernel], objects: list[bytes]
+        self, fusion: FusionResult, kernels: tuple[FusedKernel, ...], records: Mapping[str, ElaboratedKernel],
+        objects: list[bytes], needs: Any = None,
     ) -> None:  # fmt: skip
         self.fusion = fusion
         self.kernels = kernels
         self.records = records
         self.objects = objects
+        self.needs = records if needs is None else needs  # what running the kernels takes of their records
 
 
 class _Work:
@@ -105,7 +109,20 @@ class _Work:
             fusion, records, objects = restore_model(payload, self._fused_again)
         for kernel in fusion.kernels:
             self.trace.add("model-hit", "cache", kernel.name, self.trace.begun, 0.0)
-        return _Parts(fusion, with_edits(fusion.kernels, self.options), records, objects)
+        return _Parts(fusion, with_edits(fusion.kernels, self.options), records, objects, records.needs)
+
+    def find_runtime(self) -> None:
+        """Have the threads' runtime from the cache, where a first compilation leaves it."""
+        if self.cache is None:
+            return
+        from compiler.backend.runtime import runtime_object, supply_runtime
+
+        key = key_of("runtime", target_identity(self.target), producer())
+        image = self.cache.get("object", key)
+        if image is not None:
+            supply_runtime(self.target, image)
+        else:
+            self.cache.put("object", key, runtime_object(self.target))
 
     def compiled(self) -> _Parts:
         """The model, compiled; kernels that are in the cache are taken from there."""
@@ -140,7 +157,8 @@ class _Work:
 
     @cached_property
     def _fused(self) -> FusionResult:
-        from compiler.passes.fusion import fuse
+        import compiler.language.interpreter  # noqa: F401  the library loads it on first use, which is no part of fusion
+        from compiler.passes.fusion.fuse import fuse
 
         op, options = self._optimised, self.options
         with self.trace.span("fuse", "mogg") as span:

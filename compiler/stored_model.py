@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 
-from compiler.cache import key_of, pack, producer, unpack
+from compiler.cache import key_of, pack, producer, target_identity, unpack
 from compiler.dialects.mo import ArrayConstant, DimsAttr, attrs_of, make, nodes_of
 from compiler.flows import read_record, read_size, record_document
 from compiler.graph.dtypes import numpy_dtype
@@ -23,8 +24,6 @@ from compiler.graph.types import BufferType, TensorType
 from compiler.passes.fusion.records import Buffer, FusedKernel, FusionDecision, FusionResult, KernelCall
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from xdsl.ir import Attribute
 
     from compiler.graph.graph import Graph
@@ -34,14 +33,13 @@ if TYPE_CHECKING:
     from compiler.targets.target import Target
 
 _MOST_CONSTANT_BYTES = 16 << 20  # models with more in constants are compiled, from cached kernels
-Records = "Mapping[str, ElaboratedKernel]"
 
 
 def model_key(graph: Graph, options: CompileOptions, target: Target, library: Library) -> str:
     """Everything that can change what a compilation gives; the number of jobs cannot."""
     return key_of(
-        "model", graph_digest(graph), target, options.flow, options.opt_level, options.debug, options.fuse,
-        sorted(options.force_cut), sorted(options.force_fuse), options.sources, library.fingerprint,
+        "model", graph_digest(graph), target_identity(target), options.flow, options.opt_level, options.debug,
+        options.fuse, sorted(options.force_cut), sorted(options.force_fuse), options.sources, library.fingerprint,
         [file.file for file in library.files] if options.debug != "none" else (), producer(),
     )  # fmt: skip
 
@@ -50,47 +48,50 @@ def graph_digest(graph: Graph) -> str:
     """A digest of a graph: ops, attributes, types, names, provenance."""
     block = graph.op.body
     numbers = {id(argument): str(number) for number, argument in enumerate(block.args)}
-    types: dict[Any, str] = {}
     parts: list[str] = [graph.name, *(f"{a.name_hint}:{_attribute_text(a.type)}" for a in block.args)]
-    for op in block.ops:
+    op = block.first_op
+    while op is not None:
         parts.append(op.name)
         parts += [numbers[id(value)] for value in op._operands]  # pyright: ignore[reportPrivateUsage]
         for result in op.results:
             numbers[id(result)] = str(len(numbers))
-            kind = result.type
-            text = types.get(kind)
-            if text is None:
-                text = types[kind] = _attribute_text(kind)
-            parts += (result.name_hint or "", text)
+            parts += (result.name_hint or "", _attribute_text(result.type))
         parts += nodes_of(op)
         for table in (op.properties, op.attributes):
             for name, value in table.items():
                 parts += (name, _attribute_text(value))
+        op = op.next_op
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
 
 
 def _attribute_text(attribute: Attribute) -> str:
     """An attribute as text that tells it from every other; the frequent kinds without xDSL's printer."""
-    if isinstance(attribute, (TensorType, BufferType)):
-        return f"{attribute.name}{attribute.dtype}{attribute.shape}"
-    if isinstance(attribute, DimsAttr):
-        return f"dims{attribute.single}{attribute.sizes}"
-    if isinstance(attribute, ArrayConstant):
-        array = np.ascontiguousarray(attribute.array)
-        return f"{array.dtype}{array.shape}{hashlib.blake2b(array.tobytes(), digest_size=16).hexdigest()}"
-    if isinstance(attribute, StringAttr):
-        return f'"{attribute.data}"'
-    if isinstance(attribute, FloatAttr):
-        return f"{attribute.value.data.hex()}{attribute.type.name}"
-    if isinstance(attribute, IntegerAttr):
-        return f"{attribute.value.data}{attribute.type}" if attribute.type != i64 else str(attribute.value.data)
-    return str(attribute)
+    write = _TEXTS.get(type(attribute))
+    return str(attribute) if write is None else write(attribute)
+
+
+def _array_text(constant: ArrayConstant) -> str:
+    array = np.ascontiguousarray(constant.array)
+    return f"{array.dtype}{array.shape}{hashlib.blake2b(array.tobytes(), digest_size=16).hexdigest()}"
+
+
+_TEXTS: dict[type, Callable[[Any], str]] = {
+    TensorType: lambda t: f"tensor {t.dtype}{t.shape}",
+    BufferType: lambda t: f"buffer {t.dtype}{t.shape}",
+    DimsAttr: lambda a: f"dims {a.single}{a.sizes}",
+    StringAttr: lambda a: f'"{a.data}"',
+    FloatAttr: lambda a: f"{a.value.data.hex()} {a.type.name}",
+    IntegerAttr: lambda a: f"{a.value.data} {getattr(a.type, 'width', '')}",
+    ArrayConstant: _array_text,
+}
 
 
 # Writing
 
 
-def store_model(fusion: FusionResult, records: Mapping[str, ElaboratedKernel], objects: Sequence[bytes]) -> bytes | None:
+def store_model(
+    fusion: FusionResult, records: Mapping[str, ElaboratedKernel], objects: Sequence[bytes]
+) -> bytes | None:
     """The payload of a model, or None for one that is not worth keeping whole."""
     constants = [_array(buffer) for buffer in fusion.constants]
     if sum(array.nbytes for array in constants) > _MOST_CONSTANT_BYTES:
@@ -98,8 +99,8 @@ def store_model(fusion: FusionResult, records: Mapping[str, ElaboratedKernel], o
     types, buffers = _Table(_type_document), _Table(lambda buffer: buffer)
     kernels = {kernel.name: number for number, kernel in enumerate(fusion.kernels)}
     calls = [
-        [kernels[call.kernel.name], [buffers.number(b) for b in call.operands], [buffers.number(b) for b in call.results],
-         call.nodes, call.symbols, call.roles]
+        [kernels[call.kernel.name], [buffers.number(b) for b in call.operands],
+         [buffers.number(b) for b in call.results], call.nodes, call.symbols, call.roles]
         for call in fusion.calls
     ]  # fmt: skip
     document = {
@@ -111,7 +112,9 @@ def store_model(fusion: FusionResult, records: Mapping[str, ElaboratedKernel], o
         "kernels": [_kernel_document(kernel, types) for kernel in fusion.kernels],
         "buffers": [[b.name, types.number(b.type), b.kind, b.index, b.nodes] for b in buffers.items],
         "types": types.documents,
-        "arrays": [[str(b.type.dtype), list(array.shape)] for b, array in zip(fusion.constants, constants, strict=True)],
+        "arrays": [
+            [str(b.type.dtype), list(array.shape)] for b, array in zip(fusion.constants, constants, strict=True)
+        ],
         "records": [record_document(record) for record in records.values()],
         "objects": len(objects),
     }
@@ -181,7 +184,8 @@ class RestoredFusion(FusionResult):
     @cached_property
     def ledger(self) -> Any:  # type: ignore[override]
         """Every fusion decision, read when first asked for."""
-        return tuple(FusionDecision(*entry[:5], read_size(entry[5])) for entry in json.loads(self.__dict__["decisions"]))
+        listed = json.loads(self.__dict__["decisions"])
+        return tuple(FusionDecision(a, b, accepted, rule, why, read_size(n)) for a, b, accepted, rule, why, n in listed)
 
     @property
     def _graph(self) -> Any:  # type: ignore[override]
@@ -195,7 +199,7 @@ class RestoredFusion(FusionResult):
 
 def restore_model(
     payload: bytes, origin: Callable[[], FusionResult]
-) -> tuple[FusionResult, dict[str, ElaboratedKernel], list[bytes]]:
+) -> tuple[FusionResult, StoredRecords, list[bytes]]:
     """The fused graph, the kernels' records and the objects; `origin` fuses the graph again."""
     document, blobs = unpack(payload)
     ledger, objects, arrays = blobs[0], blobs[1 : 1 + document["objects"]], blobs[1 + document["objects"] :]
@@ -213,8 +217,54 @@ def restore_model(
         outputs=tuple(buffers[number] for number in document["outputs"]),
         constants=tuple(buffers[number] for number in document["constants"]),
     )  # fmt: skip
-    records = [read_record(entry) for entry in document["records"]]
-    return fusion, {record.name: record for record in records}, objects
+    return fusion, StoredRecords({entry["name"]: entry for entry in document["records"]}), objects
+
+
+class StoredRecords(Mapping[str, Any]):
+    """Kernels' records by name; each becomes an ElaboratedKernel when one asks, as that loads the kernel language."""
+
+    def __init__(self, documents: dict[str, dict[str, Any]]) -> None:
+        self._documents = documents
+        self._read: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._read:
+            self._read[name] = read_record(self._documents[name])
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._documents)
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    @property
+    def needs(self) -> dict[str, Needs]:
+        """What running a model must know of each kernel."""
+        return {
+            name: Needs(
+                tuple(Scratch(name, dtype, tuple(map(read_size, shape))) for name, dtype, shape in entry["workspaces"]),
+                tuple(entry["symbols"]),
+            )
+            for name, entry in self._documents.items()
+        }
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Memory that a kernel asks for."""
+
+    name: str
+    dtype: str
+    shape: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The part of a kernel's record that running it takes."""
+
+    workspaces: tuple[Scratch, ...]
+    symbols: tuple[str, ...]
 
 
 def _read_type(document: list[Any]) -> Any:
@@ -241,12 +291,17 @@ def _read_kernel(entry: list[Any], types: list[Any]) -> FusedKernel:
 
 
 def _read_call(
-    position: int, entry: list[Any], kernels: Sequence[FusedKernel], buffers: list[Buffer], origin: Callable[[], FusionResult]
+    position: int,
+    entry: list[Any],
+    kernels: Sequence[FusedKernel],
+    buffers: list[Buffer],
+    origin: Callable[[], FusionResult],
 ) -> KernelCall:
     kernel, operands, results, nodes, symbols, roles = entry
     call = RestoredCall.__new__(RestoredCall)
     call.__dict__.update(
-        kernel=kernels[kernel], operands=tuple(buffers[b] for b in operands), results=tuple(buffers[b] for b in results),
-        nodes=tuple(map(tuple, nodes)), symbols=tuple(symbols), roles=tuple(roles), origin=origin, position=position,
+        kernel=kernels[kernel], operands=tuple(buffers[b] for b in operands),
+        results=tuple(buffers[b] for b in results), nodes=tuple(map(tuple, nodes)), symbols=tuple(symbols),
+        roles=tuple(roles), origin=origin, position=position,
     )  # fmt: skip
     return call

@@ -15,7 +15,7 @@ EACH = 4
 def gpu_tiles(m, n, depth, groups, dt, load_a, load_b, store):
     """`groups` products of m x depth by depth x n matrices.
 
-    load_a(group, i, k) and load_b(group, k, j) give single elements in type dt; store(group, i, j, lanes) takes results.
+    load_a(group, i, k) and load_b(group, k, j) give single elements in type dt; store(group, i, j, v) takes results.
     """
     down, across = ceildiv(m, TILE), ceildiv(n, TILE)
     launch(blocks=down * across * groups, threads=SIDE * SIDE)

@@ -1,7 +1,7 @@
 """Rows on a GPU: a block takes a row, its threads share it. Rows of known length live in registers, read once."""
 
 from kernels.exponential import exp
-from kernels.gpu_blocks import combine_block, combine_warp, grid_thread, fitting_power
+from kernels.gpu_blocks import combine_block, combine_warp, fitting_power, grid_thread
 from kernels.gpu_driver import gpu_width
 from kernels.indexing import along, delinearise, interleave, product, without
 from kernels.language import *

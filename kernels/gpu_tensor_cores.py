@@ -74,7 +74,8 @@ def tensor_core_matmul(out, a, b):
         for k in unroll(0, DEPTH_STEP, 16):
             x = k + t * 2
             fragments_a = [
-                [left.load(i1 + mi * 16 + g + 8 * (p % 2), x + 8 * (p // 2), width=2) for p in range(4)] for mi in range(2)
+                [left.load(i1 + mi * 16 + g + 8 * (p % 2), x + 8 * (p // 2), width=2) for p in range(4)]
+                for mi in range(2)
             ]  # fmt: skip
             fragments_b = [
                 [right.load(j1 + ni * 8 + g, x + 8 * p, width=2) for p in range(2)] for ni in range(4)

@@ -104,7 +104,7 @@ def _renamed(text: str, symbols: Iterable[str]) -> str:
 
 
 def stage_records(model: Model, stages: Iterable[str] = (*MODEL_STAGES, *KERNEL_STAGES)) -> list[StageRecord]:
-    """The IR of the given stages, made now: that costs about as much as compiling. A stage that cannot be had is left out."""
+    """The IR of some stages, made now, which costs about as much as compiling. One that cannot be had is left out."""
     found: list[StageRecord] = []
     for stage in stages:
         if stage in MODEL_STAGES:

@@ -1,4 +1,4 @@
-"""The ceilings of this machine, measured with kernels of our own: copy bandwidth by cache level, multiply-add peak by dtype."""
+"""This machine's ceilings, measured with our own kernels: copy bandwidth by cache level, multiply-add peak by dtype."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _measure_all(threads: int, progress: Callable[[str], None]) -> Iterator[Ceil
 
 
 def copy_sizes(threads: int) -> list[tuple[str, int, int]]:
-    """(level, f32 elements of each buffer, rounds): both buffers together fill half of the level, a thread's own or shared."""
+    """(level, f32 elements of each buffer, rounds): both buffers fill half of the level, a thread's own or shared."""
     caches = cache_sizes()
     levels = sorted(caches.items())
     found = []
@@ -116,7 +116,11 @@ def _ceiling(name: str, graph: Graph, array: np.ndarray, threads: int, work: flo
     result: Any = outcome.result
     if result.status != FINISHED:
         raise outcome.error or ExecutionError(f"{name} could not be measured: {result.error}")
-    figures = summarise(result.launches[0].samples, result.blocks)
+    launch = result.launches[0]
+    figures = summarise(launch.samples, result.blocks)
     # A ceiling is what can be reached: everything else that runs only ever makes it slower.
     best = figures.minimum
-    return Ceiling(name, threads, work / best, unit, work / figures.high, work / figures.low)
+    if unit == "GFLOP/s":
+        # Threads share nothing here, so each one's own time counts, also where they were never all running at once.
+        best = min(best, threads / sum(1 / seconds for seconds in launch.thread_seconds))
+    return Ceiling(name, threads, work / best, unit, work / figures.high, work / min(best, figures.low))

@@ -14,7 +14,7 @@ import numpy as np
 
 from compiler.errors import ExecutionError
 from profiler.records import FINISHED, WHOLE, KernelRecord
-from profiler.stats import SAME, TEST, Summary, Verdict, compare_times, summarise
+from profiler.stats import BUSY_FLOOR, FLOOR, SAME, Summary, Verdict, compare_times, stated_test, summarise
 from profiler.store import Store, queries
 
 STAGES = ("source", "kgen", "kernel", "llvm", "llvm-opt", "asm")
@@ -41,7 +41,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class KernelComparison:
-    """Kernels that compute the same: their names and times on each side (None where it has none), verdicts against side 0.
+    """Kernels that compute the same: names and times on each side (None where it has none), verdicts against side 0.
 
     `matched` says by what: "what it computes", "shared nodes" or "one side only". `differs_at` is the first stage at
     which the IR of side 0 and the last side differs; empty if none does, None if it was not kept.
@@ -68,7 +68,7 @@ class Comparison:
     stage_seconds: tuple[Mapping[str, float], ...]
     model_differs_at: str | None
     break_even: tuple[str, ...]
-    test: str = TEST
+    test: str
 
 
 def compare_runs(store: Store, runs: Sequence[int], *, floor: float | None = None) -> Comparison:
@@ -77,13 +77,18 @@ def compare_runs(store: Store, runs: Sequence[int], *, floor: float | None = Non
         raise ExecutionError("comparing takes at least two runs")
     sides = tuple(_run_side(store, run) for run in runs)
     times = [_Times(store, side) for side in sides]
-    extra = {} if floor is None else {"floor": floor}
-    verdicts = (None, *(compare_times(times[0].whole, t.whole, times[0].blocks, t.blocks, **extra) for t in times[1:]))
-    kernels = _kernels(store, sides, times, extra)
+    if floor is None:
+        floor = max(_floor(side) for side in sides)
+    verdicts = (
+        None,
+        *(compare_times(times[0].whole, t.whole, times[0].blocks, t.blocks, floor=floor) for t in times[1:]),
+    )
+    kernels = _kernels(store, sides, times, floor)
     return Comparison(
         sides, _differences(sides), _warnings(sides, times), tuple(t.summary for t in times), verdicts, kernels,
         tuple(_stage_seconds(store, side) for side in sides), _model_stage(store, sides),
         tuple(_break_even(sides[0], side, verdict) for side, verdict in zip(sides[1:], verdicts[1:])),
+        stated_test(floor) + (" (a machine was busy)" if floor > FLOOR else ""),
     )  # fmt: skip
 
 
@@ -94,7 +99,7 @@ def compare_compilations(store: Store, compilations: Sequence[int]) -> Compariso
     sides = tuple(_compilation_side(store, number) for number in compilations)
     nothing = (None,) * len(sides)
     return Comparison(
-        sides, _differences(sides), (), nothing, nothing, _kernels(store, sides, None, {}),
+        sides, _differences(sides), (), nothing, nothing, _kernels(store, sides, None, FLOOR),
         tuple(_stage_seconds(store, side) for side in sides), _model_stage(store, sides), (), "",
     )  # fmt: skip
 
@@ -102,7 +107,9 @@ def compare_compilations(store: Store, compilations: Sequence[int]) -> Compariso
 def _run_side(store: Store, run: int) -> Side:
     row = queries.run_row(store, run)
     if row["status"] != FINISHED:
-        raise ExecutionError(f"run {run} is {row['status']}{': ' + row['error'] if row['error'] else ''}; it has no times")
+        raise ExecutionError(
+            f"run {run} is {row['status']}{': ' + row['error'] if row['error'] else ''}; it has no times"
+        )
     compiled = queries.compilation_row(store, row["compilation"]) if row["compilation"] else None
     return Side(f"run {run}", row, compiled, queries.machine_row(store, row["machine"]))
 
@@ -157,6 +164,8 @@ def _facts(side: Side) -> dict[str, str]:
         compiled = side.compilation
         facts |= {name: str(compiled[name]) for name in ("target", "flow", "opt_level", "debug")}
         facts["graph"] = f"{compiled['graph_name']} {compiled['graph_hash'][:8]}"
+        hits = compiled["stats"].get("cache", {}).get("hits")
+        facts["kernels taken from the cache"] = "?" if hits is None else str(hits)
         facts |= {f"version of {name}": text for name, text in compiled["versions"].items()}
         for name, value in compiled["options"].items():
             facts[name] = f"{len(value)} edited" if name == "sources" and value else str(value)
@@ -172,14 +181,28 @@ def _warnings(sides: Sequence[Side], times: Sequence[_Times]) -> tuple[str, ...]
             found.append(f"these runs differ in {name}: their times are of different work")
     for side, taken in zip(sides, times):
         assert side.run is not None
-        found += [f"{side.label}: {note}" for note in side.run["conditions"].get("notes", ()) if "busy" in note]
+        found += [f"{side.label}: {note}" for note in _busy(side)]
         if len(taken.blocks) < 5:
             found.append(f"{side.label}: only {len(taken.whole)} calls were timed; more repeats would tell more")
     return tuple(found)
 
 
+def _busy(side: Side) -> list[str]:
+    """The notes that say that other programs ran meanwhile."""
+    notes = side.run["conditions"].get("notes", ()) if side.run else ()
+    return [note for note in notes if "busy" in note or "other programs" in note]
+
+
+def _floor(side: Side) -> float:
+    """The smallest difference to call: none that other programs could have made by taking the processor away."""
+    assert side.run is not None
+    share = side.run["conditions"].get("processor_share", 1.0)
+    busy = BUSY_FLOOR if _busy(side) else FLOOR
+    return max(busy, 1 / max(share, 0.1) - 1) if share < 0.9 else busy
+
+
 def _kernels(
-    store: Store, sides: Sequence[Side], times: Sequence[_Times] | None, extra: Mapping[str, float]
+    store: Store, sides: Sequence[Side], times: Sequence[_Times] | None, floor: float
 ) -> tuple[KernelComparison, ...]:
     tables = [queries.kernels(store, s.compilation["id"]) if s.compilation else [] for s in sides]
     indexes = [queries.stage_index(store, s.compilation["id"]) if s.compilation else {} for s in sides]
@@ -192,7 +215,7 @@ def _kernels(
             taken = times[number].of(part) if times and part else None
             summaries.append(summarise(taken, times[number].blocks) if times and taken is not None else None)
             if times and number and taken is not None and first is not None:
-                verdicts.append(compare_times(first, taken, times[0].blocks, times[number].blocks, **extra))
+                verdicts.append(compare_times(first, taken, times[0].blocks, times[number].blocks, floor=floor))
             else:
                 verdicts.append(None)
         nodes = tuple(dict.fromkeys(node for part in group for kernel in part for node in kernel.nodes))
@@ -288,11 +311,16 @@ def _break_even(a: Side, b: Side, verdict: Verdict | None) -> str:
             f"{a.label} compiles {extra:.3g} s faster" if extra > 0 else f"{b.label} compiles {-extra:.3g} s faster"
         )
     if extra > 0 and saved > 0:
-        return f"{b.label} compiles {extra:.3g} s longer and saves {saved:.3g} s a call: even after {extra / saved:,.0f} calls"
+        return _even(b, extra, saved)
     if extra < 0 and saved < 0:
-        return f"{a.label} compiles {-extra:.3g} s longer and saves {-saved:.3g} s a call: even after {extra / saved:,.0f} calls"
+        return _even(a, -extra, -saved)
     winner = b if saved > 0 else a
     return f"{winner.label} compiles no slower and runs faster: it pays from the first call"
+
+
+def _even(side: Side, extra: float, saved: float) -> str:
+    words = f"{side.label} compiles {extra:.3g} s longer and saves {saved:.3g} s a call"
+    return f"{words}: even after {extra / saved:,.0f} calls"
 
 
 def slower_than(comparison: Comparison, share: float) -> list[str]:

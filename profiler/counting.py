@@ -1,7 +1,7 @@
 """Work and traffic of a kernel call. FLOPs and compulsory bytes come from the graph, issued traffic from the kernel IR.
 
-FLOPs follow the usual convention: an elementwise op counts 1 for each element whatever it costs, a fused multiply-add 2,
-views and casts 0. Compulsory bytes are each operand read once and each result written once; of an operand that is only
+FLOPs follow the usual convention: an elementwise op counts 1 an element whatever it costs, a multiply-add 2, views and
+casts 0. Compulsory bytes are each operand read once and each result written once; of an operand that is only
 sliced or gathered from, only the part that is read.
 """
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from compiler.passes.fusion.records import KernelCall
 
 _FREE = frozenset({
-    "mo.reshape", "mo.transpose", "mo.broadcast_to", "mo.slice", "mo.concat", "mo.pad", "mo.gather", "mo.tile", "mo.iota",
+    "mo.reshape", "mo.transpose", "mo.broadcast_to", "mo.slice", "mo.concat", "mo.pad", "mo.gather", "mo.tile",
+    "mo.iota",
     "mo.constant", "mo.cast", "mo.chain", "mo.buffer_load", "mo.buffer_store", "mo.custom",
 })  # fmt: skip
 _PICKS = frozenset({"mo.slice", "mo.gather"})

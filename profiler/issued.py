@@ -155,7 +155,7 @@ class _Walk:
         block = function.regions[0].blocks[0]
         if not any(isinstance(a.type, MemRefType) for a in block.args):
             return 0.0, 0.0
-        inner = {a: values.get(v, _DATA) for a, v in zip(block.args, op.operands)}
+        inner: dict[SSAValue, Any] = {a: values.get(v, _DATA) for a, v in zip(block.args, op.operands)}
         return self.block(block, inner)
 
     def _for(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:

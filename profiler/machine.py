@@ -27,6 +27,25 @@ def this_machine() -> Machine:
     return Machine(hashlib.sha256(text.encode()).hexdigest()[:16], name, json.loads(text))
 
 
+def machine_with(device: str) -> Machine:
+    """This machine as a run on `device` sees it: the graphics card is part of it where the run is there."""
+    host = this_machine()
+    if device == "cpu":
+        return host
+    from profiler.devices import cuda_devices
+
+    card = cuda_devices()[int(device.partition(":")[2] or 0)]
+    facts = {"name": card.name, "target": card.target, "memory_bytes": card.memory_bytes, "driver": card.driver}
+    return with_card(host, facts)
+
+
+def with_card(host: Machine, facts: dict[str, Any]) -> Machine:
+    """A host and a card as one machine with a fingerprint of its own."""
+    text = json.dumps([host.fingerprint, facts], sort_keys=True)
+    name = f"{facts['name']} in {host.name}"
+    return Machine(hashlib.sha256(text.encode()).hexdigest()[:16], name, {**host.description, "card": facts})
+
+
 @cache
 def cache_sizes() -> dict[str, int]:
     """Bytes of each data cache of the first core, as the system tells: L1, L2, L3; typical sizes where it does not."""

@@ -11,7 +11,7 @@ import numpy as np
 from compiler.errors import CompilerError
 from profiler.capture import compilation_record, stage_records
 from profiler.launch.cpu import Outcome, measure
-from profiler.machine import this_machine, versions
+from profiler.machine import machine_with, this_machine, versions
 from profiler.records import INTERRUPTED, RunRequest, RunResult
 from profiler.store import Store, queries, writer
 
@@ -25,12 +25,17 @@ def run_and_record(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[int | None, Outcome]:  # fmt: skip
     """Measure in a child process and keep the run, with its compilation, where there is a store. Also a failed one."""
-    machine = this_machine()
+    machine = machine_with(request.device)
     run = writer.begin_run(store, request, machine) if store is not None else None
     try:
-        outcome = measure(
-            request, graph, arrays, texts=texts, outputs=outputs, progress=progress, cancelled=cancelled
-        )
+        if request.device == "cpu":
+            outcome = measure(
+                request, graph, arrays, texts=texts, outputs=outputs, progress=progress, cancelled=cancelled
+            )
+        else:
+            from profiler.launch.cuda_measuring import measure_cuda
+
+            outcome = measure_cuda(request, graph, arrays, texts=texts, progress=progress)
     except BaseException as error:
         if store is not None and run is not None:
             words = "interrupted by the user" if isinstance(error, KeyboardInterrupt) else str(error) or repr(error)

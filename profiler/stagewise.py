@@ -1,7 +1,7 @@
 """Where a wrong result comes from: the reference, the unfused graph, the fused graph at -O0 and at -O3, node by node.
 
-The unfused model shows every node. A fused one shows the nodes whose values its kernels store; asking for those does not
-change what is fused. A difference that first shows unfused is a kernel's, fused at -O0 fusion's, at -O3 LLVM's.
+The unfused model shows every node. A fused one shows the nodes whose values its kernels store; asking for those changes
+nothing in what is fused. A difference that first shows unfused is a kernel's, fused at -O0 fusion's, at -O3 LLVM's.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class StagewiseCheck:
         found = None
         if first is not None:
             error = next(check.errors[first[0]] for check in self.nodes if check.node == first[1])
-            words = f"results leave tolerance at stage {first[0]}, first at node {first[1]} ({self.crashes.get(first[0], f'relative error {error:.2g}')})"
+            how = self.crashes.get(first[0], f"relative error {error:.2g}")
+            words = f"results leave tolerance at stage {first[0]}, first at node {first[1]} ({how})"
             found = {"stage": first[0], "node": first[1], "words": words}
         return {"bound": self.bound, "nodes": [asdict(check) for check in self.nodes], "first": found, "lines": lines}
 

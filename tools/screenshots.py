@@ -31,6 +31,7 @@ def main() -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     width, height = (int(part) for part in arguments.size.split("x"))
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["KERNELGLASS_DB"] = str(Path(folder) / "runs.db")
         window = MainWindow(Settings(Path(folder)))
         window.resize(width, height)
         window.show()
@@ -40,7 +41,7 @@ def main() -> int:
     return 0
 
 
-def _wait(application, condition, seconds: float = 60.0) -> None:  # noqa: ANN001
+def _wait(application, condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         application.processEvents()
@@ -50,7 +51,7 @@ def _wait(application, condition, seconds: float = 60.0) -> None:  # noqa: ANN00
         time.sleep(0.01)
 
 
-def _shoot(application, window, arguments, theme: str) -> None:  # noqa: ANN001
+def _shoot(application, window, arguments, theme: str) -> None:
     wanted = set(filter(None, arguments.views.split(",")))
 
     def save(name: str) -> None:
@@ -71,14 +72,25 @@ def _shoot(application, window, arguments, theme: str) -> None:  # noqa: ANN001
     for name in ("funnel", "ledger", "memory"):
         window.show_bottom(name)
         save(name)
-    window.commands.run()
-    _wait(application, lambda: not window.compiler.busy)
+    for _ in range(2):
+        window.state.run = None
+        window.commands.run()
+        _wait(application, lambda: window.state.run is not None)
     save("run")
+    window.records.compare((1, 2))
+    _wait(application, lambda: window.compare_view.view.model.rowCount() > 0)
+    window.explorer.setCurrentIndex(3)
+    save("compare")
+    window.explorer.setCurrentIndex(1)
+    window.show_bottom("roofline")
+    save("roofline")
+    window.explorer.setCurrentIndex(0)
     window.show_bottom("launches")
     window.graph_panel.heat.set_value("time")
     window.graph.set_heat("time")
     save("heat")
     window.graph.set_heat("none")
+    window.graph_panel.heat.set_value("none")
     window.workbench.source_dock.raise_()
     save("source")
     window.workbench.graph_dock.raise_()
@@ -86,6 +98,13 @@ def _shoot(application, window, arguments, theme: str) -> None:  # noqa: ANN001
     window.commands.palette()
     save("palette")
     window.palette_popup.hide()
+    pane = window.workbench.panes[-1]
+    pane.model.show(stage="llvm-opt")
+    _wait(application, lambda: not pane.model.loading)
+    pane.compare.setChecked(True)
+    _wait(application, lambda: pane.diff is not None)
+    save("diff")
+    pane.model.show(stage="asm")
 
 
 if __name__ == "__main__":

@@ -30,11 +30,19 @@ def info(as_json: bool) -> None:
     if as_json:
         kinds = {kind.kind: {"entries": kind.entries, "bytes": kind.bytes} for kind in found.kinds}
         print_json(
-            {"path": str(found.path), "limit": found.limit, "entries": found.entries, "bytes": found.bytes, "kinds": kinds}
+            {
+                "path": str(found.path),
+                "limit": found.limit,
+                "entries": found.entries,
+                "bytes": found.bytes,
+                "kinds": kinds,
+            }
         )
         return
     rows = [(kind.kind, str(kind.entries), size(kind.bytes), _HELD[kind.kind]) for kind in found.kinds]
-    rows.append(("all", str(found.entries), size(found.bytes), f"at most {size(found.limit)}, least recently used go first"))
+    rows.append(
+        ("all", str(found.entries), size(found.bytes), f"at most {size(found.limit)}, least recently used go first")
+    )
     click.echo(f"{found.path}\n")
     click.echo(table(("kind", "entries", "bytes", ""), rows, right=(1, 2)))
 

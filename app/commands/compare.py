@@ -18,11 +18,9 @@ class Share(click.ParamType):
 
     name = "PERCENT"
 
-    def convert(
-        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The share behind it."""
-        if isinstance(value, float):
+        if not isinstance(value, str):
             return value
         try:
             share = float(value.rstrip("%")) / 100
@@ -35,14 +33,24 @@ class Share(click.ParamType):
 
 @click.command("compare")
 @click.argument("items", nargs=-1, required=True, metavar="A B...")
-@click.option("--format", "kind", default="text", type=click.Choice(("text", "md", "html", "csv", "json")), show_default=True)
+@click.option(
+    "--format", "kind", default="text", type=click.Choice(("text", "md", "html", "csv", "json")), show_default=True
+)
 @click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there.")
-@click.option("--fail-if-slower", "limit", type=Share(), help="Exit with 5 if one is measurably slower by more than this.")
+@click.option(
+    "--fail-if-slower", "limit", type=Share(), help="Exit with 5 if one is measurably slower by more than this."
+)
 @click.option("--unlike", is_flag=True, help="Compare runs of unlike machines all the same with --fail-if-slower.")
 @store_option
 @json_option
 def command(
-    items: tuple[str, ...], kind: str, out: Path | None, limit: float | None, unlike: bool, db: str | None, as_json: bool
+    items: tuple[str, ...],
+    kind: str,
+    out: Path | None,
+    limit: float | None,
+    unlike: bool,
+    db: str | None,
+    as_json: bool,
 ) -> None:
     """Compare runs (12, latest, latest~1, baseline, a tag) or compilations (c12); the first is the measure."""
     from compiler.errors import ExecutionError
@@ -67,7 +75,9 @@ def command(
         write_out(export_comparison(comparison, kind), out)
     if limit is not None:
         if len({side.machine["fingerprint"] for side in comparison.sides}) > 1 and not unlike:
-            raise CheckFailed("these runs are from unlike machines, so none can be called slower; --unlike does it all the same")
+            raise CheckFailed(
+                "these runs are from unlike machines, so none can be called slower; --unlike does it all the same"
+            )
         slower = slower_than(comparison, limit)
         if slower:
             raise CheckFailed(slower[0])

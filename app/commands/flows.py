@@ -38,12 +38,21 @@ class Listed(click.ParamType):
 @click.option("--target", default="cpu", metavar="T", show_default=True, help="cpu, sm_90, gfx942, ...")
 @click.option("-O", "levels", default="3", type=Listed("0", "1", "2", "3"), metavar="2,3", show_default=True)
 @click.option(
-    "--debug", "debugs", default="none,line-tables", type=Listed("none", "line-tables"), metavar="LEVELS", show_default=True
+    "--debug",
+    "debugs",
+    default="none,line-tables",
+    type=Listed("none", "line-tables"),
+    metavar="LEVELS",
+    show_default=True,
 )
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes for LLVM; all usable cores by default.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes for LLVM; all usable cores by default."
+)
 @click.option("--repeat", default=3, type=click.IntRange(1, 1000), metavar="N", show_default=True)
 @click.option("--start-up/--no-start-up", default=True, help="Also the time to the first result (CPU only).")
-@click.option("--library", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), help="More kernels.")
+@click.option(
+    "--library", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), help="More kernels."
+)
 @click.option("--format", "form", default="text", type=click.Choice(FORMATS), show_default=True)
 @click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there.")
 @json_option

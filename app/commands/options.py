@@ -6,7 +6,7 @@ import click
 
 source_argument = click.argument("src", metavar="SRC")
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-db_option = click.option("--db", metavar="DB", help="Keep the record in this database (not in this version yet).")
+db_option = click.option("--db", metavar="DB", help="Keep the record in this database.")
 
 
 class Dims(click.ParamType):
@@ -24,9 +24,3 @@ class Dims(click.ParamType):
         if not (equals and name.isidentifier() and size.isascii() and size.isdigit() and len(size) < 19):
             self.fail(f"{value!r} is not NAME=SIZE, as in M=256", param, ctx)
         return name, int(size)
-
-
-def note_unkept(db: str | None) -> None:
-    """Say on stderr that the record is not kept, when the user asked for that."""
-    if db is not None:
-        click.echo("kernelglass: note: this version keeps no records yet; --db has no effect", err=True)

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 @click.option("--device", default="cpu", metavar="cpu|cuda:N", show_default=True)
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="CPU threads; all usable cores by default.")
 @click.option(
-    "--repeat", type=click.IntRange(1, 1_000_000), metavar="N", help="Time exactly N calls, not until the median is known."
+    "--repeat",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="Time exactly N calls, not until the median is known.",
 )
 @click.option("--dim", "dims", multiple=True, type=Dims(), help="The size of a symbolic dim; repeat for more.")
 @click.option("--seed", default=0, type=click.IntRange(min=0), metavar="S", show_default=True)
@@ -63,13 +66,12 @@ def command(
     index = device_index(device)
     source = load_source(src)
     sizes = graph_sizes(source.graph, source.dims, dict(dims))
-    if index is not None:
-        _refuse_cuda(index)
+    target = "cpu" if index is None else _cuda_target(index)
     inputs = random_inputs(source.graph, sizes, seed)
     request = RunRequest(
         source=src, device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat, width=width / 100,
-        budget=budget, rotate=not warm, time_limit=time_limit, flow=flow, opt_level=opt_level, debug=debug,
-        libraries=tuple(str(folder) for folder in source.library_paths),
+        budget=budget, rotate=not warm, time_limit=time_limit, target=target, flow=flow, opt_level=opt_level,
+        debug=debug, libraries=tuple(str(folder) for folder in source.library_paths),
     )  # fmt: skip
     store = None if no_db else _store(db, needed=bool(db or tag or note))
     try:
@@ -92,14 +94,17 @@ def command(
         raise CheckFailed(staged["first"]["words"])
 
 
-def _refuse_cuda(index: int) -> None:
+def _cuda_target(index: int) -> str:
+    """The compile target for a CUDA device; UnavailableError where there is no such device."""
     from compiler.errors import UnavailableError
     from profiler.devices import cuda_devices
 
     devices = cuda_devices()
     if index >= len(devices):
         raise UnavailableError(f"there is no device cuda:{index}; this machine has {len(devices)}")
-    raise UnavailableError(f"this version compiles for {devices[index].target} but does not launch on CUDA devices yet")
+    from profiler.launch.cuda import best_target
+
+    return best_target(int(devices[index].target.removeprefix("sm_")))
 
 
 def _store(db: str | None, *, needed: bool) -> Store | None:
@@ -120,8 +125,8 @@ def _measure(
 ) -> tuple[int | None, Outcome]:
     from compiler.errors import ExecutionError, UnavailableError
     from profiler.capture import graph_text
-    from profiler.records import FINISHED
     from profiler.recording import run_and_record
+    from profiler.records import FINISHED
 
     run, outcome = run_and_record(store, request, graph_text(source.graph), inputs, texts=texts, outputs=check)
     if outcome.error is not None:

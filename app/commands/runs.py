@@ -67,7 +67,8 @@ def _runs(rows: list[dict[str, Any]]) -> str:
         return "no runs"
     lines = [
         (
-            f"{row['id']}{'*' if row['pinned'] else ''}", row["started"][:19].replace("T", " "), row["source"], row["device"],
+            f"{row['id']}{'*' if row['pinned'] else ''}", row["started"][:19].replace("T", " "), row["source"],
+            row["device"],
             row["status"], seconds(row["median"]) if row["median"] else "",
             f"{seconds(row['low'])} to {seconds(row['high'])}" if row["median"] else row["error"] or "",
             " ".join([*row["tags"], *([f"({row['note']})"] if row["note"] else [])]),

@@ -12,10 +12,11 @@ from app.messages import Message
 from app.theme.fonts import CODE_PIXELS
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation
 from app.viewmodels.diff import diff_documents
-from app.viewmodels.requests import CompileRequest, Failure, RunRequest
+from app.viewmodels.requests import CompileRequest, Failure, FlowsRequest, RunRequest
 from app.views.ir_pane import IrPane
 from app.views.menus import shortcut_groups
 from app.views.shortcut_sheet import ShortcutSheet
+from app.views.toolbar import TARGETS
 
 if TYPE_CHECKING:
     from app.main_window import MainWindow
@@ -85,11 +86,11 @@ class Commands:
         """Open the find bar of the view with the keyboard."""
         pane = self._focused_pane()
         if pane is not None:
-            pane.find.open()
+            pane.find_bar.open()
         elif self._w.graph_panel.isAncestorOf(QApplication.focusWidget() or self._w) or not self._w.workbench.panes:
             self._w.graph_panel.open_find()
         else:
-            self._w.workbench.panes[0].find.open()
+            self._w.workbench.panes[0].find_bar.open()
 
     def find_everywhere(self) -> None:
         """Ask for a word and search it in every pane and in the graph."""
@@ -98,9 +99,9 @@ class Commands:
             self._w.graph_panel.open_find()
             self._w.graph_panel.field.setText(text)
             for pane in self._w.workbench.panes:
-                pane.find.open()
-                pane.find.field.setText(text)
-                pane.find.search()
+                pane.find_bar.open()
+                pane.find_bar.field.setText(text)
+                pane.find_bar.search()
 
     def go_to_line(self) -> None:
         """Ask for a line of the current pane."""
@@ -143,9 +144,21 @@ class Commands:
     def add_pane(self) -> None:
         """One more IR pane, at the first stage no pane shows."""
         shown = {pane.model.stage for pane in self._w.workbench.panes}
-        stage = next((s for s in ("asm", "llvm", "source", "kgen", "kernel", "mo", "llvm-opt") if s not in shown), "asm")
+        stage = next(
+            (s for s in ("asm", "llvm", "source", "kgen", "kernel", "mo", "llvm-opt") if s not in shown), "asm"
+        )
         self._w.show_work()
         self._w.workbench.add_pane(stage)
+
+    def pane_target(self) -> None:
+        """Show the current pane's kernel for another target, beside this one and under the same selection."""
+        pane = self._w.workbench.current_pane()
+        if pane is None:
+            return
+        names = [name for name, _ in TARGETS]
+        target, good = QInputDialog.getItem(self._w, "Target of this pane", "Target:", names, 0, False)
+        if good:
+            pane.set_target(target)
 
     def fold_all(self) -> None:
         """Fold every region of the current pane."""
@@ -256,14 +269,35 @@ class Commands:
 
     def cancel(self) -> bool:
         """End the job under way."""
-        return self._w.compiler.cancel()
+        return self._w.compiler.cancel() or self._w.records.cancel()
 
     def run(self) -> None:
         """Run and time the compilation on show."""
         if self._w.state.compilation is not None:
             self._w.messages.clear("run")
             self._w.show_bottom("run")
-            self._w.compiler.run(RunRequest(repeats=self._w.settings.get("repeats", 50)))
+            self._w.compiler.run(RunRequest(repeats=self._w.settings.get("repeats", 0)))
+
+    def measure_flows(self) -> None:
+        """Per-kernel against all-kernel for the open source."""
+        if self._w.state.source:
+            self._w.show_bottom("flows")
+            self._w.records.measure_flows(FlowsRequest(self._w.state.source, self._w.state.choices.target))
+
+    def export_runs(self, runs: tuple[int, ...], kind: str) -> None:
+        """Write a run or a comparison where the user says."""
+        name = f"run-{'-'.join(map(str, runs))}.{'json' if kind == 'perfetto' else kind}"
+        path, _ = QFileDialog.getSaveFileName(self._w, "Export", name)
+        if path:
+            self._w.records.export(runs, kind, path)
+
+    def report(self) -> None:
+        """The HTML report of the run on show."""
+        run = self._w.state.run
+        if run is None or not run.number:
+            self._w.messages.post(Message("info", "run first (F5): a report is of a run that was kept", "window"))
+            return
+        self.export_runs((run.number,), "html")
 
     # Compare -----------------------------------------------------------------------------------------------------
 
@@ -278,7 +312,9 @@ class Commands:
         if pane is None:
             return
         if previous is None:
-            self._w.messages.post(Message("info", "there is no earlier compilation of this source to compare with", "window"))
+            self._w.messages.post(
+                Message("info", "there is no earlier compilation of this source to compare with", "window")
+            )
             return
         kernel = pane.model.kernel if pane.model.kernel in previous.kernel_table else ""
         self._compare(pane, previous, pane.model.stage, kernel)
@@ -308,7 +344,9 @@ class Commands:
             except ValueError as error:
                 pane.bar.show_message(Message("warning", str(error), "pane"))
 
-        self._w.texts.document(compilation, (stage, "" if stage in MODEL_STAGES else kernel, pane.model.target), arrived)
+        self._w.texts.document(
+            compilation, (stage, "" if stage in MODEL_STAGES else kernel, pane.model.target), arrived
+        )
 
     def next_difference(self) -> None:
         """F7."""

@@ -113,11 +113,15 @@ class CompileSession:
         return tuple(rows)
 
     def run(self, request: RunRequest, report: Report) -> RunResult:
-        """Time the model on random inputs, and check it against the reference when asked."""
-        from app.controllers.timing import run_model
+        """Measure through the profiler and keep the run; a what-if of single edges is timed here and not kept."""
+        choices = self._request.choices
+        if choices.force_cut or choices.force_fuse:
+            from app.controllers.timing import run_model
 
-        dims = {**self._source.dims, **dict(request.dims)}
-        return run_model(self._model, dims, request, report)
+            return run_model(self._model, {**self._source.dims, **dict(request.dims)}, request, report)
+        from app.controllers.measuring import measure_source
+
+        return measure_source(self._source, self._request.source, choices, request, report)
 
 
 def _load(request: CompileRequest) -> Source:

@@ -11,8 +11,16 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.jobs import Worker
 from app.messages import Messages
 from app.state import State
-from app.viewmodels.compilation import Compilation
-from app.viewmodels.requests import CompileRequest, Failure, LlvmPassesRequest, Progress, RunRequest, RunResult, StageRequest
+from app.viewmodels.requests import (
+    CompileRequest,
+    Failure,
+    LlvmPassesRequest,
+    OpenRunRequest,
+    Progress,
+    RunRequest,
+    RunResult,
+    StageRequest,
+)
 
 
 class CompileController(QObject):
@@ -31,8 +39,9 @@ class CompileController(QObject):
         self._previous: Worker | None = None
         self._spare: Worker | None = None
         self._pending: Worker | None = None
-        self._request: CompileRequest | None = None
+        self._request: CompileRequest | OpenRunRequest | None = None
         self._what = ""
+        self._closed = False
         self.begun = 0.0
 
     @property
@@ -42,11 +51,11 @@ class CompileController(QObject):
 
     def warm_up(self) -> None:
         """Start the process that the next compilation will use."""
-        if self._spare is None or not self._spare.alive:
+        if not self._closed and (self._spare is None or not self._spare.alive):
             self._spare = Worker("compile", self)
 
     def compile(self, request: CompileRequest) -> None:
-        """Compile; whatever is under way is cancelled first. The compilation on show stays until the new one is there."""
+        """Compile; what is under way is cancelled, what is on show stays until the new one is there."""
         self.cancel(quiet=True)
         self.warm_up()
         worker, self._spare = self._spare, None
@@ -54,6 +63,16 @@ class CompileController(QObject):
         self._pending = worker
         self._begin(f"Compiling {request.source}")
         worker.submit(request, lambda value: self._compiled(worker, request, value), self._progress)
+
+    def open_run(self, run: int) -> None:
+        """Show a stored run: its records come from the database, and nothing is compiled."""
+        self.cancel(quiet=True)
+        self.warm_up()
+        worker, self._spare = self._spare, None
+        assert worker is not None
+        self._pending = worker
+        self._begin(f"Opening run {run}")
+        worker.submit(OpenRunRequest(run), lambda value: self._opened_run(worker, value), self._progress)
 
     def run(self, request: RunRequest) -> None:
         """Run the current compilation in the process that holds it."""
@@ -90,7 +109,7 @@ class CompileController(QObject):
 
     def stop(self) -> None:
         """End every process: the window is closing."""
-        self._what = ""
+        self._what, self._closed = "", True
         for worker in (self._pending, self._current, self._previous, self._spare):
             if worker is not None:
                 worker.stop()
@@ -112,8 +131,7 @@ class CompileController(QObject):
             return
         self._pending = None
         if isinstance(value, Failure):
-            if worker.alive:
-                self._spare = worker
+            self._give_back(worker)
             self._end(False)
             self.failed.emit(value)
             self.warm_up()
@@ -125,6 +143,30 @@ class CompileController(QObject):
         self._state.set_compilation(value)
         worker.submit(LlvmPassesRequest(), lambda rows: self._llvm(worker, rows))
         QTimer.singleShot(1500, self._warm_up_later)
+
+    def _opened_run(self, worker: Worker, value: Any) -> None:
+        if worker is not self._pending:
+            return
+        self._pending = None
+        self._end(not isinstance(value, Failure))
+        if isinstance(value, Failure):
+            self._give_back(worker)
+            self._messages.failure(value, "runs")
+            return
+        if self._previous is not None:
+            self._previous.stop()
+        compilation, result = value
+        self._previous, self._current, self._request = self._current, worker, OpenRunRequest(result.number)
+        self._state.set_compilation(compilation)
+        self._state.set_run(result)
+        QTimer.singleShot(1500, self._warm_up_later)
+
+    def _give_back(self, worker: Worker) -> None:
+        """A worker whose job failed may serve the next one, unless one waits already."""
+        if worker.alive and self._spare is None and not self._closed:
+            self._spare = worker
+        else:
+            worker.stop()
 
     def _warm_up_later(self) -> None:
         if self._current is not None:
@@ -153,4 +195,6 @@ class CompileController(QObject):
             return
         worker, self._spare = self._spare, None
         self._current = worker
-        worker.submit(request, lambda value: None if isinstance(value, Compilation) else self._messages.failure(value, "window"))
+        worker.submit(
+            request, lambda value: self._messages.failure(value, "window") if isinstance(value, Failure) else None
+        )

@@ -23,15 +23,19 @@ _FREE = {"reshape", "transpose", "broadcast_to", "slice", "constant", "buffer_lo
 
 def node_records(model: Any, dims: Mapping[str, int]) -> tuple[NodeRecord, ...]:
     """The graph's inputs and ops in order, each with its fusion group and an estimate of its cost."""
-    from compiler.dialects.mo import attrs_of, nodes_of
-
-    graph = model.graph
     place: dict[str, tuple[int, str]] = {}
     for index, call in enumerate(model.fusion.calls):
         roles = call.roles or ("",) * len(call.nodes)
         for names, role in zip(call.nodes, roles):
             for name in names:
                 place.setdefault(name, (index, role))
+    return graph_nodes(model.graph, place, dims)
+
+
+def graph_nodes(graph: Any, place: Mapping[str, tuple[int, str]], dims: Mapping[str, int]) -> tuple[NodeRecord, ...]:
+    """The same from a graph alone; `place` says in which call each node is, and as what."""
+    from compiler.dialects.mo import attrs_of, nodes_of
+
     owner: dict[Any, str] = {}
     records: list[NodeRecord] = []
     for name, value in zip(graph.input_names, graph.op.body.args):
@@ -80,9 +84,7 @@ def kernel_record(kernel: Any) -> KernelRecord:
         tuple(dict.fromkeys(node for call in kernel.calls for node in call.nodes[slot]))
         for slot in range(len(kernel.fused.slots))
     ]
-    lines = tuple(
-        tuple(dict.fromkeys(node for slot in ids for node in slots[slot])) for ids in kernel.fused.line_slots
-    )
+    lines = tuple(tuple(dict.fromkeys(node for slot in ids for node in slots[slot])) for ids in kernel.fused.line_slots)
     inputs = tuple(str(kind) for kind in kernel.fused.inputs)
     outputs = tuple(str(kind) for kind in kernel.fused.outputs)
     return KernelRecord(kernel.name, kernel.nodes, kernel.source, lines, len(kernel.calls), inputs, outputs)

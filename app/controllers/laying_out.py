@@ -19,22 +19,25 @@ class LayoutController(QObject):
         self._model, self._messages = model, messages
         self._worker: Worker | None = None
         self._job = 0
+        self._closed = False
         model.relayout.connect(self.lay_out)
 
     def warm_up(self) -> None:
         """Start the process."""
-        if self._worker is None or not self._worker.alive:
+        if not self._closed and (self._worker is None or not self._worker.alive):
             self._worker = Worker("layout", self)
 
     def lay_out(self) -> None:
         """Ask for a layout of the model as it is now."""
         self.warm_up()
-        assert self._worker is not None
+        if self._worker is None:
+            return
         self._worker.drop(self._job)
         self._job = self._worker.submit(self._model.request(), self._done)
 
     def stop(self) -> None:
         """End the process."""
+        self._closed = True
         if self._worker is not None:
             self._worker.stop()
             self._worker = None

@@ -16,12 +16,14 @@ SUFFIXES = (".py", ".mlir", ".onnx")
 
 
 class OpenController(QObject):
-    """`opened(source, text)` once a source may be used; `changed_on_disk` when its file was written by somebody else."""
+    """`opened(source, text)` once a source may be used; `changed_on_disk` when somebody else wrote its file."""
 
     opened = Signal(str, str)
     changed_on_disk = Signal()
 
-    def __init__(self, state: State, settings: Settings, messages: Messages, ask_trust: Callable[[str], bool], parent: QObject) -> None:
+    def __init__(
+        self, state: State, settings: Settings, messages: Messages, ask_trust: Callable[[str], bool], parent: QObject
+    ) -> None:
         super().__init__(parent)
         self._state, self._settings, self._messages, self._ask = state, settings, messages, ask_trust
         self._watcher = QFileSystemWatcher(self)

@@ -62,7 +62,7 @@ class TextStore(QObject):
                 keep(index_text(value))
             else:
                 thread = Thread(self)
-                thread.start(lambda cancelled: index_text(value, cancelled), lambda d: (thread.deleteLater(), keep(d)))
+                thread.start(lambda cancelled: index_text(value, cancelled), keep)
 
         def keep(document: TextDocument) -> None:
             self._documents[full] = document

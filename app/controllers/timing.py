@@ -13,7 +13,9 @@ from app.viewmodels.requests import Progress, RunRequest, RunResult
 _WARM_UP = 3
 
 
-def run_model(model: Any, dims: Mapping[str, int], request: RunRequest, report: Callable[[Progress], None]) -> RunResult:
+def run_model(
+    model: Any, dims: Mapping[str, int], request: RunRequest, report: Callable[[Progress], None]
+) -> RunResult:
     """Run `request.repeats` times on random inputs; every call is timed on every thread."""
     from app.inputs import graph_sizes, random_inputs
 

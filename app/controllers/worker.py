@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -18,6 +19,7 @@ from app.viewmodels.requests import (
     Failure,
     LayoutRequest,
     LlvmPassesRequest,
+    OpenRunRequest,
     Progress,
     Reply,
     RunRequest,
@@ -54,7 +56,7 @@ class _Handlers:
 
     def warm_up(self, what: str) -> None:
         if what == "compile":
-            import app.controllers.compile_session  # noqa: F401
+            import app.controllers.compile_session
             import compiler.session  # noqa: F401
         elif what == "layout":
             import app.viewmodels.layout  # noqa: F401
@@ -66,9 +68,7 @@ class _Handlers:
             return self._dispatch(request, report)
         except CompilerError as error:
             place = error.location
-            return Failure(
-                error.message, str(error), place.file if place else "", place.line if place else 0, "user"
-            )
+            return Failure(error.message, str(error), place.file if place else "", place.line if place else 0, "user")
         except MemoryError:
             return Failure("there is not enough memory for this", traceback.format_exc(), kind="environment")
         except Exception as error:  # a bug of ours: the window shows it and lives on
@@ -85,10 +85,21 @@ class _Handlers:
 
                 self._session = CompileSession(request, report)
                 return self._session.records()
+            case OpenRunRequest():
+                from app.controllers.stored_session import StoredSession
+
+                self._session = StoredSession(request.run)
+                return self._session.records()
             case StageRequest():
                 return self._session.stage(request)
             case LlvmPassesRequest():
                 return self._session.llvm_passes()
             case RunRequest():
                 return self._session.run(request, report)
-        raise TypeError(f"unknown request {request!r}")
+        from app.controllers import store_jobs
+
+        return store_jobs.answer(request, report)
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])), sys.argv[2])

@@ -1,4 +1,4 @@
-"""One table model for every table of the window: records in, columns by function, sorting, filtering, copying as TSV."""
+"""One model for every table of the window: records in, columns by function, sorting, filtering, TSV out."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ class Look(QObject):
         self.code_pixels = fonts.CODE_PIXELS
         self.ui_font: QFont = fonts.ui_font()
         self.code_font: QFont = fonts.code_font()
+        self.column = self._measure()  # the width of one character of code
         hints = QGuiApplication.styleHints()
         hints.colorSchemeChanged.connect(lambda _: self.apply())
 
@@ -37,16 +38,23 @@ class Look(QObject):
         self.theme = _resolve(self.choice)
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        application.setStyle("Fusion")
-        application.setFont(self.ui_font)
-        application.setPalette(_palette(self.theme))
-        application.setStyleSheet(style_sheet(self.theme, self._icon_folder))
+        # Each of these walks through every widget there is, so none is done twice.
+        if application.property("kernelglass") is None:
+            application.setProperty("kernelglass", True)
+            application.setStyle("Fusion")
+            application.setFont(self.ui_font)
+        palette, sheet = _palette(self.theme), style_sheet(self.theme, self._icon_folder)
+        if application.palette() != palette:
+            application.setPalette(palette)
+        if application.styleSheet() != sheet:
+            application.setStyleSheet(sheet)
         self.changed.emit()
 
     def zoom_code(self, pixels: int) -> None:
         """Set the size of code text."""
         self.code_pixels = max(7, min(40, pixels))
         self.code_font = fonts.code_font(self.code_font.family(), self.code_pixels)
+        self.column = self._measure()
         self.changed.emit()
 
     def colour(self, name: str, alpha: int = 255) -> QColor:
@@ -57,9 +65,7 @@ class Look(QObject):
         """An icon in a theme colour."""
         return icons.icon(name, getattr(self.theme, token), self.theme.faint)
 
-    @property
-    def column(self) -> float:
-        """The width of one character of code."""
+    def _measure(self) -> float:
         return QFontMetricsF(self.code_font).horizontalAdvance("M" * 64) / 64
 
 

@@ -1,4 +1,4 @@
-"""Colour, size and spacing tokens of both themes. No Qt here: style sheets, painters and reports read the same table."""
+"""Colour, size and spacing tokens of both themes. No Qt here: style sheets and painters read the same table."""
 
 from __future__ import annotations
 

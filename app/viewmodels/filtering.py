@@ -23,14 +23,21 @@ def compile_filter(text: str, columns: Mapping[str, Callable[[Any], Any]]) -> Ca
     return lambda record: all(test(record) for test in tests)
 
 
-def _comparison(name: str, sign: str, wanted: str, columns: Mapping[str, Callable[[Any], Any]]) -> Callable[[Any], bool]:
+def _comparison(
+    name: str, sign: str, wanted: str, columns: Mapping[str, Callable[[Any], Any]]
+) -> Callable[[Any], bool]:
     key = next((key for key in columns if key == name.lower() or key.startswith(name.lower())), None)
     if key is None:
         raise ValueError(f"no column {name!r}; there are {', '.join(columns)}")
     value, wanted = columns[key], wanted.strip('"')
     if sign in ("=", "!=", "~"):
+
         def same(record: Any) -> bool:
-            return wanted.lower() in str(value(record)).lower() if sign == "~" else str(value(record)).lower() == wanted.lower()
+            return (
+                wanted.lower() in str(value(record)).lower()
+                if sign == "~"
+                else str(value(record)).lower() == wanted.lower()
+            )
 
         return (lambda record: not same(record)) if sign == "!=" else same
     try:

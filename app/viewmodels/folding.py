@@ -72,11 +72,27 @@ def _by_labels(document: TextDocument) -> dict[int, int]:
     return {begin: end for begin, end in zip(lines, ends) if end > begin}
 
 
-def visible_lines(count: int, folded: dict[int, int]) -> np.ndarray | None:
-    """The lines that folded regions leave to be seen; None when that is all of them."""
-    if not folded:
+_NOISE = re.compile(
+    rb"^[ \t]*(?:\.(?!L[A-Z]+\d+_\d+:)[\w.]+.*|\.L(?:tmp|func_|debug|line|info|str|abbrev)\S*:.*|(?://|#|;).*)?$",
+    re.MULTILINE,
+)
+
+
+def directive_lines(document: TextDocument) -> np.ndarray:
+    """Lines of assembly that are no instruction and no label a branch goes to: directives, comments, blanks."""
+    hidden = np.zeros(document.lines, bool)
+    if document.lines and len(document.data) <= _LARGEST:
+        starts = np.fromiter((m.start() for m in _NOISE.finditer(document.data)), np.int64)
+        lines = np.searchsorted(document.starts, starts, "right") - 1
+        hidden[lines[lines < document.lines]] = True
+    return hidden
+
+
+def visible_lines(count: int, folded: dict[int, int], noise: np.ndarray | None = None) -> np.ndarray | None:
+    """The lines left to be seen; None when that is all of them."""
+    if not folded and noise is None:
         return None
-    hidden = np.zeros(count, bool)
+    hidden = np.zeros(count, bool) if noise is None else noise.copy()
     for begin, end in folded.items():
         hidden[begin + 1 : end + 1] = True
     return np.flatnonzero(~hidden)

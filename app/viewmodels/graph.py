@@ -12,11 +12,11 @@ from app.viewmodels.layout import Layout
 from app.viewmodels.requests import LayoutRequest
 
 HEATS = ("none", "bytes", "flops", "time")
-_CHAR, _PAD, _LOW, _HIGH = 7.1, 22.0, 26.0, 42.0
+_CHAR, _PAD, _HIGH, _STEP = 7.1, 20.0, 42.0, 12.0
 
 
 class GraphModel:
-    """Boxes are nodes, or whole groups where collapsed. `changed` fires when a layout arrives, `relayout` when one is needed."""
+    """Boxes are nodes, or groups where collapsed. `changed`: a layout came. `relayout`: one is needed."""
 
     def __init__(self) -> None:
         self.compilation: Compilation | None = None
@@ -83,8 +83,14 @@ class GraphModel:
     def heat_note(self) -> str:
         """How the heat is to be read: measured where it is, apportioned or estimated where it is not."""
         if self.heat == "time":
-            return "measured per kernel, apportioned to its nodes by FLOPs" if self.times else "not measured: run first (F5)"
-        return {"bytes": "bytes moved, estimated from shapes", "flops": "FLOPs, estimated from shapes"}.get(self.heat, "")
+            return (
+                "measured per kernel, apportioned to its nodes by FLOPs"
+                if self.times
+                else "not measured: run first (F5)"
+            )
+        return {"bytes": "bytes moved, estimated from shapes", "flops": "FLOPs, estimated from shapes"}.get(
+            self.heat, ""
+        )
 
     def boxes_of(self, nodes: frozenset[str]) -> np.ndarray:
         """A bool for each box: whether it holds any of these nodes."""
@@ -125,12 +131,9 @@ class GraphModel:
             self._add(node.name, f"{node.dtype} {node.shape}".strip(), node.kind, (node.name,), group)
             numbers.append(node.number)
         self.numbers = np.array(numbers, np.int32)
-        self.sizes = np.array(
-            [
-                (max(len(a) + 4, len(b)) * _CHAR + _PAD if k != "input" else max(len(a) + 4, len(b)) * _CHAR + 14, _HIGH)
-                for a, b, k in zip(self.labels, self.details, self.kinds)
-            ]
-        ).reshape(-1, 2)
+        wide = [max(len(a) + 4, len(b)) * _CHAR + _PAD for a, b in zip(self.labels, self.details)]
+        # Rounded, so that layers which differ only in the digits of a name are laid out once.
+        self.sizes = np.array([(-(-w // _STEP) * _STEP, _HIGH) for w in wide]).reshape(-1, 2)
         pairs = {
             (self.box_of[source], self.box_of[node.name]): None
             for node in compilation.nodes
@@ -153,6 +156,10 @@ class GraphModel:
         if self.compilation is None:
             return
         table = self.compilation.node_table
+        if self.heat == "none":
+            self.heat_values = np.zeros(len(self.box_nodes))
+            self.recoloured.emit()
+            return
         values = np.array([sum(self._cost(table[n]) for n in nodes if n in table) for nodes in self.box_nodes], float)
         top = values.max() if len(values) else 0.0
         self.heat_values = np.sqrt(values / top) if top > 0 else np.zeros(len(values))
@@ -164,7 +171,7 @@ class GraphModel:
         if self.heat == "flops":
             return float(node.flops)
         if self.heat == "time" and node.call in self.times and self.compilation is not None:
-            peers = [self.compilation.node_table[n] for n in self.compilation.calls[node.call].nodes if n in self.compilation.node_table]
-            weight = sum(max(peer.flops, 1) for peer in peers)
+            table = self.compilation.node_table
+            weight = sum(max(table[n].flops, 1) for n in self.compilation.calls[node.call].nodes if n in table)
             return self.times[node.call] * max(node.flops, 1) / max(weight, 1)
         return 0.0

@@ -35,11 +35,18 @@ def inspect(compilation: Compilation, nodes: frozenset[str], run: RunResult | No
         return compilation.name, _model(compilation, run)
     if len(records) == 1:
         node = records[0]
-        return node.name, [_node(node), *_kernel(compilation, node, run), _memory(compilation, nodes), *_ledger(compilation, nodes)]
+        return node.name, [
+            _node(node),
+            *_kernel(compilation, node, run),
+            _memory(compilation, nodes),
+            *_ledger(compilation, nodes),
+        ]
     calls = sorted({node.call for node in records if node.call >= 0})
     title = compilation.calls[calls[0]].kernel if len(calls) == 1 else f"{len(records)} nodes in {len(calls)} kernels"
     sections = [_group(compilation, records, calls, run)]
-    listed = tuple(Entry(f"{node.number}", f"{node.name}  {node.dtype} {node.shape}", (node.name,)) for node in records[:60])
+    listed = tuple(
+        Entry(f"{node.number}", f"{node.name}  {node.dtype} {node.shape}", (node.name,)) for node in records[:60]
+    )
     sections.append(Section("Nodes", listed))
     return title, [*sections, _memory(compilation, nodes), *_ledger(compilation, nodes)]
 
@@ -118,7 +125,11 @@ def _group(compilation: Compilation, records: list[NodeRecord], calls: list[int]
 def _memory(compilation: Compilation, nodes: frozenset[str]) -> Section:
     blocks = [block for block in compilation.blocks if not nodes.isdisjoint(block.nodes) or block.name in nodes]
     entries = tuple(
-        Entry(block.name, f"{size(block.size)} at {block.offset:,}, launches {block.first + 1} to {block.last + 1}", block.nodes)
+        Entry(
+            block.name,
+            f"{size(block.size)} at {block.offset:,}, launches {block.first + 1} to {block.last + 1}",
+            block.nodes,
+        )
         for block in blocks
     )
     return Section("Memory", entries)
@@ -132,7 +143,9 @@ def _ledger(compilation: Compilation, nodes: frozenset[str]) -> list[Section]:
 def ledger_entry(entry: Decision) -> Entry:
     """A decision as a line."""
     word = "fused" if entry.accepted else "not fused"
-    saved = f", saves {size(int(entry.saved))}" if entry.accepted and entry.saved.isdigit() and entry.saved != "0" else ""
+    saved = (
+        f", saves {size(int(entry.saved))}" if entry.accepted and entry.saved.isdigit() and entry.saved != "0" else ""
+    )
     return Entry(
         f"{entry.producer} \u2192 {entry.consumer}", f"{word} by {entry.rule}: {entry.reason}{saved}",
         (entry.producer, entry.consumer), entry.accepted, (entry.producer, entry.consumer),

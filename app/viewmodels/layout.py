@@ -42,10 +42,14 @@ def lay_out(request: LayoutRequest) -> Layout:
     for a, b in request.edges:
         if request.groups[a] >= 0 and request.groups[a] == request.groups[b]:
             inside[request.groups[a]].append((a, b))
+    known: dict[object, tuple] = {}
     for group, nodes in members.items():
         local = {node: index for index, node in enumerate(nodes)}
         edges = [(local[a], local[b]) for a, b in inside[group]]
-        placed, width, height, _ = _layered([request.sizes[n] for n in nodes], edges)
+        key = (tuple(request.sizes[n] for n in nodes), tuple(edges))
+        if key not in known:  # repeated layers have the same inside
+            known[key] = _layered(list(key[0]), edges)
+        placed, width, height, _ = known[key]
         inner[group] = (placed, width, height)
         box_of[nodes] = len(boxes)
         boxes.append((width + 2 * GROUP_PAD, height + GROUP_PAD + GROUP_TITLE))
@@ -62,7 +66,8 @@ def lay_out(request: LayoutRequest) -> Layout:
     for index, group in enumerate(box_group):
         if group >= 0:
             x, y = placed[index]
-            groups[group] = (float(x), float(y), *map(float, boxes[index]))
+            w, h = boxes[index]
+            groups[group] = (float(x), float(y), float(w), float(h))
             positions[members[group]] = inner[group][0] + (x + GROUP_PAD, y + GROUP_TITLE)
     free = np.array([n for n, g in enumerate(request.groups) if g < 0], np.int64)
     if len(free):
@@ -71,7 +76,7 @@ def lay_out(request: LayoutRequest) -> Layout:
     return Layout(positions, groups, points, starts, width, height, request.generation)
 
 
-def _layered(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]):  # noqa: ANN202
+def _layered(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]):
     """Positions, total size, and for each edge the points where it passes through layers in between."""
     import igraph
 
@@ -107,7 +112,7 @@ def _layered(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]):  #
     return placed, float((left + width).max()), at - LAYER_GAP, bends
 
 
-def _grid(sizes: list[tuple[float, float]]):  # noqa: ANN202
+def _grid(sizes: list[tuple[float, float]]):
     """Boxes without edges, in rows of about equal width."""
     limit = max(900.0, sum(w for w, _ in sizes) ** 0.5 * 30)
     placed, x, y, row, widest = np.zeros((len(sizes), 2)), 0.0, 0.0, 0.0, 0.0
@@ -179,7 +184,7 @@ def _isotonic(values: np.ndarray) -> np.ndarray:
     return np.repeat(np.array(sums) / np.array(counts), counts)
 
 
-def _with_dummies(layers: np.ndarray, edges: list[tuple[int, int]]):  # noqa: ANN202
+def _with_dummies(layers: np.ndarray, edges: list[tuple[int, int]]):
     """Every edge that crosses layers becomes a chain of short ones through vertices that stand for nothing else."""
     level = layers.tolist()
     links: list[tuple[int, int]] = []
@@ -199,7 +204,7 @@ def _with_dummies(layers: np.ndarray, edges: list[tuple[int, int]]):  # noqa: AN
     return np.array(level), np.array(links, np.int64).reshape(-1, 2), chains
 
 
-def _bends(chains: dict[tuple[int, int], list[int]], centre: np.ndarray, tall, level: np.ndarray) -> dict:  # noqa: ANN001
+def _bends(chains: dict[tuple[int, int], list[int]], centre: np.ndarray, tall, level: np.ndarray) -> dict:
     """Where long edges pass between boxes: each enters and leaves a layer vertically."""
     bends = {}
     for edge, vertices in chains.items():
@@ -211,7 +216,7 @@ def _bends(chains: dict[tuple[int, int], list[int]], centre: np.ndarray, tall, l
     return bends
 
 
-def _route(request: LayoutRequest, positions: np.ndarray, box_of: np.ndarray, bends: dict):  # noqa: ANN202
+def _route(request: LayoutRequest, positions: np.ndarray, box_of: np.ndarray, bends: dict):
     points: list[tuple[float, float]] = []
     starts = [0]
     for a, b in request.edges:

@@ -43,6 +43,52 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
+class OpenRunRequest:
+    """Show a stored run in the same views, with nothing compiled."""
+
+    run: int
+
+
+@dataclass(frozen=True)
+class ListRunsRequest:
+    """The newest runs of the database."""
+
+    limit: int = 300
+
+
+@dataclass(frozen=True)
+class CompareRunsRequest:
+    """Two or more runs side by side."""
+
+    runs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """A run (one id) or a comparison (several) written to a file in a format."""
+
+    runs: tuple[int, ...]
+    kind: str
+    path: str
+
+
+@dataclass(frozen=True)
+class FlowsRequest:
+    """Per-kernel against all-kernel over -O and debug levels, each cell in fresh processes."""
+
+    source: str
+    target: str = "cpu"
+    levels: tuple[int, ...] = (2, 3)
+    debugs: tuple[str, ...] = ("none", "line-tables")
+    repeat: int = 1
+
+
+@dataclass(frozen=True)
+class CeilingsRequest:
+    """This machine's measured ceilings; stored ones are used where they exist."""
+
+
+@dataclass(frozen=True)
 class LayoutRequest:
     """Place boxes (index, width, height), some inside groups, joined by edges."""
 
@@ -95,3 +141,22 @@ class RunResult:
     dims: tuple[tuple[str, int], ...]
     checks: tuple[str, ...] = ()
     ok: bool | None = None
+    number: int = 0  # of the stored run; 0 when it was not kept
+    notes: tuple[str, ...] = ()
+    work: tuple[tuple[int, int], ...] = ()  # counted (flops, bytes) of each call, where they were
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A stored run in the list."""
+
+    number: int
+    started: str
+    source: str
+    device: str
+    status: str
+    median: float
+    low: float
+    high: float
+    how: str
+    note: str

@@ -56,7 +56,13 @@ class TextDocument:
     @property
     def coverage(self) -> float:
         """The share of non-blank lines that know their nodes."""
+        return self.coverage_without(None)
+
+    def coverage_without(self, noise: np.ndarray | None) -> float:
+        """The same, leaving out lines that stand for no instruction."""
         full = np.diff(self.starts) > 1
+        if noise is not None:
+            full &= ~noise
         known = np.zeros(self.lines, bool)
         count = min(len(self.line_sets), self.lines)
         known[:count] = self.line_sets[:count] > 0

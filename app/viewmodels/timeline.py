@@ -25,9 +25,15 @@ class Timeline:
     """Events sorted by lane, then start; texts and colours are shared through `names`."""
 
     def __init__(
-        self, lanes: Sequence[str], lane: np.ndarray, start: np.ndarray, duration: np.ndarray, name: np.ndarray,
-        names: Sequence[str], nodes: Sequence[Nodes] = (),
-    ) -> None:  # fmt: skip
+        self,
+        lanes: Sequence[str],
+        lane: np.ndarray,
+        start: np.ndarray,
+        duration: np.ndarray,
+        name: np.ndarray,
+        names: Sequence[str],
+        nodes: Sequence[Nodes] = (),
+    ) -> None:
         order = np.lexsort((start, lane))
         self.lanes = list(lanes)
         self.lane, self.start, self.duration, self.name = lane[order], start[order], duration[order], name[order]
@@ -57,16 +63,17 @@ class Timeline:
         low = first + int(np.searchsorted(self._last_end[lane], begin, "left"))
         high = first + int(np.searchsorted(self.start[first:last], end, "right"))
         scale = pixels / max(end - begin, 1e-15)
-        left = (self.start[low:high] - begin) * scale
-        right = (self.end[low:high] - begin) * scale
-        event = np.arange(low, high)
         if high - low <= 2 * pixels:
-            return Slices(left, np.maximum(right, left + 1), event, np.ones(len(event), np.int64))
-        column = np.clip(left, 0, pixels).astype(np.int64)
-        starts = np.flatnonzero(np.diff(column, prepend=-1))
-        counts = np.diff(starts, append=len(column))
-        widest = np.maximum.reduceat(right, starts)
-        return Slices(column[starts].astype(float), np.maximum(widest, column[starts] + 1), event[starts], counts)
+            left = (self.start[low:high] - begin) * scale
+            right = (self.end[low:high] - begin) * scale
+            return Slices(left, np.maximum(right, left + 1), np.arange(low, high), np.ones(high - low, np.int64))
+        # One search a pixel, not one step an event: where in the sorted starts does each pixel begin?
+        edges = low + np.searchsorted(self.start[low:high], begin + np.arange(pixels + 1) / scale)
+        edges[0], edges[-1] = low, high
+        column = np.flatnonzero(np.diff(edges))
+        events = edges[column]
+        right = (self.end[edges[column + 1] - 1] - begin) * scale
+        return Slices(column.astype(float), np.maximum(right, column + 1.0), events, np.diff(edges)[column])
 
     def at(self, lane: int, time: float) -> int:
         """The event of a lane at a time, or -1; the innermost where they nest."""
@@ -87,16 +94,26 @@ class Timeline:
 def compile_timeline(compilation: Compilation) -> Timeline:
     """One lane a worker and kind of pass; an event a pass."""
     rows = [row for row in compilation.passes if row.stage != "llvm-pass"]
-    keys = sorted({(row.lane, row.stage) for row in rows}, key=lambda key: (key[0], min(r.start for r in rows if (r.lane, r.stage) == key)))
+    keys = sorted(
+        {(row.lane, row.stage) for row in rows},
+        key=lambda key: (key[0], min(r.start for r in rows if (r.lane, r.stage) == key)),
+    )
     lanes = [f"{stage}, worker {worker}" if worker else stage for worker, stage in keys]
     lane = [keys.index((row.lane, row.stage)) for row in rows]
     texts = [row.name + (f" {row.kernel}" if row.kernel else "") for row in rows]
     names = list(dict.fromkeys(texts))
-    nodes = [compilation.kernel_table[row.kernel].nodes if row.kernel in compilation.kernel_table else () for row in rows]
+    nodes = [
+        compilation.kernel_table[row.kernel].nodes if row.kernel in compilation.kernel_table else () for row in rows
+    ]
     return Timeline(
-        lanes, np.array(lane, np.int64), np.array([r.start for r in rows], float), np.array([r.seconds for r in rows], float),
-        np.array([names.index(text) for text in texts], np.int64), names, nodes,
-    )  # fmt: skip
+        lanes,
+        np.array(lane, np.int64),
+        np.array([r.start for r in rows], float),
+        np.array([r.seconds for r in rows], float),
+        np.array([names.index(text) for text in texts], np.int64),
+        names,
+        nodes,
+    )
 
 
 def run_timeline(compilation: Compilation, run: RunResult) -> Timeline:
@@ -105,8 +122,10 @@ def run_timeline(compilation: Compilation, run: RunResult) -> Timeline:
     spans = [span for span in run.spans if span[1] < len(compilation.calls)]
     return Timeline(
         [f"thread {index}" for index in range(run.threads)],
-        np.array([s[0] for s in spans], np.int64), np.array([s[2] for s in spans], float),
+        np.array([s[0] for s in spans], np.int64),
+        np.array([s[2] for s in spans], float),
         np.array([s[3] for s in spans], float),
-        np.array([names.index(compilation.calls[s[1]].kernel) for s in spans], np.int64), names,
+        np.array([names.index(compilation.calls[s[1]].kernel) for s in spans], np.int64),
+        names,
         [compilation.calls[s[1]].nodes for s in spans],
-    )  # fmt: skip
+    )

@@ -45,7 +45,8 @@ _LANGUAGES = {
         ("directive", r"^\s*\.[\w.]+"),
         ("string", _STRING),
         ("keyword", r"^\s+[a-zA-Z][\w.]*"),
-        ("register", r"\b(?:[wxvqdsbhzp]\d{1,2}(?:\.\d*[bhsdq])?|sp|xzr|wzr|lr|fp|%?[er][a-ds][xip]|%?r\d+[dwb]?|%?[xyz]mm\d+)\b"
+        ("register", r"\b(?:[wxvqdsbhzp]\d{1,2}(?:\.\d*[bhsdq])?|sp|xzr|wzr|lr|fp)\b"
+                     r"|\b(?:%?[er][a-ds][xip]|%?r\d+[dwb]?|%?[xyz]mm\d+)\b"
                      r"|%\w+"),
         ("symbol", r"\.L\w+|:lo12:\w+"),
         ("number", r"#?-?(?:0x[0-9A-Fa-f]+|\b\d+(?:\.\d+)?)\b"),
@@ -55,7 +56,8 @@ _LANGUAGES = {
         ("label", r"^\$?[\w$]+:"),
         ("string", _STRING),
         ("directive", r"^\s*\.(?:loc|file|version|target|address_size|section)\b.*"),
-        ("keyword", r"^\s*(?:@!?%\w+\s+)?[a-z][\w.:]*|\.(?:entry|visible|func|param|reg|shared|local|const|align|maxntid|pragma)"),
+        ("keyword", r"^\s*(?:@!?%\w+\s+)?[a-z][\w.:]*"
+                    r"|\.(?:entry|visible|func|param|reg|shared|local|const|align|maxntid|pragma)"),
         ("type", r"\.(?:pred|[bsuf]\d+(?:x\d)?)\b"),
         ("register", r"%[\w.]+"),
         ("number", _NUMBER + r"|\b0[fd][0-9A-Fa-f]+"),

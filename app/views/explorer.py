@@ -11,7 +11,6 @@ from app.viewmodels.compilation import Compilation, KernelRecord, PassRow
 from app.viewmodels.formats import count, seconds, size
 from app.viewmodels.selection import Selection
 from app.views.table import RecordView
-from app.views.widgets import label
 
 
 class KernelsView(QWidget):
@@ -34,8 +33,8 @@ class KernelsView(QWidget):
             "Filter: matmul, nodes > 3",
         )
         self.view.current.connect(self._chosen)
-        self.view.table.setColumnWidth(1, 58)
-        self.view.table.setColumnWidth(2, 72)
+        self.view.table.setColumnWidth(1, 52)
+        self.view.table.setColumnWidth(2, 66)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)
@@ -78,13 +77,19 @@ class PassesView(QWidget):
                 Column("Pass", lambda p: p.name if not p.kernel else f"{p.name}  {p.kernel}"),
                 Column("Time", lambda p: p.seconds * 1e3, lambda v: seconds(v / 1e3), right=True),
                 Column("Ops", lambda p: p.ops_after, count, right=True),
-                Column("Change", lambda p: p.ops_after - p.ops_before if min(p.ops_after, p.ops_before) >= 0 else None, _change, right=True),
+                Column(
+                    "Change",
+                    lambda p: p.ops_after - p.ops_before if min(p.ops_after, p.ops_before) >= 0 else None,
+                    _change,
+                    right=True,
+                ),
                 Column("Bytes", lambda p: p.bytes_after, size, right=True),
             ],
             "Filter: time > 5, dce",
         )
-        for column, width in ((1, 64), (2, 50), (3, 56), (4, 62)):
+        for column, width in ((1, 74), (2, 58), (3, 60), (4, 70)):
             self.view.table.setColumnWidth(column, width)
+        self.view.spare_columns({2: 240, 3: 320, 4: 390})
         self.view.current.connect(self.pass_chosen)
         self.unchanged = QCheckBox("Hide unchanged")
         self.unchanged.toggled.connect(lambda _: self._show())
@@ -161,14 +166,3 @@ class Explorer(QTabWidget):
         self.addTab(samples, "Samples")
         self.addTab(runs, "Runs")
         self.setMinimumWidth(228)
-
-
-def empty_page(text: str) -> QWidget:
-    """What a view says while there is nothing to show."""
-    page = QWidget()
-    words = label(text, "faint")
-    words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-    words.setWordWrap(True)
-    layout = QVBoxLayout(page)
-    layout.addWidget(words)
-    return page

@@ -90,7 +90,7 @@ class FindBar(QFrame):
         self.count.setText("searching")
         document = self._view.document
 
-        def work(cancelled):  # noqa: ANN001, ANN202
+        def work(cancelled):
             parts = []
             for part in document.search(pattern, _LIMIT):
                 if cancelled():

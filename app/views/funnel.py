@@ -48,7 +48,12 @@ class FunnelView(QWidget):
         largest = max((row.ops for row in self.rows), default=1) or 1
         left, second = _NAME, _NAME + room + _FIGURE + 24
         painter.setPen(QColor(theme.muted))
-        for x, text in ((12.0, "Stage"), (left, "Time"), (second, "Ops in the IR"), (second + room + _FIGURE, "Bytes out")):
+        for x, text in (
+            (12.0, "Stage"),
+            (left, "Time"),
+            (second, "Ops in the IR"),
+            (second + room + _FIGURE, "Bytes out"),
+        ):
             painter.drawText(QRectF(x, 0, 200, _HEAD), Qt.AlignmentFlag.AlignVCenter, text)
         metrics = QFontMetricsF(painter.font())
         for index, row in enumerate(self.rows):
@@ -58,11 +63,21 @@ class FunnelView(QWidget):
             painter.drawText(QRectF(12, y, _NAME, _ROW), Qt.AlignmentFlag.AlignVCenter, name)
             self._bar(painter, left, y, room * row.seconds / longest, theme.series[0])
             share = f"{seconds(row.seconds)}  {row.seconds / total:.0%}"
-            painter.drawText(QRectF(left + room * row.seconds / longest + 8, y, _FIGURE + 60, _ROW), Qt.AlignmentFlag.AlignVCenter, share)
+            painter.drawText(
+                QRectF(left + room * row.seconds / longest + 8, y, _FIGURE + 60, _ROW),
+                Qt.AlignmentFlag.AlignVCenter,
+                share,
+            )
             if row.ops >= 0:
                 self._bar(painter, second, y, room * row.ops / largest, theme.series[1])
-                painter.drawText(QRectF(second + room * row.ops / largest + 8, y, _FIGURE, _ROW), Qt.AlignmentFlag.AlignVCenter, count(row.ops))
-            painter.drawText(QRectF(second + room + _FIGURE, y, _FIGURE, _ROW), Qt.AlignmentFlag.AlignVCenter, size(row.bytes))
+                painter.drawText(
+                    QRectF(second + room * row.ops / largest + 8, y, _FIGURE, _ROW),
+                    Qt.AlignmentFlag.AlignVCenter,
+                    count(row.ops),
+                )
+            painter.drawText(
+                QRectF(second + room + _FIGURE, y, _FIGURE, _ROW), Qt.AlignmentFlag.AlignVCenter, size(row.bytes)
+            )
 
     def _bar(self, painter: QPainter, x: float, y: float, width: float, colour: str) -> None:
         painter.setPen(Qt.PenStyle.NoPen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from app.theme.look import tint
 if TYPE_CHECKING:
     from app.views.graph_view import GraphView
 
+_MANY = 350  # boxes in sight above which only blocks are drawn
 _NAMES, _TYPES, _CURVES = 0.30, 0.55, 0.25  # scales from which names, types and curved edges are drawn
 
 
@@ -25,12 +27,25 @@ class GraphPainter:
         self._edge_low = self._edge_high = np.zeros((0, 2))
         self._paths: dict[int, QPainterPath] = {}
         self._map: QPixmap | None = None
-        self._labels: dict[tuple[str, int, int], str] = {}
+        self._rects: list[QRectF] = []
+        self._group_ids: list[int] = []
+        self._group_boxes = np.zeros((0, 4))
+        self.prepare()
 
     def prepare(self) -> None:
         """A new layout or theme: recompute what painting uses."""
         layout = self._view.model.layout
-        self._paths, self._map, self._labels = {}, None, {}
+        self._paths, self._map = {}, None
+        self._name_font, self._small_font = QFont(self._view.look.ui_font), QFont(self._view.look.code_font)
+        self._name_font.setPixelSize(12)
+        self._name_font.setWeight(QFont.Weight.DemiBold)
+        self._small_font.setPixelSize(10)
+        self._name_metrics, self._small_metrics = QFontMetricsF(self._name_font), QFontMetricsF(self._small_font)
+        if layout is not None:
+            rows = np.hstack((layout.positions, self._view.model.sizes)).tolist()
+            self._rects = [QRectF(a, b, c, d) for a, b, c, d in rows]
+            self._group_ids = list(layout.groups)
+            self._group_boxes = np.array(list(layout.groups.values()), float).reshape(-1, 4)
         if layout is None or not len(layout.edge_starts) or len(layout.edge_starts) < 2:
             self._lines = []
             self._edge_low = self._edge_high = np.zeros((0, 2))
@@ -75,9 +90,14 @@ class GraphPainter:
         self._groups(painter, seen, scale)
         self._edges(painter, seen, scale)
         low, high = layout.positions, layout.positions + model.sizes
-        inside = (high[:, 0] >= seen.left()) & (low[:, 0] <= seen.right()) & (high[:, 1] >= seen.top()) & (low[:, 1] <= seen.bottom())
+        inside = (
+            (high[:, 0] >= seen.left())
+            & (low[:, 0] <= seen.right())
+            & (high[:, 1] >= seen.top())
+            & (low[:, 1] <= seen.bottom())
+        )
         boxes = np.flatnonzero(inside)
-        if scale < _NAMES and len(boxes) > 300:
+        if (scale < _NAMES and len(boxes) > 150) or len(boxes) > _MANY:
             self._blocks(painter, boxes)
         else:
             for box in boxes.tolist():
@@ -86,36 +106,50 @@ class GraphPainter:
 
     def _groups(self, painter: QPainter, seen: QRectF, scale: float) -> None:
         view, theme = self._view, self._view.look.theme
-        layout = view.model.layout
-        assert layout is not None
         font = QFont(view.look.ui_font)
         font.setPixelSize(11)
         font.setBold(True)
         painter.setFont(font)
         metrics = QFontMetricsF(font)
-        for group, box in layout.groups.items():
-            rect = QRectF(*box)
-            if not rect.intersects(seen):
-                continue
+        x, y, w, h = self._group_boxes.T
+        near = np.flatnonzero(
+            (x + w >= seen.left()) & (x <= seen.right()) & (y + h >= seen.top()) & (y <= seen.bottom())
+        )
+        rects = [(self._group_ids[i], QRectF(*self._group_boxes[i].tolist())) for i in near.tolist()]
+        painter.setPen(QPen(QColor(theme.strong_border), 1 if scale > 0.15 else 0))
+        painter.setBrush(QColor(theme.panel))
+        if len(rects) > _MANY:
+            painter.drawRects([rect for _, rect in rects])
+            return
+        for group, rect in rects:
             painter.setPen(QPen(QColor(theme.strong_border), 1))
             painter.setBrush(QColor(theme.panel))
             painter.drawRoundedRect(rect, 7, 7)
             if scale >= _NAMES:
                 painter.setPen(QColor(theme.muted))
-                title = metrics.elidedText(view.model.group_title(group), Qt.TextElideMode.ElideRight, rect.width() - 20)
-                painter.drawText(rect.adjusted(12, 4, -8, 0), Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft, title)
+                title = metrics.elidedText(
+                    view.model.group_title(group), Qt.TextElideMode.ElideRight, rect.width() - 20
+                )
+                painter.drawText(
+                    rect.adjusted(12, 4, -8, 0), Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft, title
+                )
 
     def _edges(self, painter: QPainter, seen: QRectF, scale: float) -> None:
         view, theme = self._view, self._view.look.theme
         if not self._lines:
             return
         low, high = self._edge_low, self._edge_high
-        near = (high[:, 0] >= seen.left() - 2) & (low[:, 0] <= seen.right() + 2) & (high[:, 1] >= seen.top()) & (low[:, 1] <= seen.bottom())
+        near = (
+            (high[:, 0] >= seen.left() - 2)
+            & (low[:, 0] <= seen.right() + 2)
+            & (high[:, 1] >= seen.top())
+            & (low[:, 1] <= seen.bottom())
+        )
         shown = np.flatnonzero(near)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         pen = QPen(tint(theme.faint, 170 if scale > 0.15 else 110), 1.1 if scale > _CURVES else 0)
         painter.setPen(pen)
-        if scale < _CURVES:
+        if scale < _CURVES or len(shown) > 2 * _MANY:
             painter.drawLines([self._lines[edge] for edge in shown.tolist()])
         else:
             for edge in shown.tolist():
@@ -135,7 +169,7 @@ class GraphPainter:
             assert layout is not None
             points = layout.points[layout.edge_starts[edge] : layout.edge_starts[edge + 1]].tolist()
             path = QPainterPath(QPointF(*points[0]))
-            for (ax, ay), (bx, by) in zip(points, points[1:]):
+            for (ax, ay), (bx, by) in itertools.pairwise(points):
                 if abs(ax - bx) < 0.5:
                     path.lineTo(bx, by)
                 else:
@@ -151,9 +185,7 @@ class GraphPainter:
 
     def _blocks(self, painter: QPainter, boxes: np.ndarray) -> None:
         """Far away: one colour at a time, no text."""
-        view, theme = self._view, self._view.look.theme
-        layout, model = view.model.layout, view.model
-        assert layout is not None
+        theme, model = self._view.look.theme, self._view.model
         painter.setPen(Qt.PenStyle.NoPen)
         if model.heat != "none":
             keys = (model.heat_values[boxes] * (len(theme.heat) - 1)).astype(int)
@@ -161,16 +193,13 @@ class GraphPainter:
         else:
             keys = (model.numbers[boxes] - 1) % len(theme.series)
             colours = theme.series
-        rows = np.hstack((layout.positions[boxes], model.sizes[boxes]))
         for key in np.unique(keys).tolist():
             painter.setBrush(tint(colours[key], 200))
-            painter.drawRects([QRectF(a, b, c, d) for a, b, c, d in rows[keys == key].tolist()])
+            painter.drawRects([self._rects[box] for box in boxes[keys == key].tolist()])
 
     def _box(self, painter: QPainter, box: int, scale: float) -> None:
-        view, theme = self._view, self._view.look.theme
-        layout, model = view.model.layout, view.model
-        assert layout is not None
-        rect = QRectF(*layout.positions[box].tolist(), *model.sizes[box].tolist())
+        theme, model = self._view.look.theme, self._view.model
+        rect = self._rects[box]
         kind = model.kinds[box]
         fill = QColor(theme.raised)
         if model.heat != "none" and kind != "input":
@@ -193,29 +222,31 @@ class GraphPainter:
         text = QColor("#14181e" if hot else theme.text)
         self._labels_of(painter, box, rect, text, QColor(text if hot else theme.muted), series, scale)
 
-    def _labels_of(self, painter: QPainter, box: int, rect: QRectF, text: QColor, muted: QColor, series: QColor, scale: float) -> None:
-        model, look = self._view.model, self._view.look
+    def _labels_of(
+        self, painter: QPainter, box: int, rect: QRectF, text: QColor, muted: QColor, series: QColor, scale: float
+    ) -> None:
+        model = self._view.model
         left = 12 if model.kinds[box] != "input" else 14
-        font = QFont(look.ui_font)
-        font.setPixelSize(12)
-        font.setWeight(QFont.Weight.DemiBold)
-        painter.setFont(font)
+        painter.setFont(self._name_font)
         painter.setPen(text)
         two = scale >= _TYPES
-        line = QRectF(rect.left() + left, rect.top() + 4, rect.width() - left - 8, rect.height() / 2 - 3 if two else rect.height() - 8)
+        line = QRectF(
+            rect.left() + left,
+            rect.top() + 4,
+            rect.width() - left - 8,
+            rect.height() / 2 - 3 if two else rect.height() - 8,
+        )
         number = str(int(model.numbers[box]))
         room = line.width() - len(number) * 7 - 6
-        label = QFontMetricsF(font).elidedText(model.labels[box], Qt.TextElideMode.ElideMiddle, room)
+        label = self._name_metrics.elidedText(model.labels[box], Qt.TextElideMode.ElideMiddle, room)
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, label)
-        small = QFont(look.code_font)
-        small.setPixelSize(10)
-        painter.setFont(small)
+        painter.setFont(self._small_font)
         painter.setPen(series if muted != text else muted)
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, number)
         if two:
             painter.setPen(muted)
             below = QRectF(line.left(), line.bottom() - 1, line.width(), rect.height() / 2 - 3)
-            detail = QFontMetricsF(small).elidedText(model.details[box], Qt.TextElideMode.ElideRight, below.width())
+            detail = self._small_metrics.elidedText(model.details[box], Qt.TextElideMode.ElideRight, below.width())
             painter.drawText(below, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, detail)
 
     def _marks(self, painter: QPainter, boxes: np.ndarray, scale: float) -> None:
@@ -230,13 +261,17 @@ class GraphPainter:
                 continue
             painter.setPen(QPen(QColor(colour), width if mask is view.lit else width * 0.7))
             for box in boxes[mask[boxes]].tolist():
-                rect = QRectF(*layout.positions[box].tolist(), *model.sizes[box].tolist()).adjusted(-grow, -grow, grow, grow)
+                rect = QRectF(*layout.positions[box].tolist(), *model.sizes[box].tolist()).adjusted(
+                    -grow, -grow, grow, grow
+                )
                 radius = 20 if model.kinds[box] == "input" else 6
                 painter.drawRoundedRect(rect, radius, radius)
         painter.setPen(QPen(QColor(theme.warning), width, Qt.PenStyle.DashLine))
         for box in view.found:
             if box < len(model.labels):
-                painter.drawRoundedRect(QRectF(*layout.positions[box].tolist(), *model.sizes[box].tolist()).adjusted(-4, -4, 4, 4), 8, 8)
+                painter.drawRoundedRect(
+                    QRectF(*layout.positions[box].tolist(), *model.sizes[box].tolist()).adjusted(-4, -4, 4, 4), 8, 8
+                )
 
     def _legend(self, painter: QPainter, area: QRectF) -> None:
         view, theme = self._view, self._view.look.theme

@@ -26,7 +26,9 @@ class GraphPanel(QWidget):
         self.model = model
         self.view = GraphView(look, model, selection)
         self.bar = MessageBar(look, "graph")
-        self.heat = Choice("Heat", [("none", "No heat"), ("bytes", "Bytes"), ("flops", "FLOPs"), ("time", "Time")], flat=True)
+        self.heat = Choice(
+            "Heat", [("none", "No heat"), ("bytes", "Bytes"), ("flops", "FLOPs"), ("time", "Time")], flat=True
+        )
         self.heat.chosen.connect(model.set_heat)
         self.field = QLineEdit()
         self.field.setPlaceholderText("Find by name, op, dtype, shape")
@@ -92,12 +94,12 @@ class GraphPanel(QWidget):
         self.model.collapse_all(self._collapsed)
 
     def _find(self, text: str) -> None:
-        total = self.view.find(text)
+        total = self.view.find_boxes(text)
         self.found.setText(f"{total} found" if text else "")
 
     def _close_find(self) -> None:
         self.found_row.hide()
-        self.view.find("")
+        self.view.find_boxes("")
         self.view.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -1,4 +1,4 @@
-"""The graph: fusion groups as boxes with their nodes inside, painted directly so that ten thousand nodes stay smooth."""
+"""The graph: fusion groups as boxes with their nodes inside, painted directly so that 10,000 nodes stay smooth."""
 
 from __future__ import annotations
 
@@ -51,7 +51,12 @@ class GraphView(QWidget):
 
     def scene_rect(self) -> QRectF:
         """The part of the scene in sight."""
-        return QRectF(-self.origin.x() / self.scale, -self.origin.y() / self.scale, self.width() / self.scale, self.height() / self.scale)
+        return QRectF(
+            -self.origin.x() / self.scale,
+            -self.origin.y() / self.scale,
+            self.width() / self.scale,
+            self.height() / self.scale,
+        )
 
     def box_at(self, point: QPointF) -> int:
         """The box under a widget point, or -1."""
@@ -114,8 +119,9 @@ class GraphView(QWidget):
             self.scale = _READABLE
             self.origin = QPointF(self.width() / 2 - layout.width * self.scale / 2, _MARGIN)
             if layout.width * self.scale > self.width():
-                outputs = layout.positions[0]
-                self.origin.setX(self.width() / 2 - (outputs[0] + self.model.sizes[0, 0] / 2) * self.scale)
+                high = layout.positions[:, 1] < self.height() / self.scale
+                centres = layout.positions[high, 0] + self.model.sizes[high, 0] / 2
+                self.origin.setX(self.width() / 2 - float(np.median(centres)) * self.scale)
             self._moved()
 
     def focus(self) -> None:
@@ -131,7 +137,9 @@ class GraphView(QWidget):
         point = centre or QPointF(self.width() / 2, self.height() / 2)
         scale = max(_SMALLEST, min(_LARGEST, self.scale * factor))
         ratio = scale / self.scale
-        self.origin = QPointF(point.x() - (point.x() - self.origin.x()) * ratio, point.y() - (point.y() - self.origin.y()) * ratio)
+        self.origin = QPointF(
+            point.x() - (point.x() - self.origin.x()) * ratio, point.y() - (point.y() - self.origin.y()) * ratio
+        )
         self.scale = scale
         self._touched = True
         self._moved()
@@ -143,13 +151,18 @@ class GraphView(QWidget):
             return
         seen = self.scene_rect()
         centre = layout.positions[boxes] + self.model.sizes[boxes] / 2
-        inside = (centre[:, 0] > seen.left()) & (centre[:, 0] < seen.right()) & (centre[:, 1] > seen.top()) & (centre[:, 1] < seen.bottom())
+        inside = (
+            (centre[:, 0] > seen.left())
+            & (centre[:, 0] < seen.right())
+            & (centre[:, 1] > seen.top())
+            & (centre[:, 1] < seen.bottom())
+        )
         if not inside.any():
             x, y = centre[0] * self.scale
             self.origin = QPointF(self.width() / 2 - x, self.height() / 2 - y)
             self._moved()
 
-    def find(self, text: str) -> int:
+    def find_boxes(self, text: str) -> int:
         """Mark the boxes that match and go to the first; how many there are."""
         boxes = self.model.find(text)
         self.found = set(boxes)
@@ -216,13 +229,17 @@ class GraphView(QWidget):
         """The whole graph into another device, for export."""
         self._painter.paint_scene(painter, area)
 
-    def resizeEvent(self, event) -> None:  # noqa: ANN001
+    def resizeEvent(self, event) -> None:
         if not self._touched:
             self.start_view()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._press, self._dragging = event.position(), False
-        if event.button() == Qt.MouseButton.LeftButton and self._map_rect().contains(event.position()) and self.map_shown:
+        if (
+            event.button() == Qt.MouseButton.LeftButton
+            and self._map_rect().contains(event.position())
+            and self.map_shown
+        ):
             self._go_map(event.position())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -274,14 +291,19 @@ class GraphView(QWidget):
         else:
             self.edge_menu.emit("", "", event.globalPos())
 
-    def leaveEvent(self, event) -> None:  # noqa: ANN001
+    def leaveEvent(self, event) -> None:
         self.selection.hover((), self)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         self.zoom(1.0015 ** event.angleDelta().y(), event.position())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        steps = {Qt.Key.Key_Left: (60, 0), Qt.Key.Key_Right: (-60, 0), Qt.Key.Key_Up: (0, 60), Qt.Key.Key_Down: (0, -60)}
+        steps = {
+            Qt.Key.Key_Left: (60, 0),
+            Qt.Key.Key_Right: (-60, 0),
+            Qt.Key.Key_Up: (0, 60),
+            Qt.Key.Key_Down: (0, -60),
+        }
         key = Qt.Key(event.key())
         if event.modifiers() & (Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ControlModifier):
             super().keyPressEvent(event)
@@ -313,7 +335,12 @@ class GraphView(QWidget):
         if layout is None or not self.show_map or self.width() < 240 or self.height() < 200:
             return False
         seen = self.scene_rect()
-        return not (seen.left() <= 1 and seen.top() <= 1 and seen.right() >= layout.width - 1 and seen.bottom() >= layout.height - 1)
+        return not (
+            seen.left() <= 1
+            and seen.top() <= 1
+            and seen.right() >= layout.width - 1
+            and seen.bottom() >= layout.height - 1
+        )
 
     def _map_rect(self) -> QRectF:
         width, height = min(MAP_WIDTH, self.width() * 0.3), min(MAP_HEIGHT, self.height() * 0.3)

@@ -11,7 +11,9 @@ from app.messages import Message
 from app.theme.look import Look
 from app.viewmodels.compilation import MODEL_STAGES, STAGE_TITLES, STAGES, Compilation, language_of
 from app.viewmodels.diff import DiffDocument
+from app.viewmodels.folding import directive_lines
 from app.viewmodels.ir_pane import IrPaneModel, badge_numbers
+from app.viewmodels.run_figures import line_heat
 from app.viewmodels.selection import Selection
 from app.views.find_bar import FindBar
 from app.views.text_view import TextView
@@ -28,26 +30,33 @@ class IrPane(QWidget):
         super().__init__()
         self.model, self.selection, self._look = model, selection, look
         self._compilation: Compilation | None = None
+        self._costs: dict[str, float] = {}
         self.diff: DiffDocument | None = None
         self.text = TextView(look)
-        self.find = FindBar(look, self.text)
+        self.find_bar = FindBar(look, self.text)
         self.bar = MessageBar(look, "pane")
         self.stage = Choice("Stage", [(s, STAGE_TITLES[s]) for s in STAGES], flat=True)
         self.kernel = Choice("Kernel", flat=True)
         self.coverage = label("", "faint")
         self.coverage.setToolTip("The share of lines that know the graph node they came from")
-        self.lock = flat_button(look, "lock", "Lock: keep this kernel when the selection moves", self._lock, checkable=True)
+        self.lock = flat_button(
+            look, "lock", "Lock: keep this kernel when the selection moves", self._lock, checkable=True
+        )
         self.compare = flat_button(look, "diff", "Compare with the stage before (D)", self._compare, checkable=True)
+        self.quiet = flat_button(
+            look, "pass", "Hide assembler directives and comments", self._hide_noise, checkable=True
+        )
+        self.quiet.setChecked(True)
         self.stage.chosen.connect(lambda stage: self.model.show(stage=stage))
         self.kernel.chosen.connect(lambda kernel: self.model.show(kernel=kernel))
         self.header = header(
-            self.stage, self.kernel, None, self.coverage, self.compare, self.lock,
+            self.stage, self.kernel, None, self.coverage, self.quiet, self.compare, self.lock,
             flat_button(look, "close", "Close this pane", lambda: self.close_wanted.emit(self)),
-        ).spare(self.coverage, self.compare)  # fmt: skip
+        ).spare(self.coverage, self.compare, self.quiet)  # fmt: skip
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        for widget in (self.bar, self.text, self.find):
+        for widget in (self.bar, self.text, self.find_bar):
             layout.addWidget(widget)
         self.text.line_clicked.connect(self._clicked)
         self.text.line_hovered.connect(self._hovered)
@@ -64,7 +73,7 @@ class IrPane(QWidget):
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Another compilation: its kernels are the ones to choose from, and the text is asked for again."""
-        self._compilation = compilation
+        self._compilation, self._costs = compilation, {}
         self.kernel.set_entries([(kernel.name, kernel.name) for kernel in compilation.kernels])
         if self.model.kernel not in compilation.kernel_table:
             self.model.kernel = compilation.kernels[0].name if compilation.kernels else ""
@@ -72,6 +81,16 @@ class IrPane(QWidget):
             self.model.target = ""
         self._show_choice()
         self.model.ask()
+
+    def set_target(self, target: str) -> None:
+        """Show the same stage and kernel compiled for another target; the compilation's own is the usual."""
+        own = self._compilation.choices.target if self._compilation else ""
+        self.model.show(target="" if target == own else target)
+
+    def set_costs(self, costs: dict[str, float]) -> None:
+        """Measured kernel times, apportioned to nodes: shown as heat beside the lines that came from them."""
+        self._costs = costs
+        self._show_heat()
 
     def refresh(self) -> None:
         """The model's document changed."""
@@ -85,8 +104,9 @@ class IrPane(QWidget):
         else:
             self.bar.hide()
         self._set_document(self.model.document)
-        share = self.model.document.coverage
-        self.coverage.setText(f"{share:.0%} linked" if self.model.document.lines else "")
+        share = self.model.document.coverage_without(self.text.noise)
+        where = f"{self.model.target}  " if self.model.target else ""
+        self.coverage.setText(f"{where}{share:.0%} linked" if self.model.document.lines else where)
 
     def show_diff(self, diff: DiffDocument) -> None:
         """Show the changes since another text."""
@@ -110,25 +130,42 @@ class IrPane(QWidget):
     def ask_line(self) -> None:
         """Ctrl+G."""
         lines = self.text.document.lines
-        number, good = QInputDialog.getInt(self, "Go to line", f"Line (1 to {lines:,}):", max(self.text.caret, 0) + 1, 1, max(lines, 1))
+        number, good = QInputDialog.getInt(
+            self, "Go to line", f"Line (1 to {lines:,}):", max(self.text.caret, 0) + 1, 1, max(lines, 1)
+        )
         if good:
             self.text.go_to_line(number - 1)
 
-    def _set_document(self, document) -> None:  # noqa: ANN001
+    def _set_document(self, document) -> None:
         target = self.model.target or (self._compilation.choices.target if self._compilation else "cpu")
         language = language_of(self.model.stage, target)
         same_place = self.text.first_row if document.lines == self.text.document.lines else 0
         self.text.set_document(document, language, badge_numbers(document, self._compilation))
         self.text.setAccessibleName(f"{STAGE_TITLES[self.model.stage]} of {self.model.kernel or 'the model'}")
+        self._hide_noise(self.quiet.isChecked())
+        self._show_heat()
         self.text.verticalScrollBar().setValue(same_place)
         self._selected(self.selection.nodes, None)
 
     def _show_choice(self) -> None:
         self.stage.set_value(self.model.stage)
         self.kernel.set_value(self.model.kernel)
+        self.quiet.setVisible(self.model.stage == "asm")
         self.kernel.setVisible(self.model.stage not in MODEL_STAGES)
         if self.model.loading:
             self.coverage.setText("loading")
+
+    def _show_heat(self) -> None:
+        document = self.text.document
+        known = self._costs and len(document.line_sets) == document.lines
+        self.text.heat = line_heat(document.sets, document.line_sets, self._costs) if known else None
+        note = "Heat: the kernel's time is measured; its lines' shares are apportioned" if known else ""
+        self.text.setToolTip(note)
+        self.text.viewport().update()
+
+    def _hide_noise(self, on: bool) -> None:
+        noisy = self.text.language == "asm" and self.diff is None
+        self.text.set_noise(directive_lines(self.text.document) if on and noisy else None)
 
     def _lock(self, on: bool) -> None:
         self.model.locked = on

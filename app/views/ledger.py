@@ -59,7 +59,7 @@ class LedgerView(QWidget):
     def _colour(self, decision: Decision) -> str:
         return self._look.theme.good if decision.accepted else self._look.theme.warning
 
-    def _menu(self, point) -> None:  # noqa: ANN001
+    def _menu(self, point) -> None:
         index = self.view.table.indexAt(point)
         if not index.isValid():
             return

@@ -54,10 +54,15 @@ class MemoryView(QWidget):
             painter.setPen(QColor(theme.faint))
             note = "Compile something to see its memory plan."
             if compilation is not None:
-                note = compilation.plan_note or "This model needs no temporary memory: kernels write straight to the outputs."
+                note = (
+                    compilation.plan_note
+                    or "This model needs no temporary memory: kernels write straight to the outputs."
+                )
             painter.drawText(area, Qt.AlignmentFlag.AlignCenter, note)
             return
-        painter.fillRect(QRectF(_LEFT, _TOP, area.width() - _LEFT - 12, area.height() - _TOP - _BOTTOM), QColor(theme.code))
+        painter.fillRect(
+            QRectF(_LEFT, _TOP, area.width() - _LEFT - 12, area.height() - _TOP - _BOTTOM), QColor(theme.code)
+        )
         painter.setPen(QColor(theme.muted))
         painter.drawText(QRectF(8, _TOP - 8, _LEFT - 14, 20), Qt.AlignmentFlag.AlignRight, size(compilation.peak))
         painter.drawText(QRectF(8, area.height() - _BOTTOM - 16, _LEFT - 14, 20), Qt.AlignmentFlag.AlignRight, "0")
@@ -86,7 +91,11 @@ class MemoryView(QWidget):
         if rect.height() > 13 and rect.width() > 40:
             painter.setPen(QColor(theme.text))
             text = f"{number} {block.name}  {size(block.size)}"
-            painter.drawText(rect.adjusted(6, 0, -4, 0), Qt.AlignmentFlag.AlignVCenter, metrics.elidedText(text, Qt.TextElideMode.ElideRight, rect.width() - 10))
+            painter.drawText(
+                rect.adjusted(6, 0, -4, 0),
+                Qt.AlignmentFlag.AlignVCenter,
+                metrics.elidedText(text, Qt.TextElideMode.ElideRight, rect.width() - 10),
+            )
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         block = self.block_at(event.position())
@@ -98,5 +107,5 @@ class MemoryView(QWidget):
         if block is not None:
             self._selection.select(block.nodes, self)
 
-    def leaveEvent(self, event) -> None:  # noqa: ANN001
+    def leaveEvent(self, event) -> None:
         self._selection.hover((), self)

@@ -1,4 +1,4 @@
-"""Every action of the window in one table: menu, text, keys, and the command it calls. Menus, palette and sheet read it."""
+"""Every action of the window in one table: menu, text, keys, command. Menus, palette and shortcut sheet read it."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ ACTIONS = (
     ActionSpec("&View", "&Inspector", "toggle_inspector", "Ctrl+I"),
     ActionSpec("&View", "&Bottom views", "toggle_bottom", "Ctrl+J"),
     ActionSpec("&View", "New IR &pane", "add_pane", "Ctrl+T"),
+    ActionSpec("&View", "Show this pane for another &target...", "pane_target"),
     ActionSpec("&View", "Fold all", "fold_all", "Ctrl+Shift+["),
     ActionSpec("&View", "Unfold all", "unfold_all", "Ctrl+Shift+]"),
     ActionSpec("&View", SEPARATOR),
@@ -62,6 +63,8 @@ ACTIONS = (
     ActionSpec("&Compile", "Compile without &fusion", "compile_unfused"),
     ActionSpec("&Compile", "Drop what-if &edits", "drop_edits"),
     ActionSpec("&Run", "&Run and time", "run", "F5"),
+    ActionSpec("&Run", "Measure &flows", "measure_flows"),
+    ActionSpec("&Run", "Write &report...", "report", "Ctrl+E"),
     ActionSpec("&Compare", "Compare pane with the stage &before", "compare_stage"),
     ActionSpec("&Compare", "Compare pane with the &previous compilation", "compare_previous"),
     ActionSpec("&Compare", "&Next difference", "next_difference", "F7"),
@@ -73,16 +76,35 @@ ACTIONS = (
 
 VIEW_KEYS = {
     "Graph": (
-        ("Space", "fit everything"), ("F", "focus the selection"), ("+ -", "zoom"), ("arrows", "pan"),
-        ("N  P", "next, previous node"), ("double click", "collapse or expand a group"), ("Ctrl+click", "add to the selection"),
+        ("Space", "fit everything"),
+        ("F", "focus the selection"),
+        ("+ -", "zoom"),
+        ("arrows", "pan"),
+        ("N  P", "next, previous node"),
+        ("double click", "collapse or expand a group"),
+        ("Ctrl+click", "add to the selection"),
     ),
     "IR panes": (
-        ("arrows", "move by line"), ("Enter", "select the line's nodes"), ("D", "compare with the stage before"),
-        ("+ -", "fold, unfold at the line"), ("Ctrl+wheel", "zoom"), ("Ctrl+C", "copy"),
+        ("arrows", "move by line"),
+        ("Enter", "select the line's nodes"),
+        ("D", "compare with the stage before"),
+        ("+ -", "fold, unfold at the line"),
+        ("Ctrl+wheel", "zoom"),
+        ("Ctrl+C", "copy"),
     ),
-    "Timeline": (("W  S", "zoom in, out"), ("A  D", "left, right"), ("F", "focus"), ("M or Shift+drag", "measure"), ("Space", "everything")),
-    "Tables": (("type in the filter", "words, or time > 5"), ("Ctrl+C", "copy rows as TSV"), ("click a heading", "sort")),
-}  # fmt: skip
+    "Timeline": (
+        ("W  S", "zoom in, out"),
+        ("A  D", "left, right"),
+        ("F", "focus"),
+        ("M or Shift+drag", "measure"),
+        ("Space", "everything"),
+    ),
+    "Tables": (
+        ("type in the filter", "words, or time > 5"),
+        ("Ctrl+C", "copy rows as TSV"),
+        ("click a heading", "sort"),
+    ),
+}
 
 
 def build_menus(window: QMainWindow, commands: object) -> list[QAction]:
@@ -110,6 +132,8 @@ def shortcut_groups() -> dict[str, list[tuple[str, str]]]:
     groups: dict[str, list[tuple[str, str]]] = {}
     for spec in ACTIONS:
         if spec.keys:
-            groups.setdefault(spec.menu.replace("&", ""), []).append((spec.keys, spec.text.replace("&", "").rstrip(".")))
+            groups.setdefault(spec.menu.replace("&", ""), []).append(
+                (spec.keys, spec.text.replace("&", "").rstrip("."))
+            )
     groups["File"].append(("Ctrl+1..9", "open a recent source"))
     return groups | {name: list(keys) for name, keys in VIEW_KEYS.items()}

@@ -41,7 +41,9 @@ class RunView(QWidget):
                 Column("#", lambda c: c.index + 1, right=True),
                 Column("Kernel", lambda c: c.kernel),
                 Column("Median", lambda c: c.median * 1e6, lambda v: seconds(v / 1e6), right=True),
-                Column("Quartiles", lambda c: (c.low, c.high), lambda v: f"{seconds(v[0])} to {seconds(v[1])}", right=True),
+                Column(
+                    "Quartiles", lambda c: (c.low, c.high), lambda v: f"{seconds(v[0])} to {seconds(v[1])}", right=True
+                ),
                 Column("Share", lambda c: c.share * 100, lambda v: f"{v:.0f} %", right=True),
                 Column("Bandwidth", lambda c: c.bandwidth, lambda v: _rate("B/s", v), right=True),
                 Column("Work", lambda c: c.flops, lambda v: _rate("FLOP/s", v), right=True),
@@ -69,7 +71,9 @@ class RunView(QWidget):
         button = QPushButton("Run")
         button.setProperty("primary", True)
         button.clicked.connect(self.run_wanted)
-        words = label("Not run yet. Times are taken over many repeats on random inputs, in a process of their own.", "faint")
+        words = label(
+            "Not run yet. Times are taken over many repeats on random inputs, in a process of their own.", "faint"
+        )
         row.addStretch(1)
         row.addWidget(words)
         row.addWidget(button)
@@ -97,12 +101,15 @@ class RunView(QWidget):
         self._result = (compilation, run)
         self._rows = call_figures(compilation, run)
         self.view.set_records(self._rows)
-        times = np.array(run.totals)
+        times = np.array(run.totals or (0.0,))
         sizes = ", ".join(f"{name}={value}" for name, value in run.dims)
+        said = f": {'; '.join(run.checks)}" if run.checks else ""
         check = {True: "check passed", False: "CHECK FAILED", None: "not checked"}[run.ok]
         self.summary.setText(
             f"{seconds(float(np.median(times)))} median, {seconds(float(times.min()))} best, {len(times)} repeats, "
-            f"{run.threads} thread{'s' * (run.threads != 1)}{', ' + sizes if sizes else ''}; {check}: {'; '.join(run.checks)}"
+            f"{run.threads} thread{'s' * (run.threads != 1)}{', ' + sizes if sizes else ''}; {check}{said}"
+            + (f"\nkept as run {run.number}" if run.number else "")
+            + ("; " + "; ".join(run.notes) if run.notes else "")
         )
         self._stack.setCurrentIndex(1)
         self._draw()
@@ -127,11 +134,22 @@ class RunView(QWidget):
         self._plot.clear()
         scale, unit = (1e6, "\u00b5s") if edges[-1] < 1e-3 else (1e3, "ms")
         bars = pyqtgraph.BarGraphItem(
-            x0=edges[:-1] * scale, x1=edges[1:] * scale, height=counts, brush=tint(theme.series[0], 180), pen=pyqtgraph.mkPen(theme.panel)
+            x0=edges[:-1] * scale,
+            x1=edges[1:] * scale,
+            height=counts,
+            brush=tint(theme.series[0], 180),
+            pen=pyqtgraph.mkPen(theme.panel),
         )
         self._plot.addItem(bars)
         median = float(np.median(self._result[1].totals)) * scale
-        self._plot.addItem(pyqtgraph.InfiniteLine(median, pen=pyqtgraph.mkPen(theme.series[1], width=2), label=f"median {median:.4g} {unit}", labelOpts={"color": theme.text, "position": 0.9}))
+        self._plot.addItem(
+            pyqtgraph.InfiniteLine(
+                median,
+                pen=pyqtgraph.mkPen(theme.series[1], width=2),
+                label=f"median {median:.4g} {unit}",
+                labelOpts={"color": theme.text, "position": 0.9},
+            )
+        )
         for side, text in (("bottom", f"whole run, {unit}"), ("left", "runs")):
             axis = self._plot.getAxis(side)
             axis.setLabel(text, color=theme.muted)

@@ -1,6 +1,10 @@
-"""The source pane: edit the graph's Python, a kernel's source or MLIR text; Ctrl+Enter compiles; errors show at their line."""
+"""The source pane: edit the graph or a kernel; Ctrl+Enter compiles; errors show at their line."""
 
 from __future__ import annotations
+
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
+from typing import Any
 
 from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QSyntaxHighlighter, QTextCharFormat, QTextCursor, QTextFormat
@@ -32,7 +36,7 @@ class _Gutter(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(self._editor.gutter_width, 0)
 
-    def paintEvent(self, event) -> None:  # noqa: ANN001
+    def paintEvent(self, event) -> None:
         self._editor.paint_gutter(self, event)
 
 
@@ -66,7 +70,7 @@ class CodeEditor(QPlainTextEdit):
             cursor = QTextCursor(self.document().findBlockByNumber(line - 1))
             self.setTextCursor(cursor)
             self.centerCursor()
-            mark = QTextEdit.ExtraSelection()
+            mark: Any = QTextEdit.ExtraSelection()  # its stub has no fields
             mark.format.setBackground(tint(self._look.theme.bad, 60))
             mark.format.setProperty(QTextFormat.Property.FullWidthSelection, True)
             mark.cursor = cursor
@@ -74,7 +78,7 @@ class CodeEditor(QPlainTextEdit):
         self.setExtraSelections(marks)
         self._gutter.update()
 
-    def paint_gutter(self, gutter: QWidget, event) -> None:  # noqa: ANN001
+    def paint_gutter(self, gutter: QWidget, event) -> None:
         """The line numbers in sight."""
         theme = self._look.theme
         painter = QPainter(gutter)
@@ -91,7 +95,7 @@ class CodeEditor(QPlainTextEdit):
             top += height
             block = block.next()
 
-    def keyPressEvent(self, event) -> None:  # noqa: ANN001
+    def keyPressEvent(self, event) -> None:
         if event.key() == Qt.Key.Key_Tab:
             self.insertPlainText("    ")
         elif event.key() == Qt.Key.Key_Return and not event.modifiers():
@@ -101,7 +105,7 @@ class CodeEditor(QPlainTextEdit):
         else:
             super().keyPressEvent(event)
 
-    def resizeEvent(self, event) -> None:  # noqa: ANN001
+    def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
         area = self.contentsRect()
         self._gutter.setGeometry(QRect(area.left(), area.top(), self.gutter_width, area.height()))

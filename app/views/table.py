@@ -22,6 +22,7 @@ class RecordView(QWidget):
     def __init__(self, name: str, columns: Sequence[Column], filter_hint: str = "", stretch: int = 0) -> None:
         super().__init__()
         self.model = RecordTable(columns)
+        self._spare: dict[int, int] = {}
         self.table = _Table()
         self.table.setAccessibleName(name)
         self.table.setModel(self.model)
@@ -53,6 +54,19 @@ class RecordView(QWidget):
         holder.setVisible(bool(filter_hint))
         layout.addWidget(holder)
         layout.addWidget(self.table)
+
+    def spare_columns(self, needed: dict[int, int]) -> None:
+        """Columns that are hidden while the table is narrower than so many pixels."""
+        self._spare = needed
+        self._fit()
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        for column, width in self._spare.items():
+            self.table.setColumnHidden(column, self.width() < width)
 
     def set_records(self, records: Sequence[Any]) -> None:
         """Show these; nothing is current."""

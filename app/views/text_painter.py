@@ -15,7 +15,7 @@ from app.viewmodels.tokens import tokens
 if TYPE_CHECKING:
     from app.views.text_view import TextView
 
-_LEFT, _FOLD, _BADGE, _RULER = 4.0, 14.0, 34.0, 8
+_LEFT, _FOLD, _BADGE, _RULER = 3.0, 13.0, 28.0, 8
 _LONGEST = 4_000  # columns decoded from a line at once
 
 
@@ -45,8 +45,8 @@ class TextPainter:
         self._digits = max(len(str(self._view.document.lines)), 3)
         self._small = QFont(self._view.look.code_font)
         self._small.setPixelSize(max(self._view.look.code_pixels - 2, 7))
-        self._badge = max(_BADGE, QFontMetricsF(self._small).horizontalAdvance("0000+") + 4)
-        self.gutter = self.fold_width + (self._digits + 1) * self._view.look.column + self._badge + 12
+        self._badge = max(_BADGE, QFontMetricsF(self._small).horizontalAdvance("000+") + 8)
+        self.gutter = self.fold_width + (self._digits + 0.5) * self._view.look.column + self._badge + 10
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
         """Everything in sight."""
@@ -57,13 +57,19 @@ class TextPainter:
         first = view.first_row
         last = min(first + view.page + 2, view.rows)
         matches = self._matches_by_line(first, last)
-        for row in range(first, last):
-            line = view.line_of_row(row)
-            self._line(painter, area, line, (row - first) * self.row, matches.get(line, ()))
+        rows = [(view.line_of_row(row), (row - first) * self.row) for row in range(first, last)]
+        for line, y in rows:
+            self._ground(painter, area, line, y)
+        painter.save()
+        painter.setClipRect(QRectF(self.gutter, 0, area.width() - self.gutter, area.height()))
+        for line, y in rows:
+            self._line(painter, area, line, y, matches.get(line, ()))
+        painter.restore()
         self._paint_ruler(painter, area)
 
-    def _line(self, painter: QPainter, area: QRectF, line: int, y: float, matches) -> None:  # noqa: ANN001
-        view, theme, look = self._view, self._view.look.theme, self._view.look
+    def _ground(self, painter: QPainter, area: QRectF, line: int, y: float) -> None:
+        """What lies behind a line's text, and its gutter."""
+        view, theme = self._view, self._view.look.theme
         full = QRectF(0, y, area.width(), self.row)
         if view.marks is not None and view.marks[line]:
             painter.fillRect(full, tint(theme.good if view.marks[line] > 0 else theme.bad, 38))
@@ -75,16 +81,22 @@ class TextPainter:
             painter.fillRect(full, tint(theme.selection, 190 if theme.dark else 255))
         elif line < len(view.hovered) and view.hovered[line]:
             painter.fillRect(full, _colour(theme.hover_line))
+        if view.marks is not None and view.marks[line]:  # again, over the selection: both must be seen
+            colour = theme.good if view.marks[line] > 0 else theme.bad
+            painter.fillRect(
+                QRectF(0, y, self.fold_width + (self._digits + 0.5) * view.look.column, self.row), tint(colour, 90)
+            )
         if line == view.caret:
             painter.setPen(QPen(_colour(theme.accent if view.hasFocus() else theme.strong_border), 1))
             painter.drawRect(full.adjusted(0, 0, -1, -1))
         self._gutter(painter, line, y)
+
+    def _line(self, painter: QPainter, area: QRectF, line: int, y: float, matches) -> None:
+        view, theme, look = self._view, self._view.look.theme, self._view.look
         shift = view.horizontalScrollBar().value()
         columns = int((area.width() - self.gutter) / look.column) + 2
         text = view.document.line(line, (shift + columns) * 4 + 64)
         x0 = self.gutter - shift * look.column
-        painter.save()
-        painter.setClipRect(QRectF(self.gutter, y, area.width() - self.gutter, self.row))
         self._selection(painter, line, len(text), x0, y)
         for index, begin, end in matches:
             current = index == view.match
@@ -104,13 +116,14 @@ class TextPainter:
             painter.setFont(self._small)
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, note.strip())
             painter.setFont(look.code_font)
-        painter.restore()
 
     def _text(self, painter: QPainter, text: str, begin: int, end: int, x0: float, y: float) -> None:
-        look, theme = self._view.look, self._view.look.theme
+        theme = self._view.look.theme
         base = y + self._ascent
         at = 0
-        for start, stop, kind in tokens(self._view.language, text[: max(end, 0) + 200] if len(text) > _LONGEST else text):
+        for start, stop, kind in tokens(
+            self._view.language, text[: max(end, 0) + 200] if len(text) > _LONGEST else text
+        ):
             if start > at:
                 self._piece(painter, text, max(at, begin), min(start, end), x0, base, theme.syntax["text"])
             if start > end:
@@ -118,7 +131,6 @@ class TextPainter:
             self._piece(painter, text, max(start, begin), min(stop, end), x0, base, theme.syntax[kind])
             at = stop
         self._piece(painter, text, max(at, begin), min(len(text), end), x0, base, theme.syntax["text"])
-        _ = look
 
     def _piece(self, painter: QPainter, text: str, start: int, stop: int, x0: float, base: float, colour: str) -> None:
         piece = text[start:stop]
@@ -143,7 +155,7 @@ class TextPainter:
         sign = {1: "+", -1: "\u2212"}.get(int(view.marks[line]) if view.marks is not None else 0, "")
         lit = line < len(view.lit) and view.lit[line]
         painter.setPen(_colour(theme.text if lit else theme.faint))
-        box = QRectF(self.fold_width, y, (self._digits + 1) * look.column, self.row)
+        box = QRectF(self.fold_width, y, (self._digits + 0.5) * look.column, self.row)
         painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{sign}{number}")
         if line < len(view.document.line_sets) and (entry := int(view.document.line_sets[line])) > 0:
             self._provenance(painter, entry, QRectF(box.right() + 5, y + 2, self._badge - 4, self.row - 4))
@@ -158,7 +170,9 @@ class TextPainter:
         painter.setFont(self._small)
         painter.setPen(_colour(colour))
         more = "+" if len(view.document.sets[entry]) > 1 else ""
-        painter.drawText(box.adjusted(6, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, f"{number}{more}")
+        painter.drawText(
+            box.adjusted(6, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, f"{number}{more}"
+        )
         painter.setFont(view.look.code_font)
 
     def _selection(self, painter: QPainter, line: int, length: int, x0: float, y: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
 import numpy as np
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
@@ -36,6 +38,7 @@ class TextView(QAbstractScrollArea):
         self.matches: np.ndarray = np.zeros((0, 3), np.int64)
         self.match = -1
         self.heat: np.ndarray | None = None  # 0..1 for each line
+        self.noise: np.ndarray | None = None  # lines that are not worth a row
         self.caret = -1
         self.selected: tuple[tuple[int, int], tuple[int, int]] | None = None
         self._visible: np.ndarray | None = None
@@ -54,7 +57,7 @@ class TextView(QAbstractScrollArea):
     def set_document(self, document: TextDocument, language: str, badges: np.ndarray) -> None:
         """Show another text from its top; what was lit, folded and found is forgotten."""
         self.document, self.language, self.badges = document, language, badges
-        self.folded, self._visible = {}, None
+        self.folded, self._visible, self.noise = {}, None, None
         self.regions = fold_regions(document, language) if len(document.data) < 4 << 20 else {}
         self.lit = self.hovered = np.zeros(document.lines, bool)
         self.marks = self.numbers = self.heat = None
@@ -150,15 +153,24 @@ class TextView(QAbstractScrollArea):
             del self.folded[line]
         elif line in self.regions:
             self.folded[line] = self.regions[line]
-        self._visible = visible_lines(self.document.lines, self.folded)
+        self._visible = visible_lines(self.document.lines, self.folded, self.noise)
         self._update_bars()
         self.viewport().update()
 
     def fold_all(self, fold: bool) -> None:
         """Fold every region, or none."""
         self.folded = dict(self.regions) if fold else {}
-        self._visible = visible_lines(self.document.lines, self.folded)
+        self._visible = visible_lines(self.document.lines, self.folded, self.noise)
         self._update_bars()
+        self.viewport().update()
+
+    def set_noise(self, noise: np.ndarray | None) -> None:
+        """Leave these lines out; None shows all."""
+        anchor = self.visible_range()[0]
+        self.noise = noise
+        self._visible = visible_lines(self.document.lines, self.folded, noise)
+        self._update_bars()
+        self.verticalScrollBar().setValue(self.row_of_line(anchor))
         self.viewport().update()
 
     def selected_text(self) -> str:
@@ -180,7 +192,7 @@ class TextView(QAbstractScrollArea):
         self._painter.paint(painter, QRectF(self.viewport().rect()))
         painter.end()
 
-    def resizeEvent(self, event) -> None:  # noqa: ANN001
+    def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
         self._update_bars()
 
@@ -226,7 +238,7 @@ class TextView(QAbstractScrollArea):
         self.selected = ((line, begin), (line, end)) if end > begin else None
         self.viewport().update()
 
-    def leaveEvent(self, event) -> None:  # noqa: ANN001
+    def leaveEvent(self, event) -> None:
         if self._hover_line != -1:
             self._hover_line = -1
             self.line_hovered.emit(-1)
@@ -252,7 +264,9 @@ class TextView(QAbstractScrollArea):
             self.reveal(self.caret, centre=False)
             self.line_hovered.emit(self.caret)
             self.viewport().update()
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.caret >= 0 and not event.modifiers():
+        elif (
+            key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.caret >= 0 and not event.modifiers()
+        ):
             self.line_clicked.emit(self.caret)
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Minus) and self.caret in self.regions:
             self.toggle_fold(self.caret)
@@ -277,10 +291,13 @@ class TextView(QAbstractScrollArea):
         return line, max(0, min(round(offset), len(self.document.line(line, 1 << 20)))), "text"
 
     def _reveal_first(self, lit: np.ndarray) -> None:
+        shown = lit if self.noise is None else lit & ~self.noise
+        if not shown.any():
+            shown = lit
         first, last = self.visible_range()
-        if last >= first and lit[first : last + 1].any():
+        if last >= first and shown[first : last + 1].any():
             return
-        self.reveal(int(np.argmax(lit)))
+        self.reveal(int(np.argmax(shown)))
 
     def _update_bars(self) -> None:
         vertical, horizontal = self.verticalScrollBar(), self.horizontalScrollBar()

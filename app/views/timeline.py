@@ -135,7 +135,11 @@ class TimelineView(QWidget):
             painter.drawLine(QPointF(x, _AXIS - 4), QPointF(x, self.height()))
             painter.setPen(QColor(theme.muted))
             text = seconds(abs(tick)) if abs(tick) > step / 10 else "0"
-            painter.drawText(QRectF(x + 3, 1, 90, _AXIS - 4), Qt.AlignmentFlag.AlignVCenter, ("-" if tick < -step / 10 else "") + text)
+            painter.drawText(
+                QRectF(x + 3, 1, 90, _AXIS - 4),
+                Qt.AlignmentFlag.AlignVCenter,
+                ("-" if tick < -step / 10 else "") + text,
+            )
             tick += step
 
     def _paint_lane(self, painter: QPainter, lane: int, y: float, lit: set[int]) -> None:
@@ -155,13 +159,21 @@ class TimelineView(QWidget):
         for colour in np.unique(colours).tolist():
             chosen = colours == colour
             painter.setBrush(tint(theme.series[colour], 150 if theme.dark else 120))
-            painter.drawRects([QRectF(a, y + 3, max(b - a, 1), _LANE - 6) for a, b in zip(lefts[chosen].tolist(), rights[chosen].tolist())])
+            painter.drawRects(
+                [
+                    QRectF(a, y + 3, max(b - a, 1), _LANE - 6)
+                    for a, b in zip(lefts[chosen].tolist(), rights[chosen].tolist())
+                ]
+            )
         wide = np.flatnonzero(rights - lefts > 34)
         painter.setPen(QColor(theme.text))
         for index in wide[:400].tolist():
-            box = QRectF(max(lefts[index], _LABEL) + 5, y, rights[index] - max(lefts[index], _LABEL) - 8, _LANE)
+            begin, end = max(float(lefts[index]), _LABEL), float(rights[index])
+            box = QRectF(begin + 5, y, end - begin - 8, _LANE)
             text = timeline.label(int(found.event[index]))
-            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, metrics.elidedText(text, Qt.TextElideMode.ElideRight, box.width()))
+            painter.drawText(
+                box, Qt.AlignmentFlag.AlignVCenter, metrics.elidedText(text, Qt.TextElideMode.ElideRight, box.width())
+            )
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if len(found.event) < 5000:
             painter.setPen(QPen(QColor(theme.accent), 2))
@@ -179,7 +191,9 @@ class TimelineView(QWidget):
         painter.setPen(QPen(QColor(theme.accent), 1))
         painter.drawRect(box)
         painter.setPen(QColor(theme.text))
-        painter.drawText(box.adjusted(4, 0, 200, -4), Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, seconds(b - a))
+        painter.drawText(
+            box.adjusted(4, 0, 200, -4), Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, seconds(b - a)
+        )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._press, self._dragged = event.position(), False
@@ -194,7 +208,11 @@ class TimelineView(QWidget):
             if hover != self._hover and self.timeline is not None:
                 self._hover = hover
                 self._selection.hover(self.timeline.nodes[hover] if hover >= 0 and self.timeline.nodes else (), self)
-                text = f"{self.timeline.label(hover)}: {seconds(float(self.timeline.duration[hover]))}" if hover >= 0 else ""
+                text = (
+                    f"{self.timeline.label(hover)}: {seconds(float(self.timeline.duration[hover]))}"
+                    if hover >= 0
+                    else ""
+                )
                 self.setToolTip(text)
                 self.update()
             return

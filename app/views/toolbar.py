@@ -12,9 +12,12 @@ from app.viewmodels.compilation import CompileChoices
 from app.views.widgets import Choice, label
 
 TARGETS = (
-    ("cpu", "CPU (this machine)"), ("sm_80", "sm_80 (A100)"), ("sm_90a", "sm_90a (H100, H200)"), ("sm_100", "sm_100 (B200)"),
+    ("cpu", "CPU (this machine)"),
+    ("sm_80", "sm_80 (A100)"),
+    ("sm_90a", "sm_90a (H100, H200)"),
+    ("sm_100", "sm_100 (B200)"),
     ("gfx942", "gfx942 (MI300)"),
-)  # fmt: skip
+)
 
 
 class ChoiceBar(QToolBar):
@@ -77,7 +80,7 @@ class ChoiceBar(QToolBar):
         self.compile.setEnabled(compile_)
         self.run.setEnabled(run)
 
-    def _button(self, text: str, tip: str, signal) -> QToolButton:  # noqa: ANN001
+    def _button(self, text: str, tip: str, signal) -> QToolButton:
         button = QToolButton()
         button.setText(text)
         button.setToolTip(tip)

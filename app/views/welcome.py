@@ -64,15 +64,28 @@ class WelcomePage(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setAccessibleName("Welcome")
-        look.changed.connect(self._build)
+        self._stale = True
+        look.changed.connect(self._changed)
         self._build()
 
     def set_recent(self, recent: Sequence[str]) -> None:
         """Show other recent files."""
         self._recent = list(recent)
-        self._build()
+        self._changed()
+
+    def _changed(self) -> None:
+        """Build again, now or when it is next seen."""
+        self._stale = True
+        if self.isVisible():
+            self._build()
+
+    def showEvent(self, event) -> None:
+        if self._stale:
+            self._build()
+        super().showEvent(event)
 
     def _build(self) -> None:
+        self._stale = False
         page = QWidget()
         page.setProperty("role", "page")
         body = QWidget()
@@ -82,7 +95,10 @@ class WelcomePage(QScrollArea):
         column.setContentsMargins(32, 32, 32, 32)
         column.setSpacing(10)
         column.addWidget(label("Kernelglass", "title"))
-        lead = label("See a tensor graph become kernels: fusion, IR, LLVM, machine code, times. Every line knows its node.", "muted")
+        lead = label(
+            "See a tensor graph become kernels: fusion, IR, LLVM, machine code, times. Every line knows its node.",
+            "muted",
+        )
         lead.setWordWrap(True)
         column.addWidget(lead)
         buttons = QHBoxLayout()
@@ -139,7 +155,12 @@ class WelcomePage(QScrollArea):
     def _hints(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(6)
-        for key, words in (("Ctrl+Shift+P", "any command"), ("?", "all shortcuts"), ("Ctrl+Enter", "compile"), ("F5", "run")):
+        for key, words in (
+            ("Ctrl+Shift+P", "any command"),
+            ("?", "all shortcuts"),
+            ("Ctrl+Enter", "compile"),
+            ("F5", "run"),
+        ):
             row.addWidget(label(key, "key"))
             row.addWidget(label(words, "muted"))
             row.addSpacing(12)

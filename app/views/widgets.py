@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QDockWidget, QFrame, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
-
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDockWidget,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QWidget,
+)
 from shiboken6 import isValid
 
 from app.messages import Message
@@ -74,17 +85,24 @@ class Header(QFrame):
     def minimumSizeHint(self) -> QSize:
         return QSize(90, BAR)
 
-    def resizeEvent(self, event) -> None:  # noqa: ANN001
-        super().resizeEvent(event)
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._fit()
+        return super().event(event)
+
+    def _fit(self) -> None:
+        shown = [self.layout().itemAt(i).widget() for i in range(self.layout().count())]
+        widths = {w: w.sizeHint().width() + 2 for w in shown if w is not None and not w.isHidden()}
+        over = sum(widths.values()) + 14 - self.width()
         for widget in self._spare:
-            widget.setMaximumWidth(QWIDGETSIZE_MAX)
-        for widget in self._spare:
-            if self.layout().sizeHint().width() <= self.width():
-                break
-            widget.setMaximumWidth(0)
+            room = over <= 0
+            over -= 0 if room else widths.get(widget, 0)
+            limit = _ANY_WIDTH if room else 0
+            if widget.maximumWidth() != limit:
+                widget.setMaximumWidth(limit)
 
 
-QWIDGETSIZE_MAX = (1 << 24) - 1
+_ANY_WIDTH = (1 << 24) - 1
 
 
 def header(*widgets: QWidget | None) -> Header:
@@ -101,14 +119,13 @@ def dock_bar(look: Look, dock: QDockWidget) -> Header:
     )  # fmt: skip
 
 
-def column(*widgets: QWidget, margin: int = 0, spacing: int = 0) -> QVBoxLayout:
-    """Widgets one below another."""
-    layout = QVBoxLayout()
-    layout.setContentsMargins(margin, margin, margin, margin)
-    layout.setSpacing(spacing)
-    for widget in widgets:
-        layout.addWidget(widget)
-    return layout
+def scrolled(view: QWidget) -> QScrollArea:
+    """A view that may be taller than the room it gets."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidget(view)
+    return area
 
 
 class Choice(QComboBox):
@@ -151,8 +168,8 @@ class Choice(QComboBox):
         """A flat one is as wide as its own text, not as the longest entry."""
         if not self.property("flat"):
             return super().sizeHint()
-        width = self.fontMetrics().horizontalAdvance(self.currentText()) + 32
-        return QSize(min(max(width, 56), 190), super().sizeHint().height())
+        width = self.fontMetrics().horizontalAdvance(self.currentText()) + 42
+        return QSize(min(max(width, 56), 200), super().sizeHint().height())
 
     def set_value(self, value: str) -> None:
         """Choose without telling anybody."""

@@ -1,4 +1,4 @@
-"""The middle of the window: the graph, the source and any number of IR panes, each a dock that can be moved and floated."""
+"""The middle of the window: the graph, the source and any number of IR panes, each a dock that can be moved."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ class Workbench(QMainWindow):
         self.setWindowFlags(Qt.WindowType.Widget)
         self.setObjectName("workbench")
         self.setDockNestingEnabled(True)
-        self.setDockOptions(QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AnimatedDocks)
+        self.setDockOptions(
+            QMainWindow.DockOption.AllowNestedDocks
+            | QMainWindow.DockOption.AllowTabbedDocks
+            | QMainWindow.DockOption.AnimatedDocks
+        )
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.panes: list[IrPane] = []
         self._pane_docks: dict[IrPane, QDockWidget] = {}
@@ -72,7 +76,10 @@ class Workbench(QMainWindow):
     def spread(self) -> None:
         """Give the graph and the panes their usual shares of the width."""
         docks = [self.graph_dock, *(self._pane_docks[pane] for pane in self.panes)]
-        shares = [max(int(self.width() * 0.34), 120), *[max(int(self.width() * 0.66 / max(len(self.panes), 1)), 120)] * len(self.panes)]
+        shares = [
+            max(int(self.width() * 0.34), 120),
+            *[max(int(self.width() * 0.66 / max(len(self.panes), 1)), 120)] * len(self.panes),
+        ]
         self.resizeDocks(docks, shares, Qt.Orientation.Horizontal)
 
     def current_pane(self) -> IrPane | None:

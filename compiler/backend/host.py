@@ -23,7 +23,6 @@ from compiler.backend.llvm import compile_llvm
 from compiler.backend.runtime import aligned_bytes, default_threads, load_runtime, runtime_symbols, thread_pool
 from compiler.backend.runtime_ir import ARGUMENT_COUNTS, BARRIER_BYTES, STEP_BYTES, TRACE_FIELDS
 from compiler.errors import ExecutionError
-from compiler.lowering.llvm_types import symbol
 from compiler.targets.target import Target
 
 ENTRY = "kg_model"
@@ -41,6 +40,8 @@ class HostCall:
 
 def host_program(calls: Sequence[HostCall], target: Target, entry: str = ENTRY) -> str:
     """LLVM IR of the host program; the barrier after the last call is left out, as the caller waits for everyone."""
+    from compiler.lowering.llvm_types import symbol  # loads dialects, which running a model does not need
+
     lines = [
         f'target datalayout = "{target.data_layout}"',
         f'target triple = "{target.triple}"',

@@ -2,13 +2,16 @@
 
 A unit is complete: it holds all that its entry calls, except that on the CPU outlined functions (which LLVM may not
 inline) stand in units of their own, compiled once and linked by name. That name is made from the function's code, so
-units from different compilations fit together, which is what lets the caches mix them.
+units from different compilations fit together, which is what lets the caches mix them. Units are compiled in bundles,
+as emitting an object has a fixed cost.
 """
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
 import hashlib
+import struct
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import func, memref
@@ -39,17 +42,73 @@ class Unit:
         return found | {self.name: self}
 
 
+SHARED_PREFIX = "kg_shared_"
+# How much LLVM IR goes into one object: enough to make its fixed cost small; where several processes share the work,
+# little enough to share it evenly.
+MOST_BYTES, MOST_SHARED_BYTES, LEAST_BYTES = 256 << 10, 64 << 10, 12 << 10
+
+
+def bundles(units: Sequence[Unit], target: Target, jobs: int) -> list[tuple[Unit, ...]]:
+    """Units in groups that are emitted together, about as large as each other; on GPUs each stands alone."""
+    if not target.is_cpu or "linux" not in target.triple:  # `only` knows ELF
+        return [(unit,) for unit in units]
+    total = sum(len(unit.text) for unit in units)
+    most = MOST_BYTES
+    if jobs > 1:
+        pieces = jobs * (2 if total < MOST_BYTES else 4)
+        most = max(min(MOST_SHARED_BYTES, total // pieces), LEAST_BYTES)
+    groups: list[list[Unit]] = []
+    sizes: list[int] = []
+    for unit in sorted(units, key=lambda unit: -len(unit.text)):
+        fitting = [number for number, size in enumerate(sizes) if size + len(unit.text) <= most]
+        if fitting:
+            groups[fitting[0]].append(unit)
+            sizes[fitting[0]] += len(unit.text)
+        else:
+            groups.append([unit])
+            sizes.append(len(unit.text))
+    return [tuple(group) for group in groups]
+
+
+_SYMBOL_TABLE, _LOCAL, _WEAK, _UNDEFINED = 2, 0, 2, 0
+
+
+def only(image: bytes, wanted: Collection[str], present: Collection[str] = ()) -> bytes:
+    """An ELF object that offers the wanted symbols and keeps its others to itself.
+
+    An object from the cache may hold kernels that have changed since, or functions that another object brings as well.
+    What only those others call may be missing: shared functions that are not `present` need not be found.
+    """
+    if image[:6] != b"\x7fELF\x02\x01":
+        return image
+    patched = bytearray(image)
+    (sections_at,) = struct.unpack_from("<Q", image, 40)
+    entry_size, count = struct.unpack_from("<HH", image, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", image, sections_at + entry_size * i) for i in range(count)]
+    for _, kind, _, _, start, size, link, _, _, step in headers:
+        if kind != _SYMBOL_TABLE:
+            continue
+        strings = headers[link][4]
+        for at in range(start, start + size, step):
+            name, info, _, section = struct.unpack_from("<IBBH", image, at)
+            if info >> 4 == _LOCAL:
+                continue
+            text = image[strings + name : image.index(b"\0", strings + name)].decode()
+            if section != _UNDEFINED and text not in wanted:
+                patched[at + 4] = _LOCAL << 4 | info & 15
+            elif section == _UNDEFINED and text.startswith(SHARED_PREFIX) and text not in present:
+                patched[at + 4] = _WEAK << 4 | info & 15
+    return bytes(patched)
+
+
 def whole_unit(name: str, module: ModuleOp, target: Target, debug: Debug) -> Unit:
     """A module with one kernel as one unit."""
     return Unit(name, emit_module(module, target, debug).text)
 
 
-def split_module(module: ModuleOp, target: Target, debug: Debug) -> dict[str, Unit]:
-    """The unit of each kernel of a module; the module is taken apart."""
-    return _Split(module, target, debug).units()
+class Split:
+    """A module taken apart; units are printed when they are asked for."""
 
-
-class _Split:
     def __init__(self, module: ModuleOp, target: Target, debug: Debug) -> None:
         self._target = target
         self._debug: Debug = debug
@@ -64,15 +123,21 @@ class _Split:
         self._uses = {name: _symbols_used(function) for name, function in self._functions.items()}
         self._shared: dict[str, Unit] = {}
 
-    def units(self) -> dict[str, Unit]:
-        kernels = [name for name, function in self._functions.items() if "kg.kernel" in function.attributes]
-        return {name: self._unit(name) for name in kernels}
+    @property
+    def kernels(self) -> list[str]:
+        """The entries, in order."""
+        return [name for name, function in self._functions.items() if "kg.kernel" in function.attributes]
+
+    @property
+    def shared(self) -> list[str]:
+        """The functions that stand alone, in order."""
+        return [name for name in self._functions if self._stands_alone(name)]
 
     def _stands_alone(self, name: str) -> bool:
         return self._target.is_cpu and "kg.outlined" in self._functions[name].attributes
 
-    def _unit(self, entry: str) -> Unit:
-        """Emit an entry with everything it reaches, up to functions that stand alone."""
+    def unit(self, entry: str) -> Unit:
+        """An entry with everything it reaches, up to functions that stand alone, which it needs."""
         inside, outside = [entry], dict[str, None]()
         for name in inside:  # grows while it is walked
             for used in self._uses.get(name, ()):
@@ -80,7 +145,7 @@ class _Split:
                     outside[used] = None
                 elif (used in self._functions or used in self._tables) and used not in inside:
                     inside.append(used)
-        needs = {name: self._shared_unit(name) for name in outside if name != entry}
+        needs = {name: self.shared_unit(name) for name in outside if name != entry}
         operations: list[Operation] = [self._tables[name] for name in inside if name in self._tables]
         operations += [self._functions[name] for name in inside if name in self._functions]
         text = emit_module(ModuleOp(operations), self._target, self._debug).text
@@ -90,14 +155,17 @@ class _Split:
             text = text.replace(f"{symbol(name)}(", f"{symbol(unit.name)}(")
         return Unit(entry, text, tuple(needs.values()))
 
-    def _shared_unit(self, name: str) -> Unit:
+    def shared_unit(self, name: str) -> Unit:
+        """A function that stands alone, under the name that its code gives it."""
         unit = self._shared.get(name)
         if unit is None:
-            plain = self._unit(name)
+            plain = self.unit(name)
             # The instance's number depends on what else was compiled; its code does not.
             text = plain.text.replace(f"{symbol(name)}(", "@kg_shared(")
-            called = f"kg_shared_{hashlib.blake2b(text.encode(), digest_size=12).hexdigest()}"
-            unit = self._shared[name] = Unit(called, text.replace("@kg_shared(", f"@{called}("), plain.needs, shared=True)
+            called = f"{SHARED_PREFIX}{hashlib.blake2b(text.encode(), digest_size=12).hexdigest()}"
+            unit = self._shared[name] = Unit(
+                called, text.replace("@kg_shared(", f"@{called}("), plain.needs, shared=True
+            )
         return unit
 
 

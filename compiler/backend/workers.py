@@ -17,15 +17,16 @@ import warnings
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from socket import socketpair
-from time import perf_counter
+from time import perf_counter, thread_time
 
-from compiler.backend.llvm import CompiledUnit, compile_llvm
+from compiler.backend.llvm import CompiledUnit, compile_llvm, emit_object, optimise
 from compiler.errors import CompilerError, LoweringError
 from compiler.targets import get_target
+from compiler.targets.target import Target
 
 # LLVM's seconds for a byte of our IR at each level, on a slow core: only ratios to the costs below matter.
 _SECONDS_PER_BYTE = (0.8e-6, 1.5e-6, 2.2e-6, 2.4e-6)
@@ -36,10 +37,13 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Task:
-    """One module for LLVM."""
+    """What LLVM makes one object of: a module, or several that are linked before they are optimised and emitted.
+
+    Emitting has a fixed cost of some milliseconds, whatever the size; small modules share it.
+    """
 
     name: str
-    text: str
+    texts: tuple[str, ...]
     target: str
     opt_level: int
     record_passes: bool = False
@@ -47,24 +51,50 @@ class Task:
     @property
     def cost(self) -> float:
         """Seconds it will take, roughly."""
-        return len(self.text) * _SECONDS_PER_BYTE[self.opt_level]
+        return sum(map(len, self.texts)) * _SECONDS_PER_BYTE[self.opt_level]
 
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a task: where it ran (0 is this process) and when it began, on `perf_counter`'s clock."""
+    """What came of a task: where it ran (0 is this process), when it began on `perf_counter`'s clock, what it took."""
 
     unit: CompiledUnit
     start: float
     seconds: float
+    cpu_seconds: float
     worker: int = 0
 
 
 def run_task(task: Task) -> Done:
-    """Compile one module in this process."""
+    """Do a task in this process."""
+    start, cpu = perf_counter(), thread_time()
+    target = get_target(task.target)
+    if len(task.texts) == 1:
+        unit = compile_llvm(task.texts[0], target, task.opt_level, record_passes=task.record_passes)
+    else:
+        unit = _compile_linked(task, target)
+    return Done(unit, start, perf_counter() - start, thread_time() - cpu)
+
+
+def _compile_linked(task: Task, target: Target) -> CompiledUnit:
+    import llvmlite.binding as llvm
+
+    target.machine(task.opt_level)  # LLVM must be initialised before anything is parsed
     start = perf_counter()
-    unit = compile_llvm(task.text, get_target(task.target), task.opt_level, record_passes=task.record_passes)
-    return Done(unit, start, perf_counter() - start)
+    context = llvm.create_context()
+    try:
+        whole, *others = [llvm.parse_assembly(text, context) for text in task.texts]
+        for other in others:
+            whole.link_in(other)
+        whole.verify()
+    except RuntimeError as error:
+        raise LoweringError(f"LLVM rejects {task.name}: {' | '.join(str(error).split(chr(10))[:4])}") from error
+    parsed = perf_counter()
+    optimised = optimise(whole, target, task.opt_level, record_passes=task.record_passes)
+    begun = perf_counter()
+    code = emit_object(optimised)
+    seconds = {**optimised.seconds, "parse": parsed - start, "emit": perf_counter() - begun}
+    return CompiledUnit(target.name, task.opt_level, code, optimised.bitcode, seconds, optimised.pass_times)
 
 
 class WorkerDied(Exception):
@@ -100,7 +130,7 @@ class Worker:
             raise WorkerDied(str(error)) from error
         if isinstance(answer, CompilerError):
             raise answer
-        return Done(answer.unit, answer.start, answer.seconds, self.number)
+        return replace(answer, worker=self.number)
 
     def stop(self, *, kill: bool = False) -> None:
         """End it: it leaves when its connection closes, or at once."""
@@ -186,7 +216,7 @@ class Pool:
         self._owner = os.getpid()
 
     def compile(self, tasks: Sequence[Task], jobs: int) -> list[Done]:
-        """All tasks done, on as many processes as pay for themselves but at most `jobs`; the first failure is raised."""
+        """All tasks done, on as many processes as pay for themselves, at most `jobs`; the first failure is raised."""
         helpers = self.useful_helpers(tasks, jobs)
         if helpers == 0:
             return [run_task(task) for task in tasks]
@@ -211,7 +241,9 @@ class Pool:
 
     def _together(self, batch: _Batch, helpers: int) -> list[Done]:
         threads = [
-            threading.Thread(target=self._feed, args=(position, batch), daemon=True, name=f"kernelglass-llvm-{position}")
+            threading.Thread(
+                target=self._feed, args=(position, batch), daemon=True, name=f"kernelglass-llvm-{position}"
+            )
             for position in range(helpers)
         ]
         for thread in threads:

@@ -1,0 +1,1 @@
+"""xDSL dialects: mo (graphs), mogg (fused kernels), mgp (host programs), kgen (elaborated kernels)."""

@@ -3,7 +3,17 @@ call is made are still abstract, so that one text serves CPU and GPU until `lowe
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DictionaryAttr, FunctionType, IndexType, IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+)
 from xdsl.ir import Attribute, Dialect, Operation, Region
 from xdsl.irdl import (
     AnyAttr,
@@ -55,9 +65,9 @@ class CallOp(IRDLOperation):
 
     name = "kgen.call"
     callee = prop_def(SymbolRefAttr)
+    effects = opt_prop_def(UnitAttr)  # it does more than give values: it stays, even where nobody uses them
     arguments = var_operand_def(AnyAttr())
     values = var_result_def(AnyAttr())
-    traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$callee `(` $arguments `)` attr-dict `:` functional-type($arguments, $values)"
 
@@ -112,7 +122,7 @@ Kgen = Dialect("kgen", [FuncOp, ReturnOp, CallOp, ThreadOp, BarrierOp, CompileOf
 
 
 def make_func(
-    name: str, generator: str, kind: FunctionType, body: Region, params: dict[str, Attribute], *,
+    name: str, generator: str, kind: FunctionType, body: Region, params: Mapping[str, Attribute], *,
     kernel: bool = False, outlined: bool = False) -> FuncOp:
     """A function from its parts."""
     properties: dict[str, Attribute] = {
@@ -121,7 +131,7 @@ def make_func(
         "generator": StringAttr(generator),
     }
     if params:
-        properties["params"] = DictionaryAttr(params)
+        properties["params"] = DictionaryAttr(dict(params))
     if kernel:
         properties["kernel"] = UnitAttr()
     if outlined:

@@ -5,9 +5,13 @@ They carry upstream's names and print upstream's syntax, so that what we print i
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import AnyFloatConstr, IndexType, IntegerType, VectorType
-from xdsl.ir import Attribute
-from xdsl.irdl import AnyAttr, IRDLOperation, base, irdl_op_definition, operand_def, result_def, traits_def
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloatConstr, IndexType, IntegerAttr, IntegerType, VectorType
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import AnyAttr, IRDLOperation, base, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -135,4 +139,56 @@ class SelectOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
 
-OPS = (IndexCastOp, TruncIOp, ExtSIOp, ExtUIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, SelectOp)
+class _CompareOp(IRDLOperation):
+    """A lane-wise comparison."""
+
+    PREDICATES: ClassVar[Sequence[str]] = ()
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        one, two = self.operands
+        if one.type != two.type or _lanes(one.type) != _lanes(self.results[0].type):
+            raise VerifyException(f"{self.name}: operands of one type and a bit for each of their lanes are needed")
+
+    def print(self, printer: Printer) -> None:
+        """Upstream's form: the predicate by name."""
+        predicate = self.properties["predicate"]
+        assert isinstance(predicate, IntegerAttr)
+        printer.print_string(f" {self.PREDICATES[predicate.value.data]}, ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.operands[0].type)
+
+
+@irdl_op_definition
+class CmpiOp(_CompareOp):
+    """Compares integers."""
+
+    name = "arith.cmpi"
+    PREDICATES: ClassVar[Sequence[str]] = arith.CMPI_COMPARISON_OPERATIONS
+    predicate = prop_def(IntegerAttr)
+    lhs = operand_def(_INDICES)
+    rhs = operand_def(_INDICES)
+    result = result_def(_INTEGERS)
+
+
+@irdl_op_definition
+class CmpfOp(_CompareOp):
+    """Compares floats."""
+
+    name = "arith.cmpf"
+    PREDICATES: ClassVar[Sequence[str]] = arith.CMPF_COMPARISON_OPERATIONS
+    predicate = prop_def(IntegerAttr)
+    lhs = operand_def(_FLOATS)
+    rhs = operand_def(_FLOATS)
+    result = result_def(_INTEGERS)
+
+
+# xDSL's own operation for scalars, of each: passes know those.
+SCALAR: dict[type[Operation], type[Operation]] = {
+    IndexCastOp: arith.IndexCastOp, TruncIOp: arith.TruncIOp, ExtSIOp: arith.ExtSIOp, ExtUIOp: arith.ExtUIOp,
+    SIToFPOp: arith.SIToFPOp, UIToFPOp: arith.UIToFPOp, FPToSIOp: arith.FPToSIOp, FPToUIOp: arith.FPToUIOp,
+    SelectOp: arith.SelectOp, CmpiOp: arith.CmpiOp, CmpfOp: arith.CmpfOp,
+}  # fmt: skip
+OPS = tuple(SCALAR)

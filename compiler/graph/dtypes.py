@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def is_float(name: str) -> bool:
     return dtype_info(name).kind == "f"
 
 
-@lru_cache(maxsize=None)
+@cache
 def numpy_dtype(name: str) -> np.dtype:
     """The NumPy dtype that holds `name`; bf16 comes from ml_dtypes, imported only when asked for."""
     dtype_info(name)
@@ -77,10 +77,11 @@ def from_numpy(dtype: np.dtype) -> str:
     return name
 
 
-@lru_cache(maxsize=None)
+@cache
 def promote(a: str, b: str) -> str:
-    """The dtype two operands meet in: NumPy's rule; bf16 keeps itself with integers, f32 with f16, the wider float else."""
-    dtype_info(a), dtype_info(b)
+    """The dtype two operands meet in: NumPy's rule. bf16 stays with integers, makes f32 with f16, else the wider."""
+    dtype_info(a)
+    dtype_info(b)
     if a == b:
         return a
     if "bf16" in (a, b):
@@ -91,7 +92,7 @@ def promote(a: str, b: str) -> str:
     return from_numpy(np.result_type(numpy_dtype(a), numpy_dtype(b)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def float_result(name: str) -> str:
     """The dtype a function like exp gives for `name`: floats stay, integers go where NumPy sends them."""
     info = dtype_info(name)

@@ -5,62 +5,37 @@ Literals are weak (they take the other side's dtype), scalars widen to vectors, 
 
 from __future__ import annotations
 
-import operator
-from math import gcd
 from typing import Any
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from compiler.dialects import std
 from compiler.errors import KernelError
 from compiler.graph import dims as dimlib
 from compiler.graph.dims import Dim
+from compiler.language import static
 from compiler.language.builder import Builder
-from compiler.language.dtypes import BOOL, INDEX, LANGUAGE_DTYPES, DType, register_type
-from compiler.language.values import Simd
+from compiler.language.dtypes import BF16, BOOL, F32, INDEX, LANGUAGE_DTYPES, DType, register_type
+from compiler.language.static import COMPARISONS, is_number, is_static, truth
+from compiler.language.values import Simd, describe
 
-_STATIC = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_,
-    "|": operator.or_, "^": operator.xor, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
-    "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+__all__ = ["as_index", "binary", "bitcast", "cast", "describe", "dim_value", "divide_sizes", "extremum", "is_number",
+           "is_static", "literal", "select", "splat", "truth", "unary", "unify"]  # fmt: skip
+
 _FLOAT = {"+": arith.AddfOp, "-": arith.SubfOp, "*": arith.MulfOp, "/": arith.DivfOp}
 _SIGNED = {"+": arith.AddiOp, "-": arith.SubiOp, "*": arith.MuliOp, "//": arith.FloorDivSIOp, "&": arith.AndIOp,
            "|": arith.OrIOp, "^": arith.XOrIOp, "<<": arith.ShLIOp, ">>": arith.ShRSIOp}  # fmt: skip
 _UNSIGNED = {**_SIGNED, "//": arith.DivUIOp, "%": arith.RemUIOp, ">>": arith.ShRUIOp}
 _BOOLEAN = {"&": arith.AndIOp, "|": arith.OrIOp, "^": arith.XOrIOp}
+_OPERATIONS = {"f": _FLOAT, "b": _BOOLEAN, "u": _UNSIGNED, "i": _SIGNED, "x": _SIGNED}
 _COMPARE_FLOAT = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}
 _COMPARE_SIGNED = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 _COMPARE_UNSIGNED = {"==": 0, "!=": 1, "<": 6, "<=": 7, ">": 8, ">=": 9}
-_PREDICATES = {number: IntegerAttr(number, i64) for number in range(16)}
-_NO_OVERFLOW = arith.IntegerOverflowAttr("none")
-_OVERFLOW_OPS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
-_TRAPPING = (arith.FloorDivSIOp, arith.DivUIOp, arith.RemUIOp, arith.DivSIOp, arith.RemSIOp)
-COMPARISONS = frozenset(_COMPARE_FLOAT)
-
-
-def is_number(value: Any) -> bool:
-    """Whether it is a weak literal."""
-    return isinstance(value, (int, float))
-
-
-def is_static(value: Any) -> bool:
-    """Whether it is known while elaborating, wholly."""
-    if isinstance(value, (tuple, list)):
-        return all(is_static(item) for item in value)
-    return not isinstance(value, Simd)
-
-
-def describe(value: Any) -> str:
-    """How messages name a value's kind."""
-    if isinstance(value, Simd):
-        return value.type_name
-    if isinstance(value, Dim):
-        return f"the size {value}"
-    return f"{type(value).__name__} {value!r}" if is_number(value) or isinstance(value, str) else type(value).__name__
+_PREDICATES = {number: {"predicate": IntegerAttr(number, i64)} for number in range(16)}
+_TRAPPING = (arith.FloorDivSIOp, arith.DivUIOp, arith.RemUIOp)
+_I64 = LANGUAGE_DTYPES["i64"]
 
 
 def splat(b: Builder, value: Simd, width: int) -> Simd:
@@ -78,112 +53,78 @@ def splat(b: Builder, value: Simd, width: int) -> Simd:
         lane = source.static_position.get_values()[0]
         mask = DenseArrayBase.from_list(i64, [lane] * width)
         whole = source.operands[0]
-        return Simd(b.pure(vector.ShuffleOp, (whole, whole), kind, {"mask": mask}, key=lane), value.dtype, width)
+        return Simd(b.pure(vector.ShuffleOp, (whole, whole), kind, {"mask": mask}, lane), value.dtype, width)
     return Simd(b.pure(vector.BroadcastOp, (value.ssa,), kind), value.dtype, width)
-
-
-def multiple_of(b: Builder, ssa: SSAValue) -> int:
-    """A number that a position is surely a multiple of; 0 for the position 0."""
-    known = b.multiples.get(ssa)
-    if known is None:
-        owner = ssa.owner
-        if ssa in b.literals:
-            known = abs(b.literals[ssa]) if isinstance(b.literals[ssa], int) else 1
-        elif isinstance(owner, arith.MuliOp):
-            known = multiple_of(b, owner.operands[0]) * multiple_of(b, owner.operands[1])
-        elif isinstance(owner, (arith.AddiOp, arith.SubiOp)):
-            known = gcd(multiple_of(b, owner.operands[0]), multiple_of(b, owner.operands[1]))
-        else:
-            known = 1
-        b.multiples[ssa] = known
-    return known
 
 
 def as_index(b: Builder, value: Any) -> Simd:
     """A run-time position from a number, a size or a position."""
     if isinstance(value, Simd):
-        if value.dtype is not INDEX:
-            raise KernelError(f"a position must be index, not {value.type_name}; convert with index(x)")
+        if value.dtype is not INDEX or value.width != 1:
+            raise KernelError(f"a position must be one index, not {value.type_name}; convert with index(x)")
         return value
     if isinstance(value, bool) or not isinstance(value, (int, Dim)):
         raise KernelError(f"a position must be a whole number, not {describe(value)}")
-    return b.index(value) if isinstance(value, int) else dim_value(b, value)
+    return literal(b, value, INDEX)
 
 
 def dim_value(b: Builder, size: int | Dim) -> Simd:
     """A symbolic size as a run-time value, computed from the sizes the kernel is given."""
     if isinstance(size, int):
-        return b.index(size)
+        return literal(b, size, INDEX)
     found = b.dims.get(size)
-    if found is None:
-        # Sizes belong at the top of the function: computed there, they are in sight of every branch.
-        scopes, b.scopes = b.scopes, b.scopes[:1]
-        try:
-            found = b.dims[size] = _dim_sum(b, size)
-        finally:
-            b.scopes = scopes
-        if never_negative(size):
-            b.nonnegative.add(found.ssa)
-    return found
-
-
-def _dim_sum(b: Builder, size: Dim) -> Simd:
+    if found is not None:
+        return found
     total: Any = 0
     for monomial, factor in size.terms:
         term: Any = factor
         for atom in monomial:
-            term = binary(b, "*", term, _dim_atom(b, atom))
+            term = binary(b, "*", term, _atom_value(b, atom))
         total = binary(b, "+", total, term)
+    if static.never_negative(size):
+        b.nonnegative.add(total.ssa)
+    if b.depths[id(total.ssa)] == 0:  # inside the arm of an if it is seen in that arm alone
+        b.dims[size] = total
     return total
 
 
-def _dim_atom(b: Builder, atom: dimlib.Atom) -> Any:
+def _atom_value(b: Builder, atom: dimlib.Atom) -> Any:
     if isinstance(atom, dimlib.Symbol):
         known = b.symbols.get(atom.name)
         if known is None:
             raise KernelError(f"the size {atom.name} is not known in this function")
         return known
-    left, right = dim_value(b, atom.left), dim_value(b, atom.right)
     if atom.op in ("min", "max"):
-        return extremum(b, atom.op, left, right)
-    if isinstance(atom.right, Dim):  # computed whether needed or not, so it must not trap on an empty size
-        right = extremum(b, "max", right, 1)
-    return binary(b, "//" if atom.op == "floordiv" else "%", left, right)
-
-
-def never_negative(size: int | Dim) -> bool:
-    """Whether a size is built so that it cannot be below zero: sums and products of sizes."""
-    if isinstance(size, int):
-        return size >= 0
-    return all(
-        factor >= 0
-        and all(
-            isinstance(atom, dimlib.Symbol) or (never_negative(atom.left) and never_negative(atom.right))
-            for atom in monomial
-        )
-        for monomial, factor in size.terms
-    )
+        return extremum(b, atom.op, dim_value(b, atom.left), dim_value(b, atom.right))
+    return binary(b, "//" if atom.op == "floordiv" else "%", dim_value(b, atom.left), dim_value(b, atom.right))
 
 
 def literal(b: Builder, value: Any, dtype: DType, width: int = 1) -> Simd:
     """A compile-time number as a run-time value of `dtype`."""
     if isinstance(value, Dim):
-        return cast(b, dim_value(b, value), dtype)
-    if isinstance(value, float) and not dtype.is_float:
+        return splat(b, cast(b, dim_value(b, value), dtype), width)
+    if not is_number(value):
+        raise KernelError(f"{describe(value)} cannot become {dtype.name}")
+    if dtype.is_float:
+        try:
+            value = float(value)
+        except OverflowError:
+            raise KernelError(f"{describe(value)} does not fit {dtype.name}") from None
+    elif isinstance(value, float):
         if not value.is_integer():
             raise KernelError(f"{value!r} does not fit {dtype.name}")
         value = int(value)
-    if not is_number(value):
-        raise KernelError(f"{describe(value)} cannot become {dtype.name}")
-    return b.constant(dtype, width, float(value) if dtype.is_float else value)
+    if isinstance(value, int) and value.bit_length() > 64:
+        raise KernelError(f"{describe(value)} does not fit {dtype.name}")
+    return b.constant(dtype, width, value)
 
 
 def unify(b: Builder, left: Any, right: Any, what: str) -> tuple[Simd, Simd]:
     """Both sides as run-time values of one dtype and width."""
-    if not isinstance(left, Simd) and not isinstance(right, Simd):
-        raise KernelError(f"{what} needs run-time values, not {describe(left)} and {describe(right)}")
     if not isinstance(left, Simd):
-        left = _weak(b, left, right, what)  # pyright: ignore[reportArgumentType]
+        if not isinstance(right, Simd):
+            raise KernelError(f"{what} needs run-time values, not {describe(left)} and {describe(right)}")
+        left = _weak(b, left, right, what)
     elif not isinstance(right, Simd):
         right = _weak(b, right, left, what)
     if left.dtype is not right.dtype:
@@ -200,79 +141,87 @@ def _weak(b: Builder, value: Any, other: Simd, what: str) -> Simd:
     if isinstance(value, Dim):
         if other.dtype is not INDEX:
             raise KernelError(f"{what}: the size {value} and {other.type_name} do not mix; cast one of them")
-        return splat(b, dim_value(b, value), other.width)
-    if not is_number(value):
+    elif not is_number(value):
         raise KernelError(f"{what}: {describe(value)} and {other.type_name} do not mix")
     return literal(b, value, other.dtype, other.width)
 
 
 def binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
     """`left sign right`."""
-    if not isinstance(left, Simd) and not isinstance(right, Simd):
-        return _static_binary(b, sign, left, right)
+    if type(left) is not Simd and type(right) is not Simd:
+        return _known(b, sign, left, right)
     if sign in COMPARISONS:
         return _compare(b, sign, left, right)
-    if isinstance(left, (tuple, list)) or isinstance(right, (tuple, list)):
-        raise KernelError(f"{sign} does not apply to {describe(left)} and {describe(right)}")
-    left, right = _known_index(b, left), _known_index(b, right)
-    if not isinstance(left, Simd) and not isinstance(right, Simd):
-        return as_index(b, _static_binary(b, sign, left, right))
-    quick = _shortcut(sign, left, right)
-    if quick is not None:
-        return quick
+    if type(left) is not Simd or type(right) is not Simd or left.dtype is right.dtype:
+        left, right = _known_index(b, left), _known_index(b, right)
+    if type(left) is not Simd or type(right) is not Simd:
+        if type(left) is not Simd and type(right) is not Simd:
+            return as_index(b, 0 if right == 0 and sign in ("//", "%") else _known(b, sign, left, right))
+        quick = _shortcut(sign, left, right)
+        if quick is not None:
+            return quick
     one, two = unify(b, left, right, sign)
-    dtype, width = one.dtype, one.width
-    if dtype.is_float:
-        kind = _FLOAT.get(sign)
-    elif dtype is BOOL:
-        kind = _BOOLEAN.get(sign)
-    elif dtype.kind == "u":
-        kind = _UNSIGNED.get(sign)
+    dtype = one.dtype
+    kind = _OPERATIONS[dtype.kind].get(sign)
+    if dtype is BF16 and kind is not None:
+        # Rounded once from f32 it is exact; LLVM rounds vectors of bf16 wrongly on some targets.
+        return cast(b, binary(b, sign, cast(b, one, F32), cast(b, two, F32)), BF16)
+    if dtype is INDEX or sign == "%":
+        nonnegative = dtype is INDEX and one.ssa in b.nonnegative and two.ssa in b.nonnegative
+        if nonnegative and sign in ("//", "%"):
+            kind = _UNSIGNED[sign]
+        elif kind is None and sign == "%" and dtype.kind in "ix":
+            return binary(b, "-", one, binary(b, "*", binary(b, "//", one, two), two))
     else:
-        if sign in ("//", "%") and dtype is INDEX and one.ssa in b.nonnegative and _positive(b, two):
-            kind = arith.DivUIOp if sign == "//" else arith.RemUIOp
-        elif sign == "%":
-            quotient = binary(b, "//", one, two)
-            return binary(b, "-", one, binary(b, "*", quotient, two))
-        else:
-            kind = _SIGNED.get(sign)
+        nonnegative = False
     if kind is None:
         hint = "; use fma, exp or fmod from the library" if dtype.is_float else ""
         raise KernelError(f"{sign} is not defined for {one.type_name}{hint}")
-    ssa = _emit(b, kind, one, two, right)
-    if dtype is INDEX and sign in ("+", "*", "//", "%") and one.ssa in b.nonnegative and two.ssa in b.nonnegative:
+    # A division may be moved out of its loop only when the divisor is a number: it could trap there.
+    ssa = b.pure(kind, (one.ssa, two.ssa), one.ssa.type, speculate=kind not in _TRAPPING or _nonzero(b, two))
+    if nonnegative and sign in ("+", "*", "//", "%"):
         b.nonnegative.add(ssa)
-    return Simd(ssa, dtype, width)
+    return Simd(ssa, dtype, one.width)
+
+
+def divide_sizes(b: Builder, left: Simd, right: Any) -> Simd:
+    """`left // right` of sizes, which are never below zero: the division need not look at signs."""
+    one, two = unify(b, left, right, "//")
+    ssa = b.pure(arith.DivUIOp, (one.ssa, two.ssa), one.ssa.type, speculate=_nonzero(b, two))
+    b.nonnegative.add(ssa)
+    return Simd(ssa, INDEX, one.width)
 
 
 def _known_index(b: Builder, value: Any) -> Any:
     """A position that is a constant, as the number it is; anything else as it is."""
-    if isinstance(value, Simd) and value.dtype is INDEX and value.width == 1:
+    if type(value) is Simd and value.dtype is INDEX and value.width == 1:
         return b.literals.get(value.ssa, value)
     return value
 
 
-def _emit(b: Builder, kind: type[Operation], one: Simd, two: Simd, right: Any) -> Any:
-    # A division may be moved out of its loop only when the divisor is a number: it could trap there.
-    speculate = kind not in _TRAPPING or is_number(right)
-    properties = {"overflowFlags": _NO_OVERFLOW} if kind in _OVERFLOW_OPS else None
-    return b.pure(kind, (one.ssa, two.ssa), one.ssa.type, properties, speculate=speculate)
-
-
-def _positive(b: Builder, value: Simd) -> bool:
-    return value.ssa in b.nonnegative
+def _nonzero(b: Builder, divisor: Simd) -> bool:
+    value = b.literals.get(divisor.ssa, 0)
+    return 0 not in value if isinstance(value, tuple) else value != 0
 
 
 def _shortcut(sign: str, left: Any, right: Any) -> Any:
     """Identities that are exact for every value of the type: integers only, since floats have signed zeros and NaN."""
-    if isinstance(left, Simd) and not isinstance(right, Simd) and left.dtype.is_int and type(right) is int:
-        if (right == 0 and sign in "+-|^") or (right == 1 and sign in ("*", "//")):
-            return left
-        if right == 0 and sign == "*":
-            return 0 if left.dtype is INDEX and left.width == 1 else None
-        if right == 1 and sign == "%" and left.dtype is INDEX and left.width == 1:
-            return 0
-    if isinstance(right, Simd) and not isinstance(left, Simd) and right.dtype.is_int and type(left) is int:
+    if type(right) is int and left.dtype.is_int:
+        if right == 0:
+            if sign in ("+", "-", "|", "^", "<<", ">>"):
+                return left
+            if sign in ("*", "//", "%") and left.dtype is INDEX and left.width == 1:
+                return 0  # a division by a size of 0 stands in a loop over nothing
+            if sign == "//" or sign == "%":
+                raise KernelError(f"{left.type_name} {sign} 0: division by zero")
+        elif right == 1:
+            if sign == "*" or sign == "//":
+                return left
+            if sign == "%" and left.dtype is INDEX and left.width == 1:
+                return 0
+        if (sign == "<<" or sign == ">>") and not 0 <= right < left.dtype.bits:
+            raise KernelError(f"{left.type_name} {sign} {right}: the distance must be from 0 to {left.dtype.bits - 1}")
+    elif type(left) is int and type(right) is Simd and right.dtype.is_int:
         if (left == 0 and sign == "+") or (left == 1 and sign == "*"):
             return right
         if left == 0 and sign == "*" and right.dtype is INDEX and right.width == 1:
@@ -280,61 +229,54 @@ def _shortcut(sign: str, left: Any, right: Any) -> Any:
     return None
 
 
-def _static_binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
+def _known(b: Builder, sign: str, left: Any, right: Any) -> Any:
     if isinstance(left, Dim) or isinstance(right, Dim):
-        if sign in COMPARISONS:
-            return _compare_sizes(b, sign, left, right)
-        if sign in ("+", "-", "*", "//", "%") and not isinstance(left, float) and not isinstance(right, float):
-            return _STATIC[sign](left, right)
-        raise KernelError(f"{sign} is not defined for sizes ({describe(left)}, {describe(right)})")
-    if sign == "**" and isinstance(right, int) and abs(right) > 4096:
-        raise KernelError("the exponent of a compile-time power is too large")
-    if sign == "<<" and isinstance(right, int) and right > 4096:
-        raise KernelError("the distance of a compile-time shift is too large")
-    if sign == "*" and (isinstance(left, (str, tuple, list)) or isinstance(right, (str, tuple, list))):
-        count = right if isinstance(right, int) else left
-        if not isinstance(count, int) or count > 65536:
-            raise KernelError("a compile-time repetition needs a count of at most 65536")
-    try:
-        return _STATIC[sign](left, right)
-    except (TypeError, ZeroDivisionError, ValueError, OverflowError) as problem:
-        raise KernelError(f"{describe(left)} {sign} {describe(right)}: {problem}") from None
+        if sign not in COMPARISONS:
+            return static.sizes(sign, left, right)
+        if isinstance(left, (int, Dim)) and isinstance(right, (int, Dim)):
+            difference = left - right
+            if isinstance(difference, int):
+                return static.binary(sign, difference, 0)
+            return _compare(b, sign, dim_value(b, left), dim_value(b, right))
+    elif (sign == "==" or sign == "!=") and isinstance(left, (tuple, list)) and type(left) is type(right):
+        return _compare_items(b, sign, left, right)
+    return static.binary(sign, left, right)
 
 
-def _compare_sizes(b: Builder, sign: str, left: Any, right: Any) -> Any:
-    if not isinstance(left, (int, Dim)) or not isinstance(right, (int, Dim)):
-        return {"==": False, "!=": True}.get(sign, False)
-    difference = left - right
-    if isinstance(difference, int):
-        return _STATIC[sign](difference, 0)
-    return _compare(b, sign, dim_value(b, left), dim_value(b, right))
+def _compare_items(b: Builder, sign: str, left: Any, right: Any) -> Any:
+    """Whether two sequences are equal, item by item: run-time where one of them is."""
+    same: Any = len(left) == len(right)
+    for one, two in zip(left, right, strict=False) if same else ():
+        equal = binary(b, "==", one, two)
+        if equal is False:
+            same = False
+            break
+        same = equal if same is True else same if equal is True else binary(b, "&", same, equal)
+    return same if sign == "==" else unary(b, "not", same)
 
 
 def _compare(b: Builder, sign: str, left: Any, right: Any) -> Any:
-    if left is None or right is None or isinstance(left, str) or isinstance(right, str):
+    if (sign == "==" or sign == "!=") and (_incomparable(left) or _incomparable(right)):
         return sign == "!="
     one, two = unify(b, left, right, sign)
     kind = register_type(BOOL, one.width)
     if one.dtype.is_float:
-        code = _COMPARE_FLOAT[sign]
-        ssa = b.pure(arith.CmpfOp, (one.ssa, two.ssa), kind, {"predicate": _PREDICATES[code]}, key=code)
+        operation, code = std.CmpfOp, _COMPARE_FLOAT[sign]
     else:
-        table = _COMPARE_SIGNED if one.dtype.kind in "ix" else _COMPARE_UNSIGNED
-        code = table[sign]
-        ssa = b.pure(arith.CmpiOp, (one.ssa, two.ssa), kind, {"predicate": _PREDICATES[code]}, key=code)
-    return Simd(ssa, BOOL, one.width)
+        operation, code = std.CmpiOp, (_COMPARE_SIGNED if one.dtype.kind in "ix" else _COMPARE_UNSIGNED)[sign]
+    if one.width == 1:
+        operation = std.SCALAR[operation]
+    return Simd(b.pure(operation, (one.ssa, two.ssa), kind, _PREDICATES[code], code), BOOL, one.width)
+
+
+def _incomparable(value: Any) -> bool:
+    return value is None or isinstance(value, (str, DType))
 
 
 def unary(b: Builder, sign: str, value: Any) -> Any:
     """`-x`, `+x`, `~x` and `not x`."""
     if not isinstance(value, Simd):
-        if sign == "not":
-            return not truth(value)
-        if isinstance(value, (int, float, Dim)) and sign in "+-":
-            return -value if sign == "-" else value
-        if isinstance(value, int):
-            return ~value
-        raise KernelError(f"{sign} does not apply to {describe(value)}")
+        return static.unary(sign, value)
     if sign == "+":
         return value
     if sign == "-":
@@ -350,15 +292,6 @@ def unary(b: Builder, sign: str, value: Any) -> Any:
     return binary(b, "^", value, True if value.dtype is BOOL else -1)
 
 
-def truth(value: Any) -> bool:
-    """The truth of a compile-time value, as Python sees it."""
-    if isinstance(value, Simd):
-        raise KernelError("a run-time value stands where a compile-time one is needed")
-    if isinstance(value, Dim):
-        raise KernelError(f"whether the size {value} is zero is not known at compile time")
-    return bool(value)
-
-
 _EXTREMA = {
     ("min", "f"): arith.MinimumfOp, ("max", "f"): arith.MaximumfOp, ("min", "i"): arith.MinSIOp,
     ("max", "i"): arith.MaxSIOp, ("min", "x"): arith.MinSIOp, ("max", "x"): arith.MaxSIOp,
@@ -370,20 +303,19 @@ _EXTREMA = {
 def extremum(b: Builder, name: str, left: Any, right: Any) -> Any:
     """min, max (NaN wins) and fmin, fmax (NaN loses), lane by lane."""
     if not isinstance(left, Simd) and not isinstance(right, Simd):
-        if isinstance(left, Dim) or isinstance(right, Dim):
-            return (dimlib.minimum if name == "min" else dimlib.maximum)(left, right)
-        return (min if name.endswith("min") else max)(left, right)
+        return static.extremum(name, left, right)
     known_left, known_right = _known_index(b, left), _known_index(b, right)
     if type(known_left) is int and type(known_right) is int:
-        return b.index((min if name == "min" else max)(known_left, known_right))
+        return b.index(static.extremum(name, known_left, known_right))
     one, two = unify(b, left, right, name)
     kind = _EXTREMA.get((name, one.dtype.kind))
     if kind is None:
         raise KernelError(f"{name} is not defined for {one.type_name}")
     ssa = b.pure(kind, (one.ssa, two.ssa), one.ssa.type)
-    both = one.ssa in b.nonnegative and two.ssa in b.nonnegative
-    if both or (name == "max" and (one.ssa in b.nonnegative or two.ssa in b.nonnegative)):
-        b.nonnegative.add(ssa)
+    if one.dtype is INDEX:
+        known = (one.ssa in b.nonnegative) + (two.ssa in b.nonnegative)
+        if known == 2 or (known and name == "max"):
+            b.nonnegative.add(ssa)
     return Simd(ssa, one.dtype, one.width)
 
 
@@ -396,19 +328,22 @@ def select(b: Builder, condition: Any, left: Any, right: Any) -> Any:
     if left is right:
         return left
     if not isinstance(left, Simd) and not isinstance(right, Simd):
-        if isinstance(left, (int, Dim)) and isinstance(right, (int, Dim)) and not isinstance(left, bool):
-            left, right = as_index(b, left), as_index(b, right)
-        elif isinstance(left, bool) and isinstance(right, bool):
+        if isinstance(left, bool) and isinstance(right, bool):
             left, right = b.constant(BOOL, 1, left), b.constant(BOOL, 1, right)
+        elif isinstance(left, (int, Dim)) and isinstance(right, (int, Dim)):
+            left, right = as_index(b, left), as_index(b, right)
         else:
-            raise KernelError("select between two literals: give one of them a dtype, e.g. f32(0)")
+            raise KernelError(
+                f"select between {describe(left)} and {describe(right)}: give one of them a dtype, e.g. f32(0)"
+            )
     one, two = unify(b, left, right, "select")
     if condition.width > 1 and one.width == 1:
         one, two = splat(b, one, condition.width), splat(b, two, condition.width)
     if condition.width not in (1, one.width):
         raise KernelError(f"select: the condition has {condition.width} lanes, the values {one.width}")
-    ssa = b.pure(std.SelectOp, (condition.ssa, one.ssa, two.ssa), one.ssa.type)
-    if one.ssa in b.nonnegative and two.ssa in b.nonnegative:
+    kind = arith.SelectOp if condition.width == 1 else std.SelectOp
+    ssa = b.pure(kind, (condition.ssa, one.ssa, two.ssa), one.ssa.type)
+    if one.dtype is INDEX and one.ssa in b.nonnegative and two.ssa in b.nonnegative:
         b.nonnegative.add(ssa)
     return Simd(ssa, one.dtype, one.width)
 
@@ -422,20 +357,20 @@ def cast(b: Builder, value: Any, dtype: DType) -> Simd:
         return value
     if dtype is BOOL:
         return _compare(b, "!=", value, 0.0 if source.is_float else 0)
-    if source is BOOL and dtype is INDEX:
-        return cast(b, cast(b, value, LANGUAGE_DTYPES["i64"]), INDEX)
-    if dtype is INDEX and (source.is_float or source.kind == "u"):
-        return cast(b, cast(b, value, LANGUAGE_DTYPES["i64"]), INDEX)
+    if dtype is INDEX and source.kind != "i":
+        return cast(b, cast(b, value, _I64), INDEX)
     if source is INDEX and dtype.is_float:
-        return cast(b, cast(b, value, LANGUAGE_DTYPES["i64"]), dtype)
+        return cast(b, cast(b, value, _I64), dtype)
     if source.is_float and dtype.is_float and source.bits == 16 and dtype.bits == 16:
-        return cast(b, cast(b, value, LANGUAGE_DTYPES["f32"]), dtype)
+        return cast(b, cast(b, value, F32), dtype)
     kind = _cast_kind(source, dtype)
     if kind is None:  # i8 and u8 share their bits
         return Simd(value.ssa, dtype, width)
+    if width == 1:
+        kind = std.SCALAR.get(kind, kind)
     result = Simd(b.pure(kind, (value.ssa,), register_type(dtype, width)), dtype, width)
-    if value.ssa in b.nonnegative and dtype.kind in "ix":
-        b.nonnegative.add(result.ssa)
+    if (dtype is INDEX or (source is INDEX and dtype is _I64)) and value.ssa in b.nonnegative:
+        b.nonnegative.add(result.ssa)  # through i64 and back nothing is lost
     return result
 
 

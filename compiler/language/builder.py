@@ -1,12 +1,13 @@
 """Emits operations for the elaborator and keeps them few: constants live once at the top of a function, equal pure
 operations are emitted once, and a pure operation lands in the outermost loop whose values it needs.
 
-Doing this while building is cheaper than building more and cleaning up: every operation not made is 15 us saved.
+Doing this while building is cheaper than building more and cleaning up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects import arith
@@ -19,10 +20,15 @@ from xdsl.dialects.builtin import (
     StringAttr,
     VectorType,
 )
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from compiler.errors import KernelError
+from compiler.language import operations
 from compiler.language.dtypes import BOOL, INDEX, DType, register_type
+from compiler.language.limits import MAX_VALUES
 from compiler.language.values import Simd
+
+_ATTRIBUTES: dict[Any, Attribute] = {}  # of constants, by dtype, width and text: the same few recur in every kernel
 
 
 class Scope:
@@ -34,7 +40,7 @@ class Scope:
         self.block = block
         self.depth = depth
         self.barrier = barrier
-        self.table: dict[Any, tuple[SSAValue, ...]] = {}
+        self.table: dict[Any, SSAValue] = {}
 
 
 class Builder:
@@ -42,7 +48,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = []
-        self.depths: dict[SSAValue, int] = {}
+        self.depths: dict[int, int] = {}  # id of a value -> the scope it belongs to; blocks keep values alive
         self.constants: dict[Any, Simd] = {}
         self.last_constant: Operation | None = None
         self.file = ""
@@ -50,18 +56,20 @@ class Builder:
         self.provenance = 0
         self.literals: dict[SSAValue, Any] = {}  # the number behind each constant
         self.symbols: dict[str, Simd] = {}  # run-time sizes the function was given
-        self.dims: dict[Any, Simd] = {}  # symbolic sizes already computed
+        self.dims: dict[Any, Simd] = {}  # symbolic sizes computed where the whole function sees them
         self.nonnegative: set[SSAValue] = set()  # positions known not to be below zero: cheaper division
         self.multiples: dict[SSAValue, int] = {}  # what positions are known to be multiples of
         self.state_alignment = False  # say how far vector accesses are aligned: GPUs need to be told
-        self._locations: dict[tuple[str, int, int], FileLineColLoc] = {}
+        self.stack_bytes = 0
+        self.effects = False  # whether a call of this function does more than give a value
+        self.traps = False  # whether a call of this function may trap, so that it must not be moved
 
     def open(self, block: Block, *, barrier: bool = False) -> Scope:
         """Start filling `block`; its arguments belong to the new scope."""
         scope = Scope(block, len(self.scopes), barrier)
         self.scopes.append(scope)
         for argument in block.args:
-            self.depths[argument] = scope.depth
+            self.depths[id(argument)] = scope.depth
         return scope
 
     def close(self) -> None:
@@ -70,29 +78,26 @@ class Builder:
 
     def location(self) -> FileLineColLoc:
         """The location of the source line being elaborated; its column is the provenance id."""
-        key = (self.file, self.line, self.provenance)
-        found = self._locations.get(key)
-        if found is None:
-            found = FileLineColLoc(StringAttr(self.file), IntAttr(self.line), IntAttr(self.provenance))
-            self._locations[key] = found
-        return found
+        return file_location(self.file, self.line, self.provenance)
 
     def emit(
         self,
         kind: type[Operation],
-        operands: Sequence[SSAValue],
-        result_types: Sequence[Attribute],
-        properties: dict[str, Attribute] | None = None,
-        **parts: Any,
+        operands: tuple[SSAValue, ...],
+        result_types: tuple[Attribute, ...],
+        properties: Mapping[str, Attribute] | None = None,
+        regions: tuple[Region, ...] = (),
+        attributes: dict[str, Attribute] | None = None,
     ) -> Operation:
         """Append an operation with effects (or regions) at the current place."""
         scope = self.scopes[-1]
-        operation = kind.create(
-            operands=operands, result_types=result_types, properties=properties or {}, location=self.location(), **parts
-        )
-        scope.block.add_op(operation)
+        where = file_location(self.file, self.line, self.provenance)
+        operation = operations.make(kind, operands, result_types, properties, where, regions)
+        operations.append(scope.block, operation)
+        if attributes:
+            operation.attributes = attributes
         for result in operation.results:
-            self.depths[result] = scope.depth
+            self.depths[id(result)] = scope.depth
         return operation
 
     def pure(
@@ -100,37 +105,45 @@ class Builder:
         kind: type[Operation],
         operands: tuple[SSAValue, ...],
         result_type: Attribute,
-        properties: dict[str, Attribute] | None = None,
-        *,
+        properties: Mapping[str, Attribute] | None = None,
         key: Any = None,
+        *,
         speculate: bool = True,
     ) -> SSAValue:
-        """The value of a pure operation: an equal one already in sight, or a new one as far out as its operands allow."""
+        """The value of a pure operation: an equal one already in sight, or a new one as far out as its operands allow.
+
+        `key` tells apart operations that differ in their properties only. What may trap is not to be speculated.
+        """
         scopes = self.scopes
+        depths = self.depths
         level = len(scopes) - 1
         if speculate:
             needed = 0
-            depths = self.depths
             for operand in operands:
-                depth = depths[operand]
+                depth = depths[id(operand)]
                 if depth > needed:
                     needed = depth
             while level > needed and not scopes[level].barrier:
                 level -= 1
+        else:
+            self.traps = True
         # Types are shared objects and values compare by identity, so ids serve and hash far faster.
         identity = (kind, id(result_type), key, *map(id, operands))
-        for scope in scopes[: level + 1]:
+        for scope in scopes:
             found = scope.table.get(identity)
             if found is not None:
-                return found[0]
+                return found
+            if scope.depth == level:
+                break
         scope = scopes[level]
-        operation = kind.create(
-            operands=operands, result_types=(result_type,), properties=properties or {}, location=self.location()
-        )
-        scope.block.add_op(operation)
-        result = operation.results[0]
-        self.depths[result] = level
-        scope.table[identity] = (result,)
+        where = file_location(self.file, self.line, self.provenance)
+        operation = operations.make(kind, operands, (result_type,), properties, where)
+        operations.append(scope.block, operation)
+        (result,) = operation.results
+        scope.table[identity] = result
+        depths[id(result)] = level
+        if len(depths) > MAX_VALUES:
+            raise KernelError(f"a function of more than {MAX_VALUES} values; use run-time loops")
         return result
 
     def constant(self, dtype: DType, width: int, value: Any) -> Simd:
@@ -139,10 +152,10 @@ class Builder:
         key = (dtype, width, repr(value))
         found = self.constants.get(key)
         if found is None:
-            kind = register_type(dtype, width)
-            operation = arith.ConstantOp.create(
-                result_types=(kind,), properties={"value": constant_attribute(dtype, width, value)}
-            )
+            attribute = _ATTRIBUTES.get(key)
+            if attribute is None:
+                attribute = _ATTRIBUTES[key] = constant_attribute(dtype, width, value)
+            operation = operations.make(arith.ConstantOp, (), (register_type(dtype, width),), {"value": attribute})
             block = self.scopes[0].block
             if self.last_constant is not None:
                 block.insert_op_after(operation, self.last_constant)
@@ -151,8 +164,8 @@ class Builder:
             else:
                 block.add_op(operation)
             self.last_constant = operation
-            result = operation.results[0]
-            self.depths[result] = 0
+            (result,) = operation.results
+            self.depths[id(result)] = 0
             found = self.constants[key] = Simd(result, dtype, width)
             self.literals[result] = value
             if dtype is INDEX and width == 1 and value >= 0:
@@ -164,28 +177,33 @@ class Builder:
         return self.constant(INDEX, 1, value)
 
 
+@lru_cache(maxsize=1 << 15)
+def file_location(file: str, line: int, provenance: int) -> FileLineColLoc:
+    """A location; making one takes longer than making the operation that bears it."""
+    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(provenance))
+
+
 def constant_attribute(dtype: DType, width: int, value: Any) -> Attribute:
-    """The attribute of a constant: wrapped into the dtype's range for integers, rounded by the reader for floats."""
+    """The attribute of a constant: two's complement for integers, rounded once for floats."""
     element = register_type(dtype, 1)
+    convert = rounded if dtype.is_float else wrapped
     if width == 1 and not isinstance(value, tuple):
-        if dtype.is_float:
-            return FloatAttr(rounded(dtype, value), element)  # pyright: ignore[reportArgumentType]
-        return IntegerAttr(wrapped(dtype, value), element)  # pyright: ignore[reportArgumentType]
-    lanes = value if isinstance(value, tuple) else (value,)
+        make = FloatAttr if dtype.is_float else IntegerAttr
+        return make(convert(dtype, value), element)  # pyright: ignore[reportArgumentType, reportCallIssue]
     kind = register_type(dtype, width)
     assert isinstance(kind, VectorType)
-    if dtype.is_float:
-        return DenseIntOrFPElementsAttr.from_list(kind, [rounded(dtype, v) for v in lanes])
-    return DenseIntOrFPElementsAttr.from_list(kind, [wrapped(dtype, v) for v in lanes])
+    lanes = value if isinstance(value, tuple) else (value,)
+    return DenseIntOrFPElementsAttr.from_list(kind, [convert(dtype, lane) for lane in lanes])
 
 
 def wrapped(dtype: DType, value: Any) -> int:
     """An integer as two's complement of the dtype's width; booleans are -1 and 0 as MLIR prints i1."""
     if dtype is BOOL:
         return -1 if value else 0
-    bits = dtype.bits
-    number = int(value) & (2**bits - 1)
-    return number - 2**bits if number >= 2 ** (bits - 1) else number
+    number, bits = int(value), dtype.bits
+    if not -(1 << (bits - 1)) <= number < 1 << bits:
+        raise KernelError(f"{number} does not fit {dtype.name}")
+    return number - (1 << bits) if number >= 1 << (bits - 1) else number
 
 
 def rounded(dtype: DType, value: Any) -> float:

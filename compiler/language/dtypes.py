@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType, VectorType
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    VectorType,
+)
 from xdsl.ir import Attribute
 
 from compiler.graph.dtypes import DTYPES, dtype_info
@@ -30,27 +38,27 @@ class DType:
     def __str__(self) -> str:
         return self.name
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Bytes of one element in memory."""
         return max(self.bits // 8, 1)
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         """Whether it is a floating-point type."""
         return self.kind == "f"
 
-    @property
+    @cached_property
     def is_int(self) -> bool:
         """Whether it is an integer type (booleans are not)."""
         return self.kind in "iux"
 
-    @property
+    @cached_property
     def is_bool(self) -> bool:
         """Whether it is the boolean type."""
         return self.kind == "b"
 
-    @property
+    @cached_property
     def is_signed(self) -> bool:
         """Whether values below zero exist."""
         return self.kind in "fix"
@@ -84,12 +92,7 @@ class DType:
         """The type sums are kept in: f32 for the 16-bit floats, itself otherwise."""
         return LANGUAGE_DTYPES["f32"] if self.kind == "f" and self.bits == 16 else self
 
-    @property
-    def element(self) -> Attribute:
-        """The IR type of one value in a register."""
-        return element_type(self)
-
-    @property
+    @cached_property
     def memory(self) -> DType:
         """The type it has in memory: a boolean takes a byte."""
         return LANGUAGE_DTYPES["u8"] if self.kind == "b" else self
@@ -102,9 +105,10 @@ LANGUAGE_DTYPES: dict[str, DType] = {
 INDEX = LANGUAGE_DTYPES["index"]
 BOOL = LANGUAGE_DTYPES["bool"]
 F32 = LANGUAGE_DTYPES["f32"]
+BF16 = LANGUAGE_DTYPES["bf16"]
 
 
-@lru_cache(maxsize=None)
+@cache
 def element_type(dtype: DType) -> Attribute:
     """The IR type of one element in a register."""
     if dtype.kind == "f":
@@ -112,7 +116,13 @@ def element_type(dtype: DType) -> Attribute:
     return IndexType() if dtype.kind == "x" else IntegerType(dtype.bits)
 
 
-@lru_cache(maxsize=None)
+@cache
 def register_type(dtype: DType, width: int) -> Attribute:
     """The IR type of a value: a scalar for width 1, a one-dimensional vector otherwise."""
     return element_type(dtype) if width == 1 else VectorType(element_type(dtype), [width])
+
+
+@lru_cache(maxsize=256)
+def one_object(kind: Attribute) -> Attribute:
+    """The same object for equal types: the builder tells types apart by identity."""
+    return kind

@@ -8,21 +8,30 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FunctionType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+)
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from compiler.dialects import kgen
-from compiler.errors import KernelError
+from compiler.errors import KernelError, ParseError
 from compiler.graph import dims as dimlib
 from compiler.graph.dims import Dim
 from compiler.language import arithmetic as math
-from compiler.language import memory
+from compiler.language import memory, static
 from compiler.language.builder import Builder
 from compiler.language.dtypes import INDEX, LANGUAGE_DTYPES, DType, element_type, register_type
 from compiler.language.interpreter import Interpreter
 from compiler.language.library import Library
 from compiler.language.loadables import UNSIZED, Tensor, row_major
-from compiler.language.methods import to_dtype
+from compiler.language.methods import to_shape
+from compiler.language.signatures import BufferArgument, buffer_argument, workspace_type
 from compiler.language.source import SourceFile
 from compiler.language.values import Frame, Generator, Simd
 
@@ -36,15 +45,6 @@ class KernelSource:
     line_slots: tuple[tuple[int, ...], ...] = ()
     file: str = ""
     symbols: tuple[str, ...] = ()  # sizes it is given besides those its tensors' shapes name
-
-
-@dataclass(frozen=True)
-class BufferArgument:
-    """A tensor argument of a kernel."""
-
-    name: str
-    dtype: str
-    shape: tuple[int | Dim, ...]
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,17 @@ class _Kernel:
     launch: Launch | None = None
 
 
+@dataclass(frozen=True)
+class _Instance:
+    """A library function elaborated for some types and parameters."""
+
+    symbol: str
+    results: tuple[tuple[DType, int], ...]
+    several: bool  # whether it returns a tuple
+    effects: bool
+    traps: bool
+
+
 class Elaborator:
     """Elaborates kernels into one module; functions they share are instantiated once."""
 
@@ -103,8 +114,8 @@ class Elaborator:
         self.language_target = target
         self.operations: list[Operation] = []
         self.globals: list[Operation] = []
-        self.instances: dict[Any, tuple[str, tuple[tuple[DType, int], ...], bool]] = {}
-        self.names: dict[str, int] = {}
+        self.instances: dict[Any, _Instance] = {}
+        self.names: set[str] = {"kg_barrier"}
         self.kernel: _Kernel | None = None
         self.local: SourceFile | None = None
 
@@ -132,33 +143,41 @@ class Elaborator:
 
     def workspace(self, run: Interpreter, annotation: ast.expr | None, frame: Frame) -> Tensor:
         """A buffer shared by all threads of the kernel, asked for in a library kernel's signature."""
-        if self.kernel is None or not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
-            raise KernelError("a workspace is written Workspace[dtype, count] in a kernel's signature")
-        dtype, count = (run.evaluate(part, frame) for part in annotation.slice.elts)
-        kind = to_dtype(dtype)
         kernel = self.kernel
+        if kernel is None:
+            raise KernelError("a workspace belongs to a kernel, not to a @function")
+        kind, shape = workspace_type(run, annotation, frame)
         argument = kernel.block.insert_arg(self.buffer_type(kind), kernel.buffers + len(kernel.workspaces))
-        argument.name_hint = f"ws{len(kernel.workspaces)}"
-        kernel.builder.depths[argument] = 0
-        kernel.workspaces.append(BufferArgument(f"ws{len(kernel.workspaces)}", kind.name, (count,)))
-        return Tensor(argument, kind, (count,), (1,))
+        name = argument.name_hint = f"ws{len(kernel.workspaces)}"
+        kernel.builder.depths[id(argument)] = 0
+        kernel.workspaces.append(BufferArgument(name, kind.name, shape))
+        return Tensor(argument, kind, shape, (1,))
+
+    def check_parallel(self, name: str, axis: int) -> None:
+        """Whether a kernel may ask for this of the threads around it, here."""
+        if self.language_target.is_gpu:
+            return
+        if name.startswith("block") or axis:
+            raise KernelError(f"{name}() is for GPU kernels; on the CPU there are threads only")
+        if self.kernel is None:
+            raise KernelError(f"{name}() belongs in a kernel, not in a @function")
 
     def buffer_type(self, dtype: DType) -> Attribute:
         """The type of a kernel's buffer argument on this target."""
         return memory.buffer_type(dtype, None, "global" if self.language_target.is_gpu else "generic")
 
-    def shared(self, run: Interpreter, dtype: DType, sizes: tuple[int, ...]) -> Any:
+    def shared(self, run: Interpreter, dtype: DType, count: int) -> Any:
         """Block-shared memory, a module-level array."""
         from compiler.language.shared_memory import declare
 
-        return declare(self, run, dtype, sizes)
+        return declare(self, run, dtype, count)
 
     def launch(self, blocks: Any, threads: Any) -> None:
         """Record the grid of the kernel being elaborated."""
-        if self.kernel is None or not isinstance(threads, int):
-            raise KernelError("launch states the blocks and a compile-time number of threads, in a kernel")
-        grid = tuple(blocks) if isinstance(blocks, (tuple, list)) else (blocks,)
-        if not all(isinstance(size, (int, Dim)) for size in grid) or not 1 <= len(grid) <= 3:
+        if self.kernel is None or isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
+            raise KernelError("launch states the blocks and a compile-time number of threads (1 to 1024), in a kernel")
+        grid = to_shape(blocks)
+        if not 1 <= len(grid) <= 3:
             raise KernelError("the blocks of a launch are one to three compile-time sizes")
         if self.kernel.launch is not None:
             raise KernelError("a kernel states its launch once")
@@ -171,36 +190,40 @@ class Elaborator:
         key = (generator, signature, tuple(sorted((name, _frozen(value)) for name, value in kwargs.items())))
         instance = self.instances.get(key)
         if instance is None:
-            instance = self._elaborate_function(run, generator, args, kwargs)
-            self.instances[key] = instance
-        symbol, results, several = instance
-        operands = tuple(self._passed(run, value) for value in args if isinstance(value, (Simd, Tensor)))
-        types = [register_type(dtype, width) for dtype, width in results]
-        if len(types) == 1 and not outlined:
-            ssa = run.b.pure(kgen.CallOp, operands, types[0], {"callee": SymbolRefAttr(symbol)}, key=symbol)
-            values: tuple[Simd, ...] = (Simd(ssa, *results[0]),)
+            instance = self.instances[key] = self._elaborate_function(run, generator, args, kwargs)
+        operands = tuple([self._passed(run, value) for value in args if isinstance(value, (Simd, Tensor))])
+        types = tuple([register_type(dtype, width) for dtype, width in instance.results])
+        properties: dict[str, Attribute] = {"callee": SymbolRefAttr(instance.symbol)}
+        if len(types) == 1 and not instance.effects:
+            ssa = run.b.pure(
+                kgen.CallOp, operands, types[0], properties, instance.symbol, speculate=not instance.traps
+            )
+            values: tuple[Simd, ...] = (Simd(ssa, *instance.results[0]),)
         else:
-            call = run.b.emit(kgen.CallOp, operands, types, {"callee": SymbolRefAttr(symbol)})
-            values = tuple(Simd(r, *t) for r, t in zip(call.results, results, strict=True))
+            if instance.effects:
+                properties["effects"] = UnitAttr()
+                run.b.effects = True
+            call = run.b.emit(kgen.CallOp, operands, types, properties)
+            values = tuple([Simd(r, *t) for r, t in zip(call.results, instance.results, strict=True)])
         if not values:
             return None
-        return values if several else values[0]
+        return values if instance.several else values[0]
 
     def _passed(self, run: Interpreter, value: Simd | Tensor) -> Any:
         """An argument as an outlined function takes it: a buffer loses its size, so that all sizes share the code."""
         if isinstance(value, Simd):
             return value.ssa
-        unsized = memory.buffer_type(value.dtype, None)
+        unsized = _unsized(value)
         if value.buffer.type == unsized:
             return value.buffer
-        return run.b.pure(memref.CastOp, (value.buffer,), unsized, key=value.dtype)
+        return run.b.pure(memref.CastOp, (value.buffer,), unsized)
 
     def _elaborate_function(
         self, run: Interpreter, generator: Generator, args: list[Any], kwargs: dict[str, Any]
-    ) -> tuple[str, tuple[tuple[DType, int], ...], bool]:
+    ) -> _Instance:
         outlined = generator.kind == "outlined"
         passed = [value for value in args if isinstance(value, (Simd, Tensor))]
-        types = [v.ssa.type if isinstance(v, Simd) else memory.buffer_type(v.dtype, None) for v in passed]
+        types = [v.ssa.type if isinstance(v, Simd) else _unsized(v) for v in passed]
         block = Block(arg_types=types)
         outer, saved = run.b, (run.node, run.file)
         kernel, self.kernel = self.kernel, None
@@ -215,24 +238,27 @@ class Elaborator:
         inner = [_received(value, fresh) for value in args]
         outcome = run.inline(generator, inner, kwargs, None)
         several = isinstance(outcome, tuple)
-        values = outcome if several else () if outcome is None and outlined else (outcome,)
+        values: Any = outcome if several else () if outcome is None and outlined else (outcome,)
         if (not values and not outlined) or not all(isinstance(value, Simd) for value in values):
-            raise run.fail(f"{generator.name} must return run-time values on every way")
-        builder.emit(kgen.ReturnOp, tuple(value.ssa for value in values), ())
+            raise run.fail(f"{generator.name} must return run-time values on every way, not {math.describe(outcome)}")
+        builder.emit(kgen.ReturnOp, tuple([value.ssa for value in values]), ())
         builder.close()
         run.b, (run.node, run.file) = outer, saved
         self.kernel = kernel
         results = tuple((value.dtype, value.width) for value in values)
         symbol = self._unique(_instance_name(generator, args, kwargs))
-        params = {name: StringAttr(str(value)) for name, value in kwargs.items()}
+        params = {name: StringAttr(static.text_of(value)) for name, value in kwargs.items()}
         kind = FunctionType.from_lists(types, [register_type(*result) for result in results])
         self.operations.append(kgen.make_func(symbol, generator.name, kind, Region(block), params, outlined=outlined))
-        return symbol, results, several
+        return _Instance(symbol, results, several, outlined or builder.effects, builder.traps)
 
     def _unique(self, name: str) -> str:
-        count = self.names.get(name, 0)
-        self.names[name] = count + 1
-        return name if count == 0 else f"{name}_{count + 1}"
+        found, count = name, 1
+        while found in self.names:
+            count += 1
+            found = f"{name}_{count}"
+        self.names.add(found)
+        return found
 
     # Kernels
 
@@ -248,7 +274,9 @@ class Elaborator:
             if problem.location is None:
                 problem.location = run.where()
             raise
-        except RecursionError:
+        except ParseError as problem:  # a size that does not read
+            raise KernelError(problem.message, run.where()) from None
+        except (RecursionError, MemoryError):
             raise KernelError("the source is nested too deeply", run.where()) from None
         finally:
             self.kernel = None
@@ -266,7 +294,7 @@ class Elaborator:
     ) -> ElaboratedKernel:
         self.local = file
         frame = Frame(entry, None)
-        arguments = [_buffer(run, name, annotation, frame) for name, annotation in entry.arguments]
+        arguments = [buffer_argument(run, name, annotation, frame) for name, annotation in entry.arguments]
         symbols = sorted({s for a in arguments for size in a.shape for s in dimlib.symbols_of(size)} | set(given))
         kinds = [LANGUAGE_DTYPES[a.dtype] for a in arguments]
         block = Block(arg_types=[*(self.buffer_type(kind) for kind in kinds), *(element_type(INDEX) for _ in symbols)])
@@ -275,6 +303,8 @@ class Elaborator:
         builder.state_alignment = self.language_target.is_gpu
         builder.open(block)
         builder.file, builder.line = entry.file, entry.line
+        if entry.variadic is not None:
+            raise run.fail(f"{entry.name}: a kernel compiled alone names each of its tensors")
         for argument, record, kind in zip(block.args, arguments, kinds, strict=False):
             argument.name_hint = record.name
             frame.env[record.name] = Tensor(argument, kind, record.shape, row_major(record.shape))
@@ -287,7 +317,7 @@ class Elaborator:
             if parameter.default is None:
                 raise run.fail(f"{entry.name}: a kernel compiled alone needs a default for {parameter.name}")
             frame.env[parameter.name] = run.evaluate(parameter.default, frame)
-        run.block(entry.body, frame)
+        run.block(entry.body, frame, None)
         builder.provenance = 0
         builder.emit(kgen.ReturnOp, (), ())
         builder.close()
@@ -299,31 +329,20 @@ class Elaborator:
         )
 
 
-def _buffer(run: Interpreter, name: str, annotation: ast.expr | None, frame: Frame) -> BufferArgument:
-    """A kernel argument from its annotation `Tensor[f32, (M, 512)]`; unknown names in the shape are sizes."""
-    run.node = annotation
-    if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
-        raise KernelError(f"{name} needs a type: Tensor[dtype, (sizes...)]")
-    kind, shape = annotation.slice.elts[0], annotation.slice.elts[1:]
-    items = shape[0].elts if len(shape) == 1 and isinstance(shape[0], ast.Tuple) else shape
-    dtype = to_dtype(kind.value if isinstance(kind, ast.Constant) else run.evaluate(kind, frame))
-    if dtype is INDEX:
-        raise KernelError(f"{name}: a tensor cannot hold index; use i64")
-    sizes: list[int | Dim] = []
-    for item in items:
-        text = item.value if isinstance(item, ast.Constant) and isinstance(item.value, str) else ast.unparse(item)
-        sizes.append(item.value if isinstance(item, ast.Constant) and isinstance(item.value, int) else dimlib.dim(str(text)))
-    return BufferArgument(name, dtype.name, tuple(sizes))
-
-
 def _argument_key(value: Any, outlined: bool) -> Any:
     if isinstance(value, Simd):
         return (value.dtype, value.width)
     if isinstance(value, Tensor) and outlined:
         if value.rank != 1 or value.strides != (1,) or value.offset != 0:
             raise KernelError("an @outlined function takes whole one-dimensional arrays")
-        return ("tensor", value.dtype)
+        return ("tensor", value.dtype, str(value.buffer.type.memory_space))
     return ("static", _frozen(value))
+
+
+def _unsized(value: Tensor) -> Attribute:
+    """The type of a tensor's buffer without its size."""
+    kind = value.buffer.type
+    return MemRefType(kind.element_type, [DYNAMIC_INDEX], memory_space=kind.memory_space)
 
 
 def _received(value: Any, fresh: Iterator[Any]) -> Any:
@@ -350,5 +369,5 @@ def _instance_name(generator: Generator, args: Sequence[Any], kwargs: dict[str, 
     first = next((v for v in args if isinstance(v, Simd)), None)
     if first is not None:
         parts.append(f"{first.dtype.name}x{first.width}" if first.width > 1 else first.dtype.name)
-    parts += [str(value) for value in kwargs.values() if isinstance(value, (int, str))]
-    return "_".join("".join(c if c.isalnum() else "_" for c in part) for part in parts)
+    parts += [static.text_of(value)[:24] for value in kwargs.values() if isinstance(value, (int, str))]
+    return "_".join("".join(c if c.isalnum() and c.isascii() else "_" for c in part) for part in parts)

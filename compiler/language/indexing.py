@@ -6,8 +6,10 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from compiler.errors import KernelError
+from compiler.graph.dims import Dim
 from compiler.language import arithmetic as math
-from compiler.language import memory
+from compiler.language import limits, memory
+from compiler.language.dtypes import INDEX
 from compiler.language.loadables import FusedOutput, Loadable, Tensor
 from compiler.language.values import Frame, Position, Simd
 
@@ -18,20 +20,18 @@ if TYPE_CHECKING:
 def load(run: Interpreter, node: ast.Subscript, frame: Frame) -> Any:
     """The value of `x[...]`."""
     base = run.evaluate(node.value, frame)
-    if isinstance(node.slice, ast.Slice):
+    if type(node.slice) is ast.Slice:
         return _sliced(run, base, node.slice, frame)
     index = run.evaluate(node.slice, frame)
     run.node = node
     if isinstance(base, Loadable):
         return base.load(run, position_of(base.rank, index))
-    if isinstance(base, Position):
-        return base.index[_static_index(index, len(base.index))]
-    if isinstance(base, Simd):
-        if isinstance(index, int) and index < 0:
-            index += base.width
-        return memory.extract(run.b, base, index)
     if isinstance(base, (tuple, list, str)):
         return base[_static_index(index, len(base))]
+    if isinstance(base, Simd):
+        return memory.extract(run.b, base, index)
+    if isinstance(base, Position):
+        return base.index[_static_index(index, len(base.index))]
     raise KernelError(f"{math.describe(base)} has no elements")
 
 
@@ -40,21 +40,24 @@ def store(run: Interpreter, target: ast.Subscript, value: Any, frame: Frame) -> 
     base = run.evaluate(target.value, frame)
     index = run.evaluate(target.slice, frame)
     run.node = target
-    if isinstance(base, list):
+    if isinstance(base, (Tensor, FusedOutput)):
+        put(run, base, position_of(base.rank, index), value)
+    elif isinstance(base, list):
         place = _static_index(index, len(base))
         changed = list(base)
         changed[place] = value
-        run.assign(target.value, changed, frame)
-        return
-    if isinstance(base, Simd):
-        lane = index + base.width if isinstance(index, int) and index < 0 else index
-        scalar = value if isinstance(value, Simd) else math.literal(run.b, value, base.dtype)
-        run.assign(target.value, memory.insert(run.b, base, lane, scalar), frame)
-        return
-    if isinstance(base, (Tensor, FusedOutput)):
-        put(run, base, position_of(base.rank, index), value)
-        return
-    raise KernelError(f"elements of {math.describe(base)} cannot be assigned")
+        _rebind(run, target.value, limits.sequence(changed) if isinstance(value, (tuple, list)) else changed, frame)
+    elif isinstance(base, Simd):
+        _rebind(run, target.value, memory.insert(run.b, base, index, value), frame)
+    else:
+        raise KernelError(f"elements of {math.describe(base)} cannot be assigned")
+
+
+def _rebind(run: Interpreter, target: ast.expr, value: Any, frame: Frame) -> None:
+    if isinstance(target, ast.Name) and target.id not in frame.env:
+        # Its owner would not see the change.
+        raise run.fail(f"{target.id} belongs to the enclosing function; a nested function cannot change it", target)
+    run.assign(target, value, frame)
 
 
 def put(run: Interpreter, sink: Tensor | FusedOutput, at: Position, value: Any) -> None:
@@ -63,12 +66,14 @@ def put(run: Interpreter, sink: Tensor | FusedOutput, at: Position, value: Any) 
         value = math.literal(run.b, value, sink.dtype, at.width)
     if value.dtype is not sink.dtype:
         raise KernelError(f"a {value.type_name} cannot be stored where {sink.dtype.name} is asked for; cast it")
-    if value.width == 1 and at.width > 1:
+    if at.width > 1:
         value = math.splat(run.b, value, at.width)
+    elif value.width > 1 and not at.index:
+        raise KernelError(f"a {value.type_name} cannot be stored in a single element")
     sink.store(run, Position(at.index, value.width, at.axis), value)
 
 
-def position_of(rank: int, index: Any, width: int = 1, axis: int | None = None) -> Position:
+def position_of(rank: int, index: Any, width: int = 1, axis: Any = None) -> Position:
     """A position from what stands in the brackets."""
     if isinstance(index, Position):
         if len(index.index) != rank:
@@ -79,14 +84,24 @@ def position_of(rank: int, index: Any, width: int = 1, axis: int | None = None) 
     if len(index) != rank:
         raise KernelError(f"{len(index)} indices for {rank} axes")
     for part in index:
-        if isinstance(part, float) or isinstance(part, str) or part is None:
+        if isinstance(part, Simd):
+            if part.dtype is not INDEX or part.width != 1:
+                raise KernelError(f"an index must be one index, not {part.type_name}; convert with index(x)")
+        elif isinstance(part, bool) or not isinstance(part, (int, Dim)):
             raise KernelError(f"{math.describe(part)} is not an index")
-    place = rank - 1 if axis is None else axis
-    if place < 0 and rank:
-        place += rank
-    if rank and not 0 <= place < rank:
-        raise KernelError(f"axis {axis} of {rank} axes")
+    if width > 1 and not rank:
+        raise KernelError(f"{width} lanes of a single element; use splat")
+    place = rank - 1 if axis is None else axis_number(axis, rank) if rank else 0
     return Position(tuple(index), width, max(place, 0))
+
+
+def axis_number(axis: Any, rank: int) -> int:
+    """A compile-time axis, counted from the end when below zero."""
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise KernelError(f"an axis is a compile-time whole number, not {math.describe(axis)}")
+    if not -rank <= axis < rank:
+        raise KernelError(f"axis {axis} of {rank} axes")
+    return axis % rank
 
 
 def _static_index(index: Any, length: int) -> int:
@@ -100,13 +115,15 @@ def _static_index(index: Any, length: int) -> int:
 def _sliced(run: Interpreter, base: Any, node: ast.Slice, frame: Frame) -> Any:
     parts = [None if part is None else run.evaluate(part, frame) for part in (node.lower, node.upper, node.step)]
     run.node = node
-    if any(part is not None and not isinstance(part, int) for part in parts):
+    if any(part is not None and (isinstance(part, bool) or not isinstance(part, int)) for part in parts):
         raise KernelError("a slice needs compile-time bounds")
     if parts[2] == 0:
         raise KernelError("the step of a slice cannot be 0")
     where = slice(*parts)
     if isinstance(base, (tuple, list, str)):
         return base[where]
+    if isinstance(base, Position):
+        return base.index[where]
     if isinstance(base, Simd):
         order = tuple(range(base.width))[where]
         if not order:

@@ -12,8 +12,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from compiler.errors import KernelError, Location
-from compiler.language.interpreter import annotation_name
-from compiler.language.source import KINDS, Piece, SourceFile
+from compiler.language.source import KINDS, Piece, SourceFile, annotation_name
 from compiler.language.values import Generator
 
 _ROLES = {"FusedInput": "fused", "FusedOutput": "fused", "Tensor": "tensor"}
@@ -50,9 +49,8 @@ class Library:
                         Location(file.file, piece.line, 1),
                     )
                 if piece.kind not in KINDS:
-                    raise KernelError(
-                        f"{piece.name} needs a decorator: {', '.join(sorted(KINDS))}", Location(file.file, piece.line, 1)
-                    )
+                    message = f"{piece.name} needs a decorator: {', '.join(sorted(KINDS))}"
+                    raise KernelError(message, Location(file.file, piece.line, 1))
                 index[piece.name] = (file, piece)
         return index
 
@@ -130,9 +128,10 @@ def signature_of(generator: Generator) -> Signature:
     output = "fused"
     if generator.kind == "kernel" and generator.arguments:
         output = _ROLES.get(annotation_name(generator.arguments[0][1]), "tensor")
+    usual = "fused" if generator.kind != "elementwise" else "value"
     return Signature(
         kind=generator.kind, name=generator.name,
-        inputs=tuple(_ROLES.get(kind, "fused" if generator.kind != "elementwise" else "value") for kind in _operands(generator)),
+        inputs=tuple(_ROLES.get(kind, usual) for kind in _operands(generator)),
         variadic=generator.variadic is not None, output=output,
         params=tuple(parameter.name for parameter in generator.parameters),
         required=tuple(parameter.name for parameter in generator.parameters if parameter.default is None),

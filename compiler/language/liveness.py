@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 _CACHE: dict[tuple[int, str], tuple[object, frozenset[str]]] = {}
 
@@ -29,7 +29,7 @@ def exposed(body: Sequence[ast.stmt]) -> frozenset[str]:
     return _cached(body, "exposed", compute)
 
 
-def _cached(body: Sequence[ast.stmt], kind: str, compute) -> frozenset[str]:  # noqa: ANN001
+def _cached(body: Sequence[ast.stmt], kind: str, compute: Callable[[], frozenset[str]]) -> frozenset[str]:
     if not body:
         return frozenset()
     key = (id(body[0]), kind)

@@ -39,10 +39,6 @@ class Loadable:
         """The values at a position; the caller keeps it inside the shape."""
         raise KernelError("this cannot be loaded from")
 
-    def view(self, shape: Shape, remap: Callable[[Interpreter, Position], Any]) -> FusedInput:
-        """The same elements under another shape, each position translated by `remap`, which also loads."""
-        return FusedInput(remap, self.dtype, shape, self.contiguity)
-
     def contiguity(self, axis: int) -> bool:
         """Whether loads along an axis are known to be unit-stride in memory."""
         return False
@@ -53,7 +49,7 @@ class Loadable:
         inverse = tuple(perm.index(axis) for axis in range(self.rank))
 
         def fetch(run: Interpreter, at: Position) -> Simd:
-            return self.load(run, Position(tuple(at.index[k] for k in inverse), at.width, perm[at.axis]))
+            return self.load(run, _permuted(at, perm, inverse))
 
         shape = tuple(self.shape[k] for k in perm)
         return FusedInput(fetch, self.dtype, shape, lambda axis: self.contiguity(perm[axis]))
@@ -79,9 +75,7 @@ class Loadable:
 
         def fetch(run: Interpreter, at: Position) -> Simd:
             index = tuple(at.index[k + extra] if keep else 0 for k, keep in enumerate(kept))
-            if at.width == 1:
-                return self.load(run, Position(index, 1, -1 if not index else len(index) - 1))
-            if at.axis >= extra and kept[at.axis - extra]:
+            if at.width > 1 and at.axis >= extra and kept[at.axis - extra]:
                 return self.load(run, Position(index, at.width, at.axis - extra))
             return math.splat(run.b, self.load(run, Position(index, 1, max(len(index) - 1, 0))), at.width)
 
@@ -99,12 +93,14 @@ class Loadable:
             if at.width > 1 and not whole:
                 return lanes(run, at, lambda one: fetch(run, one))
             index = delinearize(run, linearize(run, at.index, shape), self.shape)
-            return self.load(run, Position(index, at.width, self.rank - 1))
+            return self.load(run, Position(index, at.width, max(self.rank - 1, 0)))
 
         whole_rows = bool(self.rank and shape) and mod(self.shape[-1], shape[-1]) == 0
-        return FusedInput(
-            fetch, self.dtype, shape, lambda axis: whole_rows and axis == len(shape) - 1 and self.contiguity(self.rank - 1)
-        )
+
+        def contiguity(axis: int) -> bool:
+            return whole_rows and axis == len(shape) - 1 and self.contiguity(self.rank - 1)
+
+        return FusedInput(fetch, self.dtype, shape, contiguity)
 
     def drop(self, axis: int, index: Any) -> Loadable:
         """One axis fixed at an index."""
@@ -148,6 +144,11 @@ class Tensor(Loadable):
     strides: Shape
     offset: Any = 0
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether sizes and strides are known or symbolic, none of them a run-time value."""
+        return not any(isinstance(part, Simd) for part in (*self.shape, *self.strides))
+
     def flat(self) -> Tensor:
         """The whole buffer as one long row, whatever this shows of it."""
         return Tensor(self.buffer, self.dtype, (UNSIZED,), (1,))
@@ -190,7 +191,7 @@ class Tensor(Loadable):
         return replace(self, shape=tuple(self.shape[k] for k in perm), strides=tuple(self.strides[k] for k in perm))
 
     def slice(self, starts: Sequence[Any], steps: Sequence[Any], shape: Shape) -> Loadable:
-        if any(isinstance(step, Simd) for step in steps):
+        if any(isinstance(step, Simd) for step in (*steps, *self.strides)):
             return super().slice(starts, steps, shape)
         offset = self.offset
         for start, stride in zip(starts, self.strides, strict=True):
@@ -216,15 +217,15 @@ class Tensor(Loadable):
         offset = _plus(self.offset, index, self.strides[axis])
         if offset is None:
             return super().drop(axis, index)
+        shape, strides = self.shape, self.strides
         return replace(
-            self, shape=self.shape[:axis] + self.shape[axis + 1 :], strides=self.strides[:axis] + self.strides[axis + 1 :],
-            offset=offset,
-        )  # fmt: skip
+            self, shape=shape[:axis] + shape[axis + 1 :], strides=strides[:axis] + strides[axis + 1 :], offset=offset
+        )
 
 
 def _plus(offset: Any, index: Any, stride: StaticSize) -> Any:
     """offset + index*stride when all are known sizes; None when one is a run-time value."""
-    if isinstance(offset, Simd) or isinstance(index, Simd):
+    if isinstance(offset, Simd) or isinstance(index, Simd) or isinstance(stride, Simd):
         return None
     return offset + index * stride
 
@@ -252,7 +253,7 @@ class FusedOutput:
         inverse = tuple(perm.index(axis) for axis in range(self.rank))
 
         def put(run: Interpreter, at: Position, value: Simd) -> None:
-            self.store(run, Position(tuple(at.index[k] for k in inverse), at.width, perm[at.axis]), value)
+            self.store(run, _permuted(at, perm, inverse), value)
 
         return FusedOutput(put, self.dtype, tuple(self.shape[k] for k in perm))
 
@@ -269,7 +270,7 @@ class FusedOutput:
                     put(run, shifted(run, at, lane), memory.extract(run.b, value, lane))
                 return
             index = delinearize(run, linearize(run, at.index, shape), self.shape)
-            self.store(run, Position(index, at.width, self.rank - 1), value)
+            self.store(run, Position(index, at.width, max(self.rank - 1, 0)), value)
 
         return FusedOutput(put, self.dtype, shape)
 
@@ -290,9 +291,19 @@ def row_major(shape: Shape) -> Shape:
 
 
 def _kept_axes(old: Shape, new: Shape) -> tuple[bool, ...]:
-    if len(new) < len(old):
-        raise KernelError(f"a tensor of {len(old)} axes cannot be broadcast to {len(new)}")
-    return tuple(a == b for a, b in zip(old, new[len(new) - len(old) :], strict=True))
+    kept = new[len(new) - len(old) :]
+    if len(new) < len(old) or any(a not in (1, b) for a, b in zip(old, kept, strict=True)):
+        raise KernelError(f"{shape_text(old)} cannot be broadcast to {shape_text(new)}")
+    return tuple(a == b for a, b in zip(old, kept, strict=True))
+
+
+def shape_text(shape: Shape) -> str:
+    """How messages write a shape."""
+    return f"({', '.join(str(size) for size in shape)})"
+
+
+def _permuted(at: Position, perm: tuple[int, ...], inverse: tuple[int, ...]) -> Position:
+    return Position(tuple(at.index[k] for k in inverse), at.width, perm[at.axis] if perm else 0)
 
 
 def linearize(run: Interpreter, index: Sequence[Any], shape: Shape) -> Any:

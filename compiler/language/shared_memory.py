@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import memref
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
     from compiler.language.interpreter import Interpreter
 
 
-def declare(host: Elaborator, run: Interpreter, dtype: DType, sizes: tuple[int, ...]) -> Any:
+def declare(host: Elaborator, run: Interpreter, dtype: DType, count: int) -> Any:
     """A new shared array and the value that names it."""
     if not host.language_target.is_gpu:
         raise KernelError("shared memory is for GPUs; use stack on the CPU")
-    kind = memory.buffer_type(dtype, max(prod(sizes), 1), "shared")
+    kind = memory.buffer_type(dtype, count, "shared")
     name = f"shared_{len(host.globals)}"
     host.globals.append(
         memref.GlobalOp.create(
@@ -34,4 +33,4 @@ def declare(host: Elaborator, run: Interpreter, dtype: DType, sizes: tuple[int, 
             }
         )
     )
-    return run.b.pure(memref.GetGlobalOp, (), kind, {"name": SymbolRefAttr(name)}, key=name)
+    return run.b.pure(memref.GetGlobalOp, (), kind, {"name": SymbolRefAttr(name)}, name)

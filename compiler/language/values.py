@@ -31,6 +31,30 @@ class Simd:
         return self.dtype.name if self.width == 1 else f"SIMD[{self.dtype.name}, {self.width}]"
 
 
+_KIND_NAMES = {
+    "NoneType": "None", "Generator": "a function", "Closure": "a function", "Builtin": "a function",
+    "Bound": "a method", "Unroll": "unroll(...)", "RuntimeRange": "range(...)", "LanguageTarget": "the target",
+    "Position": "a position",
+}  # fmt: skip
+
+
+def describe(value: Any) -> str:
+    """How messages name a value: its type, and what it is where that is short."""
+    if isinstance(value, Simd):
+        return value.type_name
+    if isinstance(value, Dim):
+        text = str(value)
+        return f"the size {text}" if len(text) <= 80 else "a size"
+    if isinstance(value, DType):
+        return f"the dtype {value.name}"
+    if isinstance(value, int) and value.bit_length() > 512:
+        return f"a number of {value.bit_length()} bits"
+    if isinstance(value, str):
+        return f"str {value!r}" if len(value) <= 60 else f"str {value[:57]!r}..."
+    name = type(value).__name__
+    return f"{name} {value!r}" if isinstance(value, (int, float)) else _KIND_NAMES.get(name, name)
+
+
 @dataclass(frozen=True)
 class Position:
     """Where a lambda is asked for values: start indices, how many lanes, along which axis."""
@@ -64,6 +88,7 @@ class Generator:
     raw: bool = False
     line_slots: tuple[tuple[int, ...], ...] = ()  # generated source only: slots of each line, from line 1
     constants: dict[str, Any] = field(default_factory=dict)  # the file's top-level constants
+    own: frozenset[str] = frozenset()  # of a closure: names it assigns, which therefore never mean outer ones
 
 
 class Frame:
@@ -95,12 +120,15 @@ class Closure:
 
 
 class Undefined:
-    """Marks a name that has a value on only one way into the current place."""
+    """Stands for a name without a value; `why` completes the sentence that starts with the name."""
 
-    __slots__ = ()
+    __slots__ = ("why",)
+
+    def __init__(self, why: str) -> None:
+        self.why = why
 
 
-UNDEFINED = Undefined()
+UNDEFINED = Undefined("has no value on every way to this line")
 StaticSize = int | Dim
 
 

@@ -1,1 +1,1 @@
-"""Files other programs read: CSV tables, JSON (see SCHEMA.md), traces for Perfetto, and scripts that make a run again."""
+"""Files other programs read: CSV tables, JSON (see SCHEMA.md), traces for Perfetto, scripts that make a run again."""

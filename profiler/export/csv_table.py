@@ -9,8 +9,8 @@ from typing import Any
 
 from profiler.report.markdown import kernel_words
 
-RUN_COLUMNS = ("run", "position", "kernel", "key", "median_s", "low_s", "high_s", "minimum_s", "count", "flops", "bytes",
-               "loads", "stores", "gflops", "gbytes", "intensity", "share_of_roof", "nodes")  # fmt: skip
+RUN_COLUMNS = ("run", "position", "kernel", "key", "median_s", "low_s", "high_s", "minimum_s", "count", "flops",
+               "bytes", "loads", "stores", "gflops", "gbytes", "intensity", "share_of_roof", "nodes")  # fmt: skip
 COMPARISON_COLUMNS = ("kernel", "side", "names", "median_s", "low_s", "high_s", "ratio", "ratio_low", "ratio_high",
                       "verdict", "differs_at", "matched")  # fmt: skip
 

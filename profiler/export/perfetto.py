@@ -11,7 +11,10 @@ _EVENT = dict[str, Any]
 
 def perfetto_trace(document: dict[str, Any]) -> str:
     """The compilation's passes, then one traced call with a track a thread, and the memory plan as a counter."""
-    events: list[_EVENT] = [_name("process_name", COMPILER, 0, "compiler"), _name("process_name", DEVICE, 0, document["run"]["device"])]
+    events: list[_EVENT] = [
+        _name("process_name", COMPILER, 0, "compiler"),
+        _name("process_name", DEVICE, 0, document["run"]["device"]),
+    ]
     compiled = document["compilation"] or {"passes": []}
     stages = list(dict.fromkeys(record["stage"] for record in compiled["passes"]))
     for number, stage in enumerate(stages):
@@ -22,7 +25,9 @@ def perfetto_trace(document: dict[str, Any]) -> str:
         words = f"{record['name']} {record['kernel']}".strip()
         sizes = {k: record[k] for k in ("ops_before", "ops_after", "bytes_after") if record[k] >= 0}
         start = record["start"] * 1e6
-        events.append(_slice(COMPILER, stages.index(record["stage"]) + 1, words, "pass", start, record["seconds"] * 1e6, sizes))
+        events.append(
+            _slice(COMPILER, stages.index(record["stage"]) + 1, words, "pass", start, record["seconds"] * 1e6, sizes)
+        )
         end = max(end, start + record["seconds"] * 1e6)
     events += _launches(document, end)
     other = {"source": document["run"]["source"], "run": document["run"]["id"], "machine": document["machine"]["name"]}

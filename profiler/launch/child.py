@@ -25,6 +25,7 @@ SHARED_BYTES = 1 << 20
 
 def main(folder: str) -> int:
     """Do what the request in `folder` asks; errors a user can cause become records."""
+    _end_with_parent()
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what a library prints must not get between the records
     shared = _Shared(Path(folder) / "shared.bin")
@@ -39,6 +40,16 @@ def main(folder: str) -> int:
     except MemoryError:
         _send(out, "error", {"type": "MemoryError", "message": "out of memory", "location": None})
     return 0
+
+
+def _end_with_parent() -> None:
+    """A kernel that never ends must not outlive a parent that was killed; Linux sees to it when asked."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+        import signal
+
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 class _Shared:
@@ -115,7 +126,11 @@ def _inputs(folder: Path, described: list[list[Any]]) -> list[Any]:
 
     from compiler.graph.dtypes import numpy_dtype
 
-    data = np.memmap(folder / "inputs.bin", np.uint8, "r") if any(size for *_, size in described) else np.zeros(0, np.uint8)
+    data = (
+        np.memmap(folder / "inputs.bin", np.uint8, "r")
+        if any(size for *_, size in described)
+        else np.zeros(0, np.uint8)
+    )
     arrays, at = [], 0
     for dtype, shape, size in described:
         arrays.append(np.array(data[at : at + size]).view(numpy_dtype(dtype)).reshape(shape))
@@ -145,7 +160,7 @@ def _run(
     if keep_outputs:
         with (folder / "outputs.bin").open("wb") as file:
             for array in outputs:
-                file.write(memoryview(array.reshape(-1).view("u1")) if array.nbytes else b"")
+                file.write(array.tobytes())
     _send(out, "probed", {"outputs": described, "threads": probe.threads})
     copies = buffer_sets(arrays, sum(y.nbytes for y in outputs), request.rotate)
     bound = BoundProgram(model.program, copies, request.threads)
@@ -158,6 +173,7 @@ def _run(
         report=lambda block: _send(out, "block", {"number": block}),
     )  # fmt: skip
     counted = [*hardware.stop(), *usage.stop()]
+    before["processor_share"] = round(min(usage.share / bound.threads, 1.0), 3)
     resident["after"] = resident_bytes()
     _send_results(model, request, timing, before, counted, resident, bound, out)
 
@@ -171,6 +187,9 @@ def _send_results(
     from profiler.memory import memory_record
 
     after = conditions()
+    lost = 1 - before["processor_share"]
+    if lost > 0.1:
+        before["notes"] = [*before["notes"], f"other programs took about {lost:.0%} of the processor time"]
     kinds = {note.split("(")[0]: note for note in (*after["notes"], *before["notes"])}
     noted = dict(before) | {
         "load_after": after["load"], "notes": list(kinds.values()), "buffer_sets": timing.sets,

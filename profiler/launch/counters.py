@@ -1,4 +1,4 @@
-"""What else happened during a measurement: page faults, context switches, memory, and hardware counters where allowed."""
+"""What else happened meanwhile: page faults, context switches, memory, and hardware counters where allowed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import platform
 import struct
 import sys
+from time import perf_counter
 
 from profiler.records import Counter
 
@@ -83,10 +84,12 @@ def _reason(error: OSError) -> str:
 
 
 class Usage:
-    """The process's own account, from its making to `stop`."""
+    """The process's own account, from its making to `stop`; `share` is then the processors it had on average."""
 
     def __init__(self) -> None:
         self._before = _usage()
+        self._begun = perf_counter()
+        self.share = 1.0
 
     def stop(self) -> list[Counter]:
         """Differences since the start; the resident memory is the highest ever."""
@@ -94,6 +97,7 @@ class Usage:
             return [Counter("page faults", None, "faults", "this system keeps no account of them")]
         after = _usage()
         change = {name: after[name] - before for name, before in self._before.items()}
+        self.share = (change["user"] + change["system"]) / max(perf_counter() - self._begun, 1e-9)
         return [
             Counter("minor page faults", change["minor"], "faults"),
             Counter("major page faults", change["major"], "faults"),

@@ -38,12 +38,13 @@ from profiler.records import (
 )
 
 _FAREWELL_SECONDS = 5.0
+_TIMED = ("samples", "blocks", "conditions", "counters", "timeline", "memory")
 _PHASES = ("starting", "compiling", "preparing", "the first call", "timing", "finishing")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Everything a measurement gave: also when it failed, as far as it came. `error` is what the user did wrong, if so."""
+    """Everything a measurement gave, as far as it came. `error` is what the user did wrong, if that was it."""
 
     result: RunResult
     compilation: CompilationRecord | None = None
@@ -73,7 +74,7 @@ def measure(
     request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
     progress: Callable[[str], None] = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:  # fmt: skip
-    """Compile `graph` (its text) and run it on `arrays` in a child process. `texts` also brings the IR of every stage."""
+    """Compile `graph` (its text) and run it on `arrays` in a child process. `texts` asks for the IR of all stages."""
     with tempfile.TemporaryDirectory(prefix="kernelglass-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
@@ -83,7 +84,7 @@ def measure(
         received = _Received()
         with (folder / "stderr.txt").open("wb") as stderr:
             process = subprocess.Popen(
-                [sys.executable, "-m", "profiler.launch.child", str(folder)], stdin=subprocess.DEVNULL,
+                [sys.executable, "-P", "-m", "profiler.launch.child", str(folder)], stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=stderr, env=_environment(),
             )  # fmt: skip
             ended = _receive(process, received, request.time_limit, progress, cancelled)
@@ -91,7 +92,7 @@ def measure(
 
 
 def _environment() -> dict[str, str]:
-    """The parent's, with this program's own folder on the path."""
+    """The parent's, with this program's own folder on the path (and `-P`: the current folder must not hide it)."""
     root = str(Path(__file__).parents[2])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
@@ -180,14 +181,14 @@ def _take(received: _Received, line: bytes, progress: Callable[[str], None]) -> 
         elif kind == "launch":
             received.launches.append(launch_from(found["record"]))
         elif kind == "timed":
-            received.timed = found
+            received.timed = {name: found[name] for name in _TIMED}
         elif kind == "error":
             received.error = _remade(found)
         elif kind == "block":
             progress(f"block {found['number'] + 1}")
         elif kind == "done":
             received.done = True
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         received.error = ExecutionError("the child process sent something unreadable")
 
 
@@ -217,7 +218,9 @@ def _outcome(folder: Path, request: RunRequest, received: _Received, code: int, 
         result = replace(result, error=str(received.error), kernel="")
         return replace(base, result=result, compiling=phase <= COMPILING)
     name = signal.Signals(-code).name if code < 0 else ""
-    place = f" in kernel {kernel}" if kernel else f" while {conditions['phase']}" if phase != PROBING else " in a kernel"
+    place = (
+        f" in kernel {kernel}" if kernel else f" while {conditions['phase']}" if phase != PROBING else " in a kernel"
+    )
     if ended == "cancelled":
         words = f"cancelled{place}"
     elif ended:
@@ -237,7 +240,7 @@ def _where(folder: Path, received: _Received) -> tuple[int, str]:
     phase, threads, calls = (int(x) for x in words[:3])
     if phase == TIMING and len(set(received.calls)) == 1:
         return phase, received.calls[0]
-    if phase != PROBING or threads * calls <= 0 or HEADER_WORDS + threads * calls * 2 > len(words):
+    if phase != PROBING or threads <= 0 or calls <= 0 or HEADER_WORDS + threads * calls * 2 > len(words):
         return phase, ""
     trace = words[HEADER_WORDS : HEADER_WORDS + threads * calls * 2].reshape(threads, calls, 2)
     inside = np.argwhere((trace[..., 0] != 0) & (trace[..., 1] == 0))

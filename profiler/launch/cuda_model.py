@@ -9,7 +9,7 @@ resident.launch(); resident.synchronize(); (y,) = resident.download()
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -25,17 +25,28 @@ from profiler.launch.cuda_resident import DeviceArray as DeviceArray
 from profiler.launch.cuda_resident import Executable, Resident
 
 if TYPE_CHECKING:
+    from compiler.language.elaborate import Launch
     from compiler.model import Model
 
 
 class CudaModel:
-    """A compiled model on a device. One run at a time; a second caller waits."""
+    """A compiled model on a device. One run at a time; a second caller waits.
 
-    def __init__(self, model: Model, device: int | Device = 0, stream: int | None = None) -> None:
+    `stream` is a stream of somebody else's, as a number; `launches` overrides grids by kernel name.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        device: int | Device = 0,
+        stream: int | None = None,
+        launches: Mapping[str, Launch] | None = None,
+    ) -> None:
         self.device = device if isinstance(device, Device) else open_device(device)
         self.device.require(model.target.name)
         self.model = model
         self._stream = stream
+        self._launches = launches
         self._lock = threading.Lock()
         self._ptx = ptx_of(model)
         self._executable: Executable | None = None
@@ -59,7 +70,7 @@ class CudaModel:
         sizes = bind(types, [_shaped(array) for array in arrays], graph.input_names)
         key = tuple(sizes[name] for name in self.model.symbols)
         if key not in self._programs:
-            self._programs = {key: program_of(self.model, sizes, self._ptx)}  # the sizes used last
+            self._programs = {key: program_of(self.model, sizes, self._ptx, self._launches)}  # the sizes used last
         return self._programs[key]
 
     def upload(self, arrays: Sequence[Any]) -> Resident:

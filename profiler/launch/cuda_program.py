@@ -21,11 +21,13 @@ from compiler.memory_plan import plan
 from compiler.passes.fusion.records import Buffer
 
 if TYPE_CHECKING:
+    from compiler.language.elaborate import Launch
     from compiler.model import Model
 
 DEFAULT_LAUNCH = (1024, 256)
 """Blocks and threads of a kernel that states no launch of its own: kernels split their work over the whole grid."""
 _GRID = (2**31 - 1, 65535, 65535)
+_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -93,10 +95,18 @@ def ptx_of(model: Model) -> tuple[bytes, ...]:
     return tuple(kernel.unit.object for kernel in model.kernels if kernel.name in called)
 
 
-def program_of(model: Model, sizes: Mapping[str, int], ptx: tuple[bytes, ...] | None = None) -> DeviceProgram:
-    """Lay out a compiled model for given sizes of its symbols; slots are numbered the same for all sizes."""
+def program_of(
+    model: Model,
+    sizes: Mapping[str, int],
+    ptx: tuple[bytes, ...] | None = None,
+    launches: Mapping[str, Launch] | None = None,
+) -> DeviceProgram:
+    """Lay out a compiled model for given sizes of its symbols; slots are numbered the same for all sizes.
+
+    `launches` overrides the grid and block of kernels by name. A kernel that states its own launch may count on it.
+    """
     check_sizes(model, sizes)
-    layout = _Layout(model, sizes)
+    layout = _Layout(model, sizes, launches or {})
     steps = layout.steps()
     outputs = tuple(layout.slot(buffer) for buffer in model.fusion.outputs)
     inputs = tuple(None if b is None or b not in layout.numbers else layout.numbers[b] for b in model.fusion.inputs)
@@ -114,8 +124,9 @@ def program_of(model: Model, sizes: Mapping[str, int], ptx: tuple[bytes, ...] | 
 class _Layout:
     """Slots while they are numbered."""
 
-    def __init__(self, model: Model, sizes: Mapping[str, int]) -> None:
+    def __init__(self, model: Model, sizes: Mapping[str, int], launches: Mapping[str, Launch]) -> None:
         self.model = model
+        self.launches = launches
         self.sizes = sizes
         self.slots: list[Slot] = []
         self.numbers: dict[Any, int] = {}
@@ -147,18 +158,21 @@ class _Layout:
                 shape = tuple(evaluate(size, local) for size in asked.shape)
                 name = f"{call.kernel.name}.{asked.name}"
                 buffers.append(self._add((number, k), Slot(name, "workspace", asked.dtype, shape)))
-            blocks, threads = _grid(record.launch, local, call.kernel.name)
+            launch = self.launches.get(call.kernel.name, record.launch)
+            blocks, threads = _grid(launch, local, call.kernel.name)
             dims = tuple(local[name] for name in record.symbols)
             made.append(Step(call.kernel.name, blocks, threads, tuple(buffers), dims))
         return tuple(made)
 
 
-def _grid(launch: Any, sizes: Mapping[str, int], kernel: str) -> tuple[tuple[int, int, int], int]:
+def _grid(launch: Launch | None, sizes: Mapping[str, int], kernel: str) -> tuple[tuple[int, int, int], int]:
     if launch is None:
         return (DEFAULT_LAUNCH[0], 1, 1), DEFAULT_LAUNCH[1]
     asked = [evaluate(size, sizes) for size in launch.blocks]
     x, y, z, *_ = (*asked, 1, 1)
     blocks = (x, y, z)
+    if not 1 <= launch.threads <= _THREADS:
+        raise ExecutionError(f"{kernel} asks for {launch.threads} threads a block; a block has 1 to {_THREADS}")
     if any(size > most for size, most in zip(blocks, _GRID, strict=True)):
         raise ExecutionError(f"{kernel} asks for {'x'.join(map(str, asked))} blocks; a grid has at most {_GRID}")
     return blocks, launch.threads

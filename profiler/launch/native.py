@@ -101,7 +101,7 @@ class BoundProgram:
         )(_loop().address("kg_measure"))
 
     def measure(self, count: int, first: int = 0, trace: np.ndarray | None = None) -> np.ndarray:
-        """Begin and end (ns) of `count` calls, the first with set `first`; `trace` [count, threads, calls, 2] is filled."""
+        """Begin and end (ns) of `count` calls, from set `first` on; `trace` [count, threads, calls, 2] is filled."""
         times = np.zeros((count, 2), np.int64)
         executor = self._executor
         stride = 0 if trace is None else trace.nbytes // max(count, 1)

@@ -26,7 +26,7 @@ _WARM_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Timing:
-    """Nanoseconds of whole calls, of every launch, and of every launch on every thread; block sizes; one traced call."""
+    """Nanoseconds of whole calls, of each launch, and of each launch on each thread; block sizes; one traced call."""
 
     samples: np.ndarray
     launches: np.ndarray  # [calls of the model, launches]
@@ -38,7 +38,7 @@ class Timing:
 
 
 def buffer_sets(arrays: Sequence[np.ndarray], output_bytes: int, rotate: bool) -> list[list[np.ndarray]]:
-    """Copies of the inputs, so many that together with their outputs they are twice the largest cache, within reason."""
+    """Copies of the inputs: together with their outputs they are twice the largest cache, within reason."""
     size = sum(array.nbytes for array in arrays) + output_bytes
     wanted = math.ceil(2 * max(cache_sizes().values()) / max(size, 1)) if rotate else 1
     return [[_copy(array) for array in arrays] for _ in range(min(max(wanted, 1), MOST_SETS))]

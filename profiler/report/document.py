@@ -52,7 +52,9 @@ def run_document(store: Store, run: int) -> dict[str, Any]:
         points = roofline(launches, ceilings).points
         for launch, point in zip(launches, points):
             figures = {name: value for name, value in launch.items() if name not in ("id", "run")}
-            rates = {name: value for name, value in asdict(point).items() if name not in ("kernel", "position", "seconds")}
+            rates = {
+                name: value for name, value in asdict(point).items() if name not in ("kernel", "position", "seconds")
+            }
             times = samples[launch["position"]].tolist()
             found["launches"].append(figures | rates | {"samples_ns": times})
     return found
@@ -61,8 +63,8 @@ def run_document(store: Store, run: int) -> dict[str, Any]:
 def compilation_document(store: Store, compilation: int) -> dict[str, Any]:
     """A compilation with its passes, kernels and ledger."""
     row = queries.compilation_row(store, compilation)
-    names = ("id", "created", "source", "target", "flow", "opt_level", "debug", "options", "versions", "seconds", "stats",
-             "graph_name", "graph_hash", "graph_text")  # fmt: skip
+    names = ("id", "created", "source", "target", "flow", "opt_level", "debug", "options", "versions", "seconds",
+             "stats", "graph_name", "graph_hash", "graph_text")  # fmt: skip
     return {name: row[name] for name in names} | {
         "passes": [asdict(record) for record in queries.passes(store, compilation)],
         "kernels": [asdict(record) for record in queries.kernels(store, compilation)],

@@ -58,7 +58,9 @@ def _with_sources(stages: list[StageRecord], compilation: dict[str, Any]) -> lis
     for kernel in compilation.get("kernels", ()):
         lines = len(kernel["source"].splitlines())
         found.append(StageRecord("source", kernel["name"], kernel["source"], (tuple(kernel["nodes"]),) * lines))
-    return sorted(found, key=lambda record: (_ORDER.index(record.stage) if record.stage in _ORDER else 99, record.kernel))
+    return sorted(
+        found, key=lambda record: (_ORDER.index(record.stage) if record.stage in _ORDER else 99, record.kernel)
+    )
 
 
 def _ir(stages: list[StageRecord]) -> dict[str, Any]:

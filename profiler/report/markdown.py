@@ -28,7 +28,8 @@ def run_markdown(document: dict[str, Any]) -> str:
     sizes = ", ".join(f"{name}={value}" for name, value in run["dims"].items())
     parts = [
         f"# {md(run['source'])}, run {run['id']}",
-        f"{md(run['started'])} on {md(document['machine']['name'])}, {md(run['device'])}{', ' + md(sizes) if sizes else ''}",
+        f"{md(run['started'])} on {md(document['machine']['name'])}, {md(run['device'])}"
+        f"{', ' + md(sizes) if sizes else ''}",
     ]
     if run["error"]:
         parts.append(f"**{run['status']}**: {md(run['error'])}")
@@ -36,7 +37,8 @@ def run_markdown(document: dict[str, Any]) -> str:
         parts.append(md(run["note"]))
     if times:
         parts.append(
-            f"Median **{seconds(times['median'])}** (95 % interval {seconds(times['low'])} to {seconds(times['high'])}), "
+            f"Median **{seconds(times['median'])}** "
+            f"(95 % interval {seconds(times['low'])} to {seconds(times['high'])}), "
             f"fastest {seconds(times['minimum'])}, {times['count']} calls, {times['outliers']} outliers kept."
         )
         rows = [
@@ -48,7 +50,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         parts.append(table(header, rows))
     parts += [f"> {md(note)}" for note in document["conditions"].get("notes", ())]
     memory = document["memory"]
-    if memory:
+    if "planned_peak" in memory:
         parts.append(f"Memory: planned peak {size(memory['planned_peak'])}, {size(memory['saved'])} saved by reuse.")
     if compiled:
         parts.append(

@@ -105,12 +105,14 @@ def roofline_plot(points: Sequence[dict[str, Any]], ceilings: Sequence[dict[str,
 
     parts = []
     highest = max(peaks.values(), default=10**y1)
-    for name, value in bandwidths.items():
+    for number, (name, value) in enumerate(bandwidths.items()):
         bend = min(highest / value, 10**x1)
         start = max(10**x0, 10**y0 / value)
         if bend > start:
             parts.append(_line(x(start), y(start * value), x(bend), y(bend * value), "roof"))
-            parts.append(_text(x(bend) + 4, y(bend * value) - 4, f"{name} {value:.3g} GB/s", kind="small"))
+            parts.append(
+                _text(x(bend) + 4, y(bend * value) - 4 - 11 * (number % 2), f"{name} {value:.3g} GB/s", kind="small")
+            )
     for name, value in peaks.items():
         parts.append(_line(x(10**x0), y(value), x(10**x1), y(value), "roof"))
         parts.append(_text(WIDTH - 136, y(value) + 4, f"{name} {value:.3g} GFLOP/s", kind="small"))
@@ -143,7 +145,9 @@ def timeline_plot(timeline: Sequence[Any], launches: Sequence[dict[str, Any]]) -
         for launch, (begin, stop) in zip(launches, thread):
             words = f"{launch['kernel']}: {seconds((stop - begin) * 1e-9)}"
             kind = f"bar hue{launch['position'] % 6}"
-            parts.append(_bar(LEFT + begin / end * span, y, (stop - begin) / end * span, 20, kind, words, launch["nodes"]))
+            parts.append(
+                _bar(LEFT + begin / end * span, y, (stop - begin) / end * span, 20, kind, words, launch["nodes"])
+            )
     height = 8 + len(timeline) * 26
     parts += [_text(LEFT, height + 12, "0"), _text(WIDTH - RIGHT, height + 12, seconds(end * 1e-9), "end")]
     return _svg(height + 18, parts, "timeline of one call")
@@ -194,7 +198,13 @@ def passes_plot(passes: Sequence[dict[str, Any]]) -> Markup:
 def kernel_bars(launches: Sequence[dict[str, Any]]) -> Markup:
     """A bar a launch."""
     rows = [
-        {"name": f"{x['position']} {x['kernel']}", "value": x["median"], "low": x["low"], "high": x["high"], "nodes": x["nodes"]}
+        {
+            "name": f"{x['position']} {x['kernel']}",
+            "value": x["median"],
+            "low": x["low"],
+            "high": x["high"],
+            "nodes": x["nodes"],
+        }
         for x in launches
     ]
     return bars_plot(rows, "time of each kernel")

@@ -59,6 +59,7 @@ def export_comparison(comparison: Comparison, kind: str) -> str:
     from profiler.report.text import comparison_text
 
     writers = {
-        "text": comparison_text, "md": comparison_markdown, "html": comparison_html, "csv": comparison_csv, "json": _json,
+        "text": comparison_text, "md": comparison_markdown, "html": comparison_html, "csv": comparison_csv,
+        "json": _json,
     }  # fmt: skip
     return writers[kind](comparison_document(comparison))

@@ -20,7 +20,7 @@ _HEADER = b"SQLite format 3\0"
 
 
 class StoreError(CompilerError):
-    """A database that cannot be used as asked: not ours, damaged, locked, full, read-only, or without what is sought."""
+    """A database that cannot be used as asked: not ours, damaged, locked, full, read-only, or lacking a record."""
 
 
 def default_path() -> Path:
@@ -130,6 +130,8 @@ def _check_file(path: Path, create: bool) -> None:
 def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
     mode = "ro" if readonly else "rwc"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
+    if path.exists() and not os.access(path.parent, os.W_OK) and not path.with_name(path.name + "-wal").exists():
+        uri += "&immutable=1"  # SQLite could not put its lock file there, and without a journal nobody is writing
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     connection.execute("PRAGMA foreign_keys = ON")
     if not readonly:
@@ -203,7 +205,9 @@ def _words(path: Path, error: sqlite3.Error) -> str:
     if kind == sqlite3.SQLITE_NOTADB:
         return f"{path} is not a database"
     if kind == sqlite3.SQLITE_CORRUPT:
-        return f"{path} is damaged ({error}); nothing was changed. Restore a backup, or move the file away to start anew"
+        return (
+            f"{path} is damaged ({error}); nothing was changed. Restore a backup, or move the file away to start anew"
+        )
     if kind == sqlite3.SQLITE_CANTOPEN:
         return f"cannot open {path}: no such folder, or no permission"
     if kind == sqlite3.SQLITE_IOERR:

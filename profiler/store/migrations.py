@@ -18,7 +18,9 @@ def apply_migration(db: Database, migration: Migration, number: int) -> None:
     """Apply one inside the caller's transaction, with its record and the version it brings the file to."""
     if number == 1:
         db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.conn.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)")
+        db.conn.execute(
+            "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)"
+        )
     migration(db)
     moment = datetime.now(UTC).isoformat(timespec="seconds")
     db.conn.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, migration.__name__, moment))
@@ -48,7 +50,8 @@ def texts(db: Database) -> None:
     """Texts by the hash of their content: zlib, stored once, whatever refers to them."""
     _run(
         db,
-        "CREATE TABLE texts (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, data BLOB NOT NULL)",
+        """CREATE TABLE texts (
+            id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, data BLOB NOT NULL)""",
         """CREATE TABLE graphs (
             id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
             text INTEGER NOT NULL REFERENCES texts(id))""",
@@ -91,7 +94,8 @@ def stages(db: Database) -> None:
         """CREATE TABLE stages (
             compilation INTEGER NOT NULL REFERENCES compilations(id) ON DELETE CASCADE, kernel TEXT NOT NULL,
             stage TEXT NOT NULL, text INTEGER NOT NULL REFERENCES texts(id),
-            line_nodes INTEGER NOT NULL REFERENCES texts(id), PRIMARY KEY (compilation, kernel, stage)) WITHOUT ROWID""",
+            line_nodes INTEGER NOT NULL REFERENCES texts(id),
+            PRIMARY KEY (compilation, kernel, stage)) WITHOUT ROWID""",
         "CREATE INDEX stages_text ON stages(text)",
         "CREATE INDEX stages_line_nodes ON stages(line_nodes)",
     )
@@ -137,7 +141,8 @@ def runs(db: Database) -> None:
             run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, position INTEGER NOT NULL,
             count INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (run, position)) WITHOUT ROWID""",
         """CREATE TABLE counters (
-            run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, name TEXT NOT NULL, value REAL, unit TEXT NOT NULL,
+            run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, name TEXT NOT NULL, value REAL,
+            unit TEXT NOT NULL,
             note TEXT NOT NULL, PRIMARY KEY (run, name)) WITHOUT ROWID""",
     )
 

@@ -86,7 +86,9 @@ def run_row(store: Store, run: int) -> dict[str, Any]:
     rows = store.rows("SELECT * FROM runs WHERE id = ?", (run,))
     if not rows:
         raise StoreError(f"there is no run {run} in {store.path}")
-    rows[0]["tags"] = " ".join(row["tag"] for row in store.rows("SELECT tag FROM tags WHERE run = ? ORDER BY tag", (run,)))
+    rows[0]["tags"] = " ".join(
+        row["tag"] for row in store.rows("SELECT tag FROM tags WHERE run = ? ORDER BY tag", (run,))
+    )
     return _plain(rows[0])
 
 
@@ -167,7 +169,8 @@ def decisions(store: Store, compilation: int) -> list[Decision]:
     """The fusion ledger of a compilation."""
     rows = store.rows("SELECT * FROM decisions WHERE compilation = ? ORDER BY position", (compilation,))
     return [
-        Decision(r["producer"], r["consumer"], bool(r["accepted"]), r["rule"], r["reason"], r["bytes_saved"]) for r in rows
+        Decision(r["producer"], r["consumer"], bool(r["accepted"]), r["rule"], r["reason"], r["bytes_saved"])
+        for r in rows
     ]
 
 
@@ -226,7 +229,9 @@ def find_compilation(store: Store, words: str) -> int | None:
     match = re.fullmatch(r"c(\d{1,18})", words)
     if not match:
         return None
-    return _must(store.rows("SELECT id FROM compilations WHERE id = ?", (int(match[1]),)), store, f"compilation {words}")
+    return _must(
+        store.rows("SELECT id FROM compilations WHERE id = ?", (int(match[1]),)), store, f"compilation {words}"
+    )
 
 
 def _must(rows: Sequence[dict[str, Any]], store: Store, what: str) -> int:
@@ -242,7 +247,7 @@ def totals(store: Store) -> dict[str, int]:
 
 
 __all__ = [
-    "RunFilter", "WHOLE", "ceilings", "compilation_row", "counters", "decisions", "find_compilation", "find_run", "kernels",
-    "launches", "list_compilations", "list_runs", "machine_row", "passes", "run_row", "run_samples", "search_texts",
-    "stage", "stage_index", "stages", "timeline", "totals",
+    "RunFilter", "WHOLE", "ceilings", "compilation_row", "counters", "decisions", "find_compilation", "find_run",
+    "kernels", "launches", "list_compilations", "list_runs", "machine_row", "passes", "run_row", "run_samples",
+    "search_texts", "stage", "stage_index", "stages", "timeline", "totals",
 ]  # fmt: skip

@@ -129,7 +129,9 @@ def finish_run(store: Store, run: int, result: RunResult, compilation: int | Non
         if not changed:
             raise StoreError(f"run {run} is no longer in {store.path}: it was deleted while it ran")
         if result.samples:
-            db.conn.execute("INSERT INTO samples VALUES (?, ?, ?, ?)", (run, WHOLE, len(result.samples), pack(result.samples)))
+            db.conn.execute(
+                "INSERT INTO samples VALUES (?, ?, ?, ?)", (run, WHOLE, len(result.samples), pack(result.samples))
+            )
         for launch in result.launches:
             _add_launch(store, run, launch, result.blocks)
         rows = [(run, c.name, c.value, c.unit, c.note) for c in result.counters]
@@ -231,7 +233,11 @@ def tag_runs(store: Store, runs: Sequence[int], tag: str, *, remove: bool = Fals
         raise CompilerError(f"{tag!r} is not a tag: use a word that is not a number")
     with store.transaction() as db:
         _existing(store, runs)
-        sql = "DELETE FROM tags WHERE run = ? AND tag = ?" if remove else "INSERT OR IGNORE INTO tags (run, tag) VALUES (?, ?)"
+        sql = (
+            "DELETE FROM tags WHERE run = ? AND tag = ?"
+            if remove
+            else "INSERT OR IGNORE INTO tags (run, tag) VALUES (?, ?)"
+        )
         db.conn.executemany(sql, [(run, tag) for run in runs])
 
 

@@ -111,8 +111,8 @@ def _chain(x: Any) -> Any:
     return x
 
 
-_SIGNED = ("abs", "neg", "exp", "exp2", "expm1", "sin", "cos", "tanh", "erf", "sigmoid", "relu", "silu", "square", "sign",
-           "floor", "ceil", "trunc", "round")  # fmt: skip
+_SIGNED = ("abs", "neg", "exp", "exp2", "expm1", "sin", "cos", "tanh", "erf", "sigmoid", "relu", "silu", "square",
+           "sign", "floor", "ceil", "trunc", "round")  # fmt: skip
 _POSITIVE = ("log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal")
 ELEMENTWISE = [
     *[_unary(name) for name in _SIGNED],

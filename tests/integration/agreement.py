@@ -42,4 +42,5 @@ def disagreement(result: np.ndarray, expected: np.ndarray, wide: np.ndarray | No
 
 def _where(wrong: np.ndarray, result: np.ndarray, expected: np.ndarray) -> str:
     place = tuple(int(k) for k in np.argwhere(wrong)[0]) if wrong.ndim else ()
-    return f"{int(wrong.sum())} of {wrong.size} elements differ, first at {place}: {result[place]}, expected {expected[place]}"
+    count = f"{int(wrong.sum())} of {wrong.size} elements differ"
+    return f"{count}, first at {place}: {result[place]}, expected {expected[place]}"

@@ -25,7 +25,8 @@ INTEGERS = ("i64", "i32", "i16", "i8", "u8", "bool")
 _ELEMENTS = 6000
 
 EXACT_UNARY = ("abs", "neg", "relu", "floor", "ceil", "round", "trunc", "square", "sign", "isnan", "isinf")
-SMOOTH_UNARY = ("exp", "sigmoid", "tanh", "erf", "sin", "cos", "gelu", "silu", "softplus_like", "sqrt_abs", "log_abs", "rsqrt_abs")
+SMOOTH_UNARY = ("exp", "sigmoid", "tanh", "erf", "sin", "cos", "gelu", "silu", "softplus_like", "sqrt_abs", "log_abs",
+                "rsqrt_abs")  # fmt: skip
 BINARY = ("add", "sub", "mul", "minimum", "maximum")
 COMPARE = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 REDUCE = ("sum", "mean", "max", "min", "prod")
@@ -212,7 +213,9 @@ def _steps(draw: Any, known: list[_Known]) -> tuple[Step, bool]:
         widths = tuple((draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in range(rank))
         return Step("pad", (index,), (widths,)), item.exact
     if kind == "gather" and rank:
-        indices = [k for k, v in enumerate(known) if v.value.dtype in ("i32", "i64") and len(v.value.shape) <= 2 and v.exact]
+        indices = [
+            k for k, v in enumerate(known) if v.exact and v.value.dtype in ("i32", "i64") and len(v.value.shape) <= 2
+        ]
         if indices:
             choice = draw(st.sampled_from(indices))
             return Step("gather", (index, choice), (axis,)), item.exact

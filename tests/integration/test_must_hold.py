@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compiler import Graph, TensorType, compile, ops, reference  # noqa: A004
+from compiler import Graph, TensorType, compile, ops, reference
 
 
 def test_matmul_bias_relu_is_one_kernel() -> None:
-    with Graph("mlp", inputs=[TensorType("f32", ("M", 64)), TensorType("f32", (64, 48)), TensorType("f32", (48,))]) as g:
+    types = [TensorType("f32", ("M", 64)), TensorType("f32", (64, 48)), TensorType("f32", (48,))]
+    with Graph("mlp", inputs=types) as g:
         x, w, b = g.inputs
         g.output(ops.relu(x @ w + b))
     assert len(compile(g).kernels) == 1
@@ -60,3 +61,42 @@ def test_transformer_block_is_at_most_nine_kernels() -> None:
     from app.sources import load_source
 
     assert len(compile(load_source("sample:transformer-block").graph).kernels) <= 9
+
+
+def test_constants_too_large_to_inline_are_data_of_the_model() -> None:
+    table = np.random.default_rng(0).standard_normal((64, 48)).astype(np.float32)
+    with Graph("c", inputs=[TensorType("f32", ("M", 64))]) as g:
+        g.output(g.inputs[0] @ ops.constant(table))
+    x = np.random.default_rng(1).standard_normal((5, 64)).astype(np.float32)
+    np.testing.assert_allclose(compile(g).execute(x)[0], x @ table, rtol=1e-4, atol=1e-4)
+
+
+def test_generated_source_compiles_back_to_the_same_values() -> None:
+    from app.sources import load_source
+    from compiler.graph.dims import evaluate
+    from compiler.pipeline import CompileOptions
+    from compiler.session import compile_graph
+
+    source = load_source("sample:layernorm-gelu")
+    model = compile(source.graph)
+    again = compile_graph(source.graph, CompileOptions(sources=tuple((k.name, k.source) for k in model.kernels)))
+    random = np.random.default_rng(0)
+    shapes = [[evaluate(size, source.dims) for size in t.shape] for t in source.graph.input_types]
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+    for one, two in zip(model.execute(*arrays), again.execute(*arrays), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_an_edited_kernel_takes_the_place_of_the_generated_one() -> None:
+    from compiler.pipeline import CompileOptions
+    from compiler.session import compile_graph
+
+    with Graph("e", inputs=[TensorType("f32", ("M",))]) as g:
+        g.output(g.inputs[0] * 2.0)
+    model = compile(g)
+    (kernel,) = model.kernels
+    edited = kernel.source.replace("f32(2.0)", "f32(3.0)")
+    assert edited != kernel.source
+    changed = compile_graph(g, CompileOptions(sources=((kernel.name, edited),)))
+    x = np.arange(5, dtype=np.float32)
+    np.testing.assert_array_equal(changed.execute(x)[0], x * 3)

@@ -16,7 +16,7 @@ from compiler.pipeline import CompileOptions
 from compiler.session import compile_graph
 
 
-def _sibling(name: str):  # noqa: ANN202  test folders are not packages: xDSL's wheel has a `tests` of its own
+def _sibling(name: str):
     spec = importlib.util.spec_from_file_location(f"kg_{name}", Path(__file__).with_name(f"{name}.py"))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -30,7 +30,7 @@ agreement = _sibling("agreement")
 WAYS = [(0, True, 1), (3, True, 2), (3, False, 1), (0, False, 2)]
 
 
-def check(recipe, ways=WAYS) -> None:  # noqa: ANN001
+def check(recipe, ways=WAYS) -> None:
     """Compile a recipe every way and compare with the reference."""
     graph = recipe.build()
     arrays = recipe.arrays()
@@ -40,10 +40,10 @@ def check(recipe, ways=WAYS) -> None:  # noqa: ANN001
             wide = reference(recipe.build(widen=True), *recipe.arrays(widen=True))
     except ExecutionError:  # sizes this graph cannot take, an empty maximum say: the model has to refuse them too
         with pytest.raises(ExecutionError):
-            compile_graph(graph, CompileOptions(opt_level=0)).execute(*arrays)
+            compile_graph(graph, CompileOptions(opt_level=0, cache=False)).execute(*arrays)
         return
     for opt_level, fuse, threads in ways:
-        model = compile_graph(graph, CompileOptions(opt_level=opt_level, fuse=fuse))
+        model = compile_graph(graph, CompileOptions(opt_level=opt_level, fuse=fuse, cache=False))
         results = model.execute(*[array.copy() for array in arrays], threads=threads)
         for number, (result, truth, wider) in enumerate(zip(results, expected, wide, strict=True)):
             problem = agreement.disagreement(result, truth, wider if truth.dtype.kind not in "iub" else None)
@@ -54,12 +54,12 @@ def check(recipe, ways=WAYS) -> None:  # noqa: ANN001
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graphs.recipes())
-def test_random_graph_matches_reference(recipe) -> None:  # noqa: ANN001
+def test_random_graph_matches_reference(recipe) -> None:
     check(recipe)
 
 
 @pytest.mark.slow
 @settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graphs.recipes(max_steps=16))
-def test_many_random_graphs_match_reference(recipe) -> None:  # noqa: ANN001
+def test_many_random_graphs_match_reference(recipe) -> None:
     check(recipe)

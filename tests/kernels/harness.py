@@ -53,7 +53,9 @@ class CompiledSource:
 _CACHE: dict[tuple[object, ...], CompiledSource] = {}
 
 
-def run_elementwise(name: str, *arrays: np.ndarray, result: str | None = None, opt_level: int = 3, **params: object) -> np.ndarray:
+def run_elementwise(
+    name: str, *arrays: np.ndarray, result: str | None = None, opt_level: int = 3, **params: object
+) -> np.ndarray:
     """Apply a library function to flat arrays, through the library's elementwise driver; vectors and tail included."""
     dtypes = [from_numpy(array.dtype) for array in arrays]
     out = result or dtypes[0]

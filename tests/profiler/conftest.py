@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from profiler.store import open_store  # noqa: E402
+from profiler.store import open_store
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import ctypes
 import io
 import os
 import signal
+from functools import cache
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ def _missing() -> str:
     pytest.skip("this machine has a CUDA device")
 
 
+@cache
 def _model():
     with Graph("g", inputs=[TensorType("f32", ("M", 64)), TensorType("f32", (64, 32))]) as graph:
         x, w = graph.inputs
@@ -113,6 +115,15 @@ def test_grids_follow_the_stated_launch_or_the_default() -> None:
     assert _grid(Launch((symbol("M"), 2), 64), {"M": 12}, "k") == ((12, 2, 1), 64)
     with pytest.raises(ExecutionError, match="70000"):
         _grid(Launch((1, 70000), 64), {}, "k")
+    with pytest.raises(ExecutionError, match="2048 threads"):
+        _grid(Launch((1,), 2048), {}, "k")
+
+
+def test_a_launch_can_be_overridden() -> None:
+    model = _model()
+    name = model.kernels[0].name
+    program = program_of(model, {"M": 5}, (), {name: Launch((77,), 128)})
+    assert {(s.blocks, s.threads) for s in program.steps if s.kernel == name} == {((77, 1, 1), 128)}
 
 
 def test_packed_parameters_are_what_the_driver_reads() -> None:

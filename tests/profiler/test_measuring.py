@@ -1,17 +1,23 @@
 """Runs happen in a child process: good ones give times, bad ones a failed record with the signal and the kernel."""
 
+import itertools
+import json
 import math
 import os
 import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import time
+from pathlib import Path
 
-import graphs
 import numpy as np
+import profiled_graphs as graphs
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from compiler import Graph, TensorType, compile, load_library, ops, reference
 from profiler.capture import graph_text
@@ -19,9 +25,9 @@ from profiler.ceilings import LIBRARY
 from profiler.launch.cpu import measure
 from profiler.launch.native import BoundProgram
 from profiler.launch.timing import buffer_sets, time_program
-from profiler.machine import cache_sizes, conditions, this_machine
-from profiler.records import FAILED, FINISHED, INTERRUPTED, RunRequest, request_from_json, to_json
+from profiler.machine import cache_sizes, conditions, machine_with, this_machine, with_card
 from profiler.recording import run_and_record
+from profiler.records import FAILED, FINISHED, INTERRUPTED, RunRequest, request_from_json, to_json
 from profiler.store import queries
 
 
@@ -87,6 +93,25 @@ def test_a_hang_ends_at_the_time_limit_and_names_the_kernel(library):
     assert "cancelled" in outcome.result.error and time.monotonic() - start < 60
 
 
+def test_the_child_ends_with_a_parent_that_is_killed(library):
+    code = (
+        "import profiled_graphs as graphs; from profiler.capture import graph_text\n"
+        "from profiler.launch.cpu import measure; from profiler.records import RunRequest\n"
+        f"request = RunRequest('hang', libraries=({library!r},))\n"
+        "say = lambda words: print(words, flush=True)\n"
+        "measure(request, graph_text(graphs.custom('hang')), [graphs.array(64, 64)], progress=say)"
+    )
+    folder = Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": str(folder.parents[1])}
+    parent = subprocess.Popen([sys.executable, "-c", code], cwd=folder, env=environment, stdout=subprocess.PIPE)
+    assert parent.stdout is not None and parent.stdout.readline() == b"compiled\n"
+    (child,) = psutil.Process(parent.pid).children()
+    parent.kill()
+    parent.wait()
+    psutil.wait_procs([child], timeout=10)
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
 def test_a_time_limit_is_kept_even_while_compiling():
     outcome = measure(RunRequest("slow", time_limit=0.05), graph_text(graphs.scale(8)), [graphs.array(8, 64)])
     assert outcome.result.status == FAILED and "time limit of 0.05 s" in outcome.result.error
@@ -111,6 +136,14 @@ def test_a_child_that_the_system_kills_says_so():
 
     outcome = measure(RunRequest("x", budget=5), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=kill)
     assert outcome.result.signal == "SIGKILL" and "lack of memory" in outcome.result.error
+
+
+def test_files_where_the_user_works_do_not_hide_ours(tmp_path, monkeypatch):
+    (tmp_path / "profiler.py").write_text("raise SystemExit('theirs')")
+    (tmp_path / "numpy.py").write_text("raise SystemExit('theirs')")
+    monkeypatch.chdir(tmp_path)
+    result = measure(RunRequest("x", repeat=1), graph_text(graphs.scale(8)), [graphs.array(8, 64)]).result
+    assert result.status == FINISHED, result.error
 
 
 def test_an_error_in_the_graph_comes_back_as_itself(store):
@@ -138,11 +171,38 @@ def test_requests_survive_json_and_nothing_else_reads():
             request_from_json(text)
 
 
+RECORDS = [
+    {"kind": "compiled", "record": {}, "calls": []}, {"kind": "stage", "record": None},
+    {"kind": "probed", "outputs": [1]},
+    {"kind": "launch", "record": {"position": 1}}, {"kind": "timed", "samples": []}, {"kind": "error", "type": "X"},
+    {"kind": "error", "type": "__name__", "message": "m", "location": None}, {"kind": "block"}, {}, [], 3, None,
+]  # fmt: skip
+
+
+LINES = st.sampled_from([*(json.dumps(record).encode() for record in RECORDS), b"[" * 100_000])
+
+
+@given(st.binary() | LINES)
+def test_whatever_a_broken_child_sends_is_an_error_not_a_crash(line):
+    from profiler.launch.cpu import _Received, _take
+
+    received = _Received()
+    _take(received, line, lambda words: None)
+    assert received.error is None or "\n" not in str(received.error)
+
+
 def test_buffers_rotate_only_while_data_would_sit_in_cache():
     small = [graphs.array(64, 64)]
     assert len(buffer_sets(small, 0, True)) > 8 and len(buffer_sets(small, 0, False)) == 1
     large = [np.ones(2 * max(cache_sizes().values()) // 4, np.float32)]
     assert len(buffer_sets(large, 0, True)) == 1
+
+
+def test_a_card_is_part_of_the_machine_it_runs_on():
+    host = this_machine()
+    cards = [with_card(host, {"name": name, "driver": "13.0"}) for name in ("one", "two", "two")]
+    assert len({host.fingerprint, *(card.fingerprint for card in cards)}) == 3
+    assert machine_with("cpu") is host and cards[0].name.startswith("one in ")
 
 
 def test_the_machine_has_one_fingerprint_and_tells_its_load():
@@ -206,7 +266,9 @@ def test_times_agree_with_a_c_loop_within_2_percent(tmp_path):
         trace = bound.new_trace(20)
         bound.measure(20, 0, trace)
         ours += (trace[:, 0, 0, 1] - trace[:, 0, 0, 0]).tolist()
-        theirs.append(loop(kernel, ctypes.c_int64(20), ctypes.c_void_p(out.ctypes.data), ctypes.c_void_p(source.ctypes.data)) / 20)
+        theirs.append(
+            loop(kernel, ctypes.c_int64(20), ctypes.c_void_p(out.ctypes.data), ctypes.c_void_p(source.ctypes.data)) / 20
+        )
     one, two = np.quantile(ours, 0.25), np.quantile(theirs, 0.25)
     print(f"kernel of 20,000 dependent FMAs: ours {one / 1e3:.3f} us, C loop {two / 1e3:.3f} us, ratio {one / two:.4f}")
     assert abs(one / two - 1) < 0.02
@@ -239,7 +301,7 @@ def test_a_run_compared_with_itself_100_times_shows_no_difference():
         bound = BoundProgram(model.program, copies, 1)
         runs.append(time_program(bound, len(copies), repeat=None, width=0.01, budget=0.5))
     same = sum(
-        compare_times(a.samples, b.samples, a.blocks, b.blocks).verdict == SAME for a, b in zip(runs, runs[1:])
+        compare_times(a.samples, b.samples, a.blocks, b.blocks).verdict == SAME for a, b in itertools.pairwise(runs)
     )
     print(f"{same} of 100 comparisons of a run with itself: {SAME}")
     assert same >= 95
@@ -264,8 +326,3 @@ def test_storing_a_trace_costs_under_5_percent_of_compiling(store):
         shares.append((time.process_time() - start) / compiling)
     print(f"storing costs {statistics.median(shares):.2%} of compiling")
     assert statistics.median(shares) < 0.05
-
-
-def test_fork_is_not_how_children_are_made():
-    """A child starts clean: nothing of this process's threads or locks is in it."""
-    assert "fork" not in measure.__code__.co_names and os.getpid()

@@ -2,10 +2,10 @@
 
 In order: `analysis` reads the graph, `epilogue` grows kernels forwards, `pull` places the rest backwards, `emit` writes
 each group as kernel-language source, `ledger` says what was decided and why, `module` shows it all as `mogg` IR.
-`fuse` is the table of contents.
+`fuse` is the table of contents: `from compiler.passes.fusion.fuse import fuse`. Only the records are imported here,
+as those who read a fused model need not load what makes one.
 """
 
-from compiler.passes.fusion.fuse import fuse
 from compiler.passes.fusion.records import (
     Buffer,
     FusedKernel,
@@ -19,5 +19,5 @@ from compiler.passes.fusion.records import (
 
 __all__ = [
     "Buffer", "FusedKernel", "FusionDecision", "FusionOptions", "FusionResult", "KernelCall", "KernelLibrary",
-    "Signature", "fuse",
+    "Signature",
 ]  # fmt: skip

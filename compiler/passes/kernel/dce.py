@@ -9,7 +9,7 @@ from xdsl.traits import is_side_effect_free
 
 from compiler.dialects import kgen
 
-_EXTRA = (kgen.CallOp, memref.LoadOp, memref.AllocaOp)
+_EXTRA = (memref.LoadOp, memref.AllocaOp)
 _KNOWN: dict[type[Operation], bool] = {}
 
 
@@ -43,6 +43,8 @@ def _droppable(operation: Operation) -> bool:
     if operation.regions:
         return False
     kind = type(operation)
+    if kind is kgen.CallOp:
+        return "effects" not in operation.properties
     known = _KNOWN.get(kind)
     if known is None:
         known = _KNOWN[kind] = kind in _EXTRA or kind.name == "vector.load" or is_side_effect_free(operation)

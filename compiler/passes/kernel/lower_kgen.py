@@ -1,4 +1,5 @@
 """lower-kgen: binds kernels to their target. Threads become arguments (CPU) or GPU indices, calls become func.call."""
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -7,23 +8,25 @@ from dataclasses import dataclass
 
 from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     ArrayAttr,
     DictionaryAttr,
     FunctionType,
     IndexType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     ModuleOp,
     UnitAttr,
     i64,
 )
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import kgen
 from compiler.errors import LoweringError
 
 _UNIT = UnitAttr()
+_BARRIER = "kg_barrier"
 _RUNTIME = MemRefType(IntegerType(8), [DYNAMIC_INDEX])
 _DIMENSIONS = {0: gpu.DimensionAttr(gpu.DimensionEnum.X), 1: gpu.DimensionAttr(gpu.DimensionEnum.Y),
                2: gpu.DimensionAttr(gpu.DimensionEnum.Z)}  # fmt: skip
@@ -44,13 +47,22 @@ def lower_kgen(module: ModuleOp, *, gpu_target: bool, facts: Mapping[str, Kernel
     """Turn a kgen module into func/scf/arith/... for one target; the kgen module is used up."""
     operations: list[Operation] = []
     block = module.body.block
+    waits = False
     for operation in list(block.ops):
         operation.detach()
-        operations.append(_function(operation, gpu_target, facts) if isinstance(operation, kgen.FuncOp) else operation)
+        if isinstance(operation, kgen.FuncOp):
+            function, barriers = _function(operation, gpu_target, facts)
+            operations.append(function)
+            waits = waits or barriers
+        else:
+            operations.append(operation)
+    if waits and not gpu_target:  # a function of the run time: named, so that the text stands on its own
+        operations.append(func.FuncOp.external(_BARRIER, [_RUNTIME, IndexType()], []))
     return ModuleOp(operations)
 
 
-def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> func.FuncOp:
+def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> tuple[func.FuncOp, bool]:
+    """The function bound to the target, and whether its threads wait for each other."""
     kernel = old.kernel is not None
     name = old.sym_name.data
     body = old.detach_region(0)
@@ -60,7 +72,9 @@ def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFact
         for position, (what, kind) in enumerate((("tid", IndexType()), ("nthreads", IndexType()), ("rt", _RUNTIME))):
             threads[what] = block.insert_arg(kind, position)
             threads[what].name_hint = what
-    for operation in list(walk(block)):
+    found: list[Operation] = []
+    _collect(block, found)
+    for operation in found:
         if isinstance(operation, kgen.CallOp):
             _replace(operation, func.CallOp.create(
                 operands=operation.operands, result_types=[r.type for r in operation.results],
@@ -80,7 +94,8 @@ def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFact
         properties["arg_attrs"] = _argument_facts(block, known)
         if known.threads:
             attributes["kg.threads"] = IntegerAttr(known.threads, i64)
-    return func.FuncOp.create(properties=properties, attributes=attributes, regions=[body], location=old.location)
+    function = func.FuncOp.create(properties=properties, attributes=attributes, regions=[body], location=old.location)
+    return function, any(isinstance(operation, kgen.BarrierOp) for operation in found)
 
 
 def _argument_facts(block: Block, known: KernelFacts) -> ArrayAttr[DictionaryAttr]:
@@ -114,7 +129,8 @@ def _thread(operation: kgen.ThreadOp, threads: Mapping[str, SSAValue], gpu_targe
         axis = operation.axis.value.data
         kind = _GPU_OPS[what]
         _replace(operation, kind.create(
-            result_types=[IndexType()], properties={"dimension": _DIMENSIONS[axis]}, location=operation.location))  # fmt: skip
+            result_types=[IndexType()], properties={"dimension": _DIMENSIONS[axis]},
+            location=operation.location))  # fmt: skip
         return
     value = threads.get({"thread_index": "tid", "thread_count": "nthreads"}.get(what, ""))
     if value is None:
@@ -133,8 +149,26 @@ def _barrier(operation: kgen.BarrierOp, threads: Mapping[str, SSAValue], gpu_tar
     from xdsl.dialects.builtin import SymbolRefAttr
 
     _replace(operation, func.CallOp.create(
-        operands=[threads["rt"], threads["nthreads"]], properties={"callee": SymbolRefAttr("kg_barrier")},
+        operands=[threads["rt"], threads["nthreads"]], properties={"callee": SymbolRefAttr(_BARRIER)},
         location=operation.location))  # fmt: skip
+
+
+_LOWERED = frozenset({kgen.CallOp, kgen.ReturnOp, kgen.ThreadOp, kgen.BarrierOp})
+
+
+def _collect(block: Block, found: list[Operation]) -> None:
+    """The kgen operations of a block and of the regions inside it, in order."""
+    operation = block._first_op
+    while operation is not None:
+        if type(operation) in _LOWERED:
+            found.append(operation)
+        elif operation.regions:
+            for region in operation.regions:
+                inner = region._first_block
+                while inner is not None:
+                    _collect(inner, found)
+                    inner = inner._next_block
+        operation = operation._next_op
 
 
 def walk(block: Block) -> Iterator[Operation]:

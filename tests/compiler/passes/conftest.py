@@ -17,7 +17,8 @@ from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import DTYPES, numpy_dtype
 from compiler.language.library import Library
 from compiler.language.source import SourceFile
-from compiler.passes.fusion import FusionOptions, fuse
+from compiler.passes.fusion import FusionOptions
+from compiler.passes.fusion.fuse import fuse
 from compiler.reference import REFERENCES
 
 _UNARY = """abs neg exp log log1p sqrt rsqrt sin cos tanh erf sigmoid relu silu floor ceil round trunc isnan isinf

@@ -15,7 +15,8 @@ from filecheck.parser import Parser, pattern_for_opts
 from compiler.dialects import mgp, mo, mogg
 from compiler.language.library import default_library
 from compiler.passes import GRAPH_PASSES
-from compiler.passes.fusion import FusionOptions, fuse
+from compiler.passes.fusion import FusionOptions
+from compiler.passes.fusion.fuse import fuse
 from compiler.passes.fusion.show import stage_text
 
 ROOT = Path(__file__).parents[1]

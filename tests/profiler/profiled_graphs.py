@@ -4,7 +4,7 @@ import numpy as np
 
 from compiler import Graph, TensorType, ops
 
-KERNELS = '''
+KERNELS = """
 @kernel("crash")
 def crash(out: Tensor, x: Tensor):
     out[position((index(1) << 44,))] = x[position((0,))]
@@ -19,7 +19,7 @@ def hang(out: Tensor, x: Tensor):
 @elementwise("wrong")
 def wrong(x):
     return x + x + x
-'''
+"""
 
 
 def scale(rows="M"):

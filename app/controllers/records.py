@@ -1,0 +1,111 @@
+"""The database seen from the window: runs, comparisons, exports; and the long measurements, flows and ceilings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from app.jobs import Worker
+from app.messages import Message, Messages
+from app.viewmodels.requests import (
+    CeilingsRequest,
+    CompareRunsRequest,
+    ExportRequest,
+    Failure,
+    FlowsRequest,
+    ListRunsRequest,
+)
+
+
+class RecordsController(QObject):
+    """One worker answers quick questions; another, made when needed, does what takes long and can be cancelled."""
+
+    runs_listed = Signal(object)
+    compared = Signal(object)
+    flows_measured = Signal(object)
+    ceilings_measured = Signal(object)
+    started = Signal(str)
+    progressed = Signal(str, float)
+    ended = Signal(bool)
+
+    def __init__(self, messages: Messages, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._messages = messages
+        self._quick: Worker | None = None
+        self._long: Worker | None = None
+        self._listing = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a long measurement is under way."""
+        return self._long is not None
+
+    def list_runs(self) -> None:
+        """Ask for the runs; an older question is forgotten."""
+        worker = self._asker()
+        worker.drop(self._listing)
+        self._listing = worker.submit(ListRunsRequest(), self._tell(self.runs_listed.emit, "runs"))
+
+    def compare(self, runs: tuple[int, ...]) -> None:
+        """Compare runs."""
+        self._asker().submit(CompareRunsRequest(runs), self._tell(self.compared.emit, "compare"))
+
+    def export(self, runs: tuple[int, ...], kind: str, path: str) -> None:
+        """Write a run or a comparison to a file."""
+        done = self._tell(lambda p: self._messages.post(Message("info", f"wrote {p}", "window")), "window")
+        self._asker().submit(ExportRequest(runs, kind, path), done)
+
+    def measure_flows(self, request: FlowsRequest) -> None:
+        """Per-kernel against all-kernel."""
+        self._measure(request, "Measuring flows", self.flows_measured.emit, "flows")
+
+    def measure_ceilings(self) -> None:
+        """What this machine can do."""
+        self._measure(CeilingsRequest(), "Measuring this machine", self.ceilings_measured.emit, "roofline")
+
+    def cancel(self) -> bool:
+        """End a long measurement; False when there is none."""
+        if self._long is None:
+            return False
+        self._long.stop()
+        self._long = None
+        self.ended.emit(False)
+        return True
+
+    def stop(self) -> None:
+        """End the processes."""
+        for worker in (self._quick, self._long):
+            if worker is not None:
+                worker.stop()
+        self._quick = self._long = None
+
+    def _asker(self) -> Worker:
+        if self._quick is None or not self._quick.alive:
+            self._quick = Worker("store", self)
+        return self._quick
+
+    def _tell(self, good: Callable[[Any], object], place: str) -> Callable[[Any], None]:
+        def done(value: Any) -> None:
+            if isinstance(value, Failure):
+                self._messages.failure(value, place)
+            else:
+                good(value)
+
+        return done
+
+    def _measure(self, request: Any, what: str, good: Callable[[Any], object], place: str) -> None:
+        self.cancel()
+        worker = self._long = Worker("store", self)
+        tell = self._tell(good, place)
+
+        def done(value: Any) -> None:
+            if worker is self._long:
+                self._long = None
+                worker.stop()
+                self.ended.emit(not isinstance(value, Failure))
+                tell(value)
+
+        self.started.emit(what)
+        worker.submit(request, done, lambda p: self.progressed.emit(p.stage, p.done))

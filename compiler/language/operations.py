@@ -1,0 +1,78 @@
+"""The shortest way to an xDSL operation at the end of a block.
+
+`Operation.create` followed by `Block.add_op` takes 11 us, most of it checks whose outcome is known here: the operation
+is new, has no successors, and the block is not inside it. This does the same writes in 3 us. The test of this module
+holds both ways against each other field by field, so that a change in xDSL is noticed.
+"""
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xdsl.dialects.builtin import LocationAttr, UnknownLoc
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
+from xdsl.ir.core import SSAValues
+from xdsl.irdl import IRDLOperation, OptionalDef
+
+_NOWHERE = UnknownLoc()
+_DEFAULTS: dict[type[Operation], dict[str, Attribute]] = {}
+
+
+def make(
+    kind: type[Operation],
+    operands: tuple[SSAValue, ...],
+    result_types: tuple[Attribute, ...],
+    properties: Mapping[str, Attribute] | None = None,
+    location: LocationAttr = _NOWHERE,
+    regions: tuple[Region, ...] = (),
+) -> Operation:
+    """A new operation, in no block yet."""
+    operation: Any = kind.__new__(kind)
+    uses: list[Use] = []
+    for number, operand in enumerate(operands):
+        use = Use(operation, number)
+        following = operand.first_use
+        if following is not None:
+            use._next_use = following
+            following._prev_use = use
+        operand.first_use = use
+        uses.append(use)
+    defaults = _DEFAULTS.get(kind)
+    if defaults is None:
+        defaults = _defaults(kind)
+    operation._operands = SSAValues(operands)
+    operation._operand_uses = tuple(uses)
+    operation.results = SSAValues([OpResult(result, operation, k) for k, result in enumerate(result_types)])
+    operation.properties = {**defaults, **properties} if properties else defaults.copy()
+    operation.attributes = {}
+    operation.location = location
+    operation._successors = operation._successor_uses = ()
+    operation.regions = regions
+    for region in regions:
+        region.parent = operation
+    operation.parent = operation._prev_op = operation._next_op = None
+    return operation
+
+
+def append(block: Block, operation: Operation) -> None:
+    """Make an operation that is in no block the last of this one."""
+    operation.parent = block
+    last = operation._prev_op = block._last_op
+    if last is None:
+        block._first_op = operation
+    else:
+        last._next_op = operation
+    block._last_op = operation
+
+
+def _defaults(kind: type[Operation]) -> dict[str, Attribute]:
+    """The properties an operation has when nothing is said about them."""
+    known: dict[str, Attribute] = {}
+    if issubclass(kind, IRDLOperation):
+        for name, definition in kind.get_irdl_definition().properties.items():
+            if not isinstance(definition, OptionalDef) and definition.default_value is not None:
+                known[name] = definition.default_value
+    _DEFAULTS[kind] = known
+    return known

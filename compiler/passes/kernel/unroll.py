@@ -1,0 +1,59 @@
+"""unroll: loops of no or one round, and short ones that are no longer without the loop around them.
+
+LLVM unrolls what is longer, where that pays; until then a loop is less to print and to read.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from compiler.passes.kernel.census import Census, constant_of, replace, splice
+from compiler.trace import count_operations
+
+MOST_ROUNDS = 4
+LOOP_LINES = 7  # what a loop itself takes in LLVM IR: labels, phis, a comparison, branches
+
+
+def unroll(census: Census) -> int:
+    """Unroll, inner loops first; the change in the number of operations, counted as removed."""
+    removed = 0
+    for loop in reversed(census.loops):
+        if census.is_gone(loop):
+            continue
+        bounds = [constant_of(value) for value in loop.operands[:3]]
+        if any(bound is None for bound in bounds):
+            continue
+        lower, upper, step = bounds
+        if step <= 0:
+            continue
+        rounds = max(-(-(upper - lower) // step), 0)
+        if rounds > MOST_ROUNDS:
+            continue
+        body = count_operations(loop) - 1
+        if rounds <= 1 or (rounds - 1) * body <= LOOP_LINES:
+            census.mark(loop)
+            _rounds(loop, [lower + number * step for number in range(rounds)])
+            removed += body + 2 - rounds * (body + 1)
+    return removed
+
+
+def _rounds(loop: scf.ForOp, positions: list[int]) -> None:
+    values: list[SSAValue] = list(loop.operands[3:])
+    for position in positions:
+        last = position == positions[-1]
+        turn: Operation = loop if last else loop.clone()
+        block = loop.parent
+        assert block is not None
+        if not last:
+            block.insert_op_before(turn, loop)
+        at = arith.ConstantOp.create(
+            result_types=[IndexType()], properties={"value": IntegerAttr(position, IndexType())}, location=loop.location
+        )
+        block.insert_op_before(at, turn)
+        values = splice(turn.regions[0].blocks[0], turn, [at.results[0], *values])
+        if not last:
+            turn.detach()
+            turn.erase()
+    replace(loop, values)

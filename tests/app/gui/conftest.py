@@ -1,0 +1,88 @@
+"""Fixtures for tests of the real window. Qt warnings and threads or processes left behind fail the test."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+pytest.importorskip("PySide6")
+
+from app.main_window import MainWindow
+from app.settings import Settings
+
+HARMLESS = ("This plugin does not support propagateSizeHints()", "This plugin does not support raise()")
+WAIT = 60_000
+
+
+@pytest.fixture(scope="session")
+def qapp_args():
+    """Offscreen by argument, not by environment: the rest of the test run must still see that there is no display."""
+    return ["kernelglass", "-platform", os.environ.get("KERNELGLASS_TEST_PLATFORM", "offscreen")]
+
+
+@pytest.fixture(autouse=True)
+def _no_qt_warnings(request, qtlog, tmp_path, monkeypatch):
+    if "compiled" not in request.fixturenames:
+        monkeypatch.setenv("KERNELGLASS_DB", str(tmp_path / "runs.db"))
+    monkeypatch.setenv("KERNELGLASS_CONFIG", str(tmp_path / "config"))
+    yield
+    said = [record.message for record in qtlog.records if record.message not in HARMLESS]
+    assert not said, f"Qt said: {said}"
+
+
+def settle(qtbot, window: MainWindow) -> None:
+    """Wait until the compilation, its layout and the texts of every pane are there."""
+    qtbot.waitUntil(lambda: not window.compiler.busy and window.graph.layout is not None, timeout=WAIT)
+    qtbot.waitUntil(lambda: not any(pane.model.loading for pane in window.workbench.panes), timeout=WAIT)
+
+
+@pytest.fixture(scope="session")
+def shared(qapp, tmp_path_factory):
+    """One window for the tests that start from a compiled sample: starting its processes anew takes seconds."""
+    import app.viewmodels.compilation as records
+
+    folder = tmp_path_factory.mktemp("shared")
+    kept = {name: os.environ.get(name) for name in ("KERNELGLASS_DB", "KERNELGLASS_CONFIG")}
+    os.environ["KERNELGLASS_DB"] = str(folder / "runs.db")
+    window = MainWindow(Settings(folder / "config"))
+    window.resize(1400, 900)
+    window.show()
+    window.usual = records.CompileChoices()
+    yield window
+    window.close()
+    for name, value in kept.items():
+        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    left = [t.name for t in threading.enumerate() if t.name.startswith("worker-") and t.is_alive()]
+    assert not left, f"threads left behind: {left}"
+
+
+@pytest.fixture
+def compiled(qtbot, shared):
+    """The shared window with the mlp sample compiled as it comes, and nothing selected."""
+    window = shared
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    if window.compiler.busy:
+        window.compiler.cancel(quiet=True)
+    now = window.state.compilation
+    if (
+        now is None
+        or now.choices != window.usual
+        or now.source != "sample:mlp"
+        or window.source_pane.edited
+        or "run" in now.name
+    ):
+        window.state.choose(**{name: getattr(window.usual, name) for name in vars(window.usual)})
+        window.opening.open("sample:mlp")
+    settle(qtbot, window)
+    window.bar.hide()
+    for pane in window.workbench.panes[2:]:
+        window.workbench.remove_pane(pane)
+    for pane, stage in zip(window.workbench.panes, ("source", "asm")):
+        pane.lock.setChecked(False)
+        pane.model.show(stage=stage)
+    settle(qtbot, window)
+    window.state.selection.reset()
+    return window

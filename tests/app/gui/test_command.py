@@ -1,0 +1,44 @@
+"""`kernelglass gui` where no window can be had: one line, exit status 4, and Qt is not even imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.commands.gui import _missing
+
+pytestmark = pytest.mark.gui
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    hidden = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, env=hidden | environment, timeout=60
+    )
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems always have a display")
+def test_without_a_display_it_says_so_in_one_line():
+    result = run("-m", "app", "gui")
+    assert result.returncode == 4
+    assert result.stderr.count("\n") == 1
+    assert "no display" in result.stderr
+
+
+def test_missing_libraries_are_named():
+    assert "PySide6-Essentials" in _missing(ModuleNotFoundError("no module", name="PySide6"))
+    words = _missing(ImportError("libEGL.so.1: cannot open shared object file"))
+    assert "libEGL.so.1" in words
+    assert "libegl1" in words
+
+
+def test_the_command_line_and_the_workers_never_import_qt():
+    code = "import sys, app.cli, app.controllers.worker, app.controllers.compile_session, app.viewmodels.layout; "
+    code += "import app.viewmodels.graph, app.state, app.messages; "
+    result = run("-c", code + "print([m for m in sys.modules if m.startswith(('PySide6', 'pyqtgraph'))])")
+    assert result.stdout.strip() == "[]", result.stdout + result.stderr

@@ -1,0 +1,201 @@
+"""Views by themselves: the virtual text, the graph, the timeline, tables and the contrast of the themes."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from app.theme.look import Look
+from app.theme.tokens import THEMES, contrast
+from app.viewmodels.compilation import LineText
+from app.viewmodels.diff import diff_documents
+from app.viewmodels.filtering import compile_filter
+from app.viewmodels.folding import directive_lines, fold_regions
+from app.viewmodels.fuzzy import rank
+from app.viewmodels.layout import lay_out
+from app.viewmodels.requests import LayoutRequest
+from app.viewmodels.selection import Selection
+from app.viewmodels.text_document import index_text, line_text
+from app.viewmodels.timeline import Timeline
+from app.viewmodels.tokens import tokens
+from app.views.find_bar import FindBar
+from app.views.text_view import TextView
+from app.views.timeline import TimelineView
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.fixture
+def look(qtbot, tmp_path):
+    made = Look(tmp_path, "dark")
+    made.apply()
+    return made
+
+
+def test_a_large_text_opens_fast_and_scrolls(qtbot, look):
+    text = b"  %1 = fadd float %a, %b, !dbg !12\n" * 2_000_000
+    start = time.perf_counter()
+    document = index_text(LineText(text))
+    view = TextView(look)
+    qtbot.addWidget(view)
+    view.resize(600, 400)
+    view.set_document(document, "llvm", np.zeros(1, np.int32))
+    view.show()
+    view.grab()
+    assert time.perf_counter() - start < 2
+    assert view.rows == 2_000_000
+    view.go_to_line(1_999_999)
+    first, last = view.visible_range()
+    assert first <= 1_999_999 <= last
+
+
+def test_find_counts_matches_and_steps(qtbot, look):
+    view = TextView(look)
+    bar = FindBar(look, view)
+    qtbot.addWidget(view)
+    qtbot.addWidget(bar)
+    view.set_document(index_text(LineText(b"one two\ntwo\n\ttwo 2\n")), "", np.zeros(1, np.int32))
+    bar.open()
+    bar.field.setText("two")
+    qtbot.waitUntil(lambda: bar.count.text() == "1 of 3")
+    qtbot.keyClick(bar.field, Qt.Key.Key_Return)
+    assert bar.count.text() == "2 of 3"
+    bar.regex.setChecked(True)
+    bar.field.setText(r"two \d")
+    qtbot.waitUntil(lambda: bar.count.text() == "1 of 1")
+    bar.field.setText("(")
+    qtbot.waitUntil(lambda: bar.field.property("state") == "error")
+
+
+def test_folding_hides_lines_and_reveal_unfolds(qtbot, look):
+    view = TextView(look)
+    qtbot.addWidget(view)
+    view.set_document(index_text(LineText(b"f {\n a\n g {\n  b\n }\n}\nend\n")), "mlir", np.zeros(1, np.int32))
+    view.toggle_fold(0)
+    assert [view.line_of_row(row) for row in range(view.rows)] == [0, 5, 6]
+    view.reveal(3)
+    assert view.rows == 7
+
+
+def test_assembler_directives_can_be_left_out():
+    text = b"k:\n\t.cfi_startproc\n\tadd x0, x1, x2\n.LBB0_1:\n\tret // done\n.Ltmp3:\n\n// note\n"
+    document = index_text(LineText(text))
+    shown = np.flatnonzero(~directive_lines(document)).tolist()
+    assert shown == [0, 2, 3, 4]
+
+
+def test_fold_regions_of_python_and_assembly():
+    python = index_text(LineText(b"def f():\n    a\n    if b:\n        c\nd\n"))
+    assert fold_regions(python, "python") == {0: 3, 2: 3}
+    asm = index_text(LineText(b"k:\n add\n ret\nm:\n ret\n"))
+    assert fold_regions(asm, "asm") == {0: 2, 3: 4}
+
+
+def test_search_never_crosses_lines_and_counts_all():
+    document = index_text(LineText(b"ab\nab\n" * 1000))
+    found = np.concatenate(list(document.search(re.compile(rb"ab"))))
+    assert len(found) == 2000
+    assert (found[:, 1] == 0).all()
+
+
+def test_lines_light_by_any_of_their_nodes():
+    document = index_text(line_text("a\nb\nc\n", (("x", "y"), (), ("y",))))
+    assert document.lit_lines(frozenset(["y"])).tolist() == [True, False, True]
+    assert document.lit_lines(frozenset(["x"])).tolist() == [True, False, False]
+    assert document.coverage == pytest.approx(2 / 3)
+
+
+def test_a_diff_keeps_the_nodes_of_both_sides():
+    before = index_text(line_text("a\nb\nc\n", (("x",), ("y",), ())))
+    after = index_text(line_text("a\nc\nd\n", (("x",), (), ("z",))))
+    diff = diff_documents(before, after)
+    assert diff.marks.tolist() == [0, -1, 0, 1]
+    assert [diff.document.nodes(i) for i in range(4)] == [("x",), ("y",), (), ("z",)]
+    assert diff.changes == [1, 3]
+
+
+def test_layout_keeps_boxes_apart_and_inside_their_group():
+    edges = ((0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (0, 4))
+    sizes = ((100.0, 40.0),) * 5
+    result = lay_out(LayoutRequest(sizes, edges, (-1, 0, 0, 0, -1)))
+    low, high = result.positions, result.positions + np.array(sizes)
+    for a in range(5):
+        for b in range(a):
+            assert (high[a] <= low[b]).any() or (high[b] <= low[a]).any(), f"{a} and {b} overlap"
+    x, y, w, h = result.groups[0]
+    assert (low[1:4] >= (x, y)).all()
+    assert (high[1:4] <= (x + w, y + h)).all()
+    assert (low[3] > low[1]).any()
+    assert len(result.edge_starts) == len(edges) + 1
+
+
+def test_a_million_events_are_merged_to_pixels():
+    count = 1_000_000
+    start = np.arange(count) * 1e-6
+    timeline = Timeline(["one"], np.zeros(count, int), start, np.full(count, 5e-7), np.zeros(count, int), ["event"])
+    begun = time.perf_counter()
+    slices = timeline.slices(0, 0.0, 1.0, 1000)
+    assert time.perf_counter() - begun < 0.2
+    assert len(slices.left) <= 2000
+    assert int(slices.count.sum()) == count
+    assert timeline.at(0, 10.2e-6) == 10
+    assert timeline.at(0, 10.8e-6) == -1
+
+
+def test_the_timeline_zooms_pans_and_measures(qtbot, look):
+    timeline = Timeline(
+        ["one"], np.zeros(2, int), np.array([0.0, 1.0]), np.array([0.5, 0.5]), np.zeros(2, int), ["e"], [("a",), ("b",)]
+    )
+    selection = Selection()
+    view = TimelineView(look, selection)
+    qtbot.addWidget(view)
+    view.resize(800, 200)
+    view.show()
+    view.set_timeline(timeline)
+    span = view.end - view.begin
+    qtbot.keyClick(view, Qt.Key.Key_W)
+    assert view.end - view.begin < span
+    qtbot.keyClick(view, Qt.Key.Key_Space)
+    assert view.end - view.begin == pytest.approx(span)
+    from PySide6.QtCore import QPoint
+
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(int(view._x(1.2)), 34))
+    assert selection.nodes == {"b"}
+
+
+def test_filters_compare_numbers_and_find_words():
+    columns = {"time": lambda r: r[0], "name": lambda r: r[1]}
+    rows = [(1.0, "dce"), (9.0, "llvm"), (7.0, "dce again")]
+    keep = compile_filter("time > 5 dce", columns)
+    assert [row for row in rows if keep(row)] == [(7.0, "dce again")]
+    with pytest.raises(ValueError, match="no column"):
+        compile_filter("speed > 1", columns)
+
+
+def test_the_palette_ranks_plain_parts_first():
+    names = ["Compile", "Command palette", "Close"]
+    assert next(names[i] for i in rank("comp", names)) == "Compile"
+    assert rank("xyz", names) == []
+
+
+def test_tokens_cover_what_people_look_for():
+    kinds = {text[a:b]: kind for text in ["  %x = call float @f(i64 3) ; why"] for a, b, kind in tokens("llvm", text)}
+    assert kinds["%x"] == "value"
+    assert kinds["call"] == "keyword"
+    assert kinds["@f"] == "symbol"
+    assert kinds["; why"] == "comment"
+
+
+@pytest.mark.parametrize("name", ["dark", "light"])
+def test_text_is_readable_in_both_themes(name):
+    theme = THEMES[name]
+    for ground in (theme.panel, theme.code, theme.raised, theme.window):
+        assert contrast(theme.text, ground) >= 7
+        assert contrast(theme.muted, ground) >= 4.5
+    for colour in (*theme.series, *theme.syntax.values()):
+        assert contrast(colour, theme.code) >= 3.5, colour
+    assert contrast(theme.accent_text, theme.accent) >= 4.5

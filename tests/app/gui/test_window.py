@@ -1,0 +1,195 @@
+"""The window itself: opening, compiling, cancelling, failing, trusting, remembering."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+
+from app.main_window import MainWindow
+from app.settings import Settings
+
+pytestmark = pytest.mark.gui
+
+GOOD = textwrap.dedent(
+    """
+    from compiler import Graph, TensorType, ops
+
+    def build():
+        g = Graph("g", inputs=[TensorType("f32", ("M",))])
+        with g:
+            g.output(ops.relu(g.inputs[0] + 1))
+        return g
+    """
+)
+
+
+def settle(qtbot, window):
+    qtbot.waitUntil(lambda: not window.compiler.busy and window.graph.layout is not None, timeout=60_000)
+
+
+@pytest.fixture
+def window(compiled):
+    return compiled
+
+
+def test_the_welcome_page_opens_a_sample_in_one_click(qtbot, window):
+    window.show_welcome()
+    card = window.welcome.cards["sample:softmax"]
+    qtbot.mouseClick(card, Qt.MouseButton.LeftButton)
+    assert window.stack.currentWidget() is window.workbench
+    assert window.status.cancel.isVisible()
+    qtbot.waitUntil(lambda: window.state.compilation.name == "softmax", timeout=60_000)
+    settle(qtbot, window)
+    assert not window.status.cancel.isVisible()
+    assert window.settings.recent()[0] == "sample:softmax"
+
+
+def test_cancelling_ends_the_compilation_and_the_next_one_works(qtbot, window):
+    before = window.state.compilation
+    window.opening.open("sample:transformer-block")
+    assert window.compiler.busy
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert not window.compiler.busy
+    assert window.state.compilation is before
+    window.opening.open("sample:softmax")
+    qtbot.waitUntil(lambda: window.state.compilation.name == "softmax", timeout=60_000)
+    settle(qtbot, window)
+
+
+def test_changing_a_choice_compiles_again_and_keeps_the_selection(qtbot, compiled):
+    compiled.state.selection.select(["relu_0"])
+    compiled.choices.level.set_value("0")
+    compiled.choices.level.chosen.emit("0")
+    qtbot.waitUntil(lambda: compiled.state.compilation.choices.opt_level == 0, timeout=60_000)
+    assert compiled.state.selection.nodes == {"relu_0"}
+    assert compiled.state.previous.choices.opt_level == 3
+
+
+def test_an_error_in_an_edit_is_shown_at_its_line_and_the_old_compilation_stays(qtbot, compiled):
+    before = compiled.state.compilation
+    broken = compiled.source_pane.text + "\nraise ValueError('no such thing')\n"
+    compiled.source_pane.editor.setPlainText(broken)
+    compiled.commands.compile()
+    qtbot.waitUntil(lambda: bool(compiled.source_pane.bar.text), timeout=60_000)
+    assert "no such thing" in compiled.source_pane.bar.text
+    line = broken.rstrip().count("\n") + 1
+    assert compiled.source_pane.editor.textCursor().blockNumber() + 1 == line
+    assert compiled.state.compilation is before
+    assert "no such thing" in compiled.log.toPlainText()
+
+
+def test_an_edited_kernel_takes_the_place_of_the_generated_one(qtbot, compiled):
+    name = compiled.state.compilation.kernels[0].name
+    compiled.source_pane.which.set_value(name)
+    compiled.source_pane.key_chosen.emit(name)
+    edited = compiled.source_pane.text + "\n# edited\n"
+    compiled.source_pane.editor.setPlainText(edited)
+    compiled.source_pane.ask_compile()
+    qtbot.waitUntil(lambda: "# edited" in compiled.state.compilation.kernels[0].source, timeout=60_000)
+
+
+def test_cutting_an_edge_compiles_again_and_opens_the_comparison(qtbot, compiled):
+    before = compiled.state.compilation
+    assert before.node_table["add_0"].call == before.node_table["relu_0"].call
+    compiled.commands.what_if("add_0", "relu_0", False)
+    qtbot.waitUntil(lambda: compiled.state.compilation.choices.force_cut == (("add_0", "relu_0"),), timeout=60_000)
+    after = compiled.state.compilation
+    assert after.node_table["add_0"].call != after.node_table["relu_0"].call
+    assert compiled.state.previous is before
+
+
+def test_a_foreign_python_file_runs_only_when_trusted(qtbot, window, tmp_path, monkeypatch):
+    path = tmp_path / "theirs.py"
+    marker = tmp_path / "ran"
+    path.write_text(f"open({str(marker)!r}, 'w').close()\n" + GOOD)
+    asked = []
+    monkeypatch.setattr(window.opening, "_ask", lambda p: asked.append(p) or False)
+    assert not window.opening.open(str(path))
+    assert asked == [str(path)]
+    assert not marker.exists()
+    monkeypatch.setattr(window.opening, "_ask", lambda p: True)
+    assert window.opening.open(str(path))
+    settle(qtbot, window)
+    assert marker.exists()
+    monkeypatch.setattr(window.opening, "_ask", lambda p: pytest.fail("asked again"))
+    assert window.opening.open(str(path))
+    settle(qtbot, window)
+
+
+def test_a_file_that_changes_on_disk_is_compiled_again(qtbot, window, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(GOOD)
+    window.settings.trust(str(path))
+    window.opening.open(str(path))
+    qtbot.waitUntil(lambda: window.state.compilation.source == str(path), timeout=60_000)
+    path.write_text(GOOD.replace("ops.relu", "ops.exp"))
+    qtbot.waitUntil(lambda: "exp_0" in window.state.compilation.node_table, timeout=60_000)
+
+
+def test_a_file_that_vanishes_leaves_the_window_as_it_is(qtbot, window, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(GOOD)
+    window.settings.trust(str(path))
+    window.opening.open(str(path))
+    qtbot.waitUntil(lambda: window.state.compilation.source == str(path), timeout=60_000)
+    path.unlink()
+    qtbot.waitUntil(lambda: "gone from disk" in window.bar.text, timeout=10_000)
+    assert window.state.compilation is not None
+    assert not window.opening.open(str(tmp_path / "never.py"))
+    assert "there is no file" in window.bar.text
+
+
+def test_a_file_can_be_dropped_anywhere(qtbot, window, tmp_path):
+    path = tmp_path / "dropped.py"
+    path.write_text(GOOD)
+    window.settings.trust(str(path))
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path))])
+    event = QDropEvent(
+        QPointF(10, 10), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    window.dropEvent(event)
+    qtbot.waitUntil(lambda: window.state.compilation.name == "dropped", timeout=60_000)
+
+
+def test_a_worker_that_dies_is_a_message_and_texts_come_back(qtbot, compiled):
+    worker = compiled.compiler._current
+    compiled.commands.run()
+    worker._process.kill()
+    qtbot.waitUntil(lambda: bool(compiled.run_view.bar.text), timeout=60_000)
+    assert "the window is fine" in compiled.run_view.bar.text
+    pane = compiled.workbench.panes[0]
+    pane.model.show(stage="kgen")
+    qtbot.waitUntil(lambda: not pane.model.loading, timeout=60_000)
+    assert not pane.model.error
+    assert pane.text.document.lines > 10
+
+
+def test_theme_zoom_and_layout_survive_a_restart(qtbot, tmp_path):
+    settings = Settings(tmp_path / "kept")
+    first = MainWindow(settings)
+    first.show()
+    first.commands.theme_light()
+    first.look.zoom_code(17)
+    first.settings.save_layout("mine", first.layout_states())
+    first.close()
+    second = MainWindow(Settings(tmp_path / "kept"))
+    second.show()
+    assert second.look.theme.name == "light"
+    assert second.look.code_pixels == 17
+    assert second.settings.layout_names() == ["mine"]
+    second.close()
+    for window in (first, second):
+        window.deleteLater()
+
+
+def test_every_action_is_in_the_palette_and_can_be_found(qtbot, window):
+    window.commands.palette()
+    assert window.palette_popup.list.count() >= 40
+    qtbot.keyClicks(window.palette_popup.field, "lightth")
+    assert "Light theme" in window.palette_popup.list.item(0).text()
+    qtbot.keyClick(window.palette_popup.field, Qt.Key.Key_Return)
+    assert window.look.theme.name == "light"

@@ -1,0 +1,152 @@
+"""Runs and compilations side by side: what differs, kernels by what they compute, verdicts, where IR first differs."""
+
+import numpy as np
+import profiled_graphs as graphs
+import pytest
+import records_for_tests as made
+
+from compiler.errors import ExecutionError
+from compiler.pipeline import CompileOptions
+from compiler.session import compile_graph
+from profiler.capture import compilation_record, stage_records
+from profiler.compare import compare_compilations, compare_runs, slower_than
+from profiler.records import FAILED, Launch, Machine, RunResult
+from profiler.report.document import comparison_document
+from profiler.report.write import COMPARISON_FORMATS, export_comparison
+from profiler.store import writer
+
+
+def times(level, seed=0):
+    rng = np.random.default_rng(seed)
+    return tuple(int(level * (1 + 0.01 * abs(x))) for x in rng.standard_normal(120))
+
+
+def a_run(store, level=1000, kernels=None, compilation=None, machine=made.MACHINE, **changes):
+    """A stored run whose launches take the given shares of the whole."""
+    names = kernels or {"k": "key-k"}
+    launches = tuple(
+        Launch(at, name, key, (f"node_{at}",), times(level / len(names), at), (1e-6,))
+        for at, (name, key) in enumerate(names.items())
+    )
+    run = writer.begin_run(store, made.request(**changes), machine)
+    number = compilation or writer.add_compilation(store, made.compilation(), machine)
+    result = RunResult("finished", times(level), (10,) * 12, launches, conditions={"threads": 1})
+    writer.finish_run(store, run, result, number)
+    return run
+
+
+def compiled(store, graph, **options):
+    model = compile_graph(graph, CompileOptions(**options))
+    number = writer.add_compilation(store, compilation_record(model, "g", 0.1), made.MACHINE)
+    writer.add_stages(store, number, stage_records(model))
+    return number, model
+
+
+def test_equal_runs_differ_in_nothing(store):
+    found = compare_runs(store, [a_run(store), a_run(store)])
+    assert found.differences == () and found.verdicts[1].verdict == "no measurable difference"
+    assert found.kernels[0].matched == "what it computes" and slower_than(found, 0.0) == []
+
+
+def test_a_slower_run_is_called_slower_and_stops_a_ci_job(store):
+    found = compare_runs(store, [a_run(store, 100_000), a_run(store, 110_000)])
+    assert found.verdicts[1].verdict == "slower" and found.verdicts[1].ratio == pytest.approx(1.1, rel=0.01)
+    assert slower_than(found, 0.05)[0].startswith("run 2 is 10") and slower_than(found, 0.2) == []
+
+
+def test_kernels_are_matched_by_what_they_compute_not_by_name(store):
+    graph = graphs.two_kernels()
+    one, model = compiled(store, graph)
+    other = compilation_record(model, "g", 0.1)
+    from dataclasses import replace
+
+    renamed = replace(other, kernels=tuple(replace(k, name=f"other_{i}") for i, k in enumerate(other.kernels)))
+    two = writer.add_compilation(store, renamed, made.MACHINE)
+    keys = {k.name: k.key for k in other.kernels}
+    runs = [
+        a_run(store, compilation=one, kernels=keys),
+        a_run(store, compilation=two, kernels={f"other_{i}": key for i, key in enumerate(keys.values())}),
+    ]
+    found = compare_runs(store, runs)
+    assert len(found.kernels) == len(keys)
+    for kernel in found.kernels:
+        assert kernel.matched == "what it computes" and kernel.names[0] != kernel.names[1]
+        assert kernel.verdicts[1].verdict == "no measurable difference"
+
+
+def test_a_fused_kernel_stands_against_the_unfused_ones_it_replaced(store):
+    fused, _ = compiled(store, graphs.two_kernels())
+    unfused, _ = compiled(store, graphs.two_kernels(), fuse=False)
+    found = compare_compilations(store, [fused, unfused])
+    shared = [k for k in found.kernels if k.matched == "shared nodes"]
+    assert shared and len(shared[0].names[1]) > len(shared[0].names[0])
+    assert ("fuse", ("True", "False")) in [(d.what, d.values) for d in found.differences]
+    assert found.model_differs_at in ("mogg", "mgp")
+
+
+@pytest.mark.parametrize(
+    "options, stage", [({"opt_level": 0}, "llvm-opt"), ({}, ""), ({"debug": "line-tables"}, "llvm")]
+)
+def test_the_first_stage_at_which_ir_differs_is_named(store, options, stage):
+    numbers = [compiled(store, graphs.scale())[0], compiled(store, graphs.scale(), **options)[0]]
+    found = compare_compilations(store, numbers)
+    assert [kernel.differs_at for kernel in found.kernels] == [stage]
+    assert found.model_differs_at == ""
+
+
+def test_an_edited_kernel_is_still_the_same_kernel(store):
+    one, model = compiled(store, graphs.scale())
+    kernel = model.kernels[0]
+    edited = kernel.source + "    # an edit\n"
+    two, _ = compiled(store, graphs.scale(), sources=((kernel.name, edited),))
+    (found,) = compare_compilations(store, [one, two]).kernels
+    assert found.matched == "what it computes" and found.differs_at == "source"
+
+
+def test_unlike_machines_are_flagged(store):
+    found = compare_runs(store, [a_run(store), a_run(store, machine=Machine("beef", "another", {}))])
+    assert any("unlike machines" in words for words in found.warnings)
+    assert "machine" in [d.what for d in found.differences]
+
+
+def test_other_sizes_are_other_work(store):
+    found = compare_runs(store, [a_run(store, dims={"M": 1}), a_run(store, dims={"M": 2})])
+    assert any("different work" in words for words in found.warnings)
+    assert ("dim M", ("1", "2")) in [(d.what, d.values) for d in found.differences]
+
+
+@pytest.mark.parametrize(
+    "compile_seconds, levels, words",
+    [((1.0, 3.0), (200_000, 100_000), "even after 19,"), ((3.0, 1.0), (100_000, 50_000), "from the first call"),
+     ((3.0, 1.0), (100_000, 200_000), "even after 19,"), ((1.0, 2.0), (50_000, 50_000), "compile time decides")],
+)  # fmt: skip
+def test_break_even(store, compile_seconds, levels, words):
+    runs = []
+    for seconds, level in zip(compile_seconds, levels):
+        number = writer.add_compilation(store, made.compilation(seconds=seconds), made.MACHINE)
+        runs.append(a_run(store, level, compilation=number))
+    (line,) = compare_runs(store, runs).break_even
+    assert words in line
+
+
+def test_more_than_two_are_measured_against_the_first(store):
+    found = compare_runs(store, [a_run(store, 100_000), a_run(store, 50_000), a_run(store, 200_000)])
+    assert [v.verdict if v else None for v in found.verdicts] == [None, "faster", "slower"]
+
+
+def test_a_failed_run_has_no_times_to_compare(store):
+    failed = writer.begin_run(store, made.request(), made.MACHINE)
+    writer.finish_run(store, failed, RunResult(FAILED, error="crashed"))
+    with pytest.raises(ExecutionError, match="crashed"):
+        compare_runs(store, [a_run(store), failed])
+    with pytest.raises(ExecutionError, match="two"):
+        compare_runs(store, [a_run(store)])
+
+
+def test_every_format_shows_the_verdict_and_names_the_test(store):
+    found = compare_runs(store, [a_run(store, 100_000), a_run(store, 150_000)])
+    for kind in COMPARISON_FORMATS:
+        text = export_comparison(found, kind)
+        assert "slower" in text
+        assert kind == "csv" or "Mann-Whitney" in text
+    assert comparison_document(found)["schema"] == "kernelglass-comparison/1"

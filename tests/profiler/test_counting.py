@@ -1,0 +1,125 @@
+"""Work and traffic of kernels, against counts made by hand."""
+
+import profiled_graphs as graphs
+import pytest
+
+from compiler import Graph, TensorType, compile, ops
+from profiler.ceilings import Ceiling, copy_sizes
+from profiler.counting import call_bytes, call_flops, count_call
+from profiler.memory import memory_record
+from profiler.roofline import roofline
+
+
+def counted(graph, **sizes):
+    model = compile(graph)
+    kernels = {kernel.name: kernel for kernel in model.kernels}
+    return [count_call(call, kernels[call.kernel.name], sizes) for call in model.fusion.calls]
+
+
+def graph_of(*shapes, build, dtype="f32"):
+    graph = Graph("g", inputs=[TensorType(dtype, shape) for shape in shapes])
+    with graph:
+        graph.output(build(*graph.inputs))
+    return graph
+
+
+def test_a_matmul_with_its_epilogue():
+    graph = graph_of(("M", 64), (64, 32), (32,), build=lambda x, w, b: ops.relu(x @ w + b))
+    (found,) = counted(graph, M=128)
+    assert found["flops"] == 2 * 128 * 64 * 32 + 2 * 128 * 32
+    assert found["bytes"] == 4 * (128 * 64 + 64 * 32 + 32 + 128 * 32)
+    assert found["stores"] == 4 * 128 * 32 and found["loads"] >= 4 * (128 * 64 + 64 * 32)
+    assert found["counting"] == "exact"
+
+
+def test_an_elementwise_kernel_issues_exactly_what_it_must():
+    (found,) = counted(graphs.scale(), M=100)
+    assert found["flops"] == 2 * 6400 and found["bytes"] == 2 * 4 * 6400
+    assert (found["loads"], found["stores"]) == (4 * 6400, 4 * 6400)
+
+
+@pytest.mark.parametrize("rows, columns", [(1, 1), (3, 7), (64, 64), (5, 1000)])
+def test_a_row_reduction_reads_each_element_once(rows, columns):
+    (found,) = counted(graph_of(("M", columns), build=lambda x: ops.sum(x, axis=1)), M=rows)
+    assert found["flops"] == rows * columns
+    assert (found["loads"], found["stores"]) == (4 * rows * columns, 4 * rows)
+
+
+def test_only_the_part_that_is_read_of_a_slice_counts():
+    (found,) = counted(graph_of((1000, 64), build=lambda x: ops.exp(x[10:20])))
+    assert found["bytes"] == 2 * 4 * 640
+
+
+def test_causal_attention_counts_half_the_pairs():
+    def attention(causal):
+        shape = (1, 2, 16, 8)
+        build = lambda q, k, v: ops.scaled_dot_product_attention(q, k, v, is_causal=causal)  # noqa: E731
+        model = compile(graph_of(shape, shape, shape, build=build))
+        return sum(call_flops(call, {}) or 0 for call in model.fusion.calls)
+
+    assert attention(False) == 2 * 16 * 16 * (2 * 8 + 2 * 8 + 5)
+    assert attention(True) == 2 * (16 * 17 // 2) * (2 * 8 + 2 * 8 + 5)
+
+
+def test_views_and_casts_are_free():
+    model = compile(graph_of((8, 8), build=lambda x: ops.transpose(x, (1, 0)).cast("f64") + 1))
+    assert sum(call_flops(call, {}) or 0 for call in model.fusion.calls) == 64
+    assert sum(call_bytes(call, {}) for call in model.fusion.calls) == 64 * 4 + 64 * 8
+
+
+def test_a_custom_kernel_alone_knows_its_work(tmp_path):
+    from compiler import load_library
+
+    (tmp_path / "k.py").write_text(graphs.KERNELS)
+    model = compile(graphs.custom("wrong"), library=load_library(tmp_path))
+    assert None in [call_flops(call, {}) for call in model.fusion.calls]
+
+
+def test_the_roof_is_the_lower_of_memory_and_compute():
+    ceilings = [
+        Ceiling("copy memory", 1, 10.0, "GB/s", 9, 11),
+        Ceiling("multiply-add f32", 1, 100.0, "GFLOP/s", 99, 101),
+    ]
+    base = {"kernel": "k", "position": 0, "loads": 200, "stores": 100, "nodes": []}
+    low = base | {"median": 1e-9, "flops": 5, "bytes": 10}
+    high = base | {"median": 1e-9, "flops": 50, "bytes": 1}
+    points = roofline([low, high], ceilings).points
+    assert (points[0].bound, points[0].roof, points[0].share) == ("memory", 5.0, pytest.approx(1.0))
+    assert (points[1].bound, points[1].roof, points[1].share) == ("compute", 100.0, pytest.approx(0.5))
+    assert points[0].issued_ratio == 30 and roofline([low], []).points[0].share is None
+
+
+def test_copies_are_sized_for_each_level_and_for_memory():
+    names = [name for name, _, _ in copy_sizes(2)]
+    assert names[0] == "L1" and names[-1] == "memory"
+    sizes = [count for _, count, _ in copy_sizes(2)]
+    assert sizes == sorted(sizes) and all(count % 1024 == 0 for count in sizes)
+
+
+def test_the_memory_plan_adds_up():
+    model = compile(graphs.two_kernels())
+    found = memory_record(model, {}, {"before": 10, "bound": 30}, model.plan().peak)
+    assert found["alive_peak"] <= found["planned_peak"] == found["arena"] <= found["without_reuse"]
+    assert len(found["steps"]) == len(model.fusion.calls) and found["bound_growth"] == 20
+    assert 0 <= found["fragmentation"] < 1
+
+
+@pytest.mark.slow
+def test_ceilings_are_measured_and_kept(store):
+    from profiler.ceilings import measured_ceilings
+    from profiler.machine import this_machine
+    from profiler.store import queries
+
+    made = {item.name: item for item in measured_ceilings(store, threads=1)}
+    print({name: f"{item.value:.1f} {item.unit}" for name, item in made.items()})
+    assert made["copy L1"].value > made["copy memory"].value > 0.5
+    assert made["multiply-add f32"].value > 1.5 * made["multiply-add f64"].value > 1
+    assert len(queries.ceilings(store, this_machine().fingerprint)) == len(made)
+    assert [item.value for item in measured_ceilings(store, threads=1)] == sorted_values(store)
+
+
+def sorted_values(store):
+    from profiler.machine import this_machine
+    from profiler.store import queries
+
+    return [row["value"] for row in queries.ceilings(store, this_machine().fingerprint)]
