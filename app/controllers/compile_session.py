@@ -145,7 +145,7 @@ def _path_of(source: str) -> Path | None:
     from app.sources import samples
 
     if source.startswith("sample:"):
-        name = source.removeprefix("sample:")
+        name = source.split(":")[1]
         return next((sample.path for sample in samples() if sample.name == name), None)
     return Path(source)
 

@@ -187,8 +187,7 @@ def _address(run: Interpreter, tensor: Tensor) -> SSAValue:
     assert isinstance(kind, MemRefType)
     space = kind.memory_space
     pointer = llvm.LLVMPointerType(space.value) if isinstance(space, IntegerAttr) else llvm.LLVMPointerType()
-    where = run.b.pure(memref.ExtractAlignedPointerAsIndexOp, (tensor.buffer,), element_type(INDEX))
-    number = run.b.pure(arith.IndexCastOp, (where,), element_type(LANGUAGE_DTYPES["i64"]))
-    if tensor.offset != 0:
-        raise KernelError("a raw instruction takes whole tensors, not views into them")
+    where = Simd(run.b.pure(memref.ExtractAlignedPointerAsIndexOp, (tensor.buffer,), element_type(INDEX)), INDEX, 1)
+    where = math.binary(run.b, "+", where, math.binary(run.b, "*", tensor.offset, tensor.dtype.memory.bytes))
+    number = run.b.pure(arith.IndexCastOp, (where.ssa,), element_type(LANGUAGE_DTYPES["i64"]))
     return run.b.pure(llvm.IntToPtrOp, (number,), one_object(pointer))

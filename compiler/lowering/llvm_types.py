@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     FloatAttr,
     IndexType,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -52,7 +53,7 @@ def llvm_type(attr: Attribute, target: Target) -> str:
         return "{ " + ", ".join(llvm_type(field, target) for field in attr.types.data) + " }"
     if isinstance(attr, LLVMPointerType):
         space = attr.addr_space
-        return pointer(space.value.data if isinstance(space, IntegerAttr) else 0)
+        return pointer(target.spaces.of(space.data) if isinstance(space, IntAttr) else 0)
     return _reject(attr)
 
 
