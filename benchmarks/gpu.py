@@ -291,26 +291,50 @@ def chain_exp(bench: Bench) -> list[Row]:
     )  # fmt: skip
 
 
+def _tiny_kernels(rng: Any) -> tuple[str, Any, list[Any], bool]:
+    """Sixteen kernels that do next to nothing, so that what a replay costs is what launching costs."""
+    import numpy as np
+
+    from compiler import Graph, TensorType
+
+    with Graph("tiny", inputs=[TensorType("f32", (1024,))]) as graph:
+        value = graph.inputs[0]
+        for step in range(16):
+            value = value * 1.5 if step % 2 else value + 0.25
+        graph.output(value)
+    return "tiny", graph, [rng.standard_normal(1024).astype(np.float32)], False
+
+
+def _transformer_block(rng: Any) -> tuple[str, Any, list[Any], bool]:
+    import numpy as np
+
+    from app.sources import load_source
+
+    source = load_source("sample:transformer-block")
+    arrays = []
+    for kind in source.graph.input_types:
+        shape = tuple(source.dims.get(str(size), size) if not isinstance(size, int) else size for size in kind.shape)
+        scale = shape[0] ** -0.5 if len(shape) == 2 else 1.0
+        arrays.append((rng.standard_normal(shape) * scale).astype(np.float32))
+    return "sample", source.graph, arrays, True
+
+
 def launch(bench: Bench) -> list[Row]:
     """Microseconds a kernel of a whole-model replay, against a torch CUDA graph of as many tiny kernels."""
     import numpy as np
 
-    from app.sources import load_source
-    from compiler import compile, reference
+    from compiler import reference
     from compiler.importers.mlir_text import parse_graph
+    from compiler.pipeline import CompileOptions
+    from compiler.session import compile_graph
     from profiler.launch.cuda_model import CudaModel
 
-    source = load_source("sample:transformer-block")
-    model = CudaModel(compile(source.graph, target=bench.device.target, cache=False), bench.device)
-    wide = parse_graph(str(source.graph).replace("f32", "f64"), "<in float64>")
     rng = np.random.default_rng(0)
     rows: list[Row] = []
-    for label, sizes in (("tiny", {"B": 1, "S": 1}), ("sample", source.dims)):
-        arrays = []
-        for kind in source.graph.input_types:
-            shape = tuple(sizes.get(str(size), size) if not isinstance(size, int) else size for size in kind.shape)
-            scale = shape[0] ** -0.5 if len(shape) == 2 else 1.0
-            arrays.append((rng.standard_normal(shape) * scale).astype(np.float32))
+    for label, graph, arrays, fuse in (_tiny_kernels(rng), _transformer_block(rng)):
+        compiled = compile_graph(graph, CompileOptions(target=bench.device.target, cache=False, fuse=fuse))
+        model = CudaModel(compiled, bench.device)
+        wide = parse_graph(str(graph).replace("f32", "f64"), "<in float64>")
         (wanted,) = reference(wide, *[array.astype(np.float64) for array in arrays])
         resident = model.upload(arrays)
         resident.poison()

@@ -117,7 +117,12 @@ def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, 
             uses[record.name] = frozenset(elaborator.looked_up)
             # What is shared counts for the kernel that needed it first: the others got it for nothing.
             span.ops_after = sum(1 + count_operations(function) for function in elaborator.operations[made:])
-    return KernelModule(elaborator.module(), tuple(records), uses)
+    module = elaborator.module()
+    if target.is_gpu:
+        from compiler.passes.kernel.slice_offload import offload
+
+        module = offload(module, target.name)
+    return KernelModule(module, tuple(records), uses)
 
 
 def _check_interface(kernel: FusedKernel, record: ElaboratedKernel) -> None:
@@ -139,6 +144,11 @@ def kernel_passes(
 
     module = elaborated.module
     owner = elaborated.kernels[0].name if len(elaborated.kernels) == 1 else ""
+    if target.is_gpu:
+        from compiler.passes.kernel.slice_offload import slice_offload
+
+        with trace.span("slice-offload", "kernel", owner):
+            module = slice_offload(module, target.name)
     with trace.span("dce", "kernel", owner) as span:
         before = count_operations(module)
         span.ops_before, span.ops_after = before, before - dce(module)
