@@ -2,7 +2,7 @@
 #   make run        the window, or the same job on the command line where there is none
 #   make test       the quick tests        make test-slow / test-gpu    the others
 #   make lint       ruff, types, imports   make bench                   side by side with peers
-#   make format     what `make lint` asks of the layout
+#   make format     what `make lint` asks of the layout            make screenshots   the guide's pictures
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -10,7 +10,7 @@ USER_READY := .venv/.ready-user
 DEV_READY := .venv/.ready-dev
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: run test test-slow test-gpu lint format bench clean
+.PHONY: run test test-slow test-gpu lint format bench screenshots clean
 .DELETE_ON_ERROR:
 
 # `gui` ends with status 4 where no window can be had, after saying why in one line.
@@ -38,9 +38,11 @@ format: $(DEV_READY)
 	$(BIN)/ruff format .
 
 bench: $(DEV_READY)
-	@if [ -d benchmarks ]; then \
-	    for file in benchmarks/[!_]*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done; \
-	else echo "this version has no benchmarks yet"; fi
+	@for file in benchmarks/[!_]*.py; do \
+	    case $$file in *gpu.py) continue;; esac; echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+screenshots: $(DEV_READY)
+	QT_QPA_PLATFORM=offscreen $(BIN)/python tools/screenshots.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

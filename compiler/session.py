@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +51,8 @@ def compile_graph(graph: Graph, options: CompileOptions, library: Library | None
     options.check()
     _check_kind(graph)
     work = _Work(graph, options, library or default_library())
-    parts = work.from_cache() or work.compiled()
+    with _rare_collection():
+        parts = work.from_cache() or work.compiled()
     program = None
     if work.target.is_cpu:
         from compiler.execution import Program
@@ -61,6 +64,17 @@ def compile_graph(graph: Graph, options: CompileOptions, library: Library | None
         graph, parts.fusion, options, work.target, work.library, work.trace, parts.records, program, parts.kernels,
         work.graph_text,
     )  # fmt: skip
+
+
+@contextmanager
+def _rare_collection() -> Iterator[None]:
+    """IR is thousands of small objects in cycles; Python's collector would walk them all, over and over."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], 100_000) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _check_kind(graph: object) -> None:

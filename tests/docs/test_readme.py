@@ -30,7 +30,7 @@ def test_snippet_runs(snippet: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "matmul" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [c for c in COMMANDS if "cuda:" not in c and " flows " not in c])
 def test_command_runs(command: str) -> None:
     done = subprocess.run([sys.executable, "-m", "app", *command.split()[1:]], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
