@@ -1,8 +1,8 @@
 """Copies from global to shared memory that go on while the threads do other work (NVIDIA from sm_80 on).
 
-    start_copy(tile, i, source, j)    16 bytes, for each thread that calls it
-    end_group()                       closes the group of copies started since the last one
-    wait_for_groups(pending)          until at most `pending` groups are on their way; then barrier() for the others
+start_copy(tile, i, source, j)    16 bytes, for each thread that calls it
+end_group()                       closes the group of copies started since the last one
+wait_for_groups(pending)          until at most `pending` groups are on their way; then barrier() for the others
 """
 
 from kernels.language import *

@@ -73,7 +73,7 @@ def _cpu_name() -> str:
 def cuda_devices() -> list[CudaDevice]:
     """Every CUDA device the driver offers; UnavailableError says what is missing when there is no way to ask."""
     try:
-        from cuda.bindings import driver
+        from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]
     except ImportError:
         raise UnavailableError("the CUDA bindings are not installed (pip install 'kernelglass[cuda]')") from None
     try:

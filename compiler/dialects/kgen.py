@@ -122,8 +122,15 @@ Kgen = Dialect("kgen", [FuncOp, ReturnOp, CallOp, ThreadOp, BarrierOp, CompileOf
 
 
 def make_func(
-    name: str, generator: str, kind: FunctionType, body: Region, params: Mapping[str, Attribute], *,
-    kernel: bool = False, outlined: bool = False) -> FuncOp:
+    name: str,
+    generator: str,
+    kind: FunctionType,
+    body: Region,
+    params: Mapping[str, Attribute],
+    *,
+    kernel: bool = False,
+    outlined: bool = False,
+) -> FuncOp:
     """A function from its parts."""
     properties: dict[str, Attribute] = {
         "sym_name": StringAttr(name),

@@ -46,9 +46,9 @@ class _Arm:
         b = self.run.b
         b.open(self.block, barrier=True)
         self.frame.env = self.env
-        provenance = b.provenance
+        place = (b.line, b.provenance)
         self.outcome = self.run.block(statements, self.frame, after)
-        b.provenance = provenance
+        b.line, b.provenance = place
         self.env = self.frame.env
         b.close()
 

@@ -25,7 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from compiler.errors import KernelError
 from compiler.language import operations
 from compiler.language.dtypes import BOOL, INDEX, DType, register_type
-from compiler.language.limits import MAX_VALUES
+from compiler.language.limits import MAX_OPERATIONS
 from compiler.language.values import Simd
 
 _ATTRIBUTES: dict[Any, Attribute] = {}  # of constants, by dtype, width and text: the same few recur in every kernel
@@ -60,6 +60,7 @@ class Builder:
         self.nonnegative: set[SSAValue] = set()  # positions known not to be below zero: cheaper division
         self.multiples: dict[SSAValue, int] = {}  # what positions are known to be multiples of
         self.state_alignment = False  # say how far vector accesses are aligned: GPUs need to be told
+        self.operations = 0
         self.stack_bytes = 0
         self.effects = False  # whether a call of this function does more than give a value
         self.traps = False  # whether a call of this function may trap, so that it must not be moved
@@ -98,7 +99,13 @@ class Builder:
             operation.attributes = attributes
         for result in operation.results:
             self.depths[id(result)] = scope.depth
+        self._count()
         return operation
+
+    def _count(self) -> None:
+        self.operations += 1
+        if self.operations > MAX_OPERATIONS:
+            raise KernelError(f"a function of more than {MAX_OPERATIONS} operations; use run-time loops")
 
     def pure(
         self,
@@ -142,8 +149,7 @@ class Builder:
         (result,) = operation.results
         scope.table[identity] = result
         depths[id(result)] = level
-        if len(depths) > MAX_VALUES:
-            raise KernelError(f"a function of more than {MAX_VALUES} values; use run-time loops")
+        self._count()
         return result
 
     def constant(self, dtype: DType, width: int, value: Any) -> Simd:

@@ -195,9 +195,7 @@ class Elaborator:
         types = tuple([register_type(dtype, width) for dtype, width in instance.results])
         properties: dict[str, Attribute] = {"callee": SymbolRefAttr(instance.symbol)}
         if len(types) == 1 and not instance.effects:
-            ssa = run.b.pure(
-                kgen.CallOp, operands, types[0], properties, instance.symbol, speculate=not instance.traps
-            )
+            ssa = run.b.pure(kgen.CallOp, operands, types[0], properties, instance.symbol, speculate=not instance.traps)
             values: tuple[Simd, ...] = (Simd(ssa, *instance.results[0]),)
         else:
             if instance.effects:
@@ -289,9 +287,7 @@ class Elaborator:
             raise KernelError("this source defines no @kernel")
         return file.generator(chosen[0].name)
 
-    def _kernel(
-        self, run: Interpreter, entry: Generator, file: SourceFile, given: tuple[str, ...]
-    ) -> ElaboratedKernel:
+    def _kernel(self, run: Interpreter, entry: Generator, file: SourceFile, given: tuple[str, ...]) -> ElaboratedKernel:
         self.local = file
         frame = Frame(entry, None)
         arguments = [buffer_argument(run, name, annotation, frame) for name, annotation in entry.arguments]

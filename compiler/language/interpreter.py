@@ -373,7 +373,8 @@ def _syntax_name(node: ast.AST) -> str:
             "Global": "global", "Nonlocal": "nonlocal", "Import": "import", "ImportFrom": "import",
             "AsyncFunctionDef": "async def", "Yield": "yield", "Await": "await", "Set": "set", "Dict": "dict",
             "NamedExpr": ":=", "Match": "match", "DictComp": "dict comprehension", "SetComp": "set comprehension",
-            "AsyncFor": "async for", "Starred": "*", "AsyncWith": "async with", "TryStar": "try", "YieldFrom": "yield from",
+            "AsyncFor": "async for", "Starred": "*", "AsyncWith": "async with", "TryStar": "try",
+            "YieldFrom": "yield from",
             }.get(type(node).__name__, type(node).__name__)  # fmt: skip
 
 

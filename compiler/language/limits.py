@@ -10,8 +10,8 @@ from typing import Any
 
 from compiler.errors import KernelError
 
-MAX_STEPS = 250_000  # statements, calls and comprehension items of one kernel
-MAX_VALUES = 250_000  # run-time values of one function
+MAX_STEPS = 100_000  # statements and comprehension items of one kernel
+MAX_OPERATIONS = 50_000  # of one function
 MAX_DEPTH = 64  # calls inside calls: well before Python's own limit
 MAX_ITEMS = 65_536  # items of a compile-time sequence, those of the sequences in it included
 MAX_TEXT = 65_536  # characters of a compile-time text
@@ -52,6 +52,7 @@ def repeat(value: Any, count: Any) -> Any:
         value, count = count, value
     if not isinstance(count, int):
         raise KernelError("a sequence is repeated a whole number of times")
+    count = max(count, 0)
     if count > MAX_ITEMS or len(value) * count > MAX_ITEMS:
         raise KernelError(f"a compile-time sequence of more than {MAX_ITEMS} items")
     return text(value * count) if isinstance(value, str) else sequence(value * count)

@@ -29,6 +29,17 @@ def exposed(body: Sequence[ast.stmt]) -> frozenset[str]:
     return _cached(body, "exposed", compute)
 
 
+def settled(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names a block surely assigns, whatever way is taken through it."""
+
+    def compute() -> frozenset[str]:
+        defined: set[str] = set()
+        _scan(body, defined, set())
+        return frozenset(defined)
+
+    return _cached(body, "settled", compute)
+
+
 def _cached(body: Sequence[ast.stmt], kind: str, compute: Callable[[], frozenset[str]]) -> frozenset[str]:
     if not body:
         return frozenset()

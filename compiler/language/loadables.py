@@ -107,7 +107,8 @@ class Loadable:
 
         def fetch(run: Interpreter, at: Position) -> Simd:
             full = (*at.index[:axis], index, *at.index[axis:])
-            return self.load(run, Position(full, at.width, at.axis + (1 if at.axis >= axis else 0)))
+            along = at.axis + (1 if at.axis >= axis and at.index else 0)
+            return self.load(run, Position(full, at.width, along))
 
         shape = self.shape[:axis] + self.shape[axis + 1 :]
         return FusedInput(fetch, self.dtype, shape, lambda k: self.contiguity(k + (1 if k >= axis else 0)))

@@ -96,19 +96,21 @@ class _Carried:
         self.temporary: list[tuple[str, Any]] = []
         env = frame.env
         needed = liveness.exposed(body) | test_reads
+        settled = liveness.settled(body)
         for name in sorted(liveness.assigned(body)):
             value = env.get(name)
             if name not in env or isinstance(value, Undefined):
                 continue
             if isinstance(value, (Tensor, FusedOutput)) and name not in liveness.rebound(body):
                 continue  # elements were stored to it; the name still means the same tensor
-            if math.is_static(value) and name not in needed and not _read_by_closure(frame, name, needed):
-                self.temporary.append((name, value))
+            read = name in needed or _read_by_closure(frame, name, needed)
+            if not read and name in settled and math.is_static(value):
+                self.temporary.append((name, value))  # each turn gives it a value of its own
                 continue
             try:
                 parts = parts_of(run.b, value)
             except Unmergeable as problem:
-                if name not in needed and not _read_by_closure(frame, name, needed):
+                if not read:
                     self.temporary.append((name, value))
                     continue
                 hint = f"; start it as a typed value, e.g. f32({value!r})" if isinstance(value, float) else ""
@@ -189,10 +191,11 @@ def _runtime_loop(run: Interpreter, node: ast.For, bounds: tuple[Any, Any, Any],
 
 
 def _body(run: Interpreter, node: ast.For | ast.While, frame: Frame) -> None:
-    provenance = run.b.provenance
+    b = run.b
+    place = (b.line, b.provenance)
     if run.block(node.body, frame, NO_RETURN) is not None:
         raise run.fail("return inside a run-time loop", node)
-    run.b.provenance = provenance
+    b.line, b.provenance = place
     run.node = node
 
 

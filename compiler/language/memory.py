@@ -245,7 +245,5 @@ def atomic_add(b: Builder, buffer: SSAValue, dtype: DType, position: Any, value:
     kind = IntegerAttr(0 if dtype.is_float else 1, i64)  # upstream's numbering: addf, addi
     where = math.as_index(b, position)
     b.effects = True
-    operation = b.emit(
-        memref.AtomicRMWOp, (scalar.ssa, buffer, where.ssa), (element_type(dtype),), {"kind": kind}
-    )
+    operation = b.emit(memref.AtomicRMWOp, (scalar.ssa, buffer, where.ssa), (element_type(dtype),), {"kind": kind})
     return Simd(operation.results[0], dtype, 1)

@@ -15,8 +15,8 @@ from compiler.language.values import Simd, describe
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 OPERATIONS = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": limits.power, "<<": limits.shift_left, ">>": operator.rshift, "&": operator.and_,
-    "|": operator.or_, "^": operator.xor, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
+    "%": operator.mod, "@": operator.matmul, "**": limits.power, "<<": limits.shift_left, ">>": operator.rshift,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
     "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _NUMBERS = frozenset({int, float, bool})

@@ -84,9 +84,7 @@ def test_a_fused_kernel_stands_against_the_unfused_ones_it_replaced(store):
     assert found.model_differs_at in ("mogg", "mgp")
 
 
-@pytest.mark.parametrize(
-    "options, stage", [({"opt_level": 0}, "llvm-opt"), ({}, ""), ({"debug": "line-tables"}, "llvm")]
-)
+@pytest.mark.parametrize("options, stage", [({"opt_level": 0}, "kernel"), ({}, ""), ({"debug": "line-tables"}, "llvm")])
 def test_the_first_stage_at_which_ir_differs_is_named(store, options, stage):
     numbers = [compiled(store, graphs.scale())[0], compiled(store, graphs.scale(), **options)[0]]
     found = compare_compilations(store, numbers)

@@ -1,7 +1,7 @@
 """slice-offload: takes the device code out of a program, so that it is compiled alone for its device.
 
-Elaboration for a GPU puts kernels and what they call into one `kgen.compile_offload`, which names the target and what is
-to be made for it; the text that comes of it is what the host program loads.
+Elaboration for a GPU puts kernels and what they call into one `kgen.compile_offload`, which names the target and what
+is to be made for it; the text that comes of it is what the host program loads.
 """
 
 from __future__ import annotations

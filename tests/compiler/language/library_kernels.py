@@ -80,7 +80,9 @@ SOURCES = {
     ),
     "gather": _kernel(
         "elementwise(out, FusedInput(lambda at: gather(at, a, b, axis=0), f32, (7, 10)))",
-        _F.format("7, 10"), _F.format("M, 10"), "Tensor[i64, (7,)]",
+        _F.format("7, 10"),
+        _F.format("M, 10"),
+        "Tensor[i64, (7,)]",
     ),
     "tile": _kernel(
         "elementwise(out, FusedInput(lambda at: tile(at, a, repeats=(2, 3)), f32, (8, 30)))", *_f32("8, 30", "4, 10")

@@ -19,10 +19,19 @@ def test_a_known_condition_leaves_one_arm_and_never_looks_at_the_other():
     text = ir("if N == N:\n    o[0] = 1.0\nelse:\n    this_name_does_not_exist()")
     assert "scf.if" not in text
     assert scalar("10", head="X = 3\n") == 10
-    assert run("if X > 2:\n    out[0] = 1\nelif X > 1:\n    out[0] = 2\nelse:\n    nonsense + 1", ("i64", (1,)), head="X = 3\n")[0] == 1
+    assert (
+        run(
+            "if X > 2:\n    out[0] = 1\nelif X > 1:\n    out[0] = 2\nelse:\n    nonsense + 1",
+            ("i64", (1,)),
+            head="X = 3\n",
+        )[0]
+        == 1
+    )
 
 
-@pytest.mark.parametrize("value, taken", [("()", 2), ("(0,)", 1), ("None", 2), ("'a'", 1), ("''", 2), ("0.0", 2), ("f32", 1)])
+@pytest.mark.parametrize(
+    "value, taken", [("()", 2), ("(0,)", 1), ("None", 2), ("'a'", 1), ("''", 2), ("0.0", 2), ("f32", 1)]
+)
 def test_known_conditions_have_pythons_truth(value, taken):
     assert run(f"if {value}:\n    out[0] = 1\nelse:\n    out[0] = 2", ("i64", (1,)))[0] == taken
 

@@ -67,7 +67,10 @@ def test_fma_rounds_once():
     x = np.float32(1 + 2**-12)
     got = scalar("fma(a[0], a[0], b[0])", "f32", np.float32([x]), np.float32([-1]))
     assert got == np.float32(float(x) * float(x) - 1) != x * x - np.float32(1)
-    same(run("out.store(fma(a.load(0, width=4), 2.0, a[3]), 0)", ("f32", (4,)), np.float32([1, 2, 3, 4])), np.float32([6, 8, 10, 12]))
+    same(
+        run("out.store(fma(a.load(0, width=4), 2.0, a[3]), 0)", ("f32", (4,)), np.float32([1, 2, 3, 4])),
+        np.float32([6, 8, 10, 12]),
+    )
     assert scalar("fma(i64(3), 4, 5)") == 17
     assert scalar("muladd(f64(3), 4, 5)", "f64") == 17
     assert "do not mix" in body_error("x = fma(o[0], f64(1), 1)")
@@ -116,7 +119,10 @@ def test_vectors_are_built_and_taken_apart():
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (7, 0, 3, 3, 5), (2,), (6,), tuple(range(8)), (1,) * 16])
 def test_shuffle_picks_lanes_of_two_values(order):
     x = np.arange(8, dtype=np.int32)
-    same(run(f"out.store(shuffle(a.load(0, width=4), a.load(4, width=4), {order}), 0)", ("i32", (len(order),)), x), x[list(order)])
+    same(
+        run(f"out.store(shuffle(a.load(0, width=4), a.load(4, width=4), {order}), 0)", ("i32", (len(order),)), x),
+        x[list(order)],
+    )
 
 
 def test_shuffle_of_unlike_widths_and_of_scalars():
@@ -130,11 +136,17 @@ def test_lanes_by_number_and_by_position():
     x = np.int64([4, 5, 6, 7])
     assert scalar("a.load(0, width=4)[2]", "i64", x) == 6
     assert scalar("a.load(0, width=4)[-1]", "i64", x) == 7
-    np.testing.assert_array_equal(run("v = a.load(0, width=4)\nfor i in range(4):\n    out[i] = v[3 - i]", ("i64", (4,)), x), x[::-1])
+    np.testing.assert_array_equal(
+        run("v = a.load(0, width=4)\nfor i in range(4):\n    out[i] = v[3 - i]", ("i64", (4,)), x), x[::-1]
+    )
     np.testing.assert_array_equal(run("out.store(a.load(0, width=4)[::-2], 0)", ("i64", (2,)), x), x[::-2])
-    got = run("v = a.load(0, width=4)\nfor i in range(4):\n    v[i] = v[0] + i.cast(i64)\nout.store(v, 0)", ("i64", (4,)), x)
+    got = run(
+        "v = a.load(0, width=4)\nfor i in range(4):\n    v[i] = v[0] + i.cast(i64)\nout.store(v, 0)", ("i64", (4,)), x
+    )
     np.testing.assert_array_equal(got, [4, 5, 6, 7])
-    np.testing.assert_array_equal(run("v = a.load(0, width=4)\nv[1] = 0\nout.store(v.insert(-1, 9), 0)", ("i64", (4,)), x), [4, 0, 6, 9])
+    np.testing.assert_array_equal(
+        run("v = a.load(0, width=4)\nv[1] = 0\nout.store(v.insert(-1, 9), 0)", ("i64", (4,)), x), [4, 0, 6, 9]
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,14 +183,20 @@ def test_horizontal_reductions(dtype, width):
 
 
 def test_max_and_min_of_lanes_propagate_nan():
-    got = run("v = a.load(0, width=4)\nout[0] = v.max(); out[1] = v.min()", ("f32", (2,)), np.float32([1, np.nan, 3, 0]))
+    got = run(
+        "v = a.load(0, width=4)\nout[0] = v.max(); out[1] = v.min()", ("f32", (2,)), np.float32([1, np.nan, 3, 0])
+    )
     assert np.isnan(got).all()
 
 
 def test_any_and_all():
     for x in ([0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1]):
         given = np.array(x, bool)
-        got = run("v = a.load(0, width=4)\nout[0] = v.any(); out[1] = v.all(); out[2] = v.max(); out[3] = v.min()", ("bool", (4,)), given)
+        got = run(
+            "v = a.load(0, width=4)\nout[0] = v.any(); out[1] = v.all(); out[2] = v.max(); out[3] = v.min()",
+            ("bool", (4,)),
+            given,
+        )
         assert got.tolist() == [any(x), all(x), any(x), all(x)]
     assert ".any() is not defined for" in body_error("x = o.load(0, width=4).any()")
     assert ".sum() is not defined for bool" in body_error("x = (o[0] > 0).sum()")

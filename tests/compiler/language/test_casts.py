@@ -54,7 +54,9 @@ def test_bits_are_kept(source, dtype):
     np.testing.assert_array_equal(got.view(f"u{x.dtype.itemsize}"), x.view(f"u{x.dtype.itemsize}"))
 
 
-@pytest.mark.parametrize("expression", ["o[0].bits(i64)", "o[0].bits(i16)", "index(3).bits(i64)", "(o[0] > 0).bits(u8)"])
+@pytest.mark.parametrize(
+    "expression", ["o[0].bits(i64)", "o[0].bits(i16)", "index(3).bits(i64)", "(o[0] > 0).bits(u8)"]
+)
 def test_bits_need_equal_sizes(expression):
     assert "bits: " in body_error(f"x = {expression}")
 
@@ -82,10 +84,14 @@ def test_attributes_of_dtypes(dtype):
     if whole:
         limits = np.iinfo(kind)
         np.testing.assert_array_equal(
-            run(f"out[0] = {dtype}({dtype}.min)\nout[1] = {dtype}({dtype}.max)", (dtype, (2,))), [limits.min, limits.max]
+            run(f"out[0] = {dtype}({dtype}.min)\nout[1] = {dtype}({dtype}.max)", (dtype, (2,))),
+            [limits.min, limits.max],
         )
     if floating:
-        top = run(f"out[0] = {dtype}({dtype}.max)\nout[1] = {dtype}({dtype}.inf)\nout[2] = {dtype}({dtype}.min)", (dtype, (3,)))
+        top = run(
+            f"out[0] = {dtype}({dtype}.max)\nout[1] = {dtype}({dtype}.inf)\nout[2] = {dtype}({dtype}.min)",
+            (dtype, (3,)),
+        )
         assert np.isfinite(top[0].astype(float)) and np.isinf(top[1].astype(float)) and top[2] == -top[0]
         with np.errstate(over="ignore"):
             assert np.isinf(np.nextafter(top[0], top[1]).astype(float))

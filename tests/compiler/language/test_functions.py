@@ -51,7 +51,9 @@ def test_equal_calls_are_made_once_and_leave_loops():
 
 def test_symbols_never_collide():
     head = "@function\ndef f(x, *, k=(1,)):\n    return x + k[0]\n@function\ndef f_f32_2(x):\n    return x * 7\n"
-    source = kernel("o[0] = f(o[0], k=(1,)) + f(o[0], k=(2,)) + f_f32_2(o[0]) + f(o[0], k=(3,))", "o: Tensor[f32, (N,)]", head)
+    source = kernel(
+        "o[0] = f(o[0], k=(1,)) + f(o[0], k=(2,)) + f_f32_2(o[0]) + f(o[0], k=(3,))", "o: Tensor[f32, (N,)]", head
+    )
     names = [op.sym_name.data for op in instances(source)]
     assert len(names) == len(set(names)) == 4
     got = run("out[0] = f(a[0], k=(1,)) + f(a[0], k=(2,)) + f_f32_2(a[0])", ("f32", (1,)), X, head=head)
@@ -89,7 +91,10 @@ def test_what_functions_refuse(definition, call, message):
 
 def test_functions_compute_with_parameters_of_every_kind():
     head = "@function\ndef f(x, *, a, b, c, d, e):\n    return x * a + b + len(c) + (1 if d else 0) + e.bits\n"
-    assert run("out[0] = f(a[0], a=2, b=0.5, c=(1, 2), d='t', e=i16)", ("f32", (1,)), X, head=head)[0] == 2 + 0.5 + 2 + 1 + 16
+    assert (
+        run("out[0] = f(a[0], a=2, b=0.5, c=(1, 2), d='t', e=i16)", ("f32", (1,)), X, head=head)[0]
+        == 2 + 0.5 + 2 + 1 + 16
+    )
 
 
 # Inline functions and their arguments
@@ -107,13 +112,18 @@ def test_inline_functions_take_anything():
 
 
 def test_defaults_are_evaluated_in_the_function_that_has_them():
-    files = library("K = 5\n@inline\ndef f(x, *, k=K * 2):\n    return x + k\n", "K = 100\n@inline\ndef g(x):\n    return f(x)\n")
+    files = library(
+        "K = 5\n@inline\ndef f(x, *, k=K * 2):\n    return x + k\n", "K = 100\n@inline\ndef g(x):\n    return f(x)\n"
+    )
     module, _ = elaborate(kernel("o[0] = g(o[0])", "o: Tensor[f32, (N,)]"), library=files)
     assert "1.000000e+01" in text(module)
 
 
 def test_errors_in_defaults_and_callees_are_placed_where_they_are():
-    files = library("\n\n@inline\ndef f(x, *, k=1 + None):\n    return x\n", "@inline\ndef g(x):\n    y = x\n    return y + (1, 2)\n")
+    files = library(
+        "\n\n@inline\ndef f(x, *, k=1 + None):\n    return x\n",
+        "@inline\ndef g(x):\n    y = x\n    return y + (1, 2)\n",
+    )
     problem = error(kernel("o[0] = f(o[0])", "o: Tensor[f32, (N,)]"), library=files)
     assert str(problem) == "library0.py:4:15: + does not apply to int 1 and None"
     problem = error(kernel("o[0] = g(o[0])", "o: Tensor[f32, (N,)]"), library=files)
@@ -183,14 +193,33 @@ def test_outlined_functions_take_whole_arrays(call):
 
 def test_closures_see_the_current_values_around_them():
     assert run("k = i64(1)\ndef f(x):\n    return x * 10 + k\nk = i64(5)\nout[0] = f(i64(2))", ("i64", (1,)))[0] == 25
-    assert run("def f(x):\n    def g(y):\n        return y + x\n    return g\nout[0] = f(i64(2))(i64(40))", ("i64", (1,)))[0] == 42
-    assert run("fs = [lambda x: x + k for k in range(3)]\nout[0] = fs[0](i64(10))", ("i64", (1,)))[0] == 12  # as in Python
+    assert (
+        run("def f(x):\n    def g(y):\n        return y + x\n    return g\nout[0] = f(i64(2))(i64(40))", ("i64", (1,)))[
+            0
+        ]
+        == 42
+    )
+    assert (
+        run("fs = [lambda x: x + k for k in range(3)]\nout[0] = fs[0](i64(10))", ("i64", (1,)))[0] == 12
+    )  # as in Python
     assert run("def f(n):\n    return 1 if n <= 1 else n * f(n - 1)\nout[0] = f(10)", ("i64", (1,)))[0] == 3628800
 
 
 def test_closures_have_variables_of_their_own():
-    assert run("x = i64(1)\ndef f():\n    x = i64(2)\n    x = x + 1\n    return x\ny = f()\nout[0] = x * 10 + y", ("i64", (1,)))[0] == 13
-    assert run("s = i64(0)\ndef f(n):\n    s = i64(0)\n    for i in range(n):\n        s = s + 2\n    return s\nout[0] = f(4) + s", ("i64", (1,)))[0] == 8
+    assert (
+        run(
+            "x = i64(1)\ndef f():\n    x = i64(2)\n    x = x + 1\n    return x\ny = f()\nout[0] = x * 10 + y",
+            ("i64", (1,)),
+        )[0]
+        == 13
+    )
+    assert (
+        run(
+            "s = i64(0)\ndef f(n):\n    s = i64(0)\n    for i in range(n):\n        s = s + 2\n    return s\nout[0] = f(4) + s",
+            ("i64", (1,)),
+        )[0]
+        == 8
+    )
 
 
 @pytest.mark.parametrize(
@@ -218,7 +247,9 @@ def test_nested_functions_take_plain_arguments(definition):
 
 def test_two_arguments_of_one_name():
     assert body_error("def f(x, x):\n    return x") == "1:10: two arguments are called x"
-    assert error("@kernel\ndef kernel(x: Tensor[f32, (4,)], x: Tensor[f32, (4,)]):\n    pass\n").message.startswith("two arguments")
+    assert error("@kernel\ndef kernel(x: Tensor[f32, (4,)], x: Tensor[f32, (4,)]):\n    pass\n").message.startswith(
+        "two arguments"
+    )
 
 
 def test_recursion_on_known_values_ends():

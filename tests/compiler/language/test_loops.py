@@ -17,7 +17,9 @@ def test_a_range_is_a_run_time_loop_even_when_its_bounds_are_known():
     assert "memref.store" not in ir("for i in range(0):\n    o[i] = nonsense")
 
 
-@pytest.mark.parametrize("bounds", ["7", "2, 9", "1, 10, 3", "5, 5", "6, 2", "N", "N // 2, N", "0, N, 4", "k, N", "0, N, k"])
+@pytest.mark.parametrize(
+    "bounds", ["7", "2, 9", "1, 10, 3", "5, 5", "6, 2", "N", "N // 2, N", "0, N, 4", "k, N", "0, N, k"]
+)
 def test_bounds(bounds):
     body = f"k = index(3)\nfor i in range({bounds}):\n    o[i] = o[i] + 1.0"
     source = body.replace("o[", "out[").replace("N", "a.shape[0]")
@@ -28,7 +30,14 @@ def test_bounds(bounds):
 
 def test_variables_that_change_are_carried():
     assert run("s = f32(0)\nfor i in range(10):\n    s = s + a[i]\nout[0] = s", ("f32", (1,)), X)[0] == 55
-    assert run("s = zeros(f32, 2)\nfor i in range(0, 10, 2):\n    s += a.load(i, width=2)\nout[0] = s.sum()", ("f32", (1,)), X)[0] == 55
+    assert (
+        run(
+            "s = zeros(f32, 2)\nfor i in range(0, 10, 2):\n    s += a.load(i, width=2)\nout[0] = s.sum()",
+            ("f32", (1,)),
+            X,
+        )[0]
+        == 55
+    )
     assert run("k = 0\nfor i in range(10):\n    k = k + 2\nout[0] = k.cast(i64)", ("i64", (1,)))[0] == 20
     assert run("f = True\nfor i in range(3):\n    f = not f\nout[0] = f", ("bool", (1,)))[0] == False  # noqa: E712
     got = run("x, y = i64(0), i64(1)\nfor i in range(10):\n    x, y = y, x + y\nout[0] = x\nout[1] = y", ("i64", (2,)))
@@ -37,7 +46,9 @@ def test_variables_that_change_are_carried():
 
 def test_lists_and_tuples_are_carried_part_by_part():
     body = "acc = [f32(0) for _ in range(3)]\nfor i in range(10):\n    for k in unroll(3):\n        acc[k] = acc[k] + a[i] * k\n"
-    np.testing.assert_array_equal(run(body + "for k in unroll(3):\n    out[k] = acc[k]", ("f32", (3,)), X), [0, 55, 110])
+    np.testing.assert_array_equal(
+        run(body + "for k in unroll(3):\n    out[k] = acc[k]", ("f32", (3,)), X), [0, 55, 110]
+    )
     body = "t = (i64(1), (i64(2), i64(3)))\nfor i in range(4):\n    t = (t[1][0], (t[1][1], t[0]))\nout[0] = t[0]\nout[1] = t[1][1]"
     assert run(body, ("i64", (2,))).tolist() == [2, 1]
     body = "p = position((0, 0))\nfor i in range(4):\n    p = position((p[0] + 1, i))\nout[0] = p[0].cast(i64)\nout[1] = p[1].cast(i64)"
@@ -70,7 +81,9 @@ def test_a_name_that_a_closure_reads_is_carried():
 
 
 def test_elements_stored_in_a_loop_need_no_carrying():
-    body = "row = stack(f32, 10)\nfor i in range(10):\n    row[i] = a[i] * 2\nfor i in range(10):\n    out[i] = row[9 - i]"
+    body = (
+        "row = stack(f32, 10)\nfor i in range(10):\n    row[i] = a[i] * 2\nfor i in range(10):\n    out[i] = row[9 - i]"
+    )
     np.testing.assert_array_equal(run(body, ("f32", (10,)), X), X[::-1] * 2)
 
 
@@ -113,7 +126,13 @@ def test_loops_that_cannot_be(body, message):
 
 
 def test_while():
-    assert run("x = i64(27)\nn = i64(0)\nwhile x != 1:\n    x = 3 * x + 1 if x % 2 == 1 else x // 2\n    n = n + 1\nout[0] = n", ("i64", (1,)))[0] == 111
+    assert (
+        run(
+            "x = i64(27)\nn = i64(0)\nwhile x != 1:\n    x = 3 * x + 1 if x % 2 == 1 else x // 2\n    n = n + 1\nout[0] = n",
+            ("i64", (1,)),
+        )[0]
+        == 111
+    )
     assert run("k = 0\nwhile k < 5:\n    k = k + 2\nout[0] = k.cast(i64)", ("i64", (1,)))[0] == 6
     assert run("k = 9\nwhile k < 5:\n    k = k + 2\nout[0] = k.cast(i64)", ("i64", (1,)))[0] == 9
     assert run("while False:\n    nonsense()\nout[0] = 4", ("i64", (1,)))[0] == 4
@@ -128,7 +147,13 @@ def test_a_while_that_is_known_to_be_false_leaves_nothing_behind():
 def test_unroll_over_numbers_and_sequences():
     assert run("s = 0\nfor i in unroll(5):\n    s = s + i\nout[0] = s", ("i64", (1,)))[0] == 10
     assert run("s = 0\nfor i in unroll(10, 0, -3):\n    s = s * 10 + i\nout[0] = s", ("i64", (1,)))[0] == 10741
-    assert run("s = 0\nfor x, (y, z) in unroll(((1, (2, 3)), (4, (5, 6)))):\n    s = s + x * y * z\nout[0] = s", ("i64", (1,)))[0] == 126
+    assert (
+        run(
+            "s = 0\nfor x, (y, z) in unroll(((1, (2, 3)), (4, (5, 6)))):\n    s = s + x * y * z\nout[0] = s",
+            ("i64", (1,)),
+        )[0]
+        == 126
+    )
     assert run("s = 0\nfor i, x in enumerate((7, 8)):\n    s = s + i * x\nout[0] = s", ("i64", (1,)))[0] == 8
     assert run("s = 0\nfor x, y in zip((1, 2), (3, 4)):\n    s = s + x * y\nout[0] = s", ("i64", (1,)))[0] == 11
     assert run("s = i64(0)\nfor x in unroll([i64(1), i64(5)]):\n    s = s + x\nout[0] = s", ("i64", (1,)))[0] == 6

@@ -210,7 +210,9 @@ def test_select_and_conditional_expressions():
     x = samples("f32", 1)
     same(lanewise("x if x > 0 else -x", "f32", x), np.where(x > 0, x, -x))
     same(lanewise("select(x != x, 0.0, x)", "f32", x), np.where(np.isnan(x), np.float32(0), x))
-    vector = run("v = a.load(0, width=4)\nout.store(select(a[0] > 0, v, -v), 0)", ("f32", (4,)), np.float32([1, 2, 3, 4]))
+    vector = run(
+        "v = a.load(0, width=4)\nout.store(select(a[0] > 0, v, -v), 0)", ("f32", (4,)), np.float32([1, 2, 3, 4])
+    )
     np.testing.assert_array_equal(vector, [1, 2, 3, 4])  # one condition for all lanes
     lanes = run("out.store(select(a.load(0, width=4) > 2, f32(1), 0.5), 0)", ("f32", (4,)), np.float32([1, 2, 3, 4]))
     np.testing.assert_array_equal(lanes, [0.5, 0.5, 1, 1])  # one value for each of two conditions
@@ -226,8 +228,12 @@ def test_positions_of_known_sign_divide_without_looking_at_it():
     text = ir("for i in range(N):\n    o[i // 4] = 1.0\n    o[(i - 9) // 4 + 9] = 2.0")
     assert text.count("arith.divui") == 1 and text.count("arith.floordivsi") == 1
     x = np.arange(-9, 9)
-    np.testing.assert_array_equal(run("for i in range(18):\n    out[i] = ((i - 9) // 4).cast(i64)", ("i64", (18,))), x // 4)
-    np.testing.assert_array_equal(run("for i in range(18):\n    out[i] = ((i - 9) % 4).cast(i64)", ("i64", (18,))), x % 4)
+    np.testing.assert_array_equal(
+        run("for i in range(18):\n    out[i] = ((i - 9) // 4).cast(i64)", ("i64", (18,))), x // 4
+    )
+    np.testing.assert_array_equal(
+        run("for i in range(18):\n    out[i] = ((i - 9) % 4).cast(i64)", ("i64", (18,))), x % 4
+    )
 
 
 def test_a_position_cut_to_fewer_bits_is_no_longer_known_to_be_positive():

@@ -1,0 +1,91 @@
+"""Operations made the short way are the operations xDSL makes."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, StringAttr, f32, i64
+from xdsl.ir import Block, Operation, Region
+
+from compiler.language import operations
+from compiler.language.dtypes import F32, INDEX, element_type, register_type
+from compiler.language.memory import buffer_type
+
+PLACE = FileLineColLoc(StringAttr("kernel.py"), IntAttr(3), IntAttr(7))
+
+
+def arguments() -> Block:
+    return Block(arg_types=[f32, f32, element_type(INDEX), buffer_type(F32)])
+
+
+def parts(block: Block, name: str) -> tuple[type[Operation], tuple, tuple, dict]:
+    x, y, i, buffer = block.args
+    return {
+        "add": (arith.AddfOp, (x, y), (f32,), {}),
+        "same operand twice": (arith.MulfOp, (x, x), (f32,), {}),
+        "property": (arith.CmpfOp, (x, y), (register_type(F32, 1),), {"predicate": IntegerAttr(4, i64)}),
+        "default": (arith.AddiOp, (i, i), (element_type(INDEX),), {}),
+        "no result": (memref.StoreOp, (x, buffer, i), (), {}),
+        "load": (memref.LoadOp, (buffer, i), (f32,), {}),
+        "vector": (vector.BroadcastOp, (x,), (register_type(F32, 4),), {}),
+        "no operand": (arith.ConstantOp, (), (element_type(INDEX),), {"value": IntegerAttr(5, element_type(INDEX))}),
+    }[name]
+
+
+NAMES = ["add", "same operand twice", "property", "default", "no result", "load", "vector", "no operand"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_field_is_what_create_sets(name):
+    one, two = arguments(), arguments()
+    first = operations.make(arith.AddfOp, (one.args[0], one.args[1]), (f32,), None, PLACE)
+    operations.append(one, first)
+    two.add_op(arith.AddfOp.create(operands=[two.args[0], two.args[1]], result_types=[f32], location=PLACE))
+    kind, operands, results, properties = parts(one, name)
+    made = operations.make(kind, operands, results, properties, PLACE)
+    operations.append(one, made)
+    kind, operands, results, properties = parts(two, name)
+    created = kind.create(operands=operands, result_types=results, properties=properties, location=PLACE)
+    two.add_op(created)
+    assert made.__dict__.keys() == created.__dict__.keys()
+    assert made.properties == created.properties and made.attributes == created.attributes == {}
+    assert made.location == created.location and made.parent is one and created.parent is two
+    assert [r.type for r in made.results] == [r.type for r in created.results]
+    assert all(r.op is made and r.index == k for k, r in enumerate(made.results))
+    assert made.regions == created.regions == () and made.successors == created.successors
+    assert list(one.ops) == [first, made] and made.prev_op is first and first.next_op is made
+    uses = [[(list(one.ops).index(use.operation), use.index) for use in value.uses] for value in one.args]
+    assert uses == [[(list(two.ops).index(use.operation), use.index) for use in value.uses] for value in two.args]
+    if name != "property":  # a scalar comparison gives a bit, not what stands above
+        made.verify()
+
+
+def test_uses_can_be_replaced_and_erased():
+    block = arguments()
+    x, y, *_ = block.args
+    made = [operations.make(arith.AddfOp, (x, x), (f32,), None, PLACE) for _ in range(3)]
+    for operation in made:
+        operations.append(block, operation)
+    x.replace_all_uses_with(y)
+    assert x.first_use is None and y.uses.get_length() == 6
+    made[1].detach()
+    made[1].erase()
+    assert y.uses.get_length() == 4 and list(block.ops) == [made[0], made[2]]
+
+
+def test_operations_own_their_regions():
+    block = arguments()
+    body = Block(arg_types=[element_type(INDEX)])
+    operations.append(body, operations.make(scf.YieldOp, (), ()))
+    i = block.args[2]
+    loop = operations.make(scf.ForOp, (i, i, i), (), None, PLACE, (Region(body),))
+    operations.append(block, loop)
+    assert body.parent_op() is loop
+    loop.verify()
+
+
+def test_properties_are_not_shared_between_operations():
+    block = arguments()
+    x, y, *_ = block.args
+    one, two = (operations.make(arith.AddfOp, (x, y), (f32,)) for _ in range(2))
+    assert one.properties == two.properties and one.properties is not two.properties
