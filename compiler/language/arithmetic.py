@@ -5,11 +5,12 @@ Literals are weak (they take the other side's dtype), scalars widen to vectors, 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
-from xdsl.ir import Operation
+from xdsl.ir import Attribute
 
 from compiler.dialects import std
 from compiler.errors import KernelError
@@ -17,12 +18,12 @@ from compiler.graph import dims as dimlib
 from compiler.graph.dims import Dim
 from compiler.language import static
 from compiler.language.builder import Builder
+from compiler.language.conversions import conversion
 from compiler.language.dtypes import BF16, BOOL, F32, INDEX, LANGUAGE_DTYPES, DType, register_type
 from compiler.language.static import COMPARISONS, is_number, is_static, truth
 from compiler.language.values import Simd, describe
 
-__all__ = ["as_index", "binary", "bitcast", "cast", "describe", "dim_value", "divide_sizes", "extremum", "is_number",
-           "is_static", "literal", "select", "splat", "truth", "unary", "unify"]  # fmt: skip
+__all__ = ["describe", "is_number", "is_static", "truth"]  # handed on: whoever computes needs them too
 
 _FLOAT = {"+": arith.AddfOp, "-": arith.SubfOp, "*": arith.MulfOp, "/": arith.DivfOp}
 _SIGNED = {"+": arith.AddiOp, "-": arith.SubiOp, "*": arith.MuliOp, "//": arith.FloorDivSIOp, "&": arith.AndIOp,
@@ -47,14 +48,19 @@ def splat(b: Builder, value: Simd, width: int) -> Simd:
     if value.ssa in b.literals:  # a splat of a constant is a constant: no instruction, and it folds further
         return b.constant(value.dtype, width, b.literals[value.ssa])
     kind = register_type(value.dtype, width)
-    source = value.ssa.owner
-    if isinstance(source, vector.ExtractOp) and len(source.operands) == 1:
+    source = b.lanes.get(value.ssa)
+    if source is not None:
         # A lane in every lane is one shuffle; taken apart and put together it is three operations.
-        lane = source.static_position.get_values()[0]
-        mask = DenseArrayBase.from_list(i64, [lane] * width)
-        whole = source.operands[0]
-        return Simd(b.pure(vector.ShuffleOp, (whole, whole), kind, {"mask": mask}, lane), value.dtype, width)
+        whole, lane = source
+        order = (lane,) * width
+        return Simd(b.pure(vector.ShuffleOp, (whole, whole), kind, shuffle_mask(order), order), value.dtype, width)
     return Simd(b.pure(vector.BroadcastOp, (value.ssa,), kind), value.dtype, width)
+
+
+@lru_cache(maxsize=1024)
+def shuffle_mask(order: tuple[int, ...]) -> dict[str, Attribute]:
+    """The property of a shuffle that says which lanes it picks."""
+    return {"mask": DenseArrayBase.from_list(i64, list(order))}
 
 
 def as_index(b: Builder, value: Any) -> Simd:
@@ -363,31 +369,13 @@ def cast(b: Builder, value: Any, dtype: DType) -> Simd:
         return cast(b, cast(b, value, _I64), dtype)
     if source.is_float and dtype.is_float and source.bits == 16 and dtype.bits == 16:
         return cast(b, cast(b, value, F32), dtype)
-    kind = _cast_kind(source, dtype)
+    kind = conversion(source, dtype, width)
     if kind is None:  # i8 and u8 share their bits
         return Simd(value.ssa, dtype, width)
-    if width == 1:
-        kind = std.SCALAR.get(kind, kind)
     result = Simd(b.pure(kind, (value.ssa,), register_type(dtype, width)), dtype, width)
     if (dtype is INDEX or (source is INDEX and dtype is _I64)) and value.ssa in b.nonnegative:
         b.nonnegative.add(result.ssa)  # through i64 and back nothing is lost
     return result
-
-
-def _cast_kind(source: DType, dtype: DType) -> type[Operation] | None:
-    if INDEX in (source, dtype):
-        return std.IndexCastOp
-    if source.is_float:
-        if dtype.is_float:
-            return arith.ExtFOp if dtype.bits > source.bits else arith.TruncFOp
-        return std.FPToUIOp if dtype.kind == "u" else std.FPToSIOp
-    if dtype.is_float:
-        return std.SIToFPOp if source.kind == "i" else std.UIToFPOp
-    if dtype.bits == source.bits:
-        return None
-    if dtype.bits < source.bits:
-        return std.TruncIOp
-    return std.ExtSIOp if source.kind == "i" else std.ExtUIOp
 
 
 def bitcast(b: Builder, value: Simd, dtype: DType) -> Simd:

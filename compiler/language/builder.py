@@ -58,6 +58,7 @@ class Builder:
         self.symbols: dict[str, Simd] = {}  # run-time sizes the function was given
         self.dims: dict[Any, Simd] = {}  # symbolic sizes computed where the whole function sees them
         self.nonnegative: set[SSAValue] = set()  # positions known not to be below zero: cheaper division
+        self.lanes: dict[SSAValue, tuple[SSAValue, int]] = {}  # scalars that are a lane of a vector
         self.multiples: dict[SSAValue, int] = {}  # what positions are known to be multiples of
         self.state_alignment = False  # say how far vector accesses are aligned: GPUs need to be told
         self.operations = 0

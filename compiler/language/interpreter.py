@@ -368,14 +368,16 @@ class Interpreter:
         return math.binary(self.b, "+", total, number)
 
 
+_SYNTAX = {
+    "FunctionDef": "def", "ClassDef": "class", "Delete": "del", "ImportFrom": "import", "AsyncFunctionDef": "async def",
+    "NamedExpr": ":=", "DictComp": "dict comprehension", "SetComp": "set comprehension", "AsyncFor": "async for",
+    "AsyncWith": "async with", "TryStar": "try", "YieldFrom": "yield from", "Starred": "*",
+}  # fmt: skip
+
+
 def _syntax_name(node: ast.AST) -> str:
-    return {"FunctionDef": "def", "ClassDef": "class", "With": "with", "Try": "try", "Delete": "del", "Raise": "raise",
-            "Global": "global", "Nonlocal": "nonlocal", "Import": "import", "ImportFrom": "import",
-            "AsyncFunctionDef": "async def", "Yield": "yield", "Await": "await", "Set": "set", "Dict": "dict",
-            "NamedExpr": ":=", "Match": "match", "DictComp": "dict comprehension", "SetComp": "set comprehension",
-            "AsyncFor": "async for", "Starred": "*", "AsyncWith": "async with", "TryStar": "try",
-            "YieldFrom": "yield from",
-            }.get(type(node).__name__, type(node).__name__)  # fmt: skip
+    name = type(node).__name__
+    return _SYNTAX.get(name, name.lower())
 
 
 _STATEMENTS: dict[type[ast.AST], Any] = {

@@ -94,6 +94,9 @@ class _Carried:
         self.entered: list[Any] = []  # the values before the loop, every part of them a run-time value
         self.initial: list[Simd] = []
         self.temporary: list[tuple[str, Any]] = []
+        self.unread: set[str] = set()  # carried for what follows the loop, should the body leave them with a value
+        self.inside: dict[str, Any] = {}
+        self.lost: dict[str, Undefined] = {}
         env = frame.env
         needed = liveness.exposed(body) | test_reads
         settled = liveness.settled(body)
@@ -116,6 +119,8 @@ class _Carried:
                 hint = f"; start it as a typed value, e.g. f32({value!r})" if isinstance(value, float) else ""
                 raise run.fail(f"{name} {problem} and changes in a run-time loop{hint}") from None
             self.names.append(name)
+            if not read:
+                self.unread.add(name)
             self.entered.append(rebuilt(value, iter(parts)))
             self.initial += parts
 
@@ -123,16 +128,22 @@ class _Carried:
         """Inside, or after the loop: each variable is one of these values."""
         parts = iter([Simd(given, p.dtype, p.width) for given, p in zip(arguments, self.initial, strict=True)])
         for name, value in zip(self.names, self.entered, strict=True):
-            self.frame.env[name] = rebuilt(value, parts)
+            self.frame.env[name] = self.inside[name] = rebuilt(value, parts)
 
     def current(self) -> tuple[Any, ...]:
         """The variables' values at the end of the body, in the types they entered with."""
         values: list[Any] = []
         for name, entered in zip(self.names, self.entered, strict=True):
+            value = self.frame.env[name]
             try:
-                values += [part.ssa for part in fitted(self.run.b, self.frame.env[name], entered)]
+                parts = fitted(self.run.b, value, entered)
             except Unmergeable as problem:
-                raise self.run.fail(f"{name} {problem} in a run-time loop; it must keep its type") from None
+                reason = f"{problem} in a run-time loop; it must keep its type"
+                if name not in self.unread:
+                    raise self.run.fail(f"{name} {reason}") from None
+                parts = parts_of(self.run.b, self.inside[name])
+                self.lost[name] = value if isinstance(value, Undefined) else Undefined(reason)
+            values += [part.ssa for part in parts]
         return tuple(values)
 
     def leave(self, results: Sequence[Any], known: dict[str, Any], counter: frozenset[str]) -> None:
@@ -145,6 +156,7 @@ class _Carried:
         for name, value in self.temporary:
             if name not in counter and not same(env.get(name), value):
                 env[name] = Undefined("changes in the loop above; give it a run-time type before, e.g. index(0)")
+        env.update(self.lost)
 
 
 def _read_by_closure(frame: Frame, name: str, mentioned: frozenset[str]) -> bool:

@@ -129,6 +129,8 @@ def extract(b: Builder, value: Simd, lane: Any) -> Simd:
     if value.width == 1:
         return value
     ssa = b.pure(vector.ExtractOp, (value.ssa, *operands), element_type(value.dtype), properties, key)
+    if not operands:
+        b.lanes[ssa] = (value.ssa, key)
     return Simd(ssa, value.dtype, 1)
 
 
@@ -173,7 +175,7 @@ def shuffle(b: Builder, one: Simd, two: Simd, order: tuple[Any, ...]) -> Simd:
         two = math.splat(b, two, 2)
     ssa = b.pure(
         vector.ShuffleOp, (one.ssa, two.ssa), register_type(one.dtype, len(order)),
-        {"mask": DenseArrayBase.from_list(i64, list(order))}, order,
+        math.shuffle_mask(order), order,
     )  # fmt: skip
     return Simd(ssa, one.dtype, len(order))
 

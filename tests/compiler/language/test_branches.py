@@ -66,18 +66,27 @@ def test_tuples_lists_and_positions_merge_part_by_part():
     "body, message",
     [
         ("if o[0] > 0:\n    x = 1\no[0] = x", "3:8: x has no value on every way to this line"),
-        ("x = f32(0)\nif o[0] > 0:\n    x = f64(0)\ny = x", "4:5: x is f64 on one way to this line and f32 on the other"),
-        ("x = f32(0)\nif o[0] > 0:\n    x = i32(0)\ny = x", "4:5: x is i32 on one way to this line and f32 on the other"),
+        (
+            "x = f32(0)\nif o[0] > 0:\n    x = f64(0)\ny = x",
+            "4:5: x is f64 on one way to this line and f32 on the other",
+        ),
+        (
+            "x = f32(0)\nif o[0] > 0:\n    x = i32(0)\ny = x",
+            "4:5: x is i32 on one way to this line and f32 on the other",
+        ),
         ("x = 1.5\nif o[0] > 0:\n    x = 2.5\ny = x", "4:5: x is float 2.5 on one way to this line and float 1.5"),
         ("x = None\nif o[0] > 0:\n    x = o[0]\ny = x", "4:5: x is f32 on one way to this line and None on the other"),
         ("x = (1, 2)\nif o[0] > 0:\n    x = (1, 2, 3)\ny = x", "4:5: x is tuple on one way to this line and tuple"),
         ("x = True\nif o[0] > 0:\n    x = 5\ny = x", "4:5: x is int 5 on one way to this line and bool True"),
-        ("x = position((0,), width=2)\nif o[0] > 0:\n    x = position((0,), width=4)\ny = x", "4:5: x is a position on"),
+        (
+            "x = position((0,), width=2)\nif o[0] > 0:\n    x = position((0,), width=4)\ny = x",
+            "4:5: x is a position on",
+        ),
         ("x = o.load(0, width=2)\nif o[0] > 0:\n    x = o.load(0, width=4)\ny = x", "4:5: x is SIMD[f32, 4] on one"),
         ("if o[0]:\n    pass", "1:1: the condition of if must be one bool, not f32; use .any() or .all()"),
         ("if o.load(0, width=4) > 0:\n    pass", "1:1: the condition of if must be one bool, not SIMD[bool, 4]"),
     ],
-)  # fmt: skip
+)
 def test_values_that_cannot_be_one(body, message):
     assert body_error(body).startswith(message)
 
@@ -139,7 +148,8 @@ def test_a_kernel_that_returns_early_still_does_the_rest_on_the_other_way():
 def test_nested_returns_on_every_way():
     head = (
         "@inline\ndef f(x):\n    if x > 0:\n        if x > 2:\n            return i64(1)\n        elif x > 0.5:\n"
-        "            pass\n        else:\n            return i64(2)\n    elif x < -2:\n        return i64(3)\n    return i64(4)\n"
+        "            pass\n        else:\n            return i64(2)\n"
+        "    elif x < -2:\n        return i64(3)\n    return i64(4)\n"
     )
     got = [run("out[0] = f(a[0])", ("i64", (1,)), np.float32([x]), head=head)[0] for x in (3, 1, 0.2, -3, -1)]
     assert got == [1, 4, 2, 3, 4]
@@ -153,14 +163,20 @@ def test_returned_tuples_merge():
 @pytest.mark.parametrize(
     "body, message",
     [
-        ("def f(x):\n    if x > 0:\n        return f32(1)\ny = f(o[0])", "2:5: the result is f32 on one way to this line and None"),
-        ("def f(x):\n    if x > 0:\n        return f32(1)\n    return f64(1)\ny = f(o[0])", "2:5: the result is f32 on one way"),
+        (
+            "def f(x):\n    if x > 0:\n        return f32(1)\ny = f(o[0])",
+            "2:5: the result is f32 on one way to this line and None",
+        ),
+        (
+            "def f(x):\n    if x > 0:\n        return f32(1)\n    return f64(1)\ny = f(o[0])",
+            "2:5: the result is f32 on one way",
+        ),
         ("for i in range(5):\n    return", "1:1: return inside a run-time loop"),
         ("for i in range(5):\n    if o[0] > 0:\n        return", "2:5: return inside a run-time loop"),
         ("while o[0] > 0:\n    return", "1:1: return inside a run-time loop"),
         ("for i in unroll(5):\n    if o[0] > 0:\n        return", "2:5: an unrolled loop cannot be left by a return"),
     ],
-)  # fmt: skip
+)
 def test_returns_that_cannot_be(body, message):
     assert body_error(body).startswith(message)
 

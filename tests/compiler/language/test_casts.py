@@ -46,8 +46,20 @@ def test_casts_through_index(source):
     np.testing.assert_array_equal(bits(lanewise(f"index(x).cast({source})", source, x)), bits(back))
 
 
-@pytest.mark.parametrize("source, dtype", [("f64", "i64"), ("f32", "i32"), ("f16", "i16"), ("bf16", "i16"), ("bf16", "f16"),
-                                           ("i8", "u8"), ("i64", "f64"), ("u8", "u8"), ("i32", "i32")])  # fmt: skip
+@pytest.mark.parametrize(
+    "source, dtype",
+    [
+        ("f64", "i64"),
+        ("f32", "i32"),
+        ("f16", "i16"),
+        ("bf16", "i16"),
+        ("bf16", "f16"),
+        ("i8", "u8"),
+        ("i64", "f64"),
+        ("u8", "u8"),
+        ("i32", "i32"),
+    ],
+)
 def test_bits_are_kept(source, dtype):
     x = samples(source, 2)
     got = lanewise(f"x.bits({dtype})", dtype, x)

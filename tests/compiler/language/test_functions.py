@@ -1,4 +1,4 @@
-"""Functions, outlined functions, closures and lambdas: what is shared, what is inlined, how arguments meet parameters."""
+"""Functions, outlined functions, closures and lambdas: what is shared or inlined, how arguments meet parameters."""
 
 from __future__ import annotations
 
@@ -80,11 +80,15 @@ def test_a_function_returns_a_value_or_a_tuple_of_values():
         ("def f(x, *, k):\n    return x", "f(o[0])", "f lacks its parameter k"),
         ("def f(x, *, k):\n    return x", "f(o[0], k=o[1])", "f32 cannot be passed to a @function"),
         ("def f(x):\n    return f(x)", "f(o[0])", "f calls itself without end"),
-        ("def f(x):\n    return x + thread_index().cast(f32)", "f(o[0])", "thread_index() belongs in a kernel, not in a @function"),
+        (
+            "def f(x):\n    return x + thread_index().cast(f32)",
+            "f(o[0])",
+            "thread_index() belongs in a kernel, not in a @function",
+        ),
         ("def f(x):\n    barrier()\n    return x", "f(o[0])", "barrier() belongs in a kernel"),
         ("def f(x):\n    return x * N", "f(o[0])", "unknown name N"),
     ],
-)  # fmt: skip
+)
 def test_what_functions_refuse(definition, call, message):
     assert message in body_error(f"y = {call}", head=f"@function\n{definition}\n")
 
@@ -131,7 +135,8 @@ def test_errors_in_defaults_and_callees_are_placed_where_they_are():
 
 
 def test_elementwise_functions_compute_16_bit_floats_in_f32():
-    head = '@elementwise("x.f")\ndef f(x, y):\n    return (x + y) - x\n@elementwise("x.g", raw=True)\ndef g(x, y):\n    return (x + y) - x\n'
+    body = "(x, y):\n    return (x + y) - x\n"
+    head = f"@elementwise('x.f')\ndef f{body}@elementwise('x.g', raw=True)\ndef g{body}"
     small = np.array([2048, 1], np.float16)
     assert run("out[0] = f(a[0], a[1])", ("f16", (1,)), small, head=head)[0] == 1
     assert run("out[0] = g(a[0], a[1])", ("f16", (1,)), small, head=head)[0] == 0
@@ -170,20 +175,29 @@ for i in range(4):
 
 def test_calls_of_outlined_functions_stay_even_where_their_values_go_unused():
     head = "@outlined\ndef bump(t, i):\n    t[i] = t[i] + 1\n    return t[i]\n"
-    body = "row = stack(i64, 2)\nrow[0] = 5\nbump(row, index(0))\nx = bump(row, index(0))\nout[0] = row[0] * 100 + bump(row, index(0))"
+    body = (
+        "row = stack(i64, 2)\nrow[0] = 5\nbump(row, index(0))\nx = bump(row, index(0))\n"
+        "out[0] = row[0] * 100 + bump(row, index(0))"
+    )
     assert run(body, ("i64", (1,)), head=head)[0] == 708
 
 
 def test_outlined_functions_instantiate_for_each_dtype_and_parameter():
-    body = "s = stack(f32, 4)\nt = stack(f64, 4)\nadd_rows(s, s, index(4))\nadd_rows(t, t, index(2))\nadd_rows(s, s, index(2), factor=3)"
+    body = (
+        "s = stack(f32, 4)\nt = stack(f64, 4)\nadd_rows(s, s, index(4))\n"
+        "add_rows(t, t, index(2))\nadd_rows(s, s, index(2), factor=3)"
+    )
     assert len(instances(kernel(body, "o: Tensor[f32, (N,)]", ADD_ROWS))) == 3
 
 
 @pytest.mark.parametrize(
     "call",
-    ["add_rows(o.reshape((2, 2)), o, index(1))", "add_rows(o.slice((1,), (1,), (2,)), o, index(1))",
-     "add_rows(o.slice((0,), (2,), (2,)), o, index(1))"],
-)  # fmt: skip
+    [
+        "add_rows(o.reshape((2, 2)), o, index(1))",
+        "add_rows(o.slice((1,), (1,), (2,)), o, index(1))",
+        "add_rows(o.slice((0,), (2,), (2,)), o, index(1))",
+    ],
+)
 def test_outlined_functions_take_whole_arrays(call):
     assert "takes whole one-dimensional arrays" in body_error(call, "o: Tensor[f32, (4,)]", ADD_ROWS)
 
@@ -215,7 +229,10 @@ def test_closures_have_variables_of_their_own():
     )
     assert (
         run(
-            "s = i64(0)\ndef f(n):\n    s = i64(0)\n    for i in range(n):\n        s = s + 2\n    return s\nout[0] = f(4) + s",
+            (
+                "s = i64(0)\ndef f(n):\n    s = i64(0)\n    for i in range(n):\n        s = s + 2\n"
+                "    return s\nout[0] = f(4) + s"
+            ),
             ("i64", (1,)),
         )[0]
         == 8
@@ -225,22 +242,34 @@ def test_closures_have_variables_of_their_own():
 @pytest.mark.parametrize(
     "body, place",
     [
-        ("s = f32(0)\ndef f():\n    s = s + 1\nf()", "3:9"), ("s = f32(0)\ndef f():\n    s += 1\nf()", "3:5"),
-        ("s = [f32(0)]\ndef f():\n    s[0] = f32(1)\nf()", "3:5"), ("s = zeros(f32, 4)\ndef f():\n    s[0] = 1\nf()", "3:5"),
+        ("s = f32(0)\ndef f():\n    s = s + 1\nf()", "3:9"),
+        ("s = f32(0)\ndef f():\n    s += 1\nf()", "3:5"),
+        ("s = [f32(0)]\ndef f():\n    s[0] = f32(1)\nf()", "3:5"),
+        ("s = zeros(f32, 4)\ndef f():\n    s[0] = 1\nf()", "3:5"),
         ("s = f32(0)\ndef f():\n    for i in range(4):\n        s = s + 1\nf()", "4:13"),
     ],
-)  # fmt: skip
+)
 def test_closures_cannot_change_variables_around_them(body, place):
     assert body_error(body) == f"{place}: s belongs to the enclosing function; a nested function cannot change it"
 
 
 def test_closures_store_into_tensors_around_them():
-    body = "row = stack(f32, 4)\ndef put(i, v):\n    row[i] = v\nfor i in range(4):\n    put(i, a[i])\nout[0] = row.load(0, width=4).sum()"
+    body = (
+        "row = stack(f32, 4)\ndef put(i, v):\n    row[i] = v\nfor i in range(4):\n"
+        "    put(i, a[i])\nout[0] = row.load(0, width=4).sum()"
+    )
     assert run(body, ("f32", (1,)), X)[0] == 10
 
 
-@pytest.mark.parametrize("definition", ["def f(x=1):\n    return x", "def f(**k):\n    return 1", "def f(x, /):\n    return x",
-                                        "@inline\ndef f(x):\n    return x"])  # fmt: skip
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "def f(x=1):\n    return x",
+        "def f(**k):\n    return 1",
+        "def f(x, /):\n    return x",
+        "@inline\ndef f(x):\n    return x",
+    ],
+)
 def test_nested_functions_take_plain_arguments(definition):
     assert "a nested function takes plain arguments" in body_error(definition)
 

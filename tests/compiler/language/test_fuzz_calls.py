@@ -1,4 +1,4 @@
-"""Every builtin, method, attribute and operator with every kind of value: it works, or it is a KernelError on one line."""
+"""Every builtin, method, attribute and operator with every kind of value: it works, or is a KernelError on one line."""
 
 from __future__ import annotations
 
@@ -29,22 +29,112 @@ def lanewise(x, y):
     return x + y
 """
 SETUP = {
-    "s": "f32(o[0])", "r": "i32(o[1])", "f": "f64(o[2])", "d": "index(o[3])", "b": "o[0] > 0", "h": "o[0].cast(bf16)",
-    "v": "o.load(0, width=4)", "w": "o.load(0, width=4).cast(u8)", "m": "o.load(0, width=4) > 1", "q": "o.load(0, width=8)",
-    "st": "stack(f32, (2, 3))", "fi": "FusedInput(lambda at: 1, f32, (4, 6))", "fo": "FusedOutput(lambda at, x: None, f32, (4, 6))",
-    "at": "position((1, 2))", "wide": "position((1, 2), width=4, axis=0)",
-}  # fmt: skip
+    "s": "f32(o[0])",
+    "r": "i32(o[1])",
+    "f": "f64(o[2])",
+    "d": "index(o[3])",
+    "b": "o[0] > 0",
+    "h": "o[0].cast(bf16)",
+    "v": "o.load(0, width=4)",
+    "w": "o.load(0, width=4).cast(u8)",
+    "m": "o.load(0, width=4) > 1",
+    "q": "o.load(0, width=8)",
+    "st": "stack(f32, (2, 3))",
+    "fi": "FusedInput(lambda at: 1, f32, (4, 6))",
+    "fo": "FusedOutput(lambda at, x: None, f32, (4, 6))",
+    "at": "position((1, 2))",
+    "wide": "position((1, 2), width=4, axis=0)",
+}
 _NAME = re.compile(r"\b[a-z]+\b")
 VALUES = [
-    "0", "1", "-1", "3", "2 ** 70", "-(10 ** 300)", "1.5", "-0.0", "f32.nan", "f32.inf", "1e300", "True", "None", "'a'", "'f32'", "''",
-    "()", "(1, 2)", "(1.5, 'a')", "[1]", "((1,), (2,))", "(s, v)", "f32", "i8", "index", "bool", "N", "N * 2 + 1", "(N, 4)", "o", "p", "st",
-    "fi", "fo", "at", "wide", "lambda x: x", "lambda: 1", "min", "inlined", "shared_function", "outlined_function", "lanewise", "K",
-    "target", "range(3)", "range(N)", "unroll(3)", "zip((1,), (2,))", "s", "r", "f", "d", "b", "h", "v", "w", "m", "q", "s.sum", "o.load",
-]  # fmt: skip
+    "0",
+    "1",
+    "-1",
+    "3",
+    "2 ** 70",
+    "-(10 ** 300)",
+    "1.5",
+    "-0.0",
+    "f32.nan",
+    "f32.inf",
+    "1e300",
+    "True",
+    "None",
+    "'a'",
+    "'f32'",
+    "''",
+    "()",
+    "(1, 2)",
+    "(1.5, 'a')",
+    "[1]",
+    "((1,), (2,))",
+    "(s, v)",
+    "f32",
+    "i8",
+    "index",
+    "bool",
+    "N",
+    "N * 2 + 1",
+    "(N, 4)",
+    "o",
+    "p",
+    "st",
+    "fi",
+    "fo",
+    "at",
+    "wide",
+    "lambda x: x",
+    "lambda: 1",
+    "min",
+    "inlined",
+    "shared_function",
+    "outlined_function",
+    "lanewise",
+    "K",
+    "target",
+    "range(3)",
+    "range(N)",
+    "unroll(3)",
+    "zip((1,), (2,))",
+    "s",
+    "r",
+    "f",
+    "d",
+    "b",
+    "h",
+    "v",
+    "w",
+    "m",
+    "q",
+    "s.sum",
+    "o.load",
+]
 ATTRIBUTES = sorted(
-    {*_SIMD_METHODS, *_TENSOR_METHODS, *_SINK_METHODS, *_DTYPE_FIELDS, *_TARGET_FIELDS, "simd", "dtype", "width", "axis", "index", "lanes",
-     "shape", "rank", "size", "strides", "flat", "is_strided", "append", "ssa", "__class__", "element", "memory"}
-)  # fmt: skip
+    {
+        *_SIMD_METHODS,
+        *_TENSOR_METHODS,
+        *_SINK_METHODS,
+        *_DTYPE_FIELDS,
+        *_TARGET_FIELDS,
+        "simd",
+        "dtype",
+        "width",
+        "axis",
+        "index",
+        "lanes",
+        "shape",
+        "rank",
+        "size",
+        "strides",
+        "flat",
+        "is_strided",
+        "append",
+        "ssa",
+        "__class__",
+        "element",
+        "memory",
+    }
+)
 SIGNS = [
     "+",
     "-",
@@ -95,6 +185,7 @@ def outcome(body: str) -> str:
     return "fine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLED)
 def test_builtins_with_any_value_in_any_place(name):
     outcome(f"x = {name}()")
@@ -114,6 +205,7 @@ def test_builtins_with_any_value_in_any_place(name):
         outcome(f"x = {name}(s, {keyword})")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", VALUES)
 def test_attributes_and_methods_of_any_value(value):
     for name in ATTRIBUTES:
@@ -136,6 +228,7 @@ def test_attributes_and_methods_of_any_value(value):
             outcome(f"x = ({value}).{name}({arguments})")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", VALUES)
 def test_operators_on_any_value(value):
     for sign in ("-", "+", "~", "not "):
@@ -146,26 +239,86 @@ def test_operators_on_any_value(value):
             outcome(f"x = ({other}) {sign} ({value})")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", VALUES)
 def test_any_value_in_any_place_of_the_syntax(value):
     for body in (
-        f"x = ({value})[0]", f"x = ({value})[{value}]", f"x = o[{value}]", f"x = v[{value}]", f"x = (1, 2)[{value}]", f"x = p[0, {value}]",
-        f"x = ({value})[0:2]", f"x = (1, 2)[{value}:]", f"o[0] = {value}", f"o[{value}] = 1.0", f"v[1] = {value}", f"x, y = {value}",
-        f"if {value}:\n    x = 1\nelse:\n    x = 2", f"x = {value}\nif b:\n    x = s\ny = x", f"x = s\nif b:\n    x = {value}\ny = x",
-        f"x = {value}\nif b:\n    x = {value}\ny = x", f"while {value}:\n    x = 1", f"for i in {value}:\n    x = i",
-        f"for i in range({value}):\n    o[0] = 1.0", f"for i in range(0, 8, {value}):\n    o[0] = 1.0", f"x = [i for i in {value}]",
-        f"for i in unroll({value}):\n    x = i", f"x = {value}\nfor i in range(5):\n    y = x\n    x = s", f"x = 1 if {value} else 2",
-        f"x = s\nfor i in range(5):\n    x = {value}\ny = x", f"x = {value}\nfor i in range(5):\n    x = {value}\ny = x",
-        f"x = {value}\nwhile o[0] > 0:\n    x = x\ny = x", f"assert {value}", f"assert False, {value}", f"x = f'{{{value}}}'",
-        f"x = ({value} if b else s)", f"x = (s if b else {value})", f"x = [*({value})]", f"x = ({value})(*K)", f"error({value})",
-        f"x = ({value})()", f"x = ({value})(s)", f"x = inlined({value})", f"x = shared_function({value})", f"x = shared_function(s, k={value})",
-        f"x = outlined_function({value}, s)", f"x = outlined_function(o, {value})", f"x = lanewise({value}, s)", f"x = lanewise(h, {value})",
-        f"def g():\n    return {value}\nx = g()", f"def g():\n    if b:\n        return {value}\n    return s\nx = g()", f"s += {value}",
-        f"x = {value}\nx += 1", f"y = {value}\ny[0] = 1", f"x = -({value})", f"return {value}", f"fo[1, 2] = {value}", f"fo[{value}] = s",
-        f"x = FusedInput(lambda at: {value}, f32, (4,))[1]", f"x = FusedInput(lambda at: {value}, i8, (8,)).load(0, width=4)",
-        f"x = at.lanes(lambda one: {value})", f"x = wide.lanes(lambda one: {value})", f"launch(blocks={value}, threads=32)",
-    ):  # fmt: skip
+        f"x = ({value})[0]",
+        f"x = ({value})[{value}]",
+        f"x = o[{value}]",
+        f"x = v[{value}]",
+        f"x = (1, 2)[{value}]",
+        f"x = p[0, {value}]",
+        f"x = ({value})[0:2]",
+        f"x = (1, 2)[{value}:]",
+        f"o[0] = {value}",
+        f"o[{value}] = 1.0",
+        f"v[1] = {value}",
+        f"x, y = {value}",
+        f"if {value}:\n    x = 1\nelse:\n    x = 2",
+        f"x = {value}\nif b:\n    x = s\ny = x",
+        f"x = s\nif b:\n    x = {value}\ny = x",
+        f"x = {value}\nif b:\n    x = {value}\ny = x",
+        f"while {value}:\n    x = 1",
+        f"for i in {value}:\n    x = i",
+        f"for i in range({value}):\n    o[0] = 1.0",
+        f"for i in range(0, 8, {value}):\n    o[0] = 1.0",
+        f"x = [i for i in {value}]",
+        f"for i in unroll({value}):\n    x = i",
+        f"x = {value}\nfor i in range(5):\n    y = x\n    x = s",
+        f"x = 1 if {value} else 2",
+        f"x = s\nfor i in range(5):\n    x = {value}\ny = x",
+        f"x = {value}\nfor i in range(5):\n    x = {value}\ny = x",
+        f"x = {value}\nwhile o[0] > 0:\n    x = x\ny = x",
+        f"assert {value}",
+        f"assert False, {value}",
+        f"x = f'{{{value}}}'",
+        f"x = ({value} if b else s)",
+        f"x = (s if b else {value})",
+        f"x = [*({value})]",
+        f"x = ({value})(*K)",
+        f"error({value})",
+        f"x = ({value})()",
+        f"x = ({value})(s)",
+        f"x = inlined({value})",
+        f"x = shared_function({value})",
+        f"x = shared_function(s, k={value})",
+        f"x = outlined_function({value}, s)",
+        f"x = outlined_function(o, {value})",
+        f"x = lanewise({value}, s)",
+        f"x = lanewise(h, {value})",
+        f"def g():\n    return {value}\nx = g()",
+        f"def g():\n    if b:\n        return {value}\n    return s\nx = g()",
+        f"s += {value}",
+        f"x = {value}\nx += 1",
+        f"y = {value}\ny[0] = 1",
+        f"x = -({value})",
+        f"return {value}",
+        f"fo[1, 2] = {value}",
+        f"fo[{value}] = s",
+        f"x = FusedInput(lambda at: {value}, f32, (4,))[1]",
+        f"x = FusedInput(lambda at: {value}, i8, (8,)).load(0, width=4)",
+        f"x = at.lanes(lambda one: {value})",
+        f"x = wide.lanes(lambda one: {value})",
+        f"launch(blocks={value}, threads=32)",
+    ):
         outcome(body)
+
+
+@settings(max_examples=300, deadline=None)
+@given(name=st.sampled_from(CALLED), arguments=st.lists(st.sampled_from(VALUES), max_size=4))
+def test_builtins_with_some_values(name, arguments):
+    outcome(f"x = {name}({', '.join(arguments)})")
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    value=st.sampled_from(VALUES),
+    name=st.sampled_from(ATTRIBUTES),
+    arguments=st.lists(st.sampled_from(VALUES), max_size=3),
+)
+def test_methods_with_some_values(value, name, arguments):
+    outcome(f"x = ({value}).{name}({', '.join(arguments)})")
 
 
 ATOMS = st.sampled_from(VALUES)
@@ -175,7 +328,9 @@ EXPRESSIONS = st.recursive(
         st.tuples(inner, st.sampled_from(SIGNS), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
         st.tuples(st.sampled_from(CALLED), st.lists(inner, max_size=4)).map(lambda t: f"{t[0]}({', '.join(t[1])})"),
         st.tuples(inner, st.sampled_from(ATTRIBUTES)).map(lambda t: f"({t[0]}).{t[1]}"),
-        st.tuples(inner, st.sampled_from(ATTRIBUTES), st.lists(inner, max_size=3)).map(lambda t: f"({t[0]}).{t[1]}({', '.join(t[2])})"),
+        st.tuples(inner, st.sampled_from(ATTRIBUTES), st.lists(inner, max_size=3)).map(
+            lambda t: f"({t[0]}).{t[1]}({', '.join(t[2])})"
+        ),
         st.tuples(inner, inner).map(lambda t: f"({t[0]})[{t[1]}]"),
         st.tuples(inner, inner, inner).map(lambda t: f"({t[0]} if {t[1]} else {t[2]})"),
         st.lists(inner, max_size=3).map(lambda t: f"({''.join(f'{x}, ' for x in t)})"),
@@ -183,7 +338,7 @@ EXPRESSIONS = st.recursive(
         st.tuples(inner, inner).map(lambda t: f"(lambda x: {t[0]})({t[1]})"),
     ),
     max_leaves=10,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=400, deadline=None)

@@ -1,4 +1,4 @@
-"""Loads and stores, positions and lanes, stack arrays, workspaces, fused inputs and outputs, atomics, raw instructions."""
+"""Loads and stores, positions, lanes, stack arrays, workspaces, fused inputs and outputs, atomics, raw instructions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def test_lanes_lie_along_any_axis(axis):
 def test_positions():
     body = """
 at = position((1, 2), width=3, axis=1)
-assert at.width == 3 and at.axis == 1 and len(at) == 2 and at.index == (1, 2) and at[0] == 1 and at[-1] == 2 and at[:1] == (1,)
+assert at.width == 3 and at.axis == 1 and len(at) == 2
+assert at.index == (1, 2) and at[0] == 1 and at[-1] == 2 and at[:1] == (1,)
 out[at] = a[at] + 1
 out.store(a.load(at) * 0 + 9, position((0, 0), width=3, axis=1))
 out[position((3, 0), width=6)] = 5.0
@@ -66,13 +67,20 @@ out[position((3, 0), width=6)] = 5.0
 @pytest.mark.parametrize(
     "expression, message",
     [
-        ("position(3)", "made from a tuple"), ("position((0,), width=0)", "a width is"), ("position((0,), axis=1)", "axis 1 of 1"),
-        ("position((0.5,))", "is not an index"), ("position((0,), wide=2)", "unexpected keyword"), ("position()", "missing"),
-        ("position((0,), width=2).lanes(5)", "int 5 cannot be called"), ("position((0,), width=2).lanes()", ".lanes() takes function"),
-        ("position((0,), width=2).lanes(lambda at: 5)", "gives one run-time value, not int 5"), ("position((0,))[1]", "index 1 of 1"),
-        ("o[position((0, 0))]", "a position of 2 indices for 1 axes"), ("position((), width=2)", "2 lanes of a single element"),
+        ("position(3)", "made from a tuple"),
+        ("position((0,), width=0)", "a width is"),
+        ("position((0,), axis=1)", "axis 1 of 1"),
+        ("position((0.5,))", "is not an index"),
+        ("position((0,), wide=2)", "unexpected keyword"),
+        ("position()", "missing"),
+        ("position((0,), width=2).lanes(5)", "int 5 cannot be called"),
+        ("position((0,), width=2).lanes()", ".lanes() takes function"),
+        ("position((0,), width=2).lanes(lambda at: 5)", "gives one run-time value, not int 5"),
+        ("position((0,))[1]", "index 1 of 1"),
+        ("o[position((0, 0))]", "a position of 2 indices for 1 axes"),
+        ("position((), width=2)", "2 lanes of a single element"),
     ],
-)  # fmt: skip
+)
 def test_what_positions_refuse(expression, message):
     assert message in body_error(f"x = {expression}")
 
@@ -112,8 +120,17 @@ def test_stack_arrays_are_at_the_top_of_their_function():
     assert shown.index("memref.alloca") < shown.index("scf.for")
 
 
-@pytest.mark.parametrize("shape, message", [("N", "compile-time sizes"), ("-1", "below zero"), ("2 ** 23", "MiB at most"), ("(1, 2.0)", "a shape is"),
-                                            ("10 ** 30", "too many elements"), ("index(4)", "a shape is")])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, message",
+    [
+        ("N", "compile-time sizes"),
+        ("-1", "below zero"),
+        ("2 ** 23", "MiB at most"),
+        ("(1, 2.0)", "a shape is"),
+        ("10 ** 30", "too many elements"),
+        ("index(4)", "a shape is"),
+    ],
+)
 def test_stack_arrays_that_cannot_be(shape, message):
     assert message in body_error(f"x = stack(f32, {shape})")
 
@@ -133,9 +150,20 @@ def test_shared_memory_is_for_gpus():
     assert "memref.global" in text(lower(module, target="sm_90"))
 
 
-@pytest.mark.parametrize("call", ["launch()", "launch(blocks=1)", "launch(blocks=1, threads=0)", "launch(blocks=1, threads=5000)", "launch(1, 2)",
-                                  "launch(blocks=(1, 1, 1, 1), threads=32)", "launch(blocks=(), threads=32)", "launch(blocks=-1, threads=32)",
-                                  "launch(blocks=1, threads=32)\nlaunch(blocks=1, threads=32)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        "launch()",
+        "launch(blocks=1)",
+        "launch(blocks=1, threads=0)",
+        "launch(blocks=1, threads=5000)",
+        "launch(1, 2)",
+        "launch(blocks=(1, 1, 1, 1), threads=32)",
+        "launch(blocks=(), threads=32)",
+        "launch(blocks=-1, threads=32)",
+        "launch(blocks=1, threads=32)\nlaunch(blocks=1, threads=32)",
+    ],
+)
 def test_launches_that_cannot_be(call):
     assert error(kernel(call, "o: Tensor[f32, (N,)]"), target="sm_90").message
 
@@ -152,7 +180,8 @@ def test_threads():
 # Workspaces
 
 WORK = (
-    "@kernel('x.work')\ndef work(out: FusedOutput, x: FusedInput, scratch: Workspace[out.dtype, x.shape[0] * 2], *, scale=1):\n"
+    "@kernel('x.work')\n"
+    "def work(out: FusedOutput, x: FusedInput, scratch: Workspace[out.dtype, x.shape[0] * 2], *, scale=1):\n"
     "    for i in range(x.shape[0]):\n        scratch[i] = x[i] * scale\n"
     "    barrier()\n"
     "    for i in range(x.shape[0]):\n        out[i] = scratch[x.shape[0] - 1 - i]\n"
@@ -169,8 +198,19 @@ def test_workspaces_are_arguments_of_the_kernel():
     assert signature is not None and signature.inputs == ("fused",) and signature.params == ("scale",)
 
 
-@pytest.mark.parametrize("annotation", ["Workspace", "Workspace[f32]", "Workspace[f32, 4, 4]", "Workspace[5, 4]", "Workspace[f32, 'a']",
-                                        "Workspace[f32, -4]", "Workspace[index, 4]", "Workspace[f32, (4, 4)]"])  # fmt: skip
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "Workspace",
+        "Workspace[f32]",
+        "Workspace[f32, 4, 4]",
+        "Workspace[5, 4]",
+        "Workspace[f32, 'a']",
+        "Workspace[f32, -4]",
+        "Workspace[index, 4]",
+        "Workspace[f32, (4, 4)]",
+    ],
+)
 def test_workspaces_that_cannot_be(annotation):
     head = f"@inline\ndef f(x, w: {annotation}):\n    return x\n"
     assert error(head + kernel("o[0] = f(o[0])", "o: Tensor[f32, (N,)]")).location is not None
@@ -189,7 +229,10 @@ for i in range(4):
 
 
 def test_a_fused_input_may_give_a_scalar_or_a_number_for_all_lanes():
-    body = "x = FusedInput(lambda at: a[0, 5], f32, (6,))\ny = FusedInput(lambda at: 3, f32, (6,))\nout.store(x.load(0, width=6) + y.load(0, width=6), 0)"
+    body = (
+        "x = FusedInput(lambda at: a[0, 5], f32, (6,))\ny = FusedInput(lambda at: 3, f32, (6,))\n"
+        "out.store(x.load(0, width=6) + y.load(0, width=6), 0)"
+    )
     np.testing.assert_array_equal(run(body, ("f32", (6,)), X), [8] * 6)
 
 
@@ -197,13 +240,18 @@ def test_a_fused_input_may_give_a_scalar_or_a_number_for_all_lanes():
     "expression, message",
     [
         ("FusedInput(lambda at: i32(1), f32, (4,))[0]", "promises f32 but its function gives i32"),
-        ("FusedInput(lambda at: None, f32, (4,))[0]", "None cannot become f32"), ("FusedInput(5, f32, (4,))", "needs a function, not int 5"),
-        ("FusedInput(lambda: 1, f32, (4,))[0]", "lambda takes 0 arguments, not 1"), ("FusedInput(lambda at: 1, 'x', (4,))", "is not a dtype"),
-        ("FusedInput(lambda at: 1, f32, 'a')", "a shape is"), ("FusedInput(lambda at: o.load(0, width=2), f32, (4,))[0]", "2 lanes cannot become 1"),
-        ("FusedInput(lambda at: 1, f32)", "missing a required argument"), ("FusedOutput(lambda at, v: 1, f32, (4,)).load(0)", "has no attribute load"),
-        ("FusedInput(lambda at: 1, f32, (4,)).store(1, 0)", "has no attribute store"), ("FusedOutput(o, f32, (4,))", "needs a function"),
+        ("FusedInput(lambda at: None, f32, (4,))[0]", "None cannot become f32"),
+        ("FusedInput(5, f32, (4,))", "needs a function, not int 5"),
+        ("FusedInput(lambda: 1, f32, (4,))[0]", "lambda takes 0 arguments, not 1"),
+        ("FusedInput(lambda at: 1, 'x', (4,))", "is not a dtype"),
+        ("FusedInput(lambda at: 1, f32, 'a')", "a shape is"),
+        ("FusedInput(lambda at: o.load(0, width=2), f32, (4,))[0]", "2 lanes cannot become 1"),
+        ("FusedInput(lambda at: 1, f32)", "missing a required argument"),
+        ("FusedOutput(lambda at, v: 1, f32, (4,)).load(0)", "has no attribute load"),
+        ("FusedInput(lambda at: 1, f32, (4,)).store(1, 0)", "has no attribute store"),
+        ("FusedOutput(o, f32, (4,))", "needs a function"),
     ],
-)  # fmt: skip
+)
 def test_what_fused_inputs_refuse(expression, message):
     assert message in body_error(f"x = {expression}")
 
@@ -211,8 +259,11 @@ def test_what_fused_inputs_refuse(expression, message):
 def test_arguments_are_fitted_to_their_annotations():
     head = "@inline\ndef f(out: FusedOutput, x: FusedInput, t: Tensor):\n    out[0] = x[0] + t[0]\n"
     assert run("f(out, a, a)", ("f32", (1,)), X[0], head=head)[0] == 0
-    for arguments, message in (("5, o, o", "FusedOutput as out, not int 5"), ("o, o[0], o", "FusedInput as x, not f32"),
-                               ("o, o, FusedInput(lambda at: 1, f32, (4,))", "Tensor as t, not FusedInput")):  # fmt: skip
+    for arguments, message in (
+        ("5, o, o", "FusedOutput as out, not int 5"),
+        ("o, o[0], o", "FusedInput as x, not f32"),
+        ("o, o, FusedInput(lambda at: 1, f32, (4,))", "Tensor as t, not FusedInput"),
+    ):
         assert message in body_error(f"f({arguments})", head=head)
 
 
@@ -229,9 +280,15 @@ assert a.is_strided and not FusedInput(lambda at: 1, f32, (4,)).is_strided
 """
     got = run(body, ("f32", (2, 4)), X, np.int64([2, 12, 1]))
     np.testing.assert_array_equal(got, [X.reshape(-1)[1:5], X.reshape(-1)[13:17]])
-    sizes = "r = index(a[0, 2])\nt = strided(a.flat, (r, 3), (r, 1), 0)\nout[0] = t.size.cast(i64)\nout[1] = t.drop(0, 1)[2].cast(i64)"
+    sizes = (
+        "r = index(a[0, 2])\nt = strided(a.flat, (r, 3), (r, 1), 0)\nout[0] = t.size.cast(i64)\n"
+        "out[1] = t.drop(0, 1)[2].cast(i64)"
+    )
     assert run(sizes, ("i64", (2,)), X).tolist() == [6, 4]
-    cut = "r = index(a[0, 2])\nt = strided(a.flat, (r, 3), (r, 1), 0)\nout[0] = t.slice((1, 0), (1, 2), (1, 2))[0, 1].cast(i64)"
+    cut = (
+        "r = index(a[0, 2])\nt = strided(a.flat, (r, 3), (r, 1), 0)\n"
+        "out[0] = t.slice((1, 0), (1, 2), (1, 2))[0, 1].cast(i64)"
+    )
     assert run(cut, ("i64", (1,)), X)[0] == 4
     assert "cannot be reshaped" in body_error("r = index(3)\nt = strided(o.flat, (r, r), (r, 1), 0).reshape((9,))")
     assert "needs a whole flat buffer" in body_error("t = strided(5, (1,), (1,), 0)")
@@ -271,9 +328,21 @@ def test_raw_instructions():
     assert shown.count("llvm.extractvalue") == 2
 
 
-@pytest.mark.parametrize("call", ["intrinsic()", "intrinsic('x', f32, 1)", "intrinsic('llvm.', f32, 1)", "intrinsic('llvm.a b', f32, 1)",
-                                  "intrinsic('llvm.x', 5, 1)", "intrinsic('llvm.x', f32, 0)", "intrinsic('llvm.x', f32, 1, 'a')", "asm('x')",
-                                  "asm(1, 2, None, 1)", "intrinsic('llvm.x', f32, 1, results=0)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        "intrinsic()",
+        "intrinsic('x', f32, 1)",
+        "intrinsic('llvm.', f32, 1)",
+        "intrinsic('llvm.a b', f32, 1)",
+        "intrinsic('llvm.x', 5, 1)",
+        "intrinsic('llvm.x', f32, 0)",
+        "intrinsic('llvm.x', f32, 1, 'a')",
+        "asm('x')",
+        "asm(1, 2, None, 1)",
+        "intrinsic('llvm.x', f32, 1, results=0)",
+    ],
+)
 def test_raw_instructions_that_cannot_be(call):
     assert body_error(call, "o: Tensor[f32, (4,)]").startswith("1:1: ")
 

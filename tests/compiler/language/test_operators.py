@@ -171,8 +171,20 @@ def test_scalars_widen_but_widths_never_mix():
     assert "different widths" in body_error("x = o.load(0, width=4) + o.load(0, width=8)")
 
 
-@pytest.mark.parametrize("left, right", [("f32", "f64"), ("f32", "f16"), ("f16", "bf16"), ("i32", "i64"), ("u8", "i8"),
-                                         ("index", "i64"), ("index", "i32"), ("bool", "u8"), ("f32", "i32")])  # fmt: skip
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        ("f32", "f64"),
+        ("f32", "f16"),
+        ("f16", "bf16"),
+        ("i32", "i64"),
+        ("u8", "i8"),
+        ("index", "i64"),
+        ("index", "i32"),
+        ("bool", "u8"),
+        ("f32", "i32"),
+    ],
+)
 def test_dtypes_never_mix_silently(left, right):
     message = body_error(f"x = {left}(1)\ny = {right}(1)\nz = select(o[0] > 0, x, y)")
     assert message.startswith("3:5: ") and "do not mix; cast one of them" in message
@@ -185,16 +197,26 @@ def test_dtypes_never_mix_silently(left, right):
 @pytest.mark.parametrize(
     "expression, message",
     [
-        ("o[0] // 2.0", "// is not defined for f32"), ("o[0] % 2.0", "% is not defined for f32"),
-        ("o[0] ** 2", "** is not defined for f32"), ("o[0] << 1", "<< is not defined for f32"),
-        ("o[0] & 1", "& is not defined for f32"), ("~o[0]", "~ is not defined for f32"),
+        ("o[0] // 2.0", "// is not defined for f32"),
+        ("o[0] % 2.0", "% is not defined for f32"),
+        ("o[0] ** 2", "** is not defined for f32"),
+        ("o[0] << 1", "<< is not defined for f32"),
+        ("o[0] & 1", "& is not defined for f32"),
+        ("~o[0]", "~ is not defined for f32"),
         ("i32(1) / i32(2)", "/ is not defined for i32"),
-        ("bool(1) + bool(1)", "+ is not defined for bool"), ("-bool(1)", "a bool has no negative"),
-        ("not o[0]", "`not` needs a bool"), ("i32(7) // 0", "division by zero"), ("o[0] @ o[0]", "@ is not defined"),
-        ("o[0] + 'a'", "do not mix"), ("o[0] + None", "do not mix"), ("o[0] + (1, 2)", "do not mix"),
-        ("o[0] < None", "do not mix"), ("o[0] + f32", "do not mix"), ("o[0] + o", "do not mix"),
+        ("bool(1) + bool(1)", "+ is not defined for bool"),
+        ("-bool(1)", "a bool has no negative"),
+        ("not o[0]", "`not` needs a bool"),
+        ("i32(7) // 0", "division by zero"),
+        ("o[0] @ o[0]", "@ is not defined"),
+        ("o[0] + 'a'", "do not mix"),
+        ("o[0] + None", "do not mix"),
+        ("o[0] + (1, 2)", "do not mix"),
+        ("o[0] < None", "do not mix"),
+        ("o[0] + f32", "do not mix"),
+        ("o[0] + o", "do not mix"),
     ],
-)  # fmt: skip
+)
 def test_operators_that_do_not_apply(expression, message):
     problem = body_error(f"x = {expression}")
     assert problem.startswith("1:5: ") and message in problem

@@ -38,12 +38,15 @@ EXPRESSIONS = st.recursive(
     st.sampled_from(["M", "N", "1", "2", "3", "7"]),
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from(["+", "-", "*", "+"]), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
-        st.tuples(inner, st.sampled_from(["//", "%"]), st.sampled_from(["2", "3", "(N + 1)", "M"])).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        st.tuples(inner, st.sampled_from(["//", "%"]), st.sampled_from(["2", "3", "(N + 1)", "M"])).map(
+            lambda t: f"({t[0]} {t[1]} {t[2]})"
+        ),
         st.tuples(st.sampled_from(["min", "max"]), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})"),
-        inner.map(lambda t: f"ceildiv({t}, 3)"), inner.map(lambda t: f"(-{t})"),
+        inner.map(lambda t: f"ceildiv({t}, 3)"),
+        inner.map(lambda t: f"(-{t})"),
     ),
     max_leaves=6,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=80, deadline=None)
@@ -62,7 +65,10 @@ def test_comparisons_are_decided_where_they_can_be_and_made_otherwise(sign):
 
 
 def test_shapes_compare_item_by_item():
-    body = "if a.shape == (N,):\n    out[0] = 1\nelse:\n    out[0] = 2\nif a.shape != (N,):\n    out[1] = 1\nout[2] = 1 if b.shape == (N, 4) else 0"
+    body = (
+        "if a.shape == (N,):\n    out[0] = 1\nelse:\n    out[0] = 2\nif a.shape != (N,):\n"
+        "    out[1] = 1\nout[2] = 1 if b.shape == (N, 4) else 0"
+    )
     assert values(body, 4, 4)[:3] == [1, 0, 1] and values(body, 3, 4)[:3] == [2, 1, 1]
     assert "scf.if" not in ir("if (N, 4) == (N, 5):\n    o[0] = 1.0")
 
@@ -91,7 +97,8 @@ def test_sizes_name_shapes_and_loops_and_loads():
 
 
 def test_shapes_may_be_expressions_and_constants():
-    source = f"K = 3\n{kernel('assert o.shape[1] == 12', 'o: Tensor[f32, (2 * M + 1, K * 4, min(M, N), M // 2, M % 3)], p: Tensor[f32, (N,)]')}"
+    arguments = "o: Tensor[f32, (2 * M + 1, K * 4, min(M, N), M // 2, M % 3)], p: Tensor[f32, (N,)]"
+    source = kernel("assert o.shape[1] == 12", arguments, "K = 3\n")
     _, record = elaborate(source)
     assert [str(size) for size in record.arguments[0].shape] == ["2*M + 1", "12", "min(M, N)", "(M // 2)", "(M % 3)"]
     assert record.symbols == ("M", "N")
@@ -103,15 +110,27 @@ def test_shapes_may_be_expressions_and_constants():
 @pytest.mark.parametrize(
     "argument, message",
     [
-        ("o", "o needs a type: Tensor[dtype, (sizes...)]"), ("o: Tensor", "o needs a type"), ("o: Tensor[()]", "o needs a type"),
-        ("o: FusedInput", "o needs a type"), ("o: Tensor[5, (4,)]", "int 5 is not a dtype"), ("o: Tensor['x', (4,)]", "is not a dtype"),
-        ("o: Tensor[index, (4,)]", "a tensor cannot hold index"), ("o: Tensor[f32, (-4,)]", "below zero"), ("o: Tensor[f32, (4.5,)]", "a shape is"),
-        ("o: Tensor[f32, (2 ** 70,)]", "too many elements"), ("o: Tensor[f32, (2 ** 40, 2 ** 40)]", "too many elements"),
-        ("o: Tensor[f32, ('M +',)]", "the dim 'M +' ends too early"), ("o: Tensor[f32, ('',)]", "dim"), ("o: Tensor[f32, (None,)]", "a shape is"),
-        ("o: Tensor[f32, (M / 2,)]", "/ is not defined for the size M"), ("o: Tensor[f32, (M // 0,)]", "division by zero"),
-        ("o: Tensor[f32, (f(M),)]", "unknown name f"), ("*o", "names each of its tensors"), ("o: Tensor[f32, (4,)], *, k", "needs a default for k"),
+        ("o", "o needs a type: Tensor[dtype, (sizes...)]"),
+        ("o: Tensor", "o needs a type"),
+        ("o: Tensor[()]", "o needs a type"),
+        ("o: FusedInput", "o needs a type"),
+        ("o: Tensor[5, (4,)]", "int 5 is not a dtype"),
+        ("o: Tensor['x', (4,)]", "is not a dtype"),
+        ("o: Tensor[index, (4,)]", "a tensor cannot hold index"),
+        ("o: Tensor[f32, (-4,)]", "below zero"),
+        ("o: Tensor[f32, (4.5,)]", "a shape is"),
+        ("o: Tensor[f32, (2 ** 70,)]", "too many elements"),
+        ("o: Tensor[f32, (2 ** 40, 2 ** 40)]", "too many elements"),
+        ("o: Tensor[f32, ('M +',)]", "the dim 'M +' ends too early"),
+        ("o: Tensor[f32, ('',)]", "dim"),
+        ("o: Tensor[f32, (None,)]", "a shape is"),
+        ("o: Tensor[f32, (M / 2,)]", "/ is not defined for the size M"),
+        ("o: Tensor[f32, (M // 0,)]", "division by zero"),
+        ("o: Tensor[f32, (f(M),)]", "unknown name f"),
+        ("*o", "names each of its tensors"),
+        ("o: Tensor[f32, (4,)], *, k", "needs a default for k"),
     ],
-)  # fmt: skip
+)
 def test_arguments_that_cannot_be(argument, message):
     assert message in error(f"@kernel\ndef kernel({argument}):\n    pass\n").message
 

@@ -100,15 +100,21 @@ def test_chains_of_views_show_what_numpys_do(head, chain, data):
 @pytest.mark.parametrize(
     "view, function",
     [
-        ("x.permute((1, 0))", lambda x: x.T), ("x.permute(1, 0)", lambda x: x.T), ("x.permute((-1, 0))", lambda x: x.T),
-        ("x.reshape((24,))", lambda x: x.reshape(24)), ("x.reshape((2, 3, 4))", lambda x: x.reshape(2, 3, 4)),
-        ("x.reshape(24)", lambda x: x.reshape(24)), ("x.permute((1, 0)).reshape((24,))", lambda x: x.T.reshape(24)),
-        ("x.broadcast((2, 4, 6))", lambda x: np.broadcast_to(x, (2, 4, 6))), ("x.drop(0, 2)", lambda x: x[2]),
-        ("x.drop(-1, 2)", lambda x: x[:, 2]), ("x.slice((3, 0), (-1, 2), (4, 3))", lambda x: x[::-1, ::2]),
+        ("x.permute((1, 0))", lambda x: x.T),
+        ("x.permute(1, 0)", lambda x: x.T),
+        ("x.permute((-1, 0))", lambda x: x.T),
+        ("x.reshape((24,))", lambda x: x.reshape(24)),
+        ("x.reshape((2, 3, 4))", lambda x: x.reshape(2, 3, 4)),
+        ("x.reshape(24)", lambda x: x.reshape(24)),
+        ("x.permute((1, 0)).reshape((24,))", lambda x: x.T.reshape(24)),
+        ("x.broadcast((2, 4, 6))", lambda x: np.broadcast_to(x, (2, 4, 6))),
+        ("x.drop(0, 2)", lambda x: x[2]),
+        ("x.drop(-1, 2)", lambda x: x[:, 2]),
+        ("x.slice((3, 0), (-1, 2), (4, 3))", lambda x: x[::-1, ::2]),
         ("x.drop(0, 1).broadcast((4, 6))", lambda x: np.broadcast_to(x[1], (4, 6))),
         ("x.slice((0, 5), (1, -1), (4, 6)).reshape((8, 3))", lambda x: x[:, ::-1].reshape(8, 3)),
     ],
-)  # fmt: skip
+)
 def test_each_view(view, function, head):
     x = numbered(4, 6)
     expected = function(x)
@@ -124,9 +130,15 @@ def test_views_at_run_time_places(head):
         x,
     )
     np.testing.assert_array_equal(rows, x[::-1])
-    part = f"{head}for i in range(3):\n    v = x.slice((i, index(1)), (1, 2), (2, 3))\n    out.store(v.load(1, 0, width=3), i, 0)"
+    part = (
+        f"{head}for i in range(3):\n    v = x.slice((i, index(1)), (1, 2), (2, 3))\n"
+        f"    out.store(v.load(1, 0, width=3), i, 0)"
+    )
     np.testing.assert_array_equal(run(part, ("i32", (3, 3)), x), x[1:4, 1::2])
-    step = f"{head}k = index(b[0])\nv = x.slice((0, 0), (1, k), (4, 3))\nfor i in range(4):\n    out.store(v.load(i, 0, width=3), i, 0)"
+    step = (
+        f"{head}k = index(b[0])\nv = x.slice((0, 0), (1, k), (4, 3))\nfor i in range(4):\n"
+        f"    out.store(v.load(i, 0, width=3), i, 0)"
+    )
     np.testing.assert_array_equal(run(step, ("i32", (4, 3)), x, np.int32([2])), x[:, ::2])
 
 
@@ -144,12 +156,17 @@ def test_tensors_stay_strided_where_strides_can_say_it():
 @pytest.mark.parametrize(
     "view, expected",
     [
-        ("a.is_contiguous(1)", 1), ("a.is_contiguous(0)", 0), ("a.permute((1, 0)).is_contiguous(0)", 1),
-        ("a.broadcast((3, 4, 6)).is_contiguous(-1)", 1), ("a.slice((0, 0), (1, 2), (4, 3)).is_contiguous(1)", 0),
-        ("FusedInput(lambda at: a[at], i32, a.shape).is_contiguous(1)", 0), ("a.drop(0, 1).is_contiguous(0)", 1),
-        ("a.permute((1, 0)).reshape((24,)).is_contiguous(0)", 0), ("a.drop(0, 0).drop(0, 0).is_contiguous(0)", 0),
+        ("a.is_contiguous(1)", 1),
+        ("a.is_contiguous(0)", 0),
+        ("a.permute((1, 0)).is_contiguous(0)", 1),
+        ("a.broadcast((3, 4, 6)).is_contiguous(-1)", 1),
+        ("a.slice((0, 0), (1, 2), (4, 3)).is_contiguous(1)", 0),
+        ("FusedInput(lambda at: a[at], i32, a.shape).is_contiguous(1)", 0),
+        ("a.drop(0, 1).is_contiguous(0)", 1),
+        ("a.permute((1, 0)).reshape((24,)).is_contiguous(0)", 0),
+        ("a.drop(0, 0).drop(0, 0).is_contiguous(0)", 0),
     ],
-)  # fmt: skip
+)
 def test_contiguity_is_told_only_where_it_is_known(view, expected):
     assert run(f"out[0] = 1 if {view} else 0", ("i32", (1,)), numbered(4, 6))[0] == expected
 
@@ -157,26 +174,53 @@ def test_contiguity_is_told_only_where_it_is_known(view, expected):
 @pytest.mark.parametrize(
     "view, message",
     [
-        ("o.permute((0,))", "permute needs the 2 axes"), ("o.permute((0, 0))", "names an axis twice"), ("o.permute((0, 2))", "axis 2 of 2"),
-        ("o.permute(5)", "permute needs the 2 axes"), ("o.permute((0, 1.0))", "an axis is a compile-time whole number"),
-        ("o.reshape((5, 5))", "reshape of (4, 6) to (5, 5): other numbers of elements"), ("o.reshape((-4, -6))", "below zero"),
-        ("o.reshape('x')", "a shape is a tuple"), ("o.reshape((4, 6.0))", "a shape is a tuple"), ("o.reshape((True, 24))", "a shape is"),
-        ("o.broadcast((6,))", "(4, 6) cannot be broadcast to (6)"), ("o.broadcast((4, 7))", "cannot be broadcast to (4, 7)"),
-        ("o.broadcast((4, 1))", "cannot be broadcast"), ("o.broadcast((2 ** 40, 2 ** 40, 4, 6))", "too many elements"),
-        ("o.slice((0,), (1,), (4,))", "slice needs a start, step and size for each of 2 axes"), ("o.slice((0, 0), (1, 1), (4, 7))", "slice from 0 to 6"),
-        ("o.slice((0, 0), (1, -1), (4, 2))", "slice from 0 to -1 of an axis of 6"), ("o.slice(0, 1, 2)", "slice needs"),
-        ("o.slice((0, 0.5), (1, 1), (1, 1))", "float 0.5 is not an index"), ("o.slice((0, 0), (1, None), (1, 1))", "None is not an index"),
-        ("o.drop(2, 0)", "axis 2 of 2 axes"), ("o.drop(0)", ".drop() takes axis, index; 1 given"), ("o.drop(0, 'a')", "is not an index"),
-        ("o.drop(0, 0, 0)", ".drop() takes axis, index; 3 given"), ("o.permute(order=(1, 0))", ".permute() has no parameter order"),
-        ("o.reshape((24,), shape=(24,))", ".reshape() has no parameter shape"), ("o.transpose()", "has no attribute transpose"),
-        ("o[0]", "1 indices for 2 axes"), ("o[0, 0, 0]", "3 indices"), ("o[0, 0.5]", "is not an index"), ("o[0, o[0, 0]]", "one index, not f32"),
-        ("o[0, iota(index, 4)]", "one index, not SIMD[index, 4]"), ("o[True, 0]", "bool True is not an index"), ("o[0:1, 0]", "Slice"),
-        ("o[0:2]", "cannot be sliced; use .slice"), ("o.load(0, 0, width=0)", "a width is"), ("o.load(0, 0, width=2, axis=2)", "axis 2 of 2"),
-        ("o.load(0, 0, wide=2)", "has no parameter wide"), ("o.load(position((0, 0)), width=2)", "the position's own width"),
-        ("o.store()", ".store() needs a value"), ("o.store(1.0)", "0 indices for 2 axes"), ("o.store(i32(1), 0, 0)", "cannot be stored where f32"),
-        ("o.store(1.0, 0, 0, width=2)", "has no parameter width"), ("o.atomic_add()", "needs a value"), ("o.atomic_add(0, 0, i32(1))", "one number"),
+        ("o.permute((0,))", "permute needs the 2 axes"),
+        ("o.permute((0, 0))", "names an axis twice"),
+        ("o.permute((0, 2))", "axis 2 of 2"),
+        ("o.permute(5)", "permute needs the 2 axes"),
+        ("o.permute((0, 1.0))", "an axis is a compile-time whole number"),
+        ("o.reshape((5, 5))", "reshape of (4, 6) to (5, 5): other numbers of elements"),
+        ("o.reshape((-4, -6))", "below zero"),
+        ("o.reshape('x')", "a shape is a tuple"),
+        ("o.reshape((4, 6.0))", "a shape is a tuple"),
+        ("o.reshape((True, 24))", "a shape is"),
+        ("o.broadcast((6,))", "(4, 6) cannot be broadcast to (6)"),
+        ("o.broadcast((4, 7))", "cannot be broadcast to (4, 7)"),
+        ("o.broadcast((4, 1))", "cannot be broadcast"),
+        ("o.broadcast((2 ** 40, 2 ** 40, 4, 6))", "too many elements"),
+        ("o.slice((0,), (1,), (4,))", "slice needs a start, step and size for each of 2 axes"),
+        ("o.slice((0, 0), (1, 1), (4, 7))", "slice from 0 to 6"),
+        ("o.slice((0, 0), (1, -1), (4, 2))", "slice from 0 to -1 of an axis of 6"),
+        ("o.slice(0, 1, 2)", "slice needs"),
+        ("o.slice((0, 0.5), (1, 1), (1, 1))", "float 0.5 is not an index"),
+        ("o.slice((0, 0), (1, None), (1, 1))", "None is not an index"),
+        ("o.drop(2, 0)", "axis 2 of 2 axes"),
+        ("o.drop(0)", ".drop() takes axis, index; 1 given"),
+        ("o.drop(0, 'a')", "is not an index"),
+        ("o.drop(0, 0, 0)", ".drop() takes axis, index; 3 given"),
+        ("o.permute(order=(1, 0))", ".permute() has no parameter order"),
+        ("o.reshape((24,), shape=(24,))", ".reshape() has no parameter shape"),
+        ("o.transpose()", "has no attribute transpose"),
+        ("o[0]", "1 indices for 2 axes"),
+        ("o[0, 0, 0]", "3 indices"),
+        ("o[0, 0.5]", "is not an index"),
+        ("o[0, o[0, 0]]", "one index, not f32"),
+        ("o[0, iota(index, 4)]", "one index, not SIMD[index, 4]"),
+        ("o[True, 0]", "bool True is not an index"),
+        ("o[0:1, 0]", "no slice expression"),
+        ("o[0:2]", "cannot be sliced; use .slice"),
+        ("o.load(0, 0, width=0)", "a width is"),
+        ("o.load(0, 0, width=2, axis=2)", "axis 2 of 2"),
+        ("o.load(0, 0, wide=2)", "has no parameter wide"),
+        ("o.load(position((0, 0)), width=2)", "the position's own width"),
+        ("o.store()", ".store() needs a value"),
+        ("o.store(1.0)", "0 indices for 2 axes"),
+        ("o.store(i32(1), 0, 0)", "cannot be stored where f32"),
+        ("o.store(1.0, 0, 0, width=2)", "has no parameter width"),
+        ("o.atomic_add()", "needs a value"),
+        ("o.atomic_add(0, 0, i32(1))", "one number"),
     ],
-)  # fmt: skip
+)
 def test_what_views_refuse(view, message):
     assert message in body_error(f"x = {view}", "o: Tensor[f32, (4, 6)]")
 
@@ -192,11 +236,14 @@ SINK_HEAD = "@inline\ndef view_of(s: FusedOutput):\n    return s\n"
 @pytest.mark.parametrize(
     "view, function",
     [
-        ("s", lambda y: y), ("s.permute((1, 0))", lambda y: y.T), ("s.reshape((24,))", lambda y: y.reshape(24)),
-        ("s.reshape((8, 3))", lambda y: y.reshape(8, 3)), ("s.permute((1, 0)).reshape((2, 12))", lambda y: y.T.reshape(2, 12)),
+        ("s", lambda y: y),
+        ("s.permute((1, 0))", lambda y: y.T),
+        ("s.reshape((24,))", lambda y: y.reshape(24)),
+        ("s.reshape((8, 3))", lambda y: y.reshape(8, 3)),
+        ("s.permute((1, 0)).reshape((2, 12))", lambda y: y.T.reshape(2, 12)),
         ("s.reshape((2, 2, 6)).permute((2, 0, 1))", lambda y: y.reshape(2, 2, 6).transpose(2, 0, 1)),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("width", [1, 3])
 def test_views_of_sinks(sink, view, function, width):
     positions = numbered(4, 6)
@@ -208,7 +255,10 @@ def test_views_of_sinks(sink, view, function, width):
     )
     index = "".join(f"i{k}, " for k in range(seen.ndim))
     load = f"a.reshape({seen.shape}).load({index}width={step})"
-    body = f"def put(at, v):\n    out[at] = v\n{sink}\nv = {view}\n{loops}{'    ' * seen.ndim}v[position(({index}), width={step})] = {load}"
+    body = (
+        f"def put(at, v):\n    out[at] = v\n{sink}\nv = {view}\n"
+        f"{loops}{'    ' * seen.ndim}v[position(({index}), width={step})] = {load}"
+    )
     x = np.random.default_rng(0).integers(0, 99, (4, 6)).astype(np.int32)
     expected = np.zeros(24, np.int32)
     expected[seen.reshape(-1)] = x.reshape(-1)
@@ -217,9 +267,15 @@ def test_views_of_sinks(sink, view, function, width):
 
 def test_single_elements_have_views_too():
     x = np.array(7, np.int32)
-    body = "v = a.reshape((1, 1)).permute((1, 0)).reshape(()).permute(()).broadcast((3,))\nout.store(v.load(0, width=3), 0)"
+    body = (
+        "v = a.reshape((1, 1)).permute((1, 0)).reshape(()).permute(()).broadcast((3,))\n"
+        "out.store(v.load(0, width=3), 0)"
+    )
     np.testing.assert_array_equal(run(body, ("i32", (3,)), x), [7, 7, 7])
-    fused = "v = FusedInput(lambda at: a[at], i32, ()).permute(()).reshape((1,)).broadcast((3,))\nfor i in range(3):\n    out[i] = v[i]"
+    fused = (
+        "v = FusedInput(lambda at: a[at], i32, ()).permute(()).reshape((1,)).broadcast((3,))\n"
+        "for i in range(3):\n    out[i] = v[i]"
+    )
     np.testing.assert_array_equal(run(fused, ("i32", (3,)), x), [7, 7, 7])
     assert run("out[position(())] = a[position(())] + a.load()", ("i32", ()), x) == 14
     assert run("view_of(out).permute(()).reshape((1,))[0] = a[position(())]", ("i32", ()), x, head=SINK_HEAD) == 7

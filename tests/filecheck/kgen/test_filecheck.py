@@ -30,9 +30,7 @@ def shown(source: str, words: list[str]) -> str:
     """The text of a stage; a line that ends in `# nodes 1 2` comes from those graph nodes."""
     stage, _, option = words[0].partition(":")
     target = option if stage == "kernel" and option else "cpu"
-    slots = tuple(
-        tuple(int(n) for n in line.partition("# nodes ")[2].split()) for line in source.splitlines()
-    )  # fmt: skip
+    slots = tuple(tuple(int(n) for n in line.partition("# nodes ")[2].split()) for line in source.splitlines())
     elaborator = Elaborator(Library([]), language_target(get_target(target)))
     elaborator.add(KernelSource("kernel", source, slots if any(slots) else (), "kernel.py"))
     module = elaborator.module()
