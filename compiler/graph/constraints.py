@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from compiler.dialects.mo.ops import GraphOp, MoOp, attrs_of, nodes_of
 from compiler.errors import ExecutionError
@@ -18,6 +19,7 @@ _NEEDS_ELEMENTS = {
     "mo.argmin": "axis",
     "mo.gather": "axis",
 }
+_ASKING = {"mo.slice", *_NEEDS_ELEMENTS}  # these ask for more than sizes that are not negative
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,24 @@ class Constraint:
 def constraints_of(graph: GraphOp) -> tuple[Constraint, ...]:
     """Everything that must hold of the symbolic sizes of a graph, each once."""
     found: dict[tuple[Size, Size], Constraint] = {}
+    harmless: set[Any] = set()  # types whose sizes cannot be negative: most ops share a few
     for op in graph.body.ops:
-        if isinstance(op, MoOp):
+        if isinstance(op, MoOp) and (op.name in _ASKING or not _all_harmless(op, harmless)):
             for constraint in _of_op(op):
                 if not surely_nonnegative(constraint.value):
                     found.setdefault((constraint.value, constraint.unless_empty), constraint)
     return tuple(found.values())
+
+
+def _all_harmless(op: MoOp, known: set[Any]) -> bool:
+    """Whether no size of the op's results can be negative, whatever the symbols are."""
+    for result in op.results:
+        kind = result.type
+        if kind not in known:
+            if isinstance(kind, TensorType) and not all(surely_nonnegative(size) for size in kind.shape):
+                return False
+            known.add(kind)
+    return True
 
 
 def check_sizes(constraints: Iterable[Constraint], sizes: Mapping[str, int]) -> None:

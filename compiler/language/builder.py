@@ -29,6 +29,7 @@ from compiler.language.limits import MAX_OPERATIONS
 from compiler.language.values import Simd
 
 _ATTRIBUTES: dict[Any, Attribute] = {}  # of constants, by dtype, width and text: the same few recur in every kernel
+_MOST_ATTRIBUTES = 1 << 14
 
 
 class Scope:
@@ -124,25 +125,23 @@ class Builder:
         """
         scopes = self.scopes
         depths = self.depths
+        needed = 0
+        for operand in operands:
+            depth = depths[id(operand)]
+            if depth > needed:
+                needed = depth
         level = len(scopes) - 1
         if speculate:
-            needed = 0
-            for operand in operands:
-                depth = depths[id(operand)]
-                if depth > needed:
-                    needed = depth
             while level > needed and not scopes[level].barrier:
                 level -= 1
         else:
             self.traps = True
         # Types are shared objects and values compare by identity, so ids serve and hash far faster.
         identity = (kind, id(result_type), key, *map(id, operands))
-        for scope in scopes:
+        for scope in scopes[needed : level + 1]:  # an equal one is where its operands are, or further in
             found = scope.table.get(identity)
             if found is not None:
                 return found
-            if scope.depth == level:
-                break
         scope = scopes[level]
         where = file_location(self.file, self.line, self.provenance)
         operation = operations.make(kind, operands, (result_type,), properties, where)
@@ -161,6 +160,8 @@ class Builder:
         if found is None:
             attribute = _ATTRIBUTES.get(key)
             if attribute is None:
+                if len(_ATTRIBUTES) > _MOST_ATTRIBUTES:
+                    _ATTRIBUTES.clear()
                 attribute = _ATTRIBUTES[key] = constant_attribute(dtype, width, value)
             operation = operations.make(arith.ConstantOp, (), (register_type(dtype, width),), {"value": attribute})
             block = self.scopes[0].block

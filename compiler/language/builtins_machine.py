@@ -64,12 +64,13 @@ def _shared(run: Interpreter, dtype: Any, shape: Any) -> Tensor:
 
 
 def _thread(name: str) -> None:
+    properties = [{"what": StringAttr(name), "axis": IntegerAttr(axis, i64)} for axis in range(3)]
+
     def body(run: Interpreter, axis: Any = 0) -> Simd:
         if isinstance(axis, bool) or not isinstance(axis, int) or not 0 <= axis <= 2:
             raise KernelError(f"{name}: an axis is 0, 1 or 2, not {math.describe(axis)}")
         run.host.check_parallel(name, axis)
-        properties = {"what": StringAttr(name), "axis": IntegerAttr(axis, i64)}
-        ssa = run.b.pure(kgen.ThreadOp, (), element_type(INDEX), properties, (name, axis))
+        ssa = run.b.pure(kgen.ThreadOp, (), element_type(INDEX), properties[axis], (name, axis))
         run.b.nonnegative.add(ssa)
         return Simd(ssa, INDEX, 1)
 

@@ -9,9 +9,7 @@ from typing import Any
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     FunctionType,
-    MemRefType,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
@@ -100,6 +98,7 @@ class _Instance:
     """A library function elaborated for some types and parameters."""
 
     symbol: str
+    callee: SymbolRefAttr  # the symbol, as its calls bear it
     results: tuple[tuple[DType, int], ...]
     several: bool  # whether it returns a tuple
     effects: bool
@@ -193,7 +192,7 @@ class Elaborator:
             instance = self.instances[key] = self._elaborate_function(run, generator, args, kwargs)
         operands = tuple([self._passed(run, value) for value in args if isinstance(value, (Simd, Tensor))])
         types = tuple([register_type(dtype, width) for dtype, width in instance.results])
-        properties: dict[str, Attribute] = {"callee": SymbolRefAttr(instance.symbol)}
+        properties: dict[str, Attribute] = {"callee": instance.callee}
         if len(types) == 1 and not instance.effects:
             ssa = run.b.pure(kgen.CallOp, operands, types[0], properties, instance.symbol, speculate=not instance.traps)
             values: tuple[Simd, ...] = (Simd(ssa, *instance.results[0]),)
@@ -212,7 +211,7 @@ class Elaborator:
         if isinstance(value, Simd):
             return value.ssa
         unsized = _unsized(value)
-        if value.buffer.type == unsized:
+        if value.buffer.type is unsized:
             return value.buffer
         return run.b.pure(memref.CastOp, (value.buffer,), unsized)
 
@@ -248,7 +247,7 @@ class Elaborator:
         params = {name: StringAttr(static.text_of(value)) for name, value in kwargs.items()}
         kind = FunctionType.from_lists(types, [register_type(*result) for result in results])
         self.operations.append(kgen.make_func(symbol, generator.name, kind, Region(block), params, outlined=outlined))
-        return _Instance(symbol, results, several, outlined or builder.effects, builder.traps)
+        return _Instance(symbol, SymbolRefAttr(symbol), results, several, outlined or builder.effects, builder.traps)
 
     def _unique(self, name: str) -> str:
         found, count = name, 1
@@ -331,14 +330,13 @@ def _argument_key(value: Any, outlined: bool) -> Any:
     if isinstance(value, Tensor) and outlined:
         if value.rank != 1 or value.strides != (1,) or value.offset != 0:
             raise KernelError("an @outlined function takes whole one-dimensional arrays")
-        return ("tensor", value.dtype, str(value.buffer.type.memory_space))
+        return ("tensor", value.dtype, memory.space_of(value.buffer))
     return ("static", _frozen(value))
 
 
 def _unsized(value: Tensor) -> Attribute:
     """The type of a tensor's buffer without its size."""
-    kind = value.buffer.type
-    return MemRefType(kind.element_type, [DYNAMIC_INDEX], memory_space=kind.memory_space)
+    return memory.buffer_type(value.dtype, None, memory.space_of(value.buffer))
 
 
 def _received(value: Any, fresh: Iterator[Any]) -> Any:

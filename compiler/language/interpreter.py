@@ -66,7 +66,11 @@ class Interpreter:
             if type(statement) is ast.If:
                 outcome = branch(self, statement, After(statements, position + 1, after), frame)
             else:
-                outcome = self.statement(statement, frame)
+                self.enter_line(statement, frame)
+                handler = _STATEMENTS.get(type(statement))
+                if handler is None:
+                    raise self.fail(f"the kernel language has no `{_syntax_name(statement)}`", statement)
+                outcome = handler(self, statement, frame)
             if outcome is not None:
                 return outcome
         return None
@@ -74,7 +78,10 @@ class Interpreter:
     def enter_line(self, node: ast.AST, frame: Frame) -> None:
         """Make a statement the current place: its line, and in generated source its provenance."""
         self.node = node
-        self.tick()
+        self.steps += 1
+        if self.steps > limits.MAX_STEPS:
+            self.steps -= 1
+            self.tick()
         generator = frame.generator
         b = self.b
         self.file = b.file = generator.file
@@ -84,18 +91,13 @@ class Interpreter:
             if provenance:
                 b.provenance = provenance
 
-    def statement(self, node: ast.stmt, frame: Frame) -> Returned | None:
-        """Elaborate one statement."""
-        self.enter_line(node, frame)
-        handler = _STATEMENTS.get(type(node))
-        if handler is None:
-            raise self.fail(f"the kernel language has no `{_syntax_name(node)}`", node)
-        return handler(self, node, frame)
-
     def _assignment(self, node: ast.Assign, frame: Frame) -> None:
-        value = self.evaluate(node.value, frame)
+        value = _EXPRESSIONS[type(node.value)](self, node.value, frame)
         for target in node.targets:
-            self.assign(target, value, frame)
+            if type(target) is ast.Name:
+                frame.env[target.id] = value
+            else:
+                self.assign(target, value, frame)
 
     def _annotated(self, node: ast.AnnAssign, frame: Frame) -> None:
         if node.value is not None:
@@ -199,9 +201,12 @@ class Interpreter:
 
     def global_name(self, name: str, frame: Frame, node: ast.AST) -> Any:
         """A name that no enclosing function defines: a file constant, dtype, builtin or library function."""
-        for table in (frame.generator.constants, BUILTINS, LANGUAGE_DTYPES):
-            if name in table:
-                return table[name]
+        if name in frame.generator.constants:
+            return frame.generator.constants[name]
+        if name in BUILTINS:
+            return BUILTINS[name]
+        if name in LANGUAGE_DTYPES:
+            return LANGUAGE_DTYPES[name]
         self.node = node
         found = self.host.lookup(name)
         if found is None:
@@ -285,7 +290,8 @@ class Interpreter:
                 nested = True
             else:
                 value = _EXPRESSIONS[type(item)](self, item, frame)
-                nested = nested or isinstance(value, (tuple, list))
+                if type(value) is tuple or type(value) is list:
+                    nested = True
                 values.append(value)
         return limits.sequence(values) if nested else values
 
@@ -332,12 +338,12 @@ class Interpreter:
 
     def _call(self, node: ast.Call, frame: Frame) -> Any:
         function = _EXPRESSIONS[type(node.func)](self, node.func, frame)
-        args = self.items(node.args, frame)
+        args = self.items(node.args, frame) if node.args else []
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise self.fail("** is not part of the kernel language", node)
-            kwargs[keyword.arg] = self.evaluate(keyword.value, frame)
+            kwargs[keyword.arg] = _EXPRESSIONS[type(keyword.value)](self, keyword.value, frame)
         self.node = node
         self.file = frame.generator.file
         return calls.call(self, function, args, kwargs)

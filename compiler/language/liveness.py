@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 
-_CACHE: dict[tuple[int, str], tuple[object, frozenset[str]]] = {}
-
 
 def assigned(body: Sequence[ast.stmt]) -> frozenset[str]:
     """Names a block may assign, including `name[i] = ...` (which changes the list `name` holds)."""
@@ -43,12 +41,11 @@ def settled(body: Sequence[ast.stmt]) -> frozenset[str]:
 def _cached(body: Sequence[ast.stmt], kind: str, compute: Callable[[], frozenset[str]]) -> frozenset[str]:
     if not body:
         return frozenset()
-    key = (id(body[0]), kind)
-    found = _CACHE.get(key)
-    # The node is kept beside the answer, so that its id cannot be given to another node meanwhile.
-    if found is None or found[0] is not body[0]:
-        found = _CACHE[key] = (body[0], compute())
-    return found[1]
+    known = body[0].__dict__.setdefault("liveness", {})  # kept on the node: it goes when the source goes
+    found = known.get(kind)
+    if found is None:
+        found = known[kind] = compute()
+    return found
 
 
 def target_names(target: ast.expr, subscripts: bool = True) -> Iterable[str]:

@@ -34,6 +34,14 @@ def buffer_type(dtype: DType, count: int | None = None, space: str = "generic") 
     )
 
 
+def space_of(buffer: SSAValue) -> str:
+    """The memory a buffer lies in, as `buffer_type` names it."""
+    space = buffer.type.memory_space  # pyright: ignore[reportAttributeAccessIssue]
+    if type(space) is NoneAttr:
+        return "generic"
+    return "global" if space.value.data == 1 else "shared"
+
+
 def load(b: Builder, buffer: SSAValue, dtype: DType, position: Any, width: int) -> Simd:
     """`width` consecutive elements."""
     where = math.as_index(b, position)

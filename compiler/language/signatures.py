@@ -45,8 +45,11 @@ def buffer_argument(run: Interpreter, name: str, annotation: ast.expr | None, fr
 
 def _size(run: Interpreter, item: ast.expr, frame: Frame) -> Any:
     """A size of a kernel's tensor: an expression in which names that mean nothing else are symbolic sizes."""
-    if isinstance(item, ast.Constant) and isinstance(item.value, str):
-        return static.bounded(dimlib.dim(item.value[:200]))
+    if isinstance(item, ast.Constant):
+        written = item.value
+        return static.bounded(dimlib.dim(written[:200])) if isinstance(written, str) else run.evaluate(item, frame)
+    if isinstance(item, ast.Name) and item.id not in frame.generator.constants:
+        return dimlib.symbol(item.id)
     called = {id(node.func) for node in ast.walk(item) if isinstance(node, ast.Call)}
     names = Frame(frame.generator, frame)
     for node in ast.walk(item):

@@ -116,7 +116,7 @@ class SourceFile:
                 for statement in () if text.startswith(_SKIPPED) else self._statements(text, line):
                     if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
                         raise run.fail("only functions and constants may stand at the top of a kernel file", statement)
-                    run.statement(statement, frame)
+                    run.block((statement,), frame, None)
         except _CutWrongly:
             frame.env.clear()
             self._evaluate_constants(run, frame)

@@ -151,8 +151,23 @@ def scalar_literal(value: int | float, llvm: str) -> str:
     return float_literal(float(value), llvm)
 
 
+_LITERALS: dict[int, tuple[Attribute, str, str]] = {}  # by identity: the elaborator shares the attributes of constants
+_MOST_LITERALS = 1 << 14
+
+
 def literal(attr: Attribute, llvm: str) -> str:
     """The LLVM literal (without its type) of a constant's value attribute."""
+    known = _LITERALS.get(id(attr))
+    if known is not None and known[1] == llvm:
+        return known[2]
+    text = _literal(attr, llvm)
+    if len(_LITERALS) >= _MOST_LITERALS:
+        _LITERALS.clear()
+    _LITERALS[id(attr)] = (attr, llvm, text)  # keeping the attribute keeps its id from being given to another
+    return text
+
+
+def _literal(attr: Attribute, llvm: str) -> str:
     if isinstance(attr, IntegerAttr):
         return scalar_literal(attr.value.data, llvm)
     if isinstance(attr, FloatAttr):
