@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 
 from compiler.lowering.emitter import Emitter
 from compiler.lowering.llvm_types import quoted
+from compiler.targets.cpu import assembles
 
 _OWNERS = {"nvvm": "nvptx64", "amdgcn": "amdgcn", "aarch64": "aarch64", "x86": "x86_64"}
 
@@ -34,6 +35,8 @@ def _call_intrinsic(e: Emitter, op: llvm.CallIntrinsicOp) -> None:
 
 
 def _inline_asm(e: Emitter, op: llvm.InlineAsmOp) -> None:
+    if not assembles(e.target):  # LLVM would end the process
+        raise e.fail(op, f"asm for {e.target.arch} cannot be assembled on this machine; use intrinsic instead")
     properties = op.properties
     kind = e.type(op.results[0]._type) if op.results else "void"
     words = ["call", kind, "asm"]

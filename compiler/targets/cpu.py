@@ -28,6 +28,8 @@ _NAMED = {
     "neoverse-v1": ("aarch64", "neoverse-v1", "+neon,+fullfp16,+dotprod,+lse,+bf16,+i8mm"),
 }
 NAMES = ("cpu", *_NAMED)
+# What a processor's name lets LLVM use beyond the features that are spelled out.
+_IMPLIED = {"x86-64-v2": {"sse4.2", "popcnt"}, "x86-64-v3": {"bmi2"}, "x86-64-v4": {"bmi2"}, "neoverse-v1": {"sve"}}
 
 
 @cache
@@ -37,6 +39,20 @@ def cpu_target(name: str) -> Target:
         return _host()
     arch, cpu, features = _NAMED[name]
     return _make(name, arch, f"{arch}-unknown-linux-gnu", cpu, features)
+
+
+def runs_here(target: Target) -> bool:
+    """Whether this machine's processor can execute code for `target`."""
+    if target.name == "cpu" or not target.is_cpu:
+        return target.is_cpu
+    host = cpu_target("cpu")
+    needed = target.feature_set | _IMPLIED.get(target.name, set())
+    return target.arch == host.arch and needed <= host.feature_set
+
+
+def assembles(target: Target) -> bool:
+    """Whether inline assembly for `target` can be made into code here: PTX stays text, llvmlite reads the host's own."""
+    return target.is_nvidia or target.arch == cpu_target("cpu").arch
 
 
 def _host() -> Target:
