@@ -233,7 +233,7 @@ def one_kernel_changed() -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repeats and sizes")
     parser.add_argument("--only", metavar="STEP", help="one step, by its name in the JSON report")
     parser.add_argument("--json", action="store_true")

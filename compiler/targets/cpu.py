@@ -51,7 +51,7 @@ def runs_here(target: Target) -> bool:
 
 
 def assembles(target: Target) -> bool:
-    """Whether inline assembly for `target` can be made into code here: PTX stays text, llvmlite reads the host's own."""
+    """Whether inline assembly for `target` becomes code here: PTX stays text, llvmlite reads the host's own only."""
     return target.is_nvidia or target.arch == cpu_target("cpu").arch
 
 
