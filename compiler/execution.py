@@ -38,6 +38,18 @@ class _Instance:
     traffic: int
 
 
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """Arguments bound to a program, for whoever starts it by itself; see `Program.bind`. Keep it while it is used."""
+
+    table: np.ndarray
+    """Addresses of all buffers, then the sizes: what the program's first argument word points at."""
+    outputs: list[np.ndarray]
+    threads: int
+    arena_bytes: int
+    owners: tuple[Any, ...]
+
+
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """An uninitialised array that begins on a cache line."""
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
@@ -102,6 +114,25 @@ class Program:
             times = self._executor.trace(self._threads(instance, threads))
         del inputs
         return outputs, times
+
+    def bind(self, arrays: Sequence[np.ndarray], threads: int | None = None) -> Binding:
+        """Check the arguments and bind them, with outputs of their own, without running.
+
+        Native code that calls the program again and again (see `entry_point`) takes its table from here. Bindings of
+        the same sizes share the arena for temporaries, so that only one of them may run at a time.
+        """
+        with self._lock:
+            instance, inputs = self._prepare(arrays)
+            outputs = self._bind_outputs(instance)
+            table = self._executor.table
+            chosen = self._threads(instance, threads)
+        owners = (self, instance, inputs)
+        return Binding(table, outputs, chosen, instance.plan.peak, owners)
+
+    @property
+    def entry_point(self) -> Executor:
+        """The native program: its entry, its argument words, where its kernels lie."""
+        return self._executor
 
     def _threads(self, instance: _Instance, asked: int | None) -> int:
         if asked is not None:

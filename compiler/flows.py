@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from compiler.cache import Cache, key_of, pack, producer, target_identity, unpack
 from compiler.graph.dims import dim
 from compiler.pipeline import CompileOptions, KernelModule, elaborate, kernel_passes
-from compiler.trace import PassRecord, Trace
+from compiler.trace import LLVM_PASS, PassRecord, Span, Trace
 
 if TYPE_CHECKING:
     from compiler.backend.split import Unit
@@ -59,7 +59,7 @@ def compile_kernels(
     kernels: Sequence[FusedKernel], run: Compilation
 ) -> tuple[dict[str, ElaboratedKernel], list[bytes]]:
     """Kernel sources to objects; objects come with those of the functions that kernels share."""
-    found = _cached_ir(kernels, run) if run.cache is not None else {}
+    found = _cached_ir(kernels, run) if run.cache is not None and not run.options.snapshots else {}
     missing = [kernel for kernel in kernels if kernel.name not in found]
     for lowered, uses in _lower(missing, run):
         found[lowered.record.name] = lowered
@@ -88,6 +88,7 @@ def _slice(kernels: Sequence[FusedKernel], run: Compilation) -> Iterable[tuple[L
     """Some kernels together through elaboration and kernel passes, then each as LLVM IR."""
     table = {kernel.name: kernel for kernel in kernels}
     elaborated = elaborate(kernels, run.library, run.target, run.trace)
+    run.trace.start(kernels[0].name if len(kernels) == 1 else "", elaborated.module)
     module = kernel_passes(elaborated, table, run.target, run.trace, run.options.opt_level)
     units = _emit(module, run)
     for record in module.kernels:
@@ -113,9 +114,14 @@ def _emit(module: KernelModule, run: Compilation) -> dict[str, Unit]:
 
 
 def _timed(name: str, run: Compilation, emit: Callable[[], Unit]) -> Unit:
-    with run.trace.span("emit-llvm", "llvm", name) as span:
-        unit = emit()
-        span.bytes_after = len(unit.text)
+    """A unit, recorded under the name that it has from now on."""
+    run.trace.tell("llvm", "emit-llvm", name)
+    start = perf_counter()
+    unit = emit()
+    seconds = perf_counter() - start
+    instructions = unit.text.count("\n  ")  # nothing else is indented
+    span = Span(unit.operations, instructions, len(unit.text))
+    run.trace.add("emit-llvm", "llvm", unit.name, start, seconds, span)
     return unit
 
 
@@ -124,7 +130,7 @@ def _timed(name: str, run: Compilation, emit: Callable[[], Unit]) -> Unit:
 
 def _through_llvm(units: Sequence[Unit], run: Compilation) -> list[bytes]:
     """Objects that together offer every unit once."""
-    found = _cached_objects(units, run) if run.cache is not None and not run.options.record_passes else {}
+    found = _cached_objects(units, run) if run.cache is not None and not run.options.recompiles else {}
     missing = [unit for unit in units if unit.name not in found]
     objects: list[bytes] = []
     if found:
@@ -153,34 +159,39 @@ def _compile(units: Sequence[Unit], run: Compilation) -> list[bytes]:
     groups = [(unit,) for unit in units] if options.flow == "per-kernel" else bundles(units, target, jobs)
     tasks = [
         Task(", ".join(unit.name for unit in group), tuple(unit.text for unit in group), target.name, options.opt_level,
-             options.record_passes)
+             record_passes=not options.snapshots)
         for group in groups
     ]  # fmt: skip
+    run.trace.tell("machine", "llvm", tasks[0].name if len(tasks) == 1 else f"{len(units)} units")
     done = compile_tasks(tasks, jobs)
     for group, result in zip(groups, done, strict=True):
         _note(group, result, run)
         if run.cache is not None:
             _keep_object(group, result.unit.object, run)
+    run.trace.watch_llvm([(unit.name, unit.text) for unit in units], target, options.opt_level)
     return [result.unit.object for result in done]
 
 
 def _note(group: Sequence[Unit], done: Done, run: Compilation) -> None:
-    """A record for each unit, with its part of the bundle's time by its size; and LLVM's passes where asked for."""
-    start = done.start - run.trace.begun
+    """A record for each unit, with its part of the bundle's time by its size; and one for each of LLVM's passes.
+
+    Both are known by their length only, so they are laid end to end.
+    """
+    start = begun = done.start - run.trace.begun
     total = sum(len(unit.text) for unit in group)
     size = len(done.unit.object)
     for unit in group:
         share = len(unit.text) / total
-        run.trace.passes.append(
-            UnitRecord(
-                "llvm", "machine", unit.name, start, share * done.seconds, -1, -1, round(share * size), done.worker
-            )
-        )
-    owner = group[0].name if len(group) == 1 else ""
+        part = (share * done.seconds, -1, -1, round(share * size))
+        run.trace.passes.append(UnitRecord("llvm", "machine", unit.name, start, *part, worker=done.worker))
+        start += share * done.seconds
+    owner, start = group[0].name if len(group) == 1 else "", begun
     for timed in done.unit.pass_times:
-        run.trace.passes.append(
-            UnitRecord(timed.name, "llvm-pass", owner, start, timed.seconds, -1, -1, -1, done.worker)
-        )
+        if timed.seconds:
+            run.trace.passes.append(
+                UnitRecord(timed.name, LLVM_PASS, owner, start, timed.seconds, -1, -1, -1, worker=done.worker)
+            )
+            start += timed.seconds
 
 
 # The caches of kernels

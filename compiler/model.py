@@ -6,7 +6,7 @@ nobody reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from compiler.pipeline import STAGES, CompileOptions, KernelModule, elaborate, k
 from compiler.trace import Trace
 
 if TYPE_CHECKING:
+    from compiler.backend.device_code import DeviceUnit
     from compiler.backend.llvm import CompiledUnit
     from compiler.backend.sass import SassReport
     from compiler.execution import Program
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from compiler.language.elaborate import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.memory_plan import MemoryPlan
+    from compiler.snapshots import Snapshot
     from compiler.targets.target import Target
 
 Nodes = tuple[str, ...]
@@ -101,12 +103,24 @@ class Kernel:
         if not self._model.target.is_nvidia:
             raise CompilerError(f"{self._model.target.name} has no sass; its machine stage is asm")
         launch = self.record.launch
-        return sass_of(self.unit.object, self._model.target.name, launch.threads if launch else None)
+        return sass_of(self.device_unit.code, self._model.target.name, launch.threads if launch else None)
+
+    @property
+    def device_unit(self) -> DeviceUnit:
+        """The part of the model's device code that this kernel is in."""
+        for unit in self._model.device_code():
+            if self.name in unit.kernels:
+                return unit
+        raise CompilerError(f"{self.name} is not in the device code of {self._model.graph.name}")
 
     @property
     def record(self) -> ElaboratedKernel:
         """What elaboration found out: arguments, workspaces, symbols, launch."""
         return self._model.record(self.name)
+
+    def kernel_ir(self) -> KernelModule:
+        """The kernel in the `kernel` stage as operations rather than text, made anew at each call."""
+        return self._kernel_module()
 
     @cached_property
     def _lowered_text(self) -> Any:
@@ -126,19 +140,23 @@ class Kernel:
         from compiler.printing import print_module
 
         if stage == "kgen":
-            return self._with_nodes(*print_module(self._elaborated().module))
+            return self.with_nodes(*print_module(self._elaborated().module))
         if stage == "kernel":
-            return self._with_nodes(*print_module(self._kernel_module().module))
+            return self.with_nodes(*print_module(self._kernel_module().module))
         if stage == "llvm":
-            return self._with_nodes(self._lowered_text.text, self._lowered_text.line_prov)
+            return self.with_nodes(self._lowered_text.text, self._lowered_text.line_prov)
         if stage == "sass":
-            return self._with_nodes(self.machine.text, list(self.machine.provenance))
+            return self.with_nodes(self.machine.text, list(self.machine.provenance))
         from compiler.backend.provenance import line_provenance
 
-        text = self.unit.llvm_opt if stage == "llvm-opt" else self.unit.asm
-        return self._with_nodes(text, line_provenance(text, "llvm" if stage == "llvm-opt" else "asm"))
+        if stage == "llvm-opt":
+            text = self.unit.llvm_opt
+        else:
+            text = self.device_unit.ptx if self._model.target.is_nvidia else self.unit.asm
+        return self.with_nodes(text, line_provenance(text, "llvm" if stage == "llvm-opt" else "asm"))
 
-    def _with_nodes(self, text: str, provenance: list[int]) -> StageText:
+    def with_nodes(self, text: str, provenance: list[int]) -> StageText:
+        """A text of this kernel with the nodes behind the provenance id of each of its lines."""
         slots = self.record.provenance
         nodes_of_slot: list[Nodes] = [
             tuple(dict.fromkeys(node for call in self.calls for node in call.nodes[slot]))
@@ -155,7 +173,7 @@ class Model:
     def __init__(
         self, graph: Graph, fusion: FusionResult, options: CompileOptions, target: Target, library: Library,
         trace: Trace, records: Mapping[str, ElaboratedKernel],
-        program: Program | None, kernels: tuple[FusedKernel, ...], mo_text: Any,
+        program: Program | None, kernels: tuple[FusedKernel, ...], mo_text: Any, objects: Sequence[bytes] = (),
     ) -> None:  # fmt: skip
         self.graph = graph
         self.fusion = fusion
@@ -166,6 +184,7 @@ class Model:
         self._records = records
         self._program = program
         self._mo_text = mo_text
+        self._objects = tuple(objects)
         calls: dict[str, list[KernelCall]] = {}
         for call in fusion.calls:
             calls.setdefault(call.kernel.name, []).append(call)
@@ -200,6 +219,26 @@ class Model:
         if self._program is None:
             raise UnavailableError(f"a model for {self.target.name} cannot be launched on this machine's CPU")
         return self._program
+
+    def device_code(self) -> tuple[DeviceUnit, ...]:
+        """The code that was made for a GPU, as it was made; linked together it is what the device loads."""
+        if self.target.is_cpu:
+            raise CompilerError(f"a model for {self.target.name} has no device code: its kernels are in this process")
+        return self._device_units
+
+    def device_module(self) -> bytes:
+        """The device code linked to one module of PTX, every kernel in it as it was made."""
+        from compiler.backend.device_code import link_ptx
+
+        if not self.target.is_nvidia:
+            raise CompilerError(f"a model for {self.target.name} has no PTX to link")
+        return link_ptx([unit.ptx for unit in self.device_code()]).encode()
+
+    @cached_property
+    def _device_units(self) -> tuple[DeviceUnit, ...]:
+        from compiler.backend.device_code import device_unit
+
+        return tuple(device_unit(code, self.target) for code in self._objects)
 
     def plan(self, **sizes: int) -> MemoryPlan:
         """The memory plan for given sizes of the symbolic dims: lifetimes, offsets, peak."""
@@ -236,6 +275,12 @@ class Model:
             return StageText(text, tuple(nodes))
         texts = [kernel.stage(stage) for kernel in self.kernels]
         return StageText("".join(t.text for t in texts), tuple(n for t in texts for n in t.nodes))
+
+    def snapshot(self, kernel: str) -> tuple[Snapshot, ...]:
+        """The IR of one kernel after each of the compiler's and LLVM's passes that changed it; made when asked for."""
+        from compiler.snapshots import snapshots_of
+
+        return snapshots_of(self, kernel)
 
     @cached_property
     def stats(self) -> dict[str, Any]:

@@ -40,7 +40,13 @@ class CompileOptions:
     force_cut: frozenset[tuple[str, str]] = frozenset()
     force_fuse: frozenset[tuple[str, str]] = frozenset()
     sources: tuple[tuple[str, str], ...] = ()  # kernel name -> edited source that takes its place
-    record_passes: bool = False  # also the time of each of LLVM's passes; kernels are then compiled, not looked up
+    record_passes: bool = False  # kernels are compiled, not looked up, so that the times of all passes are known
+    snapshots: bool = False  # also keeps the IR after each pass that changed it; takes several times as long
+
+    @property
+    def recompiles(self) -> bool:
+        """Whether kernels are compiled even where a cache has them, as what is wanted is how they are."""
+        return self.record_passes or self.snapshots
 
     def check(self) -> None:
         """Raise for a value that is not among the known ones."""
@@ -108,7 +114,7 @@ def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, 
     for kernel in kernels:
         with trace.span("elaborate", "kgen", kernel.name) as span:
             elaborator.looked_up = set()
-            made = len(elaborator.operations)
+            made, tables = len(elaborator.operations), len(elaborator.globals)
             record = elaborator.add(
                 KernelSource(kernel.name, kernel.source, kernel.line_slots, f"{kernel.name}.py", kernel.symbols)
             )
@@ -116,7 +122,8 @@ def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, 
             records.append(record)
             uses[record.name] = frozenset(elaborator.looked_up)
             # What is shared counts for the kernel that needed it first: the others got it for nothing.
-            span.ops_after = sum(1 + count_operations(function) for function in elaborator.operations[made:])
+            functions = elaborator.operations[made:]
+            span.ops_after = len(functions) + sum(map(count_operations, functions)) + len(elaborator.globals) - tables
     module = elaborator.module()
     if target.is_gpu:
         from compiler.passes.kernel.slice_offload import offload
@@ -139,23 +146,24 @@ def kernel_passes(
     elaborated: KernelModule, kernels: Mapping[str, FusedKernel], target: Target, trace: Trace, opt_level: int = 3
 ) -> KernelModule:
     """Clean up, then bind to the target; the kgen module is used up."""
-    from compiler.passes.kernel.dce import dce
-    from compiler.passes.kernel.lower_kgen import lower_kgen
+    from compiler.passes.kernel.dce import swept
+    from compiler.passes.kernel.lower_kgen import lowered
 
     module = elaborated.module
     owner = elaborated.kernels[0].name if len(elaborated.kernels) == 1 else ""
     if target.is_gpu:
         from compiler.passes.kernel.slice_offload import slice_offload
 
-        with trace.span("slice-offload", "kernel", owner):
+        with trace.span("slice-offload", "kernel", owner) as span:
             module = slice_offload(module, target.name)
+            span.module, span.changed = module, True
     with trace.span("dce", "kernel", owner) as span:
-        before = count_operations(module)
-        span.ops_before, span.ops_after = before, before - dce(module)
+        span.ops_before, span.ops_after = swept(module)
+        span.module, span.changed = module, span.ops_after != span.ops_before
     with trace.span("lower-kgen", "kernel", owner) as span:
         facts = {record.name: _facts(kernels[record.name], record) for record in elaborated.kernels}
-        module = lower_kgen(module, gpu_target=target.is_gpu, facts=facts)
-        span.ops_after = count_operations(module)
+        module, span.ops_after = lowered(module, gpu_target=target.is_gpu, facts=facts)
+        span.module, span.changed = module, True
     if opt_level >= 2:
         _shrink(module, owner, trace)
     return KernelModule(module, elaborated.kernels, elaborated.uses)
@@ -171,9 +179,9 @@ def _shrink(module: ModuleOp, owner: str, trace: Trace) -> None:
         span.ops_before = span.ops_after = operations = census.operations
     for name, run in SHRINKING:
         with trace.span(name, "kernel", owner) as span:
-            span.ops_before = operations
+            span.ops_before, edits = operations, census.edits
             operations -= run(census)
-            span.ops_after = operations
+            span.ops_after, span.changed, span.module = operations, census.edits != edits, module
 
 
 def _facts(kernel: FusedKernel, record: ElaboratedKernel) -> KernelFacts:

@@ -15,7 +15,8 @@ from compiler.model import Model
 from compiler.passes.fusion.records import FusedKernel, FusionOptions, FusionResult
 from compiler.pipeline import CompileOptions, with_edits
 from compiler.targets import get_target
-from compiler.trace import Trace, count_operations
+from compiler.targets.cpu import runs_here
+from compiler.trace import Trace, Watch, count_operations
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
@@ -46,23 +47,28 @@ def compile(
     return compile_graph(graph, options, library)
 
 
-def compile_graph(graph: Graph, options: CompileOptions, library: Library | None = None) -> Model:
-    """Compile with every option: also whether and what to fuse, and edited kernel sources."""
+def compile_graph(
+    graph: Graph, options: CompileOptions, library: Library | None = None, watch: Watch | None = None
+) -> Model:
+    """Compile with every option: also whether and what to fuse, and edited kernel sources.
+
+    `watch` is told (stage, pass, kernel) as each pass begins.
+    """
     options.check()
     _check_kind(graph)
-    work = _Work(graph, options, library or default_library())
+    work = _Work(graph, options, library or default_library(), watch)
     with _rare_collection():
         parts = work.from_cache() or work.compiled()
-    program = None
-    if work.target.is_cpu:
-        from compiler.execution import Program
+        program = None
+        if runs_here(work.target):
+            from compiler.execution import Program
 
-        with work.trace.span("link", "link"):
-            work.find_runtime()
-            program = Program(graph, parts.fusion, parts.needs, parts.objects)
+            with work.trace.span("link", "link"):
+                work.find_runtime()
+                program = Program(graph, parts.fusion, parts.needs, parts.objects)
     return Model(
         graph, parts.fusion, options, work.target, work.library, work.trace, parts.records, program, parts.kernels,
-        work.graph_text,
+        work.graph_text, () if work.target.is_cpu else parts.objects,
     )  # fmt: skip
 
 
@@ -84,6 +90,14 @@ def _check_kind(graph: object) -> None:
         raise CompilerError(f"compile takes a Graph, not {type(graph).__name__}")
 
 
+def _trace(options: CompileOptions, watch: Watch | None) -> Trace:
+    if not options.snapshots:
+        return Trace(watch=watch)
+    from compiler.snapshots import SnapshotTrace
+
+    return SnapshotTrace(watch=watch)
+
+
 class _Parts:
     """What a compilation comes to, compiled or found."""
 
@@ -101,17 +115,17 @@ class _Parts:
 class _Work:
     """One compilation: its front half is done when first needed, which for a model in the cache may be never."""
 
-    def __init__(self, graph: Graph, options: CompileOptions, library: Library) -> None:
+    def __init__(self, graph: Graph, options: CompileOptions, library: Library, watch: Watch | None = None) -> None:
         self.graph = graph
         self.options = options
         self.library = library
         self.target = get_target(options.target)
-        self.trace = Trace()
+        self.trace = _trace(options, watch)
         self.cache: Cache | None = default_cache() if options.cache else None
 
     def from_cache(self) -> _Parts | None:
         """The model as an earlier compilation left it."""
-        if self.cache is None or self.options.record_passes:
+        if self.cache is None or self.options.recompiles:
             return None
         from compiler.stored_model import model_key, restore_model
 
@@ -142,12 +156,14 @@ class _Work:
         """The model, compiled; kernels that are in the cache are taken from there."""
         from compiler.flows import Compilation, compile_kernels
 
-        self.graph.verify()
+        with self.trace.span("verify", "mo"):
+            self.graph.verify()
         fusion = self._fused
         kernels = with_edits(fusion.kernels, self.options)
+        self.trace.tell("kernels", str(len(kernels)))  # how much is to come
         run = Compilation(self.options, self.library, self.target, self.trace, self.cache)
         records, objects = compile_kernels(kernels, run)
-        if self.cache is not None and not self.options.record_passes:
+        if self.cache is not None and not self.options.recompiles:
             from compiler.stored_model import store_model
 
             with self.trace.span("keep-model", "cache"):
@@ -161,12 +177,15 @@ class _Work:
         """The graph after graph passes."""
         from compiler.passes import GRAPH_PASSES
 
-        op = self.graph.op.clone()
+        with self.trace.span("copy", "mo") as span:
+            op = self.graph.op.clone()
+            span.ops_after = count_operations(op)
+        self.trace.start("", op, "mo")
         for name, run in GRAPH_PASSES:
             with self.trace.span(name, "mo") as span:
                 span.ops_before = count_operations(op)
                 run(op)
-                span.ops_after = count_operations(op)
+                span.ops_after, span.module = count_operations(op), op
         return op
 
     @cached_property
@@ -177,7 +196,7 @@ class _Work:
         op, options = self._optimised, self.options
         with self.trace.span("fuse", "mogg") as span:
             fusion = fuse(op, self.library, FusionOptions(options.fuse, options.force_cut, options.force_fuse))
-            span.ops_before = count_operations(op)
+            span.ops_before, span.ops_after = count_operations(op), len(fusion.calls)
         return fusion
 
     def _fused_again(self) -> FusionResult:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from compiler.trace import LLVM_PASS
 
 if TYPE_CHECKING:
     from compiler.model import Model
@@ -12,52 +14,74 @@ if TYPE_CHECKING:
 
 STAGES = ("mo", "mogg", "kgen", "kernel", "llvm", "machine", "link")
 LLVM_STAGE = "machine"
-DETAIL_STAGE = "llvm-pass"  # LLVM's own passes, whose time is part of the machine stage
 
 
 @dataclass(frozen=True)
 class StageFigures:
-    """One step of the funnel: operations and bytes that leave it (None where it has no such size), and its seconds."""
+    """One step of the funnel: operations and bytes that leave it (None where nobody counted), and its seconds.
+
+    Operations are graph ops (`mo`), kernel calls (`mogg`), MLIR operations (`kgen`, `kernel`), LLVM's instructions
+    (`llvm`). Bytes are those of LLVM IR and of code; those of MLIR are known where a compilation keeps snapshots.
+    """
 
     stage: str
     ops: int | None
     bytes: int | None
     seconds: float
     share: float
-    """Of all seconds of the compilation."""
+    """Of all seconds of the compilation, or of this kernel."""
 
 
 def funnel(trace: Trace, kernel: str | None = None) -> list[StageFigures]:
-    """The steps of a whole compilation, or of one kernel (or shared function) as far as it was worked on alone."""
-    passes = [record for record in trace.passes if kernel is None or record.kernel == kernel]
-    total = sum(record.seconds for record in passes if record.stage != DETAIL_STAGE)
-    found = []
-    for stage in dict.fromkeys((*STAGES, *(record.stage for record in passes))):
-        records = [record for record in passes if record.stage == stage]
-        if records and stage != DETAIL_STAGE:
-            seconds = sum(record.seconds for record in records)
-            share = seconds / total if total else 0.0
-            found.append(StageFigures(stage, _operations(records), _bytes(records), seconds, share))
-    return found
+    """The steps of a whole compilation, or of one kernel (or shared function)."""
+    return _steps(trace, trace.passes) if kernel is None else funnel_by_kernel(trace).get(kernel, [])
 
 
 def funnel_by_kernel(trace: Trace) -> dict[str, list[StageFigures]]:
-    """The funnel of every kernel and every shared function."""
-    names = dict.fromkeys(record.kernel for record in trace.passes if record.kernel)
-    return {name: funnel(trace, name) for name in names}
+    """The funnel of every kernel and every shared function.
+
+    Where passes ran over a module of several kernels, each has a part of their time as large as its part of the
+    operations that came out; the same goes for LLVM's work on bundles, by bytes.
+    """
+    by_kernel: dict[str, list[PassRecord]] = {}
+    for record in trace.passes:
+        by_kernel.setdefault(record.kernel, []).append(record)
+    whole = [record for record in by_kernel.pop("", ()) if record.stage == "kernel"]
+    units = {record.kernel: record for record in trace.passes if record.name == "emit-llvm" and record.ops_before >= 0}
+    operations = sum(record.ops_before for record in units.values())
+    for name, records in by_kernel.items():
+        if whole and name in units and not any(record.stage == "kernel" for record in records):
+            own, seconds = units[name].ops_before, sum(record.seconds for record in whole)
+            part = seconds * own / operations if operations else 0.0
+            sizes = {"ops_before": -1, "ops_after": own, "bytes_before": -1, "bytes_after": -1}
+            records.append(replace(whole[-1], name="passes", kernel=name, seconds=part, **sizes))
+    return {name: _steps(trace, records, name) for name, records in by_kernel.items()}
 
 
-def _operations(records: Iterable[PassRecord]) -> int | None:
-    """What the last pass over each part of the module left; passes that make something new are summed."""
-    last: dict[str, int] = {}
-    for record in records:
-        if record.ops_after >= 0:
-            last[record.kernel] = record.ops_after
+def _steps(trace: Trace, passes: Sequence[PassRecord], kernel: str | None = None) -> list[StageFigures]:
+    total = sum(record.seconds for record in passes if record.stage != LLVM_PASS)
+    by_stage: dict[str, list[PassRecord]] = {stage: [] for stage in STAGES}
+    for record in passes:
+        by_stage.setdefault(record.stage, []).append(record)
+    found = []
+    for stage, records in by_stage.items():
+        if records and stage != LLVM_PASS:
+            seconds = sum(record.seconds for record in records)
+            sizes = _left(records, "ops_after"), _left(records, "bytes_after") or _printed(trace, stage, kernel)
+            found.append(StageFigures(stage, *sizes, seconds, seconds / total if total else 0.0))
+    return found
+
+
+def _left(records: Iterable[PassRecord], size: str) -> int | None:
+    """What the last pass over each part of the module left, summed over the parts."""
+    last = {record.kernel: getattr(record, size) for record in records if getattr(record, size) >= 0}
     return sum(last.values()) if last else None
 
 
-def _bytes(records: Iterable[PassRecord]) -> int | None:
-    sizes = [record.bytes_after for record in records if record.bytes_after >= 0]
+def _printed(trace: Trace, stage: str, kernel: str | None) -> int | None:
+    """Bytes of what elaboration made, where its texts were kept."""
+    modules = trace.snapshots if kernel is None else {kernel: trace.snapshots.get(kernel, [])}
+    sizes = [s.bytes_after for taken in modules.values() for s in taken if stage == "kgen" and s.name == "elaborate"]
     return sum(sizes) if sizes else None
 
 

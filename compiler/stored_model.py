@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, StringAttr
 
 from compiler.cache import key_of, pack, producer, target_identity, unpack
 from compiler.dialects.mo import ArrayConstant, DimsAttr, attrs_of, make, nodes_of
@@ -49,13 +49,18 @@ def graph_digest(graph: Graph) -> str:
     block = graph.op.body
     numbers = {id(argument): str(number) for number, argument in enumerate(block.args)}
     parts: list[str] = [graph.name, *(f"{a.name_hint}:{_attribute_text(a.type)}" for a in block.args)]
+    types: dict[Attribute, str] = {}  # most values share a few
     op = block.first_op
     while op is not None:
         parts.append(op.name)
         parts += [numbers[id(value)] for value in op._operands]  # pyright: ignore[reportPrivateUsage]
         for result in op.results:
             numbers[id(result)] = str(len(numbers))
-            parts += (result.name_hint or "", _attribute_text(result.type))
+            kind = result.type
+            text = types.get(kind)
+            if text is None:
+                text = types[kind] = _attribute_text(kind)
+            parts += (result.name_hint or "", text)
         parts += nodes_of(op)
         for table in (op.properties, op.attributes):
             for name, value in table.items():
@@ -81,7 +86,7 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     DimsAttr: lambda a: f"dims {a.single}{a.sizes}",
     StringAttr: lambda a: f'"{a.data}"',
     FloatAttr: lambda a: f"{a.value.data.hex()} {a.type.name}",
-    IntegerAttr: lambda a: f"{a.value.data} {getattr(a.type, 'width', '')}",
+    IntegerAttr: lambda a: f"{a.value.data} {a.type.width.data if isinstance(a.type, IntegerType) else ''}",
     ArrayConstant: _array_text,
 }
 

@@ -5,9 +5,10 @@ it. `host_program` writes the same thing as a function in LLVM IR, for those who
 and for kernels with more arguments than a step can carry.
 
 Either is entered by every thread as `void entry(i64 tid, i64 nthreads, ptr args)`. `args` points at: the table of
-buffer addresses, the table of sizes (i64, right behind it), the barrier state, the trace or null, the steps and their
-number. A trace is an i64 array [nthreads][calls][2] of begin and end times in nanoseconds of CLOCK_MONOTONIC, the clock
-of `time.perf_counter_ns()` on Linux; waiting at barriers lies between one call's end and the next one's begin.
+buffer addresses, the table of sizes (i64, right behind it), the barrier state, the trace or null, the steps, their
+number, and the threads' places (see `runtime_ir`) or null. A trace is an i64 array [nthreads][calls][2] of begin and
+end times in nanoseconds of CLOCK_MONOTONIC, the clock of `time.perf_counter_ns()` on Linux; waiting at barriers lies
+between one call's end and the next one's begin.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from compiler.errors import ExecutionError
 from compiler.targets.target import Target
 
 ENTRY = "kg_model"
+ARGUMENT_WORDS = 7
+TABLE_WORD, SIZES_WORD, TRACE_WORD, PLACES_WORD = 0, 1, 3, 6
+"""Words of `args` that whoever starts a program by itself (see `Executor.arguments`) may set."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ def host_program(calls: Sequence[HostCall], target: Target, entry: str = ENTRY) 
         "entry:",
         "  %buffers = load ptr, ptr %args, align 8",
     ]
-    for name, offset in (("dims", 8), ("rt", 16), ("trace", 24)):
+    for name, offset in (("dims", 8), ("rt", 16), ("trace", 24), ("places", 48)):
         lines.append(f"  %{name}.at = getelementptr i8, ptr %args, i64 {offset}")
         lines.append(f"  %{name} = load ptr, ptr %{name}.at, align 8")
     lines.append(f"  %row = mul i64 %tid, {len(calls) * TRACE_FIELDS}")
@@ -59,11 +63,13 @@ def host_program(calls: Sequence[HostCall], target: Target, entry: str = ENTRY) 
         arguments += [_load(lines, "dims", slot, "i64") for slot in call.dims]
         listed = "".join(f", {argument}" for argument in arguments)
         lines += (
+            f"  call void @kg_place(ptr %places, i64 %tid, i64 {number + 1})",
             f"  %begin.{number} = add i64 %row, {number * TRACE_FIELDS}",
             f"  call void @kg_mark(ptr %trace, i64 %begin.{number})",
             f"  call void {symbol(call.kernel)}(i64 %tid, i64 %nthreads, ptr %rt{listed})",
             f"  %end.{number} = add i64 %row, {number * TRACE_FIELDS + 1}",
             f"  call void @kg_mark(ptr %trace, i64 %end.{number})",
+            "  call void @kg_place(ptr %places, i64 %tid, i64 0)",
         )
         if call.barrier and number + 1 < len(calls):
             lines.append("  call void @kg_barrier(ptr %rt, i64 %nthreads)")
@@ -71,7 +77,8 @@ def host_program(calls: Sequence[HostCall], target: Target, entry: str = ENTRY) 
     signatures = {call.kernel: ["ptr"] * len(call.buffers) + ["i64"] * len(call.dims) for call in calls}
     for kernel, kinds in signatures.items():
         lines.append(f"declare void {symbol(kernel)}({', '.join(['i64', 'i64', 'ptr', *kinds])})")
-    lines += ["declare void @kg_barrier(ptr, i64)", "declare void @kg_mark(ptr, i64)", ""]
+    lines += ["declare void @kg_barrier(ptr, i64)", "declare void @kg_mark(ptr, i64)"]
+    lines += ["declare void @kg_place(ptr, i64, i64)", ""]
     return "\n".join(lines)
 
 
@@ -100,6 +107,7 @@ class Executor:
         self.calls = tuple(calls)
         self._words = (ctypes.c_int64 * max(buffers + dims, 1))()
         self._buffers = buffers
+        self._kernels = code
         self._check(buffers, dims)
         start = ctypes.addressof(self._words)
         barrier, self._barrier_memory = aligned_bytes(BARRIER_BYTES)
@@ -113,7 +121,9 @@ class Executor:
             )
         self._steps = steps
         self._entry = ctypes.c_void_p(entry)
-        self._args = (ctypes.c_void_p * 6)(start, start + 8 * buffers, barrier, None, steps.address, len(self.calls))
+        self._args = (ctypes.c_void_p * ARGUMENT_WORDS)(
+            start, start + 8 * buffers, barrier, None, steps.address, len(self.calls), None
+        )
         self._args_pointer = ctypes.c_void_p(ctypes.addressof(self._args))
         self._threads = default_threads()
 
@@ -123,6 +133,30 @@ class Executor:
                 raise ExecutionError(
                     f"{call.kernel}: its slots lie outside the tables of {buffers} buffers, {dims} sizes"
                 )
+
+    @property
+    def entry(self) -> int:
+        """The address of the program's entry function."""
+        return self._entry.value or 0
+
+    @property
+    def arguments(self) -> np.ndarray:
+        """A copy of what `args` points at (`ARGUMENT_WORDS` words), to start the program from native code."""
+        return np.array([word or 0 for word in self._args], np.int64)
+
+    @property
+    def table(self) -> np.ndarray:
+        """A copy of the buffer table with the sizes behind it, as it stands."""
+        return np.array(self._words[:], np.int64)
+
+    @property
+    def buffers(self) -> int:
+        """How many entries of the table are buffers."""
+        return self._buffers
+
+    def kernel_address(self, kernel: str) -> int:
+        """Where a kernel's machine code begins in this process."""
+        return self._kernels.address(kernel)
 
     def bind(self, slot: int, address: int) -> None:
         """Put a buffer's address into the table; the caller keeps the memory alive."""
@@ -144,11 +178,11 @@ class Executor:
         """Run once and return begin and end of each call on each thread, in ns: an i64 array [threads, calls, 2]."""
         threads = nthreads or self._threads
         times = np.zeros((threads, len(self.calls), TRACE_FIELDS), np.int64)
-        self._args[3] = times.ctypes.data
+        self._args[TRACE_WORD] = times.ctypes.data
         try:
             self.call(threads)
         finally:
-            self._args[3] = None
+            self._args[TRACE_WORD] = None
         return times
 
 

@@ -126,15 +126,23 @@ def optimise(
     parsed = perf_counter()
     module = parse(source) if isinstance(source, str) else source
     begun = perf_counter()
+    report = run_passes(module, target, opt_level, timed=record_passes, pipeline=pipeline)
+    times = _pass_times(report) if record_passes else ()
+    seconds = {"initialise": parsed - start, "parse": begun - parsed, "optimise": perf_counter() - begun}
+    return Optimised(module, target, opt_level, times, seconds)
+
+
+def run_passes(
+    module: ModuleRef, target: Target, opt_level: int, *, timed: bool = False, pipeline: Pipeline = "kernel"
+) -> str:
+    """Run the level's passes over a module; LLVM's report of their times where they are `timed`."""
     builder = _pass_builder(target, opt_level)
-    if record_passes:
+    if timed:
         builder.start_pass_timing()
     own = pipeline == "kernel" and opt_level > 0 and not target.is_amd
     passes = _kernel_passes(opt_level) if own else builder.getModulePassManager()
     passes.run(module, builder)  # which uses the pass manager up
-    times = _pass_times(builder.finish_pass_timing()) if record_passes else ()
-    seconds = {"initialise": parsed - start, "parse": begun - parsed, "optimise": perf_counter() - begun}
-    return Optimised(module, target, opt_level, times, seconds)
+    return builder.finish_pass_timing() if timed else ""
 
 
 def _pass_builder(target: Target, opt_level: int) -> PassBuilder:

@@ -10,6 +10,8 @@ import atexit
 import ctypes
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
 
 from compiler.backend.jit import LoadedCode, load_objects
@@ -85,6 +87,14 @@ class Pool:
     def threads(self) -> int:
         """Threads that can take part in a job now, the caller included."""
         return len(self._threads) + 1
+
+    @contextmanager
+    def reserved(self, nthreads: int) -> Iterator[int]:
+        """The pool for this thread alone, with so many threads: its address, for native code that calls `kg_run`."""
+        with self._turn:
+            if nthreads > len(self._threads) + 1:
+                self._grow(nthreads)
+            yield self._address.value or 0
 
     def run(self, entry: ctypes.c_void_p, args: ctypes.c_void_p, nthreads: int) -> None:
         """Run a job on `nthreads` threads, this one among them, and wait for all of them."""

@@ -4,6 +4,8 @@ Barrier state (`rt`, 128 bytes): arrivals at byte 0, generation at byte 64, each
 Pool (`POOL_HEADER + 64 * threads` bytes): pending workers (i32) and "the caller sleeps" (i32) at byte 0; entry, args
 and thread count at byte 64; then a line per thread: job generation (i32; -1 means stop) and "this worker sleeps" (i32).
 A worker is woken through its own line, so one that is not part of a job never looks at it.
+Place (`PLACE_BYTES` a thread, or null): the step the thread is in, counted from 1, and 0 between steps. It tells
+whoever can read that memory where a thread was when it crashed, hung or was killed.
 Step (32 bytes): kernel, pointer to its argument slots (i32 each), their number (i32), "all meet afterwards" (i32).
 """
 
@@ -17,10 +19,11 @@ POOL_HEADER = 128
 POOL_SLOT = 64
 BARRIER_BYTES = 128
 TRACE_FIELDS = 2
+PLACE_BYTES = 64
 STEP_BYTES = 32
 ARGUMENT_COUNTS = (5, 13, 61)
 """How many words `kg_steps` hands to a kernel besides its first three: the smallest of these that is enough."""
-SYMBOLS = ("kg_barrier", "kg_worker", "kg_run", "kg_stop", "kg_mark", "kg_now", "kg_steps")
+SYMBOLS = ("kg_barrier", "kg_worker", "kg_run", "kg_stop", "kg_mark", "kg_now", "kg_steps", "kg_place")
 
 _TEMPLATE = Template("""
 define void @kg_barrier(ptr %rt, i64 %threads) nounwind {
@@ -233,6 +236,8 @@ entry:
   %steps = load ptr, ptr %steps.at, align 8
   %count.at = getelementptr i8, ptr %program, i64 40
   %count = load i64, ptr %count.at, align 8
+  %places.at = getelementptr i8, ptr %program, i64 48
+  %places = load ptr, ptr %places.at, align 8
   %argv = alloca [$most x i64], align 16
   %calls = mul i64 %tid, %count
   %row = mul i64 %calls, 2
@@ -264,11 +269,14 @@ copy:
 begin:
   %double = mul i64 %number, 2
   %first = add i64 %row, %double
+  %number.one = add i64 %number, 1
+  call void @kg_place(ptr %places, i64 %tid, i64 %number.one)
   call void @kg_mark(ptr %trace, i64 %first)
 $dispatch
 end:
   %second = add i64 %first, 1
   call void @kg_mark(ptr %trace, i64 %second)
+  call void @kg_place(ptr %places, i64 %tid, i64 0)
   %alone = icmp eq i32 %meet, 0
   br i1 %alone, label %next, label %barrier
 barrier:
@@ -290,6 +298,19 @@ write:
   %now = call i64 @kg_now()
   %at = getelementptr i64, ptr %trace, i64 %index
   store i64 %now, ptr %at, align 8
+  br label %done
+done:
+  ret void
+}
+
+define void @kg_place(ptr %places, i64 %tid, i64 %step) nounwind {
+entry:
+  %off = icmp eq ptr %places, null
+  br i1 %off, label %done, label %write
+write:
+  %offset = mul i64 %tid, 64
+  %at = getelementptr i8, ptr %places, i64 %offset
+  store volatile i64 %step, ptr %at, align 8
   br label %done
 done:
   ret void

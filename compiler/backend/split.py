@@ -10,6 +10,7 @@ as emitting an object has a fixed cost.
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from compiler.lowering.emit_func import callee_name
 from compiler.lowering.llvm_text import Debug, emit_module
 from compiler.lowering.llvm_types import symbol
 from compiler.targets.target import Target
+from compiler.trace import count_operations
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Unit:
     text: str
     needs: tuple[Unit, ...] = ()
     shared: bool = False
+    operations: int = -1
+    """Of the MLIR it was printed from; -1 where that was in another compilation."""
 
     @property
     def closure(self) -> dict[str, Unit]:
@@ -103,7 +107,8 @@ def only(image: bytes, wanted: Collection[str], present: Collection[str] = ()) -
 
 def whole_unit(name: str, module: ModuleOp, target: Target, debug: Debug) -> Unit:
     """A module with one kernel as one unit."""
-    return Unit(name, emit_module(module, target, debug).text)
+    operations = count_operations(module)
+    return Unit(name, emit_module(module, target, debug).text, operations=operations)
 
 
 class Split:
@@ -148,12 +153,14 @@ class Split:
         needs = {name: self.shared_unit(name) for name in outside if name != entry}
         operations: list[Operation] = [self._tables[name] for name in inside if name in self._tables]
         operations += [self._functions[name] for name in inside if name in self._functions]
+        count = len(operations) + sum(map(count_operations, operations))
         text = emit_module(ModuleOp(operations), self._target, self._debug).text
         for operation in operations:
             operation.detach()
+        text = _renumbered(text, [name for name in inside if name in self._tables])
         for name, unit in needs.items():
             text = text.replace(f"{symbol(name)}(", f"{symbol(unit.name)}(")
-        return Unit(entry, text, tuple(needs.values()))
+        return Unit(entry, text, tuple(needs.values()), operations=count)
 
     def shared_unit(self, name: str) -> Unit:
         """A function that stands alone, under the name that its code gives it."""
@@ -164,9 +171,26 @@ class Split:
             text = plain.text.replace(f"{symbol(name)}(", "@kg_shared(")
             called = f"{SHARED_PREFIX}{hashlib.blake2b(text.encode(), digest_size=12).hexdigest()}"
             unit = self._shared[name] = Unit(
-                called, text.replace("@kg_shared(", f"@{called}("), plain.needs, shared=True
+                called, text.replace("@kg_shared(", f"@{called}("), plain.needs, True, plain.operations
             )
         return unit
+
+
+_NUMBERED = re.compile(r"^(.*?)(\d+)$")
+
+
+def _renumbered(text: str, tables: Sequence[str]) -> str:
+    """Tables numbered within their unit: by the module they came from, equal kernels would differ in name only."""
+    named = [found for found in map(_NUMBERED.match, tables) if found]
+    counts: dict[str, int] = {}
+    new: dict[str, str] = {}
+    for found in sorted(named, key=lambda found: int(found[2])):
+        counts[found[1]] = number = counts.get(found[1], -1) + 1
+        new[found[0]] = f"{found[1]}{number}"
+    if all(old == name for old, name in new.items()):
+        return text
+    known = re.compile(rf"@({'|'.join(map(re.escape, new))})(?![\w.$])")
+    return known.sub(lambda found: f"@{new[found[1]]}", text)
 
 
 def _symbols_used(function: func.FuncOp) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 # In the order they run: what opens up the IR first, then what cleans up after it.
 _SHRINKING = (
-    "inline", "canonicalise", "sccp", "mem2reg", "unroll", "cse", "licm", "dead_args", "dead_symbols",
+    "inline", "canonicalise", "sccp", "unroll", "sroa", "mem2reg", "cse", "licm", "dead_args", "dead_symbols",
 )  # fmt: skip
 
 

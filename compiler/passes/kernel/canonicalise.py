@@ -24,6 +24,7 @@ def canonicalise(census: Census) -> int:
         if value is not None and value.type == operation.results[0].type:
             replace(operation, [value])
             removed += 1
+    census.edits += removed
     return removed
 
 

@@ -32,6 +32,8 @@ class Census:
     operations: int = 0
     changed: dict[int, func.FuncOp] = field(default_factory=dict)
     numbers: dict[int, int] = field(default_factory=dict)  # id of a constant's result -> its number
+    edits: int = 0  # grows with every change that a pass makes
+    gone: set[int] = field(default_factory=set)  # ids of operations that went with one around them
 
     def mark(self, operation: Operation) -> None:
         """Note that the function around an operation has changed."""
@@ -41,7 +43,23 @@ class Census:
 
     def is_gone(self, operation: Operation) -> bool:
         """Whether a pass has already taken an operation out."""
-        return operation.parent is None
+        return operation.parent is None or id(operation) in self.gone
+
+    def discard(self, operation: Operation) -> int:
+        """Note that an operation is about to go with all that is in it; how many operations that are."""
+        self.gone.add(id(operation))
+        count = 1
+        for region in operation.regions:
+            for block in region.blocks:
+                for inner in block.ops:
+                    count += self.discard(inner)
+        return count
+
+    def enlist(self, block: Block) -> None:
+        """Take in the operations of a block that is new."""
+        operations = self.operations
+        _look(block, self)
+        self.operations = operations
 
 
 def take_census(module: ModuleOp) -> Census:
@@ -64,17 +82,25 @@ def _look(block: Block, census: Census) -> None:
     while operation is not None:
         count += 1
         kind = type(operation)
-        if kind in _FOLDABLE:
-            operands = operation._operands
-            left, right = numbers.get(id(operands[0])), numbers.get(id(operands[-1]))
-            if (right is not None and (right in _NEUTRAL or left is not None)) or left in _NEUTRAL:
+        if kind in _BINARY:
+            first, second = operation._operands
+            left, right = numbers.get(id(first)), numbers.get(id(second))
+            if left is not None:
+                if right is not None or left in _NEUTRAL:
+                    census.foldable.append(operation)
+            elif right is not None and right in _NEUTRAL:
                 census.foldable.append(operation)
         elif kind is arith.ConstantOp:
             held = operation.properties["value"]
             if type(held) is IntegerAttr:
-                numbers[id(operation.results[0])] = held.value.data
+                (result,) = operation.results
+                numbers[id(result)] = held.value.data
         elif kind is func.CallOp:
             census.calls.setdefault(operation.properties["callee"].string_value(), []).append(operation)  # type: ignore
+        elif kind is arith.SelectOp:
+            first, *_ = operation._operands
+            if id(first) in numbers:
+                census.foldable.append(operation)
         elif kind is memref.AllocaOp:
             census.allocas.append(operation)  # type: ignore[arg-type]
         elif operation.regions:
@@ -91,10 +117,10 @@ def _look(block: Block, census: Census) -> None:
     census.operations += count
 
 
-_FOLDABLE = frozenset({
-    arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp, arith.CmpiOp, arith.SelectOp,
-    arith.MinSIOp, arith.MaxSIOp, arith.MinUIOp, arith.MaxUIOp, arith.DivSIOp, arith.DivUIOp, arith.RemSIOp,
-    arith.RemUIOp, arith.IndexCastOp, arith.ShLIOp, arith.ShRUIOp, arith.ShRSIOp,
+_BINARY = frozenset({
+    arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp, arith.CmpiOp, arith.MinSIOp,
+    arith.MaxSIOp, arith.MinUIOp, arith.MaxUIOp, arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp,
+    arith.ShLIOp, arith.ShRUIOp, arith.ShRSIOp,
 })  # fmt: skip
 
 

@@ -12,7 +12,10 @@ from compiler.passes.kernel.census import Census, is_pure, replace
 
 def cse(census: Census) -> int:
     """Merge equal operations whose first one is in sight of the others; the number taken out."""
-    return sum(_block(function.body.blocks[0], {}) for function in census.changed.values() if function.body.blocks)
+    changed = [function for function in census.changed.values() if function.body.blocks]
+    removed = sum(_block(function.body.blocks[0], {}) for function in changed)
+    census.edits += removed
+    return removed
 
 
 def _block(block: Block, outer: dict[Any, SSAValue]) -> int:

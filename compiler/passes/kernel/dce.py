@@ -1,4 +1,5 @@
 """dce: drops operations whose values nobody uses."""
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -15,33 +16,54 @@ _KNOWN: dict[type[Operation], bool] = {}
 
 def dce(module: ModuleOp) -> int:
     """Remove dead operations, last ones first so that chains go at once; the number removed."""
-    removed = 0
+    before, after = swept(module)
+    return before - after
+
+
+def swept(module: ModuleOp) -> tuple[int, int]:
+    """The same; the number of operations before and after."""
+    count = removed = 0
     for function in module.body.block.ops:
+        count += 1
         for region in function.regions:
-            for block in region.blocks:
-                removed += _block(block)
-    return removed
+            block = region._first_block
+            while block is not None:
+                found, gone = _block(block)
+                count += found
+                removed += gone
+                block = block._next_block
+    return count, count - removed
 
 
-def _block(block: Block) -> int:
-    removed = 0
-    operation = block.last_op
+def _block(block: Block) -> tuple[int, int]:
+    """How many operations there were in a block, and how many of them are gone."""
+    count = removed = 0
+    operation = block._last_op
     while operation is not None:
-        previous = operation.prev_op
-        for region in operation.regions:
-            for inner in region.blocks:
-                removed += _block(inner)
-        if operation.results and _droppable(operation) and not any(r.first_use for r in operation.results):
-            operation.detach()
-            operation.erase()
-            removed += 1
+        count += 1
+        previous = operation._prev_op
+        if operation.regions:
+            for region in operation.regions:
+                inner = region._first_block
+                while inner is not None:
+                    found, gone = _block(inner)
+                    count += found
+                    removed += gone
+                    inner = inner._next_block
+        elif operation.results:
+            for result in operation.results:
+                if result.first_use is not None:
+                    break
+            else:
+                if _droppable(operation):
+                    operation.detach()
+                    operation.erase()
+                    removed += 1
         operation = previous
-    return removed
+    return count, removed
 
 
 def _droppable(operation: Operation) -> bool:
-    if operation.regions:
-        return False
     kind = type(operation)
     if kind is kgen.CallOp:
         return "effects" not in operation.properties

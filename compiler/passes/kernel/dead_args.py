@@ -16,6 +16,7 @@ def dead_args(census: Census) -> int:
         arguments = function.body.blocks[0].args
         unused = [position for position, argument in enumerate(arguments) if argument.first_use is None]
         if unused:
+            census.edits += 1
             _drop(function, [call for call in census.calls[name] if not census.is_gone(call)], set(unused))
     return 0
 

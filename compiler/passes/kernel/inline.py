@@ -27,6 +27,7 @@ def inline(census: Census) -> int:
         helper.erase()
         del census.functions[name]
         removed += 3
+    census.edits += removed
     return removed
 
 

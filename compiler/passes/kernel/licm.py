@@ -12,23 +12,26 @@ def licm(census: Census) -> int:
     """Move operations before the loop whose values they do not need, inner loops first; none is taken out."""
     for function in census.changed.values():
         if function.body.blocks:
-            _block(function.body.blocks[0])
+            census.edits += _block(function.body.blocks[0])
     return 0
 
 
-def _block(block: Block) -> None:
+def _block(block: Block) -> int:
+    moved = 0
     operation = block.first_op
     while operation is not None:
         following = operation.next_op
         for region in operation.regions:
             for inner in region.blocks:
-                _block(inner)
+                moved += _block(inner)
         if isinstance(operation, scf.ForOp):
-            _hoist(operation)
+            moved += _hoist(operation)
         operation = following
+    return moved
 
 
-def _hoist(loop: scf.ForOp) -> None:
+def _hoist(loop: scf.ForOp) -> int:
+    moved = 0
     body = loop.regions[0].blocks[0]
     target = loop.parent
     assert target is not None
@@ -38,7 +41,9 @@ def _hoist(loop: scf.ForOp) -> None:
         if may_run_early(operation) and not any(_inside(value, loop) for value in operation.operands):
             operation.detach()
             target.insert_op_before(operation, loop)
+            moved += 1
         operation = following
+    return moved
 
 
 def _inside(value: SSAValue, loop: Operation) -> bool:

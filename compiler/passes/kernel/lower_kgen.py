@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import kgen
 from compiler.errors import LoweringError
+from compiler.trace import count_operations
 
 _UNIT = UnitAttr()
 _BARRIER = "kg_barrier"
@@ -45,24 +46,32 @@ class KernelFacts:
 
 def lower_kgen(module: ModuleOp, *, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> ModuleOp:
     """Turn a kgen module into func/scf/arith/... for one target; the kgen module is used up."""
+    return lowered(module, gpu_target=gpu_target, facts=facts)[0]
+
+
+def lowered(module: ModuleOp, *, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> tuple[ModuleOp, int]:
+    """The same, and how many operations there are in it."""
     operations: list[Operation] = []
     block = module.body.block
     waits = False
+    count = 0
     for operation in list(block.ops):
         operation.detach()
         if isinstance(operation, kgen.FuncOp):
-            function, barriers = _function(operation, gpu_target, facts)
+            function, barriers, inside = _function(operation, gpu_target, facts)
             operations.append(function)
             waits = waits or barriers
+            count += inside
         else:
             operations.append(operation)
+            count += count_operations(operation)
     if waits and not gpu_target:  # a function of the run time: named, so that the text stands on its own
         operations.append(func.FuncOp.external(_BARRIER, [_RUNTIME, IndexType()], []))
-    return ModuleOp(operations)
+    return ModuleOp(operations), count + len(operations)
 
 
-def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> tuple[func.FuncOp, bool]:
-    """The function bound to the target, and whether its threads wait for each other."""
+def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> tuple[func.FuncOp, bool, int]:
+    """The function bound to the target, whether its threads wait for each other, and how many operations it has."""
     kernel = old.kernel is not None
     name = old.sym_name.data
     body = old.detach_region(0)
@@ -73,7 +82,7 @@ def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFact
             threads[what] = block.insert_arg(kind, position)
             threads[what].name_hint = what
     found: list[Operation] = []
-    _collect(block, found)
+    count = _collect(block, found)
     for operation in found:
         if isinstance(operation, kgen.CallOp):
             _replace(operation, func.CallOp.create(
@@ -82,6 +91,7 @@ def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFact
         elif isinstance(operation, kgen.ReturnOp):
             _replace(operation, func.ReturnOp.create(operands=operation.operands, location=operation.location))
         elif isinstance(operation, kgen.ThreadOp):
+            count -= not gpu_target  # an argument takes its place
             _thread(operation, threads, gpu_target)
         elif isinstance(operation, kgen.BarrierOp):
             _barrier(operation, threads, gpu_target)
@@ -95,21 +105,28 @@ def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFact
         if known.threads:
             attributes["kg.threads"] = IntegerAttr(known.threads, i64)
     function = func.FuncOp.create(properties=properties, attributes=attributes, regions=[body], location=old.location)
-    return function, any(isinstance(operation, kgen.BarrierOp) for operation in found)
+    return function, any(isinstance(operation, kgen.BarrierOp) for operation in found), count
+
+
+_FACTS = {
+    (readonly, noalias): DictionaryAttr(
+        {name: _UNIT for name, holds in (("kg.readonly", readonly), ("kg.noalias", noalias)) if holds}
+    )
+    for readonly in (False, True)
+    for noalias in (False, True)
+}
 
 
 def _argument_facts(block: Block, known: KernelFacts) -> ArrayAttr[DictionaryAttr]:
     listed: list[DictionaryAttr] = []
     buffers = 0
     for argument in block.args:
-        entry: dict[str, Attribute] = {}
+        readonly = noalias = False
         if isinstance(argument.type, MemRefType) and argument.name_hint != "rt":
-            if buffers < len(known.readonly) and known.readonly[buffers]:
-                entry["kg.readonly"] = _UNIT
-            if buffers < len(known.noalias) and known.noalias[buffers]:
-                entry["kg.noalias"] = _UNIT
+            readonly = buffers < len(known.readonly) and known.readonly[buffers]
+            noalias = buffers < len(known.noalias) and known.noalias[buffers]
             buffers += 1
-        listed.append(DictionaryAttr(entry))
+        listed.append(_FACTS[readonly, noalias])
     return ArrayAttr(listed)
 
 
@@ -156,19 +173,22 @@ def _barrier(operation: kgen.BarrierOp, threads: Mapping[str, SSAValue], gpu_tar
 _LOWERED = frozenset({kgen.CallOp, kgen.ReturnOp, kgen.ThreadOp, kgen.BarrierOp})
 
 
-def _collect(block: Block, found: list[Operation]) -> None:
-    """The kgen operations of a block and of the regions inside it, in order."""
+def _collect(block: Block, found: list[Operation]) -> int:
+    """The kgen operations of a block and of the regions inside it, in order; and how many operations there are."""
+    count = 0
     operation = block._first_op
     while operation is not None:
+        count += 1
         if type(operation) in _LOWERED:
             found.append(operation)
         elif operation.regions:
             for region in operation.regions:
                 inner = region._first_block
                 while inner is not None:
-                    _collect(inner, found)
+                    count += _collect(inner, found)
                     inner = inner._next_block
         operation = operation._next_op
+    return count
 
 
 def walk(block: Block) -> Iterator[Operation]:

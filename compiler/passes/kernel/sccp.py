@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from xdsl.dialects import arith, scf
@@ -26,7 +26,19 @@ _COMPARE: tuple[Callable[[int, int], bool], ...] = (
 def sccp(census: Census) -> int:
     """Propagate until nothing more is known; the number of operations taken out."""
     removed = 0
-    waiting = deque(census.foldable)
+    propagate(census.foldable, census)
+    for branch in census.branches:
+        if not census.is_gone(branch):
+            removed += _decide(branch, census)
+    for loop in census.loops:
+        if not census.is_gone(loop):
+            census.edits += _unchanging(loop)
+    return removed
+
+
+def propagate(operations: Iterable[Operation], census: Census) -> None:
+    """Turn operations on constants into constants, and then what uses them."""
+    waiting = deque(operations)
     while waiting:
         operation = waiting.popleft()
         if census.is_gone(operation):
@@ -35,20 +47,16 @@ def sccp(census: Census) -> int:
         if folded is not None:
             users = [use.operation for use in operation.results[0].uses]
             _make_constant(operation, folded)
+            census.edits += 1
             waiting.extend(user for user in users if user.results and not user.regions)
-    for branch in census.branches:
-        if not census.is_gone(branch):
-            removed += _decide(branch, census)
-    for loop in census.loops:
-        if not census.is_gone(loop):
-            _unchanging(loop)
-    return removed
 
 
 def _folded(operation: Operation) -> int | None:
     kind = type(operation)
     operands = operation.operands
-    if len(operands) != 2 or not isinstance(operation.results[0].type, (IndexType, IntegerType)):
+    if kind is not arith.CmpiOp and kind not in _FOLD:
+        return None
+    if not isinstance(operation.results[0].type, (IndexType, IntegerType)):
         return None
     left, right = constant_of(operands[0]), constant_of(operands[1])
     if not isinstance(left, int) or not isinstance(right, int):
@@ -57,10 +65,7 @@ def _folded(operation: Operation) -> int | None:
         predicate: Any = operation.properties["predicate"]
         number = predicate.value.data
         return -int(_COMPARE[number](left, right)) if number < len(_COMPARE) else None
-    fold = _FOLD.get(kind)
-    if fold is None:
-        return None
-    return _wrapped(fold(left, right), operation.results[0].type)
+    return _wrapped(_FOLD[kind](left, right), operation.results[0].type)
 
 
 def _wrapped(value: int, kind: Attribute) -> int:
@@ -86,20 +91,28 @@ def _decide(branch: scf.IfOp, census: Census) -> int:
     if condition is None:
         return 0
     census.mark(branch)
+    census.edits += 1
     taken = branch.regions[0] if condition else branch.regions[1]
     values: list[SSAValue] = splice(taken.blocks[0], branch, []) if taken.blocks else []
+    removed = census.discard(branch) + bool(taken.blocks)  # a terminator
     replace(branch, values)
-    return 2  # the branch and a terminator, at least
+    return removed
 
 
-def _unchanging(loop: scf.ForOp) -> None:
-    """A value that a loop hands from round to round untouched is what it was before the loop."""
+def _unchanging(loop: scf.ForOp) -> int:
+    """A value that a loop hands from round to round untouched is what it was before the loop; how many there were."""
+    found = 0
     body = loop.regions[0].blocks[0]
     last = body.last_op
     if last is None:
-        return
+        return 0
     for position, (argument, handed) in enumerate(zip(body.args[1:], last.operands, strict=True)):
         initial = loop.operands[3 + position]
-        if handed is argument and (argument.first_use is not None or loop.results[position].first_use is not None):
+        if handed is not argument:
+            continue
+        used = any(use.operation is not last for use in argument.uses)
+        if used or loop.results[position].first_use is not None:
             argument.replace_uses_with_if(initial, lambda use: use.operation is not last)
             loop.results[position].replace_all_uses_with(initial)
+            found += 1
+    return found

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from compiler.passes.kernel.census import Census, constant_of, replace, splice
+from compiler.passes.kernel.sccp import propagate
 from compiler.trace import count_operations
 
 MOST_ROUNDS = 4
@@ -34,13 +35,17 @@ def unroll(census: Census) -> int:
         body = count_operations(loop) - 1
         if rounds <= 1 or (rounds - 1) * body <= LOOP_LINES:
             census.mark(loop)
-            _rounds(loop, [lower + number * step for number in range(rounds)])
+            census.edits += 1
+            if rounds == 0:
+                census.discard(loop)
+            _rounds(loop, [lower + number * step for number in range(rounds)], census)
             removed += body + 2 - rounds * (body + 1)
     return removed
 
 
-def _rounds(loop: scf.ForOp, positions: list[int]) -> None:
+def _rounds(loop: scf.ForOp, positions: list[int], census: Census) -> None:
     values: list[SSAValue] = list(loop.operands[3:])
+    positioned: list[Operation] = []
     for position in positions:
         last = position == positions[-1]
         turn: Operation = loop if last else loop.clone()
@@ -48,12 +53,16 @@ def _rounds(loop: scf.ForOp, positions: list[int]) -> None:
         assert block is not None
         if not last:
             block.insert_op_before(turn, loop)
+            census.enlist(turn.regions[0].blocks[0])
         at = arith.ConstantOp.create(
             result_types=[IndexType()], properties={"value": IntegerAttr(position, IndexType())}, location=loop.location
         )
         block.insert_op_before(at, turn)
         values = splice(turn.regions[0].blocks[0], turn, [at.results[0], *values])
+        positioned.append(at)
         if not last:
             turn.detach()
             turn.erase()
     replace(loop, values)
+    # Where a round stands is a number now, and so is what is computed from it.
+    propagate([use.operation for at in positioned for use in at.results[0].uses], census)

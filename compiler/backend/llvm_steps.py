@@ -1,0 +1,154 @@
+"""What each of LLVM's passes did to a module, run by run: the text after those that changed something, and the time.
+
+LLVM says so on its standard error when its options ask for it, and its options hold for a whole process. So this
+happens in a process of its own that ends afterwards: nothing of it reaches ordinary compilations. The pipeline is the
+one that `backend.llvm.optimise` runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler.errors import LoweringError
+from compiler.targets.target import Target
+
+START = "start"
+_SECONDS = 120.0  # a module; most take a fraction of one
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class LlvmStep:
+    """One run of one pass; `text` is the module after it, "" where it changed nothing.
+
+    The first step of a module is called `start` and holds it as it was read. LLVM counts time in steps of 0.1 ms.
+    """
+
+    name: str
+    scope: str
+    seconds: float
+    changed: bool
+    text: str
+
+
+def llvm_steps(texts: Sequence[str], target: Target, opt_level: int) -> list[tuple[LlvmStep, ...]]:
+    """What LLVM's passes do to each module at a level."""
+    if not texts:
+        return []
+    request = json.dumps({"target": target.name, "opt_level": opt_level, "texts": list(texts)})
+    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", "from compiler.backend.llvm_steps import answer; answer()"], input=request.encode(),
+            capture_output=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, check=False,
+            timeout=_SECONDS * len(texts),
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise LoweringError(f"LLVM's passes did not end within {_SECONDS * len(texts):.0f} s") from None
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"status {done.returncode}"]
+        raise LoweringError(f"LLVM's passes could not be watched: {last[0]}")
+    answers: list[dict[str, str]] = json.loads(done.stdout)
+    return [read_steps(entry["dump"], read_times(entry["times"])) for entry in answers]
+
+
+# In the other process
+
+
+def answer() -> None:
+    """Answer the request on standard input on standard output: for each module LLVM's reports as they are."""
+    import llvmlite.binding as llvm
+
+    from compiler.targets import get_target
+
+    request = json.load(sys.stdin.buffer)
+    target, level, texts = get_target(request["target"]), request["opt_level"], request["texts"]
+    target.machine(level)
+    # Printing would count as part of the passes, so they run once for the times and once for the texts; and before
+    # either once more, as their first run in a process pays for its memory.
+    _passes_over(texts[0], target, level, timed=False)
+    llvm.set_option("", "-time-passes-per-run")
+    times = [_passes_over(text, target, level, timed=True) for text in texts]
+    llvm.set_option("", "-print-changed")
+    llvm.set_option("", "-print-module-scope")
+    dumps = [_printed(text, target, level) for text in texts]
+    json.dump([{"times": t, "dump": d} for t, d in zip(times, dumps, strict=True)], sys.stdout)
+
+
+def _passes_over(text: str, target: Target, level: int, *, timed: bool) -> str:
+    from compiler.backend.llvm import parse, run_passes
+
+    return run_passes(parse(text), target, level, timed=timed)
+
+
+def _printed(text: str, target: Target, level: int) -> str:
+    """What LLVM writes on standard error while it optimises."""
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            _passes_over(text, target, level, timed=False)
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        file.seek(0)
+        return file.read().decode()
+
+
+# Reading what LLVM writes
+
+_EVENT = re.compile(
+    r"^\*\*\* IR (?:(?P<start>Dump At Start)|(?P<what>Dump After|Deleted After|Pass) (?P<name>.+?) on (?P<scope>.+?))"
+    r"(?: (?P<why>omitted because no change|filtered out|ignored))? \*\*\*(?: \(function: \S+\))?\n",
+    re.MULTILINE,
+)
+
+
+def read_steps(dump: str, times: dict[tuple[str, int], float]) -> tuple[LlvmStep, ...]:
+    """The runs of passes in LLVM's report of changes, in order."""
+    steps: list[LlvmStep] = []
+    runs: dict[str, int] = {}
+    known: dict[str, str] = {}
+    events = list(_EVENT.finditer(dump))
+    for event, following in zip(events, [*events[1:], None], strict=True):
+        if event["what"] == "Pass":  # a manager of passes, whose passes have runs of their own
+            continue
+        text = dump[event.end() : following.start() if following else len(dump)]
+        text = known.setdefault(text, text)
+        if event["start"]:
+            steps.append(LlvmStep(START, "module", 0.0, False, text))
+            continue
+        name, scope = event["name"], "module" if event["scope"] == "[module]" else event["scope"]
+        run = runs[name] = runs.get(name, 0) + 1
+        deleted = event["what"] == "Deleted After"
+        changed = deleted or event["why"] is None
+        steps.append(LlvmStep(name, scope, times.get((name, run), 0.0), changed, text if changed else ""))
+    return tuple(steps)
+
+
+_TIME = re.compile(
+    r"^\s*(?:[\d.]+ \(\s*[\d.]+%\)\s+)*([\d.]+) \(\s*[\d.]+%\)\s+([A-Za-z]\S*(?: \S+)*?) #(\d+)\s*$", re.MULTILINE
+)
+
+
+def read_times(report: str) -> dict[tuple[str, int], float]:
+    """Seconds of each run of each pass in LLVM's report of times: (name, 1 for its first run) -> seconds."""
+    passes = report.split("Analysis execution timing report", 1)[0]
+    return {(name, int(run)): float(seconds) for seconds, name, run in _TIME.findall(passes)}
+
+
+_INSTRUCTION = re.compile(r"^  [^\s\]#;]", re.MULTILINE)
+_BODY = re.compile(r"^define [^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+
+
+def count_instructions(text: str) -> int:
+    """How many instructions the functions of a module in LLVM IR have, as LLVM prints it."""
+    return sum(len(_INSTRUCTION.findall(body)) for body in _BODY.findall(text))
