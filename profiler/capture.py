@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler.errors import CompilerError
 from profiler.machine import versions
-from profiler.records import CompilationRecord, Decision, KernelRecord, PassTime, StageRecord
+from profiler.records import CompilationRecord, Decision, KernelRecord, StageRecord, pass_time
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
@@ -46,10 +46,7 @@ def compilation_record(model: Model, source: str, seconds: float, libraries: Ite
         options=options,
         versions=versions(),
         seconds=seconds,
-        passes=tuple(
-            PassTime(p.name, p.stage, p.kernel, p.start, p.seconds, p.ops_before, p.ops_after, p.bytes_after)
-            for p in model.trace.passes
-        ),
+        passes=tuple(pass_time(p) for p in model.trace.passes),
         kernels=tuple(
             KernelRecord(kernel.name, kernel_key(kernel), kernel.nodes, kernel.fused.slots, kernel.source)
             for kernel in model.kernels

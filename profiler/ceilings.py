@@ -14,7 +14,7 @@ from compiler.backend.runtime import default_threads
 from compiler.errors import ExecutionError
 from compiler.graph.dtypes import numpy_dtype
 from profiler.capture import graph_text
-from profiler.launch.cpu import measure
+from profiler.launch.measure import measure
 from profiler.machine import cache_sizes, this_machine
 from profiler.records import FINISHED, RunRequest
 from profiler.stats import summarise

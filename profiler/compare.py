@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import ExecutionError
-from profiler.records import FINISHED, WHOLE, KernelRecord
-from profiler.stats import BUSY_FLOOR, FLOOR, SAME, Summary, Verdict, compare_times, stated_test, summarise
+from compiler.trace import LLVM_PASS
+from profiler.cautions import kernel_doubts, run_warnings
+from profiler.matching import first_stage, groups, model_stage
+from profiler.records import FINISHED, LOST, LOST_TRACED, WHOLE
+from profiler.stats import Summary, summarise
 from profiler.store import Store, queries
-
-STAGES = ("source", "kgen", "kernel", "llvm", "llvm-opt", "asm")
-MODEL_STAGES = ("mo", "mogg", "mgp")
+from profiler.verdicts import SAME, SLOWER, Times, Verdict, compare_family, compare_times, stated
 
 
 @dataclass(frozen=True)
@@ -71,25 +72,32 @@ class Comparison:
     test: str
 
 
-def compare_runs(store: Store, runs: Sequence[int], *, floor: float | None = None) -> Comparison:
+def compare_runs(store: Store, runs: Sequence[int]) -> Comparison:
     """Finished runs side by side; the first is what the others are measured against."""
     if len(runs) < 2:
         raise ExecutionError("comparing takes at least two runs")
     sides = tuple(_run_side(store, run) for run in runs)
     times = [_Times(store, side) for side in sides]
-    if floor is None:
-        floor = max(_floor(side) for side in sides)
+    turns = [_in_turns(sides[0], side) for side in sides]
     verdicts = (
         None,
-        *(compare_times(times[0].whole, t.whole, times[0].blocks, t.blocks, floor=floor) for t in times[1:]),
+        *(compare_times(times[0].whole, t.whole, turns=turn) for t, turn in zip(times[1:], turns[1:])),
     )
-    kernels = _kernels(store, sides, times, floor)
+    kernels = _kernels(store, sides, times, turns)
+    taken = [(t.summary, len(t.blocks)) for t in times]
+    warnings = (*run_warnings(sides, taken, verdicts), *kernel_doubts(sides, kernels))
     return Comparison(
-        sides, _differences(sides), _warnings(sides, times), tuple(t.summary for t in times), verdicts, kernels,
-        tuple(_stage_seconds(store, side) for side in sides), _model_stage(store, sides),
+        sides, _differences(sides), warnings, tuple(t.summary for t in times), verdicts,
+        kernels, tuple(_stage_seconds(store, side) for side in sides), _model_stage(store, sides),
         tuple(_break_even(sides[0], side, verdict) for side, verdict in zip(sides[1:], verdicts[1:])),
-        stated_test(floor) + (" (a machine was busy)" if floor > FLOOR else ""),
+        stated([verdict.method for verdict in verdicts if verdict]),
     )  # fmt: skip
+
+
+def _in_turns(a: Side, b: Side) -> bool:
+    """Whether two runs were measured alternately, process by process."""
+    sessions = [side.run["conditions"].get("turns", {}).get("session") if side.run else None for side in (a, b)]
+    return sessions[0] is not None and sessions[0] == sessions[1]
 
 
 def compare_compilations(store: Store, compilations: Sequence[int]) -> Comparison:
@@ -99,7 +107,7 @@ def compare_compilations(store: Store, compilations: Sequence[int]) -> Compariso
     sides = tuple(_compilation_side(store, number) for number in compilations)
     nothing = (None,) * len(sides)
     return Comparison(
-        sides, _differences(sides), (), nothing, nothing, _kernels(store, sides, None, FLOOR),
+        sides, _differences(sides), (), nothing, nothing, _kernels(store, sides, None, ()),
         tuple(_stage_seconds(store, side) for side in sides), _model_stage(store, sides), (), "",
     )  # fmt: skip
 
@@ -126,18 +134,22 @@ class _Times:
         assert side.run is not None
         run = side.run["id"]
         samples = queries.run_samples(store, run)
-        self.blocks = tuple(side.run["conditions"].get("blocks", ()))
-        self.whole = samples.get(WHOLE, np.zeros(0))
-        if not self.whole.size:
+        conditions = side.run["conditions"]
+        self.blocks = tuple(conditions.get("blocks", ()))
+        self.processes = tuple(conditions.get("processes", ()))
+        if WHOLE not in samples or not samples[WHOLE].size:
             raise ExecutionError(f"run {run} has no samples")
-        self.summary = summarise(self.whole, self.blocks)
+        self.whole = Times(samples[WHOLE], self.blocks, self.processes, samples.get(LOST))
+        self.summary = summarise(samples[WHOLE], self.blocks, self.processes)
         self.launches = queries.launches(store, run)
         self._samples = samples
 
-    def of(self, names: Sequence[str]) -> np.ndarray | None:
+    def of(self, names: Sequence[str]) -> Times | None:
         """Time a call of the model spends in these kernels."""
         chosen = [self._samples[x["position"]] for x in self.launches if x["kernel"] in names]
-        return np.sum(chosen, axis=0) if chosen else None
+        if not chosen:
+            return None
+        return Times(np.sum(chosen, axis=0), self.blocks, self.processes, self._samples.get(LOST_TRACED))
 
 
 def _differences(sides: Sequence[Side]) -> tuple[Difference, ...]:
@@ -172,123 +184,40 @@ def _facts(side: Side) -> dict[str, str]:
     return facts
 
 
-def _warnings(sides: Sequence[Side], times: Sequence[_Times]) -> tuple[str, ...]:
-    found = []
-    if len({side.machine["fingerprint"] for side in sides}) > 1:
-        found.append("these runs are from unlike machines: verdicts tell the machines apart, not the programs")
-    for name in ("dims", "threads", "device"):
-        if len({str(side.run[name]) for side in sides if side.run}) > 1:
-            found.append(f"these runs differ in {name}: their times are of different work")
-    for side, taken in zip(sides, times):
-        assert side.run is not None
-        found += [f"{side.label}: {note}" for note in _busy(side)]
-        if len(taken.blocks) < 5:
-            found.append(f"{side.label}: only {len(taken.whole)} calls were timed; more repeats would tell more")
-    return tuple(found)
-
-
-def _busy(side: Side) -> list[str]:
-    """The notes that say that other programs ran meanwhile."""
-    notes = side.run["conditions"].get("notes", ()) if side.run else ()
-    return [note for note in notes if "busy" in note or "other programs" in note]
-
-
-def _floor(side: Side) -> float:
-    """The smallest difference to call: none that other programs could have made by taking the processor away."""
-    assert side.run is not None
-    share = side.run["conditions"].get("processor_share", 1.0)
-    busy = BUSY_FLOOR if _busy(side) else FLOOR
-    return max(busy, 1 / max(share, 0.1) - 1) if share < 0.9 else busy
-
-
 def _kernels(
-    store: Store, sides: Sequence[Side], times: Sequence[_Times] | None, floor: float
+    store: Store, sides: Sequence[Side], times: Sequence[_Times] | None, turns: Sequence[bool]
 ) -> tuple[KernelComparison, ...]:
     tables = [queries.kernels(store, s.compilation["id"]) if s.compilation else [] for s in sides]
     indexes = [queries.stage_index(store, s.compilation["id"]) if s.compilation else {} for s in sides]
+    together = groups(tables)
+    names = [tuple(tuple(kernel.name for kernel in part) for part in group) for group, _ in together]
+    taken = [[times[at].of(part) if times and part else None for at, part in enumerate(each)] for each in names]
+    verdicts = [[None] * len(sides) for _ in together] if times is None else _kernel_verdicts(taken, turns)
     found = []
-    for group, matched in _groups(tables):
-        names = tuple(tuple(kernel.name for kernel in part) for part in group)
-        summaries, verdicts = [], []
-        first = times[0].of(names[0]) if times else None
-        for number, part in enumerate(names):
-            taken = times[number].of(part) if times and part else None
-            summaries.append(summarise(taken, times[number].blocks) if times and taken is not None else None)
-            if times and number and taken is not None and first is not None:
-                verdicts.append(compare_times(first, taken, times[0].blocks, times[number].blocks, floor=floor))
-            else:
-                verdicts.append(None)
+    for (group, matched), each, row, judged in zip(together, names, taken, verdicts):
+        summaries = tuple(summarise(t.values, t.blocks, t.processes) if t is not None else None for t in row)
         nodes = tuple(dict.fromkeys(node for part in group for kernel in part for node in kernel.nodes))
-        differs = _first_stage(store, group, indexes) if matched == "what it computes" else None
-        found.append(KernelComparison(names, nodes, matched, tuple(summaries), tuple(verdicts), differs))
+        differs = first_stage(store, group, indexes) if matched == "what it computes" else None
+        found.append(KernelComparison(each, nodes, matched, summaries, tuple(judged), differs))
     return tuple(found)
 
 
-Group = tuple[list[KernelRecord], ...]
-
-
-def _groups(tables: Sequence[list[KernelRecord]]) -> list[tuple[Group, str]]:
-    """Kernels that belong together: the same key on every side, then what is left by shared nodes."""
-    found: list[tuple[Group, str]] = []
-    left = [list(table) for table in tables]
-    for key in dict.fromkeys(kernel.key for table in tables for kernel in table):
-        group = tuple([kernel for kernel in table if kernel.key == key] for table in tables)
-        if all(group):
-            found.append((group, "what it computes"))
-            left = [[kernel for kernel in table if kernel.key != key] for table in left]
-    while any(left):
-        seed = next(kernel for table in left for kernel in table)
-        nodes = set(seed.nodes)
-        while True:  # grow until no further kernel shares a node
-            taken = [[kernel for kernel in table if nodes & set(kernel.nodes)] for table in left]
-            grown = nodes.union(*(kernel.nodes for part in taken for kernel in part))
-            if grown == nodes:
-                break
-            nodes = grown
-        if not nodes:
-            taken = [[seed] if seed in table else [] for table in left]
-        group = tuple(taken)
-        found.append((group, "shared nodes" if all(group) else "one side only"))
-        left = [[kernel for kernel in table if kernel not in part] for table, part in zip(left, taken)]
+def _kernel_verdicts(taken: Sequence[Sequence[Times | None]], turns: Sequence[bool]) -> list[list[Verdict | None]]:
+    """Every kernel of every side against side 0; the kernels of one side are a family."""
+    found: list[list[Verdict | None]] = [[None] * len(turns) for _ in taken]
+    for side in range(1, len(turns)):
+        pairs: dict[int, tuple[Times, Times]] = {}
+        for number, row in enumerate(taken):
+            first, other = row[0], row[side]
+            if first is not None and other is not None:
+                pairs[number] = first, other
+        for number, verdict in zip(pairs, compare_family(list(pairs.values()), turns=turns[side])):
+            found[number][side] = verdict
     return found
 
 
-def _first_stage(store: Store, group: Group, indexes: Sequence[dict[tuple[str, str], int]]) -> str | None:
-    """The first stage at which the kernel's IR differs between the first and the last side."""
-    one, two = group[0][0], group[-1][0]
-    seen = False
-    for stage in STAGES:
-        if stage == "source":
-            if one.source.replace(one.name, "kernel") != two.source.replace(two.name, "kernel"):
-                return "source"
-            continue
-        first, second = indexes[0].get((one.name, stage)), indexes[-1].get((two.name, stage))
-        if first is None or second is None:
-            continue
-        seen = True
-        if first != second and not (one.name != two.name and _same_but_name(store, first, one, second, two)):
-            return stage
-    return "" if seen else None
-
-
-def _same_but_name(store: Store, first: int, one: KernelRecord, second: int, two: KernelRecord) -> bool:
-    from profiler.store.texts import get_text
-
-    return get_text(store, first).replace(one.name, "kernel") == get_text(store, second).replace(two.name, "kernel")
-
-
 def _model_stage(store: Store, sides: Sequence[Side]) -> str | None:
-    first, last = sides[0].compilation, sides[-1].compilation
-    if first is None or last is None:
-        return None
-    if first["graph_hash"] != last["graph_hash"]:
-        return "graph"
-    one, two = queries.stage_index(store, first["id"]), queries.stage_index(store, last["id"])
-    known = [stage for stage in MODEL_STAGES if ("", stage) in one and ("", stage) in two]
-    for stage in known:
-        if one["", stage] != two["", stage]:
-            return stage
-    return "" if known else None
+    return model_stage(store, sides[0].compilation, sides[-1].compilation)
 
 
 def _stage_seconds(store: Store, side: Side) -> dict[str, float]:
@@ -296,6 +225,8 @@ def _stage_seconds(store: Store, side: Side) -> dict[str, float]:
         return {}
     totals: dict[str, float] = {}
     for record in queries.passes(store, side.compilation["id"]):
+        if record.stage == LLVM_PASS:  # part of the stage `machine`
+            continue
         totals[record.stage] = totals.get(record.stage, 0.0) + record.seconds
     return totals
 
@@ -327,7 +258,7 @@ def slower_than(comparison: Comparison, share: float) -> list[str]:
     """What a CI job should stop at: sides measurably slower than the first by more than `share`, in words."""
     found = []
     for side, verdict in zip(comparison.sides[1:], comparison.verdicts[1:]):
-        if verdict is not None and verdict.verdict == "slower" and verdict.ratio > 1 + share:
+        if verdict is not None and verdict.verdict == SLOWER and verdict.ratio > 1 + share:
             words = f"{side.label} is {verdict.ratio - 1:.1%} slower than {comparison.sides[0].label}"
             found.append(f"{words} (interval {verdict.low - 1:+.1%} to {verdict.high - 1:+.1%})")
     return found

@@ -138,25 +138,37 @@ def _picked(call: KernelCall, sizes: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def count_call(call: KernelCall, kernel: Kernel, sizes: Mapping[str, int], *, issued: bool = True) -> dict[str, Any]:
-    """FLOPs, compulsory bytes, issued loads and stores of a call, as the fields of a Launch."""
+Grid = tuple[tuple[int, int, int], int]
+"""Blocks and threads a block of a launch on a GPU."""
+
+
+def count_call(
+    call: KernelCall, kernel: Kernel, sizes: Mapping[str, int], *, issued: bool = True, grid: Grid | None = None
+) -> dict[str, Any]:
+    """FLOPs, compulsory bytes, issued loads and stores of a call, as the fields of a Launch; `grid` is a GPU's."""
     found: dict[str, Any] = {"flops": call_flops(call, sizes), "bytes": call_bytes(call, sizes)}
     loads = stores = None
     note = "not counted"
     if issued:
-        loads, stores, note = _issued(call, kernel, sizes)
+        loads, stores, note = _issued(call, kernel, sizes, grid)
     return found | {"loads": loads, "stores": stores, "counting": note}
 
 
-def _issued(call: KernelCall, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[int | None, int | None, str]:
+def _issued(
+    call: KernelCall, kernel: Kernel, sizes: Mapping[str, int], grid: Grid | None
+) -> tuple[int | None, int | None, str]:
     from profiler.issued import count_issued
+    from profiler.issued_grid import count_issued_on_grid
 
     try:
-        module = kernel._kernel_module().module  # pyright: ignore[reportPrivateUsage]
+        module = kernel.kernel_ir().module
     except CompilerError as error:
         return None, None, f"the kernel IR could not be made: {error}"
     functions: dict[str, Any] = {op.sym_name.data: op for op in module.ops if op.name == "func.func"}  # type: ignore[attr-defined]
     renamed = dict(zip(call.kernel.symbols, call.symbols, strict=True))
     numbers = [sizes[renamed[name]] for name in kernel.record.symbols]
-    counted = count_issued(functions[kernel.name], numbers, functions)
+    if grid is None:
+        counted = count_issued(functions[kernel.name], numbers, functions)
+    else:
+        counted = count_issued_on_grid(functions[kernel.name], numbers, functions, *grid)
     return counted.loads, counted.stores, counted.note

@@ -18,11 +18,11 @@ _MOST_STEPS = 50_000
 """Blocks walked before long loops are sampled in place of being walked trip by trip."""
 
 
-class _Varies(Exception):
+class Varies(Exception):
     """Control flow depends on a loop's counter: the loop has to be walked trip by trip."""
 
 
-class _DependsOnData(Exception):
+class DependsOnData(Exception):
     """Control flow depends on what memory holds: no count can be had without running."""
 
 
@@ -33,7 +33,7 @@ class _Unknown:
         self.reason = reason
 
 
-_COUNTER, _DATA = _Unknown(_Varies), _Unknown(_DependsOnData)
+_COUNTER, _DATA = _Unknown(Varies), _Unknown(DependsOnData)
 _MINUS: dict[str, Callable[[int, int], int]] = {
     "arith.addi": operator.add, "arith.subi": operator.sub, "arith.muli": operator.mul, "arith.minsi": min,
     "arith.maxsi": max, "arith.minui": min, "arith.maxui": max, "arith.andi": operator.and_, "arith.ori": operator.or_,
@@ -68,20 +68,33 @@ def count_issued(function: Operation, sizes: Sequence[int], functions: Mapping[s
     buffers = len(arguments) - 3 - len(sizes)
     for argument, value in zip(arguments, [*numbers, *["argument"] * buffers, *sizes], strict=True):
         values[argument] = value
-    walk = _Walk(functions)
+    walk = Walk(functions)
     try:
         loads, stores = walk.block(block, values)
-    except (_DependsOnData, _Varies):
+    except (DependsOnData, Varies):
         return Issued(None, None, "depends on the data")
     return Issued(int(loads), int(stores), "exact" if walk.exact else "estimated from some of the trips")
 
 
-class _Walk:
+class Walk:
+    """Walks of one kernel; on a GPU, places are the numbers of the thread and its block, by op and dimension."""
+
     def __init__(self, functions: Mapping[str, Operation]) -> None:
         self._functions = functions
         self._relevant: dict[Block, list[Operation]] = {}
         self._steps = 0
         self.exact = True
+        self._places: dict[tuple[str, str], int] = {}
+
+    def move(self, places: dict[tuple[str, str], int]) -> None:
+        """Walk as another thread from now on."""
+        self._places = places
+        self._steps = 0
+
+    @property
+    def steps(self) -> int:
+        """Blocks of IR walked since the last move."""
+        return self._steps
 
     def block(self, block: Block, values: dict[SSAValue, Any]) -> tuple[float, float]:
         """Loads and stores of one walk through a block."""
@@ -131,6 +144,10 @@ class _Walk:
             values[result] = operands[1] if operands[0] else operands[2]
         elif op.name in _CASTS:
             values[result] = operands[0]
+        elif op.name.startswith("gpu."):
+            dimension: Any = op.properties.get("dimension")
+            axis = "" if dimension is None else str(dimension.data).rpartition(".")[2].lower()
+            values[result] = self._places.get((op.name, axis), _DATA)
         else:
             values[result] = _DATA
 
@@ -143,7 +160,7 @@ class _Walk:
             return self._while(op, values)
         if op.name == "func.call":
             return self._call(op, values)
-        raise _DependsOnData
+        raise DependsOnData
 
     def _call(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
         callee: Any = op.properties["callee"]
@@ -178,7 +195,7 @@ class _Walk:
             loads, stores = self.block(block, inner)
             self._results(op, [_DATA] * len(op.results), values)
             return loads * trips, stores * trips
-        except _Varies:
+        except Varies:
             return self._trip_by_trip(op, block, range(low, high, step), carried, values)
 
     def _trip_by_trip(
@@ -223,7 +240,7 @@ class _Walk:
         self._results(op, [condition] * len(op.results), values)
         if len({*counts}) > 1 or len(counts) < len(op.regions):
             if condition is _COUNTER:
-                raise _Varies
+                raise Varies
             self.exact = False
         return max((x for x, _ in counts), default=0.0), max((x for _, x in counts), default=0.0)
 
@@ -233,7 +250,7 @@ class _Walk:
         loads = stores = 0.0
         while True:
             if self._steps > _MOST_STEPS:
-                raise _DependsOnData
+                raise DependsOnData
             inner = dict(values) | dict(zip(before.args, carried))
             counts = self.block(before, inner)
             loads, stores = loads + counts[0], stores + counts[1]

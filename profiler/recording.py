@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +11,11 @@ import numpy as np
 
 from compiler.errors import CompilerError
 from profiler.capture import compilation_record, stage_records
-from profiler.launch.cpu import Outcome, measure
+from profiler.launch.measure import measure
+from profiler.launch.outcome import Outcome
 from profiler.machine import machine_with, this_machine, versions
-from profiler.records import INTERRUPTED, RunRequest, RunResult
-from profiler.store import Store, queries, writer
+from profiler.records import INTERRUPTED, RunRequest, RunResult, StageRecord
+from profiler.store import Store, StoreError, queries, writer
 
 if TYPE_CHECKING:
     from compiler.model import Model
@@ -24,18 +26,11 @@ def run_and_record(
     outputs: bool = False, progress: Callable[[str], None] = lambda words: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[int | None, Outcome]:  # fmt: skip
-    """Measure in a child process and keep the run, with its compilation, where there is a store. Also a failed one."""
+    """Measure in child processes and keep the run, with its compilation, where there is a store. Also a failed one."""
     machine = machine_with(request.device)
     run = writer.begin_run(store, request, machine) if store is not None else None
     try:
-        if request.device == "cpu":
-            outcome = measure(
-                request, graph, arrays, texts=texts, outputs=outputs, progress=progress, cancelled=cancelled
-            )
-        else:
-            from profiler.launch.cuda_measuring import measure_cuda
-
-            outcome = measure_cuda(request, graph, arrays, texts=texts, progress=progress)
+        outcome = measure(request, graph, arrays, texts=texts, outputs=outputs, progress=progress, cancelled=cancelled)
     except BaseException as error:
         if store is not None and run is not None:
             words = "interrupted by the user" if isinstance(error, KeyboardInterrupt) else str(error) or repr(error)
@@ -61,24 +56,25 @@ def keep_stages(store: Store, compilation: int, model: Model) -> None:
     writer.add_stages(store, compilation, stage_records(model))
 
 
-def ensure_stages(store: Store, compilation: int) -> str:
-    """See to it that the IR of a stored compilation is there, compiling again where it was not kept; a note on how.
+def ensure_stages(store: Store, compilation: int) -> tuple[list[StageRecord], str]:
+    """The IR of a stored compilation, compiled again where it was not kept, and a note on how; kept then if it can be.
 
     Only the version that made a compilation can make its IR again; another would show its own.
     """
-    if queries.stage_index(store, compilation):
-        return ""
+    kept = queries.stages(store, compilation)
+    if kept:
+        return kept, ""
     row = queries.compilation_row(store, compilation)
     if row["versions"] != versions():
-        return "the IR was not kept, and another version compiled it"
+        return [], "the IR was not kept, and another version compiled it"
     try:
-        model = compile_again(row)
+        stages = stage_records(compile_again(row))
     except CompilerError as error:
-        return f"the IR was not kept, and compiling again fails: {error}"
-    stages = stage_records(model)
+        return [], f"the IR was not kept, and compiling again fails: {error}"
     if not store.readonly:
-        writer.add_stages(store, compilation, stages)
-    return "the IR was not kept; it was made again for this report"
+        with contextlib.suppress(StoreError):  # a store that cannot be written is no reason to have no report
+            writer.add_stages(store, compilation, stages)
+    return stages, "the IR was not kept; it was made again for this report"
 
 
 def compile_again(row: dict) -> Model:

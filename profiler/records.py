@@ -16,6 +16,8 @@ from compiler.errors import ParseError
 FINISHED, FAILED, RUNNING, INTERRUPTED = "finished", "failed", "running", "interrupted"
 WHOLE = -1
 """The position under which samples of the whole model are kept."""
+LOST, LOST_TRACED = -2, -3
+"""The positions under which lost processor time of whole calls, and of calls timed launch by launch, is kept."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class PassTime:
-    """One pass of a compilation; sizes are -1 where they were not counted."""
+    """One pass of a compilation; sizes are -1 where they were not counted, `worker` the process that ran it, or 0."""
 
     name: str
     stage: str
@@ -39,6 +41,15 @@ class PassTime:
     ops_before: int = -1
     ops_after: int = -1
     bytes_after: int = -1
+    bytes_before: int = -1
+    worker: int = 0
+
+
+def pass_time(record: Any) -> PassTime:
+    """The record of a pass of the compiler's trace, whichever of the fields that one has."""
+    return PassTime(
+        **{item.name: getattr(record, item.name) for item in fields(PassTime) if hasattr(record, item.name)}
+    )
 
 
 @dataclass(frozen=True)
@@ -143,14 +154,21 @@ class RunRequest:
     jobs: int | None = None
     cache: bool = True
     fuse: bool = True
+    force_cut: tuple[tuple[str, str], ...] = ()
+    force_fuse: tuple[tuple[str, str], ...] = ()
     sources: tuple[tuple[str, str], ...] = ()
     libraries: tuple[str, ...] = ()
     count: bool = True
+    processes: int = 1
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What came of a run. A failed one has an `error`, and where known the signal's name and the kernel it was in."""
+    """What came of a run. A failed one has an `error`, and where known the signal's name and the kernel it was in.
+
+    Samples come in `blocks`, and blocks in `processes` (how many blocks each has). `lost` and `lost_traced` are the
+    nanoseconds of processor time that each whole call, and each call timed launch by launch, did not get.
+    """
 
     status: str
     samples: tuple[int, ...] = ()
@@ -163,6 +181,9 @@ class RunResult:
     error: str = ""
     signal: str = ""
     kernel: str = ""
+    processes: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
+    lost_traced: tuple[int, ...] = ()
 
 
 def to_json(record: Any) -> str:
@@ -178,7 +199,8 @@ def request_from_json(text: str) -> RunRequest:
         unknown = set(found) - known
         if unknown:
             raise ParseError(f"a run request has no field {', '.join(sorted(unknown))}")
-        found["sources"] = tuple((name, body) for name, body in found.get("sources", ()))
+        for pairs in ("sources", "force_cut", "force_fuse"):
+            found[pairs] = tuple((one, other) for one, other in found.get(pairs, ()))
         found["libraries"] = tuple(found.get("libraries", ()))
         return RunRequest(**found)
     except (ValueError, TypeError, AttributeError) as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from profiler.ceilings import Ceiling
 
 @dataclass(frozen=True)
 class RooflinePoint:
-    """One launch. `roof` is the most GFLOP/s possible at its intensity, `share` how much of it was reached."""
+    """One launch. `roof` is the most GFLOP/s possible at its intensity and dtype, `share` how much of it it reached."""
 
     kernel: str
     position: int
@@ -23,6 +24,7 @@ class RooflinePoint:
     roof: float | None
     share: float | None
     bound: str
+    dtype: str = "f32"
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,35 @@ class Roofline:
     peaks: dict[str, float]
 
 
-def roofline(launches: Sequence[dict[str, Any]], ceilings: Sequence[Ceiling], dtype: str = "f32") -> Roofline:
-    """The launches of a stored run against ceilings; without ceilings, points have no roof."""
+_TENSORS = re.compile(r"\b(\w+): Tensor\[(\w+),")
+_FLOATS = ("f64", "f32", "bf16", "f16")
+
+
+def kernel_dtype(source: str) -> str:
+    """The dtype a kernel computes in, as its signature tells: that of its first floating-point operand; else empty."""
+    found = _TENSORS.findall(source.partition("):")[0])
+    operands = sorted(found, key=lambda item: item[0].startswith("out"))  # what it reads before what it writes
+    return next((dtype for _, dtype in operands if dtype in _FLOATS), "")
+
+
+def roofline(
+    launches: Sequence[dict[str, Any]], ceilings: Sequence[Ceiling], dtypes: Mapping[str, str] | None = None
+) -> Roofline:
+    """The launches of a stored run against ceilings; without ceilings, points have no roof.
+
+    `dtypes` says what each kernel computes in, f32 where it does not. No peak was measured for some: they have no roof.
+    """
     bandwidths = {c.name.removeprefix("copy "): c.value for c in ceilings if c.unit == "GB/s"}
     peaks = {c.name.removeprefix("multiply-add "): c.value for c in ceilings if c.unit == "GFLOP/s"}
-    memory, peak = bandwidths.get("memory"), peaks.get(dtype)
-    return Roofline(tuple(_point(launch, memory, peak) for launch in launches), bandwidths, peaks)
+    memory = bandwidths.get("memory")
+    points = []
+    for launch in launches:
+        dtype = (dtypes or {}).get(launch["kernel"], "f32")
+        points.append(_point(launch, memory, peaks.get(dtype), dtype))
+    return Roofline(tuple(points), bandwidths, peaks)
 
 
-def _point(launch: dict[str, Any], memory: float | None, peak: float | None) -> RooflinePoint:
+def _point(launch: dict[str, Any], memory: float | None, peak: float | None, dtype: str) -> RooflinePoint:
     seconds, flops, moved = launch["median"], launch["flops"], launch["bytes"]
     gflops = flops / seconds * 1e-9 if flops and seconds else None
     gbytes = moved / seconds * 1e-9 if moved and seconds else None
@@ -58,5 +80,5 @@ def _point(launch: dict[str, Any], memory: float | None, peak: float | None) -> 
     elif memory and gbytes is not None and not flops:
         share, bound = gbytes / memory, "memory"
     return RooflinePoint(
-        launch["kernel"], launch["position"], seconds, intensity, gflops, gbytes, ratio, roof, share, bound
+        launch["kernel"], launch["position"], seconds, intensity, gflops, gbytes, ratio, roof, share, bound, dtype
     )

@@ -22,8 +22,10 @@ from compiler.graph.types import TensorType
 from compiler.pipeline import CompileOptions
 from compiler.reference import reference
 from compiler.session import compile_graph
+from profiler.accuracy import relative_error
 from profiler.capture import graph_text
-from profiler.launch.cpu import Outcome, measure
+from profiler.launch.measure import measure
+from profiler.launch.outcome import Outcome
 from profiler.records import FINISHED, RunRequest
 
 if TYPE_CHECKING:
@@ -175,18 +177,3 @@ def _stored(graph: Graph, options: CompileOptions, library: Library | None, name
                     stored[node] = None
                     break
     return [name for name in names if name in stored]
-
-
-def relative_error(got: np.ndarray, wanted: np.ndarray) -> float:
-    """The largest error of an element over its own size, or over the typical size where it is smaller than that."""
-    if not wanted.size:
-        return 0.0
-    if wanted.dtype.kind in "iub":
-        return float(np.any(got != wanted))
-    mine, theirs = got.astype(np.float64), wanted.astype(np.float64)
-    finite = np.isfinite(theirs)
-    with np.errstate(all="ignore"):
-        typical = float(np.sqrt(np.mean(np.square(theirs, where=finite, out=np.zeros_like(theirs)))))
-        errors = np.abs(mine - theirs) / np.maximum(np.abs(theirs), typical)
-    same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
-    return float(np.max(np.where(same, 0.0, np.where(np.isnan(errors) | ~finite, np.inf, errors))))

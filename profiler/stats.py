@@ -1,8 +1,8 @@
-"""Statistics of times: medians with intervals, outliers, and whether two sets of times differ measurably.
+"""Statistics of times: medians with intervals, outliers, and what other programs took.
 
-Times of one run come in blocks (each with buffers of its own), and times in a block resemble each other more than times
-of another block do. So the block is what is resampled: treating every call as independent would find differences
-between a run and itself.
+Times of one run come in processes and, in each, in blocks. Times of a block resemble each other more than times of
+another block do, and those of a process more than those of another: where code and data happen to lie makes processes
+that run the same code differ. So where a run has several processes, each of them counts once. `verdicts` compares runs.
 """
 
 from __future__ import annotations
@@ -10,29 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 CONFIDENCE = 0.95
-FLOOR, BUSY_FLOOR = 0.02, 0.04
-"""Differences below this share are never called: two processes that run the same code differ by so much, by where their
-memory happens to lie; more on a machine that was busy with other things."""
-_RESAMPLES = 1000
-
-FASTER, SLOWER, SAME = "faster", "slower", "no measurable difference"
-
-
-def stated_test(floor: float = FLOOR) -> str:
-    """The test behind a verdict, as every comparison states it."""
-    return (
-        f"block bootstrap of the ratio of medians ({_RESAMPLES} resamples, {CONFIDENCE:.0%} interval) and Mann-Whitney "
-        f"rank test of block medians (p < 0.01); differences under {floor:.0%} are not called"
-    )
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The middle and the spread of some times, in seconds; `outliers` are kept in all of it, and counted."""
+    """The middle and the spread of some times, in seconds; `outliers` are kept in all of it, and counted.
+
+    Of several processes, `median` is the median of their medians, and the interval tells how processes differ.
+    """
 
     median: float
     low: float
@@ -41,6 +31,7 @@ class Summary:
     maximum: float
     count: int
     outliers: int
+    processes: int = 1
 
     @property
     def width(self) -> float:
@@ -48,22 +39,35 @@ class Summary:
         return (self.high - self.low) / 2 / self.median if self.median else math.inf
 
 
-def summarise(nanoseconds: Sequence[int] | np.ndarray, blocks: Sequence[int] = ()) -> Summary:
-    """Median, its interval and extremes of some times in nanoseconds."""
-    times = np.sort(np.asarray(nanoseconds, dtype=np.float64)) * 1e-9
-    if not times.size:
+def summarise(
+    nanoseconds: Sequence[int] | np.ndarray, blocks: Sequence[int] = (), processes: Sequence[int] = ()
+) -> Summary:
+    """Median, its interval and extremes of some times in nanoseconds; `processes` tells how many blocks each has."""
+    given = np.asarray(nanoseconds, dtype=np.float64) * 1e-9
+    if not given.size:
         raise ValueError("no times")
-    parts = split_blocks(np.asarray(nanoseconds, dtype=np.float64) * 1e-9, blocks)
-    # With enough blocks their medians tell how the median moves; with few, the order statistics have to do.
-    if len(parts) >= 6:
-        low, high = order_interval(np.sort([np.median(part) for part in parts]))
-        middle = float(np.median(times))
-        low, high = min(low, middle), max(high, middle)
+    times = np.sort(given)
+    apart = split_processes(given, blocks, processes)
+    middle = median_of(times)
+    if len(apart) > 1:
+        medians = np.sort([median_of(part) for part in apart])
+        middle = median_of(medians)
+        low, high = order_interval(medians) if len(medians) >= 6 else _log_interval(medians)
     else:
-        low, high = order_interval(times)
+        parts = split_blocks(given, blocks)
+        # With enough blocks their medians tell how the median moves; with few, the order statistics have to do.
+        enough = len(parts) >= 6
+        low, high = order_interval(np.sort([median_of(part) for part in parts]) if enough else times)
+    low, high = min(low, middle), max(high, middle)
     first, third = np.quantile(times, (0.25, 0.75))
     outliers = int(np.sum(times > third + 3 * (third - first)))
-    return Summary(float(np.median(times)), low, high, float(times[0]), float(times[-1]), times.size, outliers)
+    return Summary(middle, low, high, float(times[0]), float(times[-1]), times.size, outliers, len(apart))
+
+
+def median_of(values: np.ndarray) -> float:
+    """The median, in a fraction of the time that `np.median` takes for a few hundred values."""
+    ordered = np.sort(values)
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def split_blocks(values: np.ndarray, blocks: Sequence[int]) -> list[np.ndarray]:
@@ -71,6 +75,21 @@ def split_blocks(values: np.ndarray, blocks: Sequence[int]) -> list[np.ndarray]:
     if not blocks or sum(blocks) != values.size:
         return [values]
     return [part for part in np.split(values, np.cumsum(blocks)[:-1]) if part.size]
+
+
+def split_processes(values: np.ndarray, blocks: Sequence[int], processes: Sequence[int]) -> list[np.ndarray]:
+    """The values process by process; all of them in one where the numbers of blocks do not say."""
+    if not processes or sum(processes) != len(blocks) or sum(blocks) != values.size:
+        return [values]
+    ends = np.cumsum(processes)
+    sizes = [sum(blocks[end - count : end]) for count, end in zip(processes, ends)]
+    return split_blocks(values, sizes)
+
+
+def lost_share(times: np.ndarray, lost: np.ndarray, threads: int) -> float:
+    """The share of the processor time of some calls that other programs took."""
+    total = float(np.sum(times)) * max(threads, 1)
+    return min(float(np.sum(lost)) / total, 1.0) if total else 0.0
 
 
 def order_interval(ordered: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -85,55 +104,55 @@ def order_interval(ordered: np.ndarray, confidence: float = CONFIDENCE) -> tuple
     return float(ordered[low]), float(ordered[high])
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """B against A: the ratio of medians with its interval, the rank test's p, and what that means."""
-
-    ratio: float
-    low: float
-    high: float
-    p: float
-    verdict: str
-    enough: bool
-    """Whether there were blocks enough to tell a difference at all."""
+def _log_interval(values: np.ndarray) -> tuple[float, float]:
+    """Student's interval of the mean of the logarithms: for so few values, order statistics would claim too much."""
+    logs = np.log(np.maximum(values, 1e-12))
+    reach = student_quantile(len(logs) - 1) * float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
+    middle = float(np.mean(logs))
+    return math.exp(middle - reach), math.exp(min(middle + reach, 700.0))
 
 
-def compare_times(
-    a: Sequence[int] | np.ndarray, b: Sequence[int] | np.ndarray, a_blocks: Sequence[int] = (),
-    b_blocks: Sequence[int] = (), *, floor: float = FLOOR, seed: int = 0,
-) -> Verdict:  # fmt: skip
-    """Whether B is faster or slower than A. The result is the same every time for the same times."""
-    first = _chunks(np.asarray(a, dtype=np.float64), a_blocks)
-    second = _chunks(np.asarray(b, dtype=np.float64), b_blocks)
-    rng = np.random.default_rng(seed)
-    ratio = float(np.median(np.concatenate(second)) / np.median(np.concatenate(first)))
-    ratios = _resampled(rng, second) / _resampled(rng, first)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = (float(x) for x in np.quantile(ratios, (tail, 1 - tail)))
-    p = rank_test([float(np.median(x)) for x in first], [float(np.median(x)) for x in second])
-    enough = min(len(first), len(second)) >= 5
-    verdict = SAME
-    if enough and p < 0.01:
-        if low > 1 and ratio > 1 + floor:
-            verdict = SLOWER
-        elif high < 1 and ratio < 1 - floor:
-            verdict = FASTER
-    return Verdict(ratio, low, high, p, verdict, enough)
+@lru_cache(maxsize=256)
+def student_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
+    """How many standard errors a two-sided interval of Student's t reaches."""
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+    value = 1.0
+    for _ in range(100):  # Newton's method: what is outside is convex, so it comes from below and never overshoots
+        slope = 2 * scale * (1 + value * value / freedom) ** (-(freedom + 1) / 2)
+        step = (_student_outside(value, freedom) - (1 - confidence)) / slope
+        value += step
+        if abs(step) < 1e-9 * value:
+            break
+    return value
 
 
-def _chunks(values: np.ndarray, blocks: Sequence[int]) -> list[np.ndarray]:
-    """Blocks, or where there are hardly any, stretches of consecutive calls in their place."""
-    parts = split_blocks(values, blocks)
-    if len(parts) >= 5 or values.size < 10:
-        return parts
-    return [part for part in np.array_split(values, min(10, values.size // 2)) if part.size]
+def _student_outside(value: float, freedom: float) -> float:
+    """The probability that |t| exceeds `value`: a regularised incomplete beta function, by its continued fraction."""
+    x, a, b = freedom / (freedom + value * value), freedom / 2, 0.5
+    if x >= 1:
+        return 1.0
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    if x < (a + 1) / (a + b + 2):
+        return front * _beta_fraction(x, a, b) / a
+    return 1 - front * _beta_fraction(1 - x, b, a) / b
 
 
-def _resampled(rng: np.random.Generator, blocks: list[np.ndarray]) -> np.ndarray:
-    """Medians of resampled runs: as many block medians as there are blocks, drawn with replacement."""
-    medians = np.array([np.median(block) for block in blocks])
-    picks = rng.integers(0, len(medians), (_RESAMPLES, len(medians)))
-    return np.median(medians[picks], axis=1)
+def _beta_fraction(x: float, a: float, b: float) -> float:
+    """Lentz's method."""
+    tiny = 1e-300
+    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or tiny)
+    total = d
+    for m in range(1, 300):
+        for factor in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / ((1 + factor * d) or tiny)
+            c = (1 + factor / c) or tiny
+            total *= c * d
+        if abs(c * d - 1) < 1e-14:
+            break
+    return total
 
 
 def rank_test(a: Sequence[float], b: Sequence[float]) -> float:

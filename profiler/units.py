@@ -1,32 +1,45 @@
-"""Numbers with units a person reads at a glance."""
+"""Numbers with units a person reads at a glance: the one place that words them, for tables, reports and the window."""
 
 from __future__ import annotations
 
 
-def seconds(value: float | None) -> str:
-    """A duration in the unit that gives it one to three digits before the point."""
+def seconds(value: float | None, *, micro: str = "us") -> str:
+    """A duration in the unit that gives it one to three digits before the point; nothing where it is not known.
+
+    `micro` is the unit of a millionth of a second, for places that can show a Greek letter.
+    """
     if value is None:
         return ""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if abs(value) >= scale:
-            return f"{value / scale:.3g} {unit}" if value / scale < 1000 else f"{value / scale:.0f} {unit}"
-    return f"{value / 1e-9:.0f} ns"
+    for unit, factor in (("s", 1.0), ("ms", 1e3), (micro, 1e6)):
+        scaled = value * factor
+        if abs(scaled) >= 1:
+            return f"{scaled:.3g} {unit}" if abs(scaled) < 1000 else f"{scaled:.0f} {unit}"
+    return f"{value * 1e9:.0f} ns"
 
 
-def size(value: float | None) -> str:
-    """A number of bytes in binary units."""
+def size(value: float | None, *, places: str = ".1f") -> str:
+    """A number of bytes in binary units, with `places` for those that are not whole; nothing where it is not known."""
     if value is None:
         return ""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:{places}} {unit}"
         value /= 1024
-    return f"{value:.1f} TiB"
+    return f"{value:{places}} TiB"
 
 
 def count(value: float | None) -> str:
     """A number with thousands set apart."""
     return "" if value is None else f"{value:,.0f}"
+
+
+def flops(value: float) -> str:
+    """A number of operations."""
+    for unit in ("", "K", "M", "G", "T"):
+        if value < 1000:
+            return f"{value:.3g} {unit}FLOP"
+        value /= 1000
+    return f"{value:.3g} PFLOP"
 
 
 def figure(value: float | None, digits: int = 3) -> str:

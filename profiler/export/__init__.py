@@ -1,1 +1,1 @@
-"""Files other programs read: CSV tables, JSON (see SCHEMA.md), traces for Perfetto, scripts that make a run again."""
+"""Files other programs read: CSV, JSON, Perfetto traces, scripts that make a run again. See docs/trace-schema.md."""

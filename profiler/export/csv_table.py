@@ -1,4 +1,4 @@
-"""Runs and comparisons as CSV: one row a launch, or one row a kernel and side. Columns are in SCHEMA.md."""
+"""Runs and comparisons as CSV: one row a launch, or one row a kernel and side. Columns are in docs/trace-schema.md."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ RUN_COLUMNS = ("run", "position", "kernel", "key", "median_s", "low_s", "high_s"
                "bytes", "loads", "stores", "gflops", "gbytes", "intensity", "share_of_roof", "nodes")  # fmt: skip
 COMPARISON_COLUMNS = ("kernel", "side", "names", "median_s", "low_s", "high_s", "ratio", "ratio_low", "ratio_high",
                       "verdict", "differs_at", "matched")  # fmt: skip
+
+_FORMULA = tuple("=+-@") + tuple("\uff1d\uff0b\uff0d\uff20")  # also as wide letters, which some programs take for these
+_SKIPPED = tuple("\t\r\n\0")
 
 
 def run_csv(document: dict[str, Any]) -> str:
@@ -51,13 +54,17 @@ def _figures(times: dict[str, Any] | None, verdict: dict[str, Any] | None) -> li
 
 
 def _written(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
+    return "".join(_line(row) for row in (columns, *([_cell(value) for value in row] for row in rows)))
+
+
+def _line(row: Sequence[Any]) -> str:
+    """One line. The writer quotes a carriage return only where it is part of its own line end."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\r\n").writerow(row)
+    return out.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _cell(value: Any) -> Any:
-    """A spreadsheet takes a text that begins with = + - @ for a formula: keep it a text."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t") else value
+    """A spreadsheet takes a text that begins with = + - @ for a formula, also after white space: keep it a text."""
+    text = isinstance(value, str)
+    return f"'{value}" if text and (value.lstrip()[:1] in _FORMULA or value[:1] in _SKIPPED) else value

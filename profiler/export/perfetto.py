@@ -1,64 +1,134 @@
-"""A run as a Chrome trace (JSON), which Perfetto and chrome://tracing open: passes, launches by thread, memory."""
+"""A run as a Chrome trace (JSON), which Perfetto and chrome://tracing open: passes, launches by thread, memory.
+
+Times are rounded to whole nanoseconds before they become microseconds: begin and end are rounded, never the length, so
+that slices that touch still touch. Slices of one track nest or follow each other; what ran at once gets its own track.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
+from profiler.report.lanes import lanes
+
 COMPILER, DEVICE = 1, 2
+# Tracks are numbered apart from processes: Perfetto takes a thread with its process's number for the main one.
+TRACKS = 1000
+WHOLE_TRACK = COMPILER * TRACKS
 _EVENT = dict[str, Any]
+_SPAN = tuple[int, int, dict[str, Any]]
 
 
 def perfetto_trace(document: dict[str, Any]) -> str:
     """The compilation's passes, then one traced call with a track a thread, and the memory plan as a counter."""
-    events: list[_EVENT] = [
-        _name("process_name", COMPILER, 0, "compiler"),
-        _name("process_name", DEVICE, 0, document["run"]["device"]),
-    ]
-    compiled = document["compilation"] or {"passes": []}
-    stages = list(dict.fromkeys(record["stage"] for record in compiled["passes"]))
-    for number, stage in enumerate(stages):
-        events.append(_name("thread_name", COMPILER, number + 1, stage))
-        events.append(_sort(COMPILER, number + 1, number))
-    end = 0.0
-    for record in compiled["passes"]:
-        words = f"{record['name']} {record['kernel']}".strip()
-        sizes = {k: record[k] for k in ("ops_before", "ops_after", "bytes_after") if record[k] >= 0}
-        start = record["start"] * 1e6
-        events.append(
-            _slice(COMPILER, stages.index(record["stage"]) + 1, words, "pass", start, record["seconds"] * 1e6, sizes)
-        )
-        end = max(end, start + record["seconds"] * 1e6)
-    events += _launches(document, end)
-    other = {"source": document["run"]["source"], "run": document["run"]["id"], "machine": document["machine"]["name"]}
+    run = document["run"]
+    events = [*_process(COMPILER, f"compile {run['source']}", 0), *_process(DEVICE, f"run on {run['device']}", 1)]
+    compiled, end = _compilation(document)
+    events += compiled
+    events += _call(document, end)
+    other = {
+        "source": run["source"], "run": run["id"], "device": run["device"], "machine": document["machine"]["name"],
+        "started": run["started"], "status": run["status"],
+    }  # fmt: skip
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": other}, allow_nan=False)
 
 
-def _launches(document: dict[str, Any], offset: float) -> list[_EVENT]:
+def _compilation(document: dict[str, Any]) -> tuple[list[_EVENT], int]:
+    """A track for the whole compilation and at least one a stage; and when it ended (ns)."""
+    compiled = document["compilation"]
+    if compiled is None:
+        return [], 0
+    spans = [(_ns(p["start"]), _ns(p["start"] + p["seconds"]), p) for p in compiled["passes"]]
+    end = max([stop for _, stop, _ in spans] + [_ns(compiled["seconds"])])
+    options = {name: compiled[name] for name in ("target", "flow", "opt_level", "debug")}
+    kernels = {"kernels": len(compiled["kernels"])}
+    events = _thread(COMPILER, WHOLE_TRACK, "compilation", 0)
+    events.append(
+        _slice(COMPILER, WHOLE_TRACK, f"compile {compiled['graph_name']}", "compilation", 0, end, options | kernels)
+    )
+    track = WHOLE_TRACK
+    for stage in dict.fromkeys(p["stage"] for p in compiled["passes"]):
+        for name, lane in _tracks(stage, [span for span in spans if span[2]["stage"] == stage]):
+            track += 1
+            events += _thread(COMPILER, track, name, track)
+            for begin, stop, record in lane:
+                known = {
+                    k: record[k] for k in ("ops_before", "ops_after", "bytes_before", "bytes_after") if record[k] >= 0
+                }
+                words = f"{record['name']} {record['kernel']}".strip()
+                events.append(_slice(COMPILER, track, words, "pass", begin, stop, {"stage": stage, **known}))
+    return events, end
+
+
+def _tracks(stage: str, spans: list[_SPAN]) -> Iterator[tuple[str, list[_SPAN]]]:
+    """The tracks of a stage: one a worker process, more where what one ran is known to overlap."""
+    for worker in sorted({record["worker"] for _, _, record in spans}):
+        name = f"{stage}, worker {worker}" if worker else stage
+        rows = lanes([span for span in spans if span[2]["worker"] == worker])
+        for number, lane in enumerate(rows):
+            yield f"{name} {number + 1}" if number else name, lane
+
+
+def _call(document: dict[str, Any], offset: int) -> list[_EVENT]:
+    """One traced call, after the compilation: on each thread the call, in it the launches; gaps are waiting."""
+    timeline, launches = document["timeline_ns"], document["launches"]
+    if not timeline or not launches:
+        return []
+    end = max(stop for thread in timeline for _, stop in thread)
+    times = document["times"] or {}
+    figures = {f"{name}_us": times[name] * 1e6 for name in ("median", "low", "high") if name in times}
+    kind = "thread" if document["run"]["device"] == "cpu" else "stream"
     events: list[_EVENT] = []
-    steps = document["memory"].get("steps", [])
-    for thread, spans in enumerate(document["timeline_ns"]):
-        events.append(_name("thread_name", DEVICE, thread + 1, f"thread {thread}"))
-        events.append(_sort(DEVICE, thread + 1, thread))
-        for launch, (begin, stop) in zip(document["launches"], spans):
-            known = {"nodes": " ".join(launch["nodes"]), "flops": launch["flops"], "bytes": launch["bytes"],
-                     "median_us": launch["median"] * 1e6}  # fmt: skip
+    for thread, spans in enumerate(timeline):
+        track = DEVICE * TRACKS + thread
+        events += _thread(DEVICE, track, f"{kind} {thread}", thread)
+        words = f"call {document['run']['source']}"
+        events.append(_slice(DEVICE, track, words, "call", offset, offset + end, figures))
+        for launch, (begin, stop) in zip(launches, spans):
+            known = {
+                "position": launch["position"], "nodes": " ".join(launch["nodes"]), "flops": launch["flops"],
+                "bytes": launch["bytes"], "gflops": launch["gflops"], "gbytes": launch["gbytes"],
+                "median_us": launch["median"] * 1e6,
+            }  # fmt: skip
             details = {name: value for name, value in known.items() if value is not None}
-            start, length = offset + begin * 1e-3, (stop - begin) * 1e-3
-            events.append(_slice(DEVICE, thread + 1, launch["kernel"], "kernel", start, length, details))
-            if thread == 0 and launch["position"] < len(steps):
-                events.append({"ph": "C", "pid": DEVICE, "tid": 0, "name": "planned memory", "ts": start,
-                               "args": {"bytes": steps[launch["position"]]}})  # fmt: skip
-    return events
+            events.append(_slice(DEVICE, track, launch["kernel"], "kernel", offset + begin, offset + stop, details))
+    return events + _memory(document, offset, end)
 
 
-def _slice(pid: int, tid: int, name: str, category: str, start: float, length: float, args: dict[str, Any]) -> _EVENT:
-    return {"ph": "X", "pid": pid, "tid": tid, "name": name, "cat": category, "ts": start, "dur": length, "args": args}
+def _memory(document: dict[str, Any], offset: int, end: int) -> list[_EVENT]:
+    """Planned bytes alive as a counter that changes when the first thread enters each launch, and ends at 0."""
+    steps = document["memory"].get("steps", [])
+    begins = [min(moments) for moments in zip(*[[begin for begin, _ in thread] for thread in document["timeline_ns"]])]
+    pairs = [(begin, alive) for begin, alive in zip(begins, steps)]
+    if not pairs:
+        return []
+    return [
+        {"ph": "C", "pid": DEVICE, "tid": 0, "name": "planned memory", "ts": (offset + at) / 1000,
+         "args": {"bytes": alive}}
+        for at, alive in [*pairs, (end, 0)]
+    ]  # fmt: skip
 
 
-def _name(kind: str, pid: int, tid: int, words: str) -> _EVENT:
-    return {"ph": "M", "pid": pid, "tid": tid, "name": kind, "args": {"name": words}}
+def _ns(seconds: float) -> int:
+    return max(round(seconds * 1e9), 0)
 
 
-def _sort(pid: int, tid: int, index: int) -> _EVENT:
-    return {"ph": "M", "pid": pid, "tid": tid, "name": "thread_sort_index", "args": {"sort_index": index}}
+def _slice(pid: int, tid: int, name: str, category: str, begin: int, stop: int, args: dict[str, Any]) -> _EVENT:
+    length = max(stop - begin, 0)
+    return {
+        "ph": "X", "pid": pid, "tid": tid, "name": name, "cat": category, "ts": begin / 1000, "dur": length / 1000,
+        "args": args,
+    }  # fmt: skip
+
+
+def _process(pid: int, words: str, index: int) -> list[_EVENT]:
+    return [_named("process_name", pid, 0, name=words), _named("process_sort_index", pid, 0, sort_index=index)]
+
+
+def _thread(pid: int, tid: int, words: str, index: int) -> list[_EVENT]:
+    return [_named("thread_name", pid, tid, name=words), _named("thread_sort_index", pid, tid, sort_index=index)]
+
+
+def _named(kind: str, pid: int, tid: int, **args: Any) -> _EVENT:
+    return {"ph": "M", "pid": pid, "tid": tid, "name": kind, "args": args}

@@ -6,7 +6,7 @@ from typing import Any
 
 from compiler.errors import ExecutionError
 
-_TEMPLATE = '''"""Makes run {run} of {source} again, as kernelglass recorded it{when}.
+_TEMPLATE = '''"""Makes run {run} of {named} again, as kernelglass recorded it{when}.
 
 Needs kernelglass of the same version for the same code: {versions}.
 """
@@ -16,7 +16,7 @@ import sys
 
 from app.inputs import random_inputs
 from compiler.importers.mlir_text import parse_graph
-from profiler.launch.cpu import measure
+from profiler.launch.measure import measure
 from profiler.records import request_from_json
 from profiler.stats import summarise
 
@@ -35,7 +35,7 @@ def main() -> int:
     if outcome.error or outcome.result.error:
         print(outcome.error or outcome.result.error, file=sys.stderr)
         return 1
-    now = summarise(outcome.result.samples, outcome.result.blocks)
+    now = summarise(outcome.result.samples, outcome.result.blocks, outcome.result.processes)
     print(f"median {{now.median * 1e6:.3f}} us ({{now.low * 1e6:.3f}} to {{now.high * 1e6:.3f}})", end="")
     print(f", recorded {{MEDIAN * 1e6:.3f}} us" if MEDIAN else "")
     for launch in outcome.result.launches:
@@ -55,15 +55,21 @@ def reproducer_script(document: dict[str, Any]) -> str:
         raise ExecutionError(f"run {document['run']['id']} has no compilation: it ended before it compiled")
     run, times = document["run"], document["times"]
     return _TEMPLATE.format(
-        run=run["id"],
-        source=repr(str(run["source"]).replace('"""', "'''")),
-        when=f" {run['started']}",
-        versions=", ".join(f"{name} {version}" for name, version in compiled["versions"].items()),
+        run=_prose(run["id"]),
+        named=_prose(run["source"]),
+        source=repr(str(run["source"])),
+        when=f" {_prose(run['started'])}",
+        versions=_prose(", ".join(f"{name} {version}" for name, version in compiled["versions"].items())),
         graph=_literal(compiled["graph_text"]),
         request=repr(document["request"]),
         median=repr(times["median"] if times else None),
-        machine=" ".join(str(document["machine"]["name"]).split()),
+        machine=_prose(document["machine"]["name"]),
     )
+
+
+def _prose(words: Any) -> str:
+    """Words for a comment or a docstring: on one line, and with nothing that could end either."""
+    return " ".join(str(words).replace("\\", "/").replace('"', "'").split())
 
 
 def _literal(text: str) -> str:

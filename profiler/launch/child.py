@@ -1,7 +1,7 @@
 """The child process: reads a request, compiles, runs, measures, and writes records, one JSON line each.
 
-If a kernel crashes or hangs, this process dies and nothing else does. A page shared with the parent holds the phase and
-the trace of the first call, so that the parent can tell which kernel it was.
+If a kernel crashes or hangs, this process dies and nothing else does. A page shared with the parent holds the phase,
+the number of the call and the step every thread is in, so that the parent can tell which kernel it was, in any call.
 Run as `python -m profiler.launch.child FOLDER`; FOLDER holds `request.json`, `graph.mlir`, `inputs.bin`, `shared.bin`.
 """
 
@@ -18,9 +18,10 @@ from time import perf_counter
 from typing import Any, BinaryIO
 
 STARTING, COMPILING, PREPARING, PROBING, TIMING, DONE = range(6)
-HEADER_WORDS = 8
-SHARED_BYTES = 1 << 20
-"""The header (phase, threads, calls), then the trace of the first call; a model with more calls is not traced there."""
+PHASES = ("starting", "compiling", "preparing", "making the first call", "timing", "finishing")
+PHASE_WORD, CALL_WORD, PLACES_WORD, WORDS_PER_PLACE = 0, 1, 8, 8
+SHARED_BYTES = 8 * (PLACES_WORD + WORDS_PER_PLACE * 1024)
+"""The phase, the number of the current call (from 1), then a cache line for the place of every possible thread."""
 
 
 def main(folder: str) -> int:
@@ -38,7 +39,7 @@ def main(folder: str) -> int:
         place = [where.file, where.line, where.column] if where else None
         _send(out, "error", {"type": type(error).__name__, "message": error.message, "location": place})
     except MemoryError:
-        _send(out, "error", {"type": "MemoryError", "message": "out of memory", "location": None})
+        _send(out, "error", {"type": "MemoryError", "message": f"out of memory while {shared.doing}", "location": None})
     return 0
 
 
@@ -61,15 +62,19 @@ class _Shared:
         self.words = np.frombuffer(self._map, np.int64)
 
     def phase(self, number: int) -> None:
-        self.words[0] = number
+        self.words[PHASE_WORD] = number
 
-    def trace_room(self, threads: int, calls: int) -> Any:
-        """Where the first call is traced; None if it does not fit."""
-        size = threads * calls * 2
-        if HEADER_WORDS + size > len(self.words):
-            return None
-        self.words[1:3] = threads, calls
-        return self.words[HEADER_WORDS : HEADER_WORDS + size].reshape(1, threads, calls, 2)
+    @property
+    def doing(self) -> str:
+        return PHASES[int(self.words[PHASE_WORD])]
+
+    @property
+    def watch(self) -> Any:
+        """Where native code notes the call and the step it is in."""
+        from profiler.launch.native import Watch
+
+        start = self.words.ctypes.data
+        return Watch(start + 8 * CALL_WORD, start + 8 * PLACES_WORD)
 
 
 def _send(out: BinaryIO, kind: str, body: Mapping[str, Any]) -> None:
@@ -83,10 +88,10 @@ def _work(folder: Path, out: BinaryIO, shared: _Shared) -> None:
     request = request_from_json(json.dumps(document["request"]))
     _limit_memory(request.memory_limit)
     shared.phase(COMPILING)
-    model = _compile(folder, request, out, texts=document["texts"])
+    model = _compile(folder, request, out, texts=document["texts"], brief=document["brief"])
     shared.phase(PREPARING)
     arrays = _inputs(folder, document["inputs"])
-    _run(folder, request, model, arrays, out, shared, keep_outputs=document["outputs"])
+    _run(folder, request, model, arrays, out, shared, keep_outputs=document["outputs"], brief=document["brief"])
     shared.phase(DONE)
     _send(out, "done", {})
 
@@ -98,7 +103,7 @@ def _limit_memory(limit: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _compile(folder: Path, request: Any, out: BinaryIO, *, texts: bool) -> Any:
+def _compile(folder: Path, request: Any, out: BinaryIO, *, texts: bool, brief: bool) -> Any:
     from compiler import load_library
     from compiler.importers.mlir_text import parse_graph
     from compiler.pipeline import CompileOptions
@@ -108,13 +113,15 @@ def _compile(folder: Path, request: Any, out: BinaryIO, *, texts: bool) -> Any:
     graph = parse_graph((folder / "graph.mlir").read_text(), request.source)
     options = CompileOptions(
         request.target, request.flow, request.opt_level, request.debug, request.jobs, request.cache, request.fuse,
-        sources=request.sources,
+        frozenset(request.force_cut), frozenset(request.force_fuse), request.sources,
     )  # fmt: skip
     library = load_library(*(Path(p) for p in request.libraries)) if request.libraries else None
     start = perf_counter()
     model = compile_graph(graph, options, library)
-    record = compilation_record(model, request.source, perf_counter() - start, request.libraries)
-    _send(out, "compiled", {"record": asdict(record), "calls": [call.kernel.name for call in model.fusion.calls]})
+    seconds = perf_counter() - start
+    # Writing a compilation down takes longer than finding it in the cache, and an earlier process has done so.
+    record = None if brief else asdict(compilation_record(model, request.source, seconds, request.libraries))
+    _send(out, "compiled", {"record": record, "calls": [call.kernel.name for call in model.fusion.calls]})
     if texts:
         for stage in stage_records(model):
             _send(out, "stage", {"record": asdict(stage)})
@@ -139,8 +146,9 @@ def _inputs(folder: Path, described: list[list[Any]]) -> list[Any]:
 
 
 def _run(
-    folder: Path, request: Any, model: Any, arrays: list[Any], out: BinaryIO, shared: _Shared, *, keep_outputs: bool
-) -> None:
+    folder: Path, request: Any, model: Any, arrays: list[Any], out: BinaryIO, shared: _Shared, *, keep_outputs: bool,
+    brief: bool,
+) -> None:  # fmt: skip
     from compiler.graph.dtypes import from_numpy
     from profiler.launch.counters import HardwareCounters, Usage, resident_bytes
     from profiler.launch.native import BoundProgram
@@ -150,11 +158,10 @@ def _run(
     hardware = HardwareCounters()  # before any worker thread starts, so that those are counted too
     before = conditions()
     resident = {"before": resident_bytes()}
-    probe = BoundProgram(model.program, [arrays], request.threads)
+    probe = BoundProgram(model.program, [arrays], request.threads, shared.watch)
     resident["bound"] = resident_bytes()
-    room = shared.trace_room(probe.threads, probe.calls)
     shared.phase(PROBING)
-    probe.measure(1, 0, room)
+    probe.measure(1)
     outputs = probe.outputs[0]
     described = [[from_numpy(y.dtype), list(y.shape), y.nbytes] for y in outputs]
     if keep_outputs:
@@ -162,8 +169,9 @@ def _run(
             for array in outputs:
                 file.write(array.tobytes())
     _send(out, "probed", {"outputs": described, "threads": probe.threads})
+    shared.phase(PREPARING)
     copies = buffer_sets(arrays, sum(y.nbytes for y in outputs), request.rotate)
-    bound = BoundProgram(model.program, copies, request.threads)
+    bound = BoundProgram(model.program, copies, request.threads, shared.watch, probe.made)
     resident["rotating"] = resident_bytes()
     shared.phase(TIMING)
     usage = Usage()
@@ -173,46 +181,48 @@ def _run(
         report=lambda block: _send(out, "block", {"number": block}),
     )  # fmt: skip
     counted = [*hardware.stop(), *usage.stop()]
-    before["processor_share"] = round(min(usage.share / bound.threads, 1.0), 3)
     resident["after"] = resident_bytes()
-    _send_results(model, request, timing, before, counted, resident, bound, out)
+    _send_results(model, request, timing, before, counted, resident, bound, out, brief)
 
 
 def _send_results(
     model: Any, request: Any, timing: Any, before: dict[str, Any], counted: list[Any], resident: dict[str, int],
-    bound: Any, out: BinaryIO,
+    bound: Any, out: BinaryIO, brief: bool,
 ) -> None:  # fmt: skip
+    from profiler.capture import kernel_key
     from profiler.counting import count_call
     from profiler.machine import conditions
     from profiler.memory import memory_record
+    from profiler.stats import lost_share
 
     after = conditions()
-    lost = 1 - before["processor_share"]
-    if lost > 0.1:
-        before["notes"] = [*before["notes"], f"other programs took about {lost:.0%} of the processor time"]
+    lost = lost_share(timing.samples, timing.lost, bound.threads)
+    if lost >= 0.01:
+        before["notes"] = [*before["notes"], f"other programs took {lost:.0%} of the processor time while it was timed"]
     kinds = {note.split("(")[0]: note for note in (*after["notes"], *before["notes"])}
     noted = dict(before) | {
         "load_after": after["load"], "notes": list(kinds.values()), "buffer_sets": timing.sets,
-        "interval_reached": timing.reached, "threads": bound.threads,
+        "interval_reached": timing.reached, "threads": bound.threads, "lost_share": round(lost, 4),
+        "disturbed_calls": int((timing.lost > 0).sum()),
     }  # fmt: skip
     keys = {kernel.name: kernel for kernel in model.kernels}
-    from profiler.capture import kernel_key
-
     sizes = dict(request.dims)
     threads = timing.threads
     for position, call in enumerate(model.fusion.calls):
         kernel = keys[call.kernel.name]
-        counts = count_call(call, kernel, sizes, issued=request.count)
+        known = {} if brief else count_call(call, kernel, sizes, issued=request.count)
+        known |= {"key": "" if brief else kernel_key(kernel), "nodes": [] if brief else list(call.all_nodes)}
         shares = [float(x) for x in _medians(threads[:, :, position])]
         _send(out, "launch", {"record": {
-            "position": position, "kernel": call.kernel.name, "key": kernel_key(kernel), "nodes": list(call.all_nodes),
-            "samples": timing.launches[:, position].tolist(), "thread_seconds": shares, **counts,
+            "position": position, "kernel": call.kernel.name, "samples": timing.launches[:, position].tolist(),
+            "thread_seconds": shares, **known,
         }})  # fmt: skip
     timeline = timing.timeline - timing.timeline.min() if timing.timeline.size else timing.timeline
     _send(out, "timed", {
         "samples": timing.samples.tolist(), "blocks": list(timing.blocks), "conditions": noted,
-        "counters": [asdict(c) for c in counted], "timeline": timeline.tolist(),
-        "memory": memory_record(model, sizes, resident, bound.arena_bytes),
+        "counters": [asdict(c) for c in counted], "timeline": timeline.tolist(), "lost": timing.lost.tolist(),
+        "lost_traced": timing.lost_traced.tolist(),
+        "memory": {} if brief else memory_record(model, sizes, resident, bound.arena_bytes),
     })  # fmt: skip
 
 

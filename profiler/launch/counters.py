@@ -122,6 +122,31 @@ def _usage() -> dict[str, float]:
     }  # fmt: skip
 
 
+def waited_nanoseconds() -> int | None:
+    """How long this process's threads have been kept waiting for a processor so far; None where nobody tells.
+
+    That is time on the run queue, while another program ran, and what the host of a virtual machine took for others.
+    """
+    total = 0
+    try:
+        for task in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{task}/schedstat", "rb") as file:
+                total += int(file.read().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return total + _stolen_nanoseconds()
+
+
+def _stolen_nanoseconds() -> int:
+    """Time that the host gave to others, over all processors."""
+    try:
+        with open("/proc/stat", "rb") as file:
+            stolen = int(file.readline().split()[8])
+        return stolen * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
 def resident_bytes() -> int:
     """The memory this process holds now."""
     import psutil

@@ -23,7 +23,18 @@ import numpy as np
 import compiler.errors
 from compiler.errors import CompilerError, ExecutionError, Location
 from compiler.graph.dtypes import from_numpy, numpy_dtype
-from profiler.launch.child import COMPILING, HEADER_WORDS, PROBING, SHARED_BYTES, TIMING
+from profiler.launch.child import (
+    CALL_WORD,
+    COMPILING,
+    PHASE_WORD,
+    PHASES,
+    PLACES_WORD,
+    PROBING,
+    SHARED_BYTES,
+    TIMING,
+    WORDS_PER_PLACE,
+)
+from profiler.launch.outcome import Outcome
 from profiler.records import (
     FAILED,
     FINISHED,
@@ -38,22 +49,7 @@ from profiler.records import (
 )
 
 _FAREWELL_SECONDS = 5.0
-_TIMED = ("samples", "blocks", "conditions", "counters", "timeline", "memory")
-_PHASES = ("starting", "compiling", "preparing", "the first call", "timing", "finishing")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Everything a measurement gave, as far as it came. `error` is what the user did wrong, if that was it."""
-
-    result: RunResult
-    compilation: CompilationRecord | None = None
-    stages: tuple[StageRecord, ...] = ()
-    outputs: tuple[np.ndarray, ...] = ()
-    output_types: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    error: CompilerError | None = None
-    compiling: bool = False
-    """Whether it failed while compiling."""
+_TIMED = ("samples", "blocks", "conditions", "counters", "timeline", "memory", "lost", "lost_traced")
 
 
 @dataclass
@@ -70,15 +66,19 @@ class _Received:
     done: bool = False
 
 
-def measure(
+def measure_once(
     request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
-    progress: Callable[[str], None] = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
+    brief: bool = False, progress: Callable[[str], None] = lambda words: None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:  # fmt: skip
-    """Compile `graph` (its text) and run it on `arrays` in a child process. `texts` asks for the IR of all stages."""
+    """Compile `graph` (its text) and run it on `arrays` in one child process. `texts` asks for the IR of all stages.
+
+    `brief` asks for times only: what is known of the compilation and of each launch is then left out.
+    """
     with tempfile.TemporaryDirectory(prefix="kernelglass-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
-            _write_request(folder, request, graph, arrays, texts, outputs)
+            _write_request(folder, request, graph, arrays, {"texts": texts, "outputs": outputs, "brief": brief})
         except OSError as error:
             raise ExecutionError(f"cannot hand the inputs over in {folder}: {error.strerror or error}") from None
         received = _Received()
@@ -99,12 +99,12 @@ def _environment() -> dict[str, str]:
 
 
 def _write_request(
-    folder: Path, request: RunRequest, graph: str, arrays: Sequence[np.ndarray], texts: bool, outputs: bool
+    folder: Path, request: RunRequest, graph: str, arrays: Sequence[np.ndarray], asked: dict[str, bool]
 ) -> None:
     from dataclasses import asdict
 
     described = [[from_numpy(array.dtype), list(array.shape), array.nbytes] for array in arrays]
-    document = {"request": asdict(request), "inputs": described, "texts": texts, "outputs": outputs}
+    document = {"request": asdict(request), "inputs": described, **asked}
     (folder / "request.json").write_text(json.dumps(document))
     (folder / "graph.mlir").write_text(graph)
     with (folder / "inputs.bin").open("wb") as file:
@@ -171,7 +171,7 @@ def _take(received: _Received, line: bytes, progress: Callable[[str], None]) -> 
         found = json.loads(line)
         kind = found.pop("kind")
         if kind == "compiled":
-            received.compilation = compilation_from(found["record"])
+            received.compilation = compilation_from(found["record"]) if found["record"] is not None else None
             received.calls = list(found["calls"])
             progress("compiled")
         elif kind == "stage":
@@ -201,7 +201,7 @@ def _remade(found: dict[str, Any]) -> CompilerError:
 
 
 def _outcome(folder: Path, request: RunRequest, received: _Received, code: int, ended: str) -> Outcome:
-    phase, kernel = _where(folder, received)
+    where = _where(folder, received)
     types = tuple((dtype, shape) for dtype, shape, _ in received.outputs)
     base = Outcome(RunResult(FAILED), received.compilation, tuple(received.stages), (), types, received.error)
     if received.done and not ended:
@@ -210,43 +210,55 @@ def _outcome(folder: Path, request: RunRequest, received: _Received, code: int, 
             FINISHED, tuple(timed["samples"]), tuple(timed["blocks"]), tuple(received.launches),
             tuple(Counter(**counter) for counter in timed["counters"]), timed["conditions"], timed["memory"],
             tuple(tuple((begin, end) for begin, end in thread) for thread in timed["timeline"]),
+            lost=tuple(timed["lost"]), lost_traced=tuple(timed["lost_traced"]),
         )  # fmt: skip
         return replace(base, result=result, outputs=tuple(_read_outputs(folder, received)))
-    conditions = {"phase": _PHASES[phase] if 0 <= phase < len(_PHASES) else "unknown"}
-    result = RunResult(FAILED, conditions=conditions, kernel=kernel)
+    conditions = {"phase": where.phase, "call": where.call}
+    result = RunResult(FAILED, conditions=conditions, kernel=where.kernel)
     if received.error is not None:
         result = replace(result, error=str(received.error), kernel="")
-        return replace(base, result=result, compiling=phase <= COMPILING)
+        return replace(base, result=result, compiling=where.compiling)
     name = signal.Signals(-code).name if code < 0 else ""
-    place = (
-        f" in kernel {kernel}" if kernel else f" while {conditions['phase']}" if phase != PROBING else " in a kernel"
-    )
     if ended == "cancelled":
-        words = f"cancelled{place}"
+        words = f"cancelled{where}"
     elif ended:
-        words = f"no end within the time limit of {request.time_limit:g} s{place}"
+        words = f"no end within the time limit of {request.time_limit:g} s{where}"
     elif name == "SIGKILL":
-        words = f"ended by the system with SIGKILL, most likely for lack of memory{place}"
+        words = f"ended by the system with SIGKILL, most likely for lack of memory{where}"
     elif name:
-        words = f"crashed with {name}{place}"
+        words = f"crashed with {name}{where}"
     else:
-        words = f"ended with status {code}{place}{_last_words(folder)}"
-    return replace(base, result=replace(result, error=words, signal=name), compiling=phase <= COMPILING)
+        words = f"ended with status {code}{where}{_last_words(folder)}"
+    return replace(base, result=replace(result, error=words, signal=name), compiling=where.compiling)
 
 
-def _where(folder: Path, received: _Received) -> tuple[int, str]:
-    """The phase the child was in and, as far as its trace tells, the kernel."""
+@dataclass(frozen=True)
+class _Where:
+    """What the child did when it ended: the phase, the call (from 1; 0 if none) and the kernel a thread was in."""
+
+    phase: str
+    compiling: bool
+    call: int
+    kernel: str
+
+    def __str__(self) -> str:
+        if self.kernel:
+            return f" in kernel {self.kernel} (call {self.call} of the model)"
+        return f" while {self.phase}{f', in call {self.call} of the model' if self.call else ''}"
+
+
+def _where(folder: Path, received: _Received) -> _Where:
+    """The phase the child was in, and in a call the kernel that a thread had entered and not left."""
     words = np.fromfile(folder / "shared.bin", np.int64)
-    phase, threads, calls = (int(x) for x in words[:3])
-    if phase == TIMING and len(set(received.calls)) == 1:
-        return phase, received.calls[0]
-    if phase != PROBING or threads <= 0 or calls <= 0 or HEADER_WORDS + threads * calls * 2 > len(words):
-        return phase, ""
-    trace = words[HEADER_WORDS : HEADER_WORDS + threads * calls * 2].reshape(threads, calls, 2)
-    inside = np.argwhere((trace[..., 0] != 0) & (trace[..., 1] == 0))
-    if not len(inside) or calls != len(received.calls):
-        return phase, ""
-    return phase, received.calls[int(inside[:, 1].min())]
+    number = int(words[PHASE_WORD])
+    phase = PHASES[number] if 0 <= number < len(PHASES) else "doing something unknown"
+    if number not in (PROBING, TIMING):
+        return _Where(phase, number <= COMPILING, 0, "")
+    steps = words[PLACES_WORD::WORDS_PER_PLACE]
+    # Threads meet between kernels: all that are in one are in the same, unless a kernel wrote over this page.
+    inside = [int(step) for step in steps if 0 < step <= len(received.calls)]
+    kernel = received.calls[min(inside) - 1] if inside else ""
+    return _Where(phase, False, int(words[CALL_WORD]), kernel)
 
 
 def _last_words(folder: Path) -> str:

@@ -2,8 +2,9 @@
 
     python -m profiler.launch.cuda_child DEVICE
 
-Before each kernel of a first run it says which one comes, so that the parent can name a kernel that never ends. After
-an error that spoils the context it answers and ends: the parent starts another.
+Before each kernel of a first run it says which one comes, so that the parent can name a kernel that never ends, and
+before each timed call which call it is, so that the parent can have that one made again kernel by kernel. After an
+error that spoils the context it answers and ends: the parent starts another.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from compiler.errors import CompilerError, UnavailableError
 from profiler.launch.cuda_driver import CudaError
+from profiler.launch.cuda_timing import CudaTiming, rotating_sets, time_residents
 from profiler.launch.cuda_wire import (
     FAILED,
     FAULT,
@@ -34,7 +36,7 @@ from profiler.launch.cuda_wire import (
 
 
 def run(request: CudaRequest, index: int, say: Any) -> CudaResponse:
-    """Run one request on this process's device; `say` is told each kernel before it starts."""
+    """Run one request on this process's device; `say` is told each kernel before it starts, and each timed call."""
     from profiler.launch.cuda import open_device
     from profiler.launch.cuda_resident import Executable, Resident
 
@@ -47,11 +49,15 @@ def run(request: CudaRequest, index: int, say: Any) -> CudaResponse:
         resident.upload(request.arrays)
         if request.poison:
             resident.poison()
-        resident.launch_carefully(say)
-        say("")
+        for call in range(max(request.careful, 1)):
+            resident.launch_carefully(lambda kernel, call=call: say(kernel, call + 1))
+        say("", 1)
+        if request.careful:
+            return CudaResponse(FINISHED, calls=request.careful)
         mutable = resident.download_mutable()
         outputs = resident.download()
-        traces = [tuple(each.milliseconds for each in resident.trace()) for _ in range(request.repeats)]
+        before = _conditions(device)
+        timing, sets = _timed(request, executable, resident, stack, say)
         replay_ms = equal = None
         if request.replays:
             resident.upload(request.arrays)
@@ -75,10 +81,36 @@ def run(request: CudaRequest, index: int, say: Any) -> CudaResponse:
             name: {"registers": f.registers, "shared_bytes": f.shared_bytes, "local_bytes": f.local_bytes}
             for name, f in executable.loaded.functions.items()
         }
+        after = _conditions(device) | {"before": before}
         return CudaResponse(
-            FINISHED, tuple(outputs), mutable, tuple(traces), replay_ms, equal, memory, tuple(moved), functions,
-            _conditions(device), executable.log,
+            FINISHED, tuple(outputs), mutable, timing.traces, replay_ms, equal, memory, tuple(moved), functions,
+            after, executable.log, blocks=timing.blocks, reached=timing.reached, sets=sets,
         )  # fmt: skip
+
+
+def _timed(request: CudaRequest, executable: Any, resident: Any, stack: ExitStack, say: Any) -> tuple[CudaTiming, int]:
+    """Times of every launch of every timed call, on rotating buffers where that is asked for."""
+    from profiler.launch.cuda_resident import Resident
+
+    if not request.budget:
+        traces = []
+        for call in range(request.repeats):
+            say("", call + 2)
+            traces.append(tuple(each.milliseconds for each in resident.trace()))
+        return CudaTiming(tuple(traces), (), True), 1
+    device, program = executable.device, request.program
+    free, _ = device.memory_info()
+    cache = device.attribute("L2_CACHE_SIZE")
+    sets = rotating_sets(program.bytes, cache, free, request.rotate)
+    residents = [resident]
+    for _ in range(sets - 1):
+        residents.append(stack.enter_context(Resident(executable, program)))
+        residents[-1].upload(request.arrays)
+    timing = time_residents(
+        residents, repeat=request.repeats or None, width=request.width, budget=request.budget,
+        report=lambda made: say("", made + 2),
+    )  # fmt: skip
+    return timing, sets
 
 
 def _equal(first: Any, second: Any) -> bool:
@@ -102,18 +134,20 @@ def _conditions(device: Any) -> dict[str, Any]:
 
 def answer(request: CudaRequest, index: int, say: Any) -> tuple[CudaResponse, bool]:
     """The response, and whether this process can go on."""
-    running = [""]
+    running, calls = [""], [0]
 
-    def tell(kernel: str) -> None:
-        running[0] = kernel
-        say(kernel)
+    def tell(kernel: str, call: int) -> None:
+        running[0], calls[0] = kernel, call
+        say(kernel, call)
 
     try:
         return run(request, index, tell), True
     except UnavailableError as error:
         return CudaResponse(FAILED, failure=UNAVAILABLE, error=str(error)), True
     except CudaError as error:
-        response = CudaResponse(FAILED, failure=FAULT, error=str(error), error_name=error.name, kernel=running[0])
+        response = CudaResponse(
+            FAILED, failure=FAULT, error=str(error), error_name=error.name, kernel=running[0], calls=calls[0]
+        )
         return response, not error.sticky
     except CompilerError as error:
         log = getattr(error, "log", "")
@@ -123,7 +157,7 @@ def answer(request: CudaRequest, index: int, say: Any) -> tuple[CudaResponse, bo
 def serve(requests: BinaryIO, answers: BinaryIO, index: int) -> None:
     """Answer until the parent closes its end."""
     while (frame := read_frame(requests)) is not None:
-        say = lambda kernel: write_frame(answers, {"kind": "running", "kernel": kernel})  # noqa: E731
+        say = lambda kernel, call: write_frame(answers, {"kind": "running", "kernel": kernel, "call": call})  # noqa: E731
         response, usable = answer(request_of(*frame), index, say)
         write_frame(answers, *response_frame(response))
         if not usable:

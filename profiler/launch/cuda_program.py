@@ -76,6 +76,11 @@ class DeviceProgram:
     constants: tuple[tuple[int, bytes], ...]
 
     @property
+    def bytes(self) -> int:
+        """What a call reads and writes: its arguments, outputs and temporaries."""
+        return self.arena + sum(slot.bytes for slot in self.slots if slot.kind in ("input", "mutable", "output"))
+
+    @property
     def kernels(self) -> tuple[str, ...]:
         """The kernels it launches, each once."""
         return tuple(dict.fromkeys(step.kernel for step in self.steps))
@@ -90,9 +95,9 @@ def check_sizes(model: Model, sizes: Mapping[str, int]) -> None:
 
 
 def ptx_of(model: Model) -> tuple[bytes, ...]:
-    """The PTX of every kernel that is called."""
+    """The PTX of every kernel that is called, as the compilation made it."""
     called = {call.kernel.name for call in model.fusion.calls}
-    return tuple(kernel.unit.object for kernel in model.kernels if kernel.name in called)
+    return tuple(unit.code for unit in model.device_code() if called.intersection(unit.kernels))
 
 
 def program_of(

@@ -28,7 +28,10 @@ class CudaRequest:
     """Run a program on these arguments (None for one that no kernel reads).
 
     The first run goes kernel by kernel, so that a failure names its kernel; `repeats` more are timed, each kernel with
-    events, and `replays` more as a CUDA graph, whose outputs must equal the first run's.
+    events, and `replays` more as a CUDA graph, whose outputs must equal the first run's. With a `budget` (seconds),
+    calls are timed until the interval of the median is within `width`, or `repeats` of them where that is not zero;
+    with `rotate`, on as many copies of the buffers as it takes to get out of the cache. `careful` asks for so many runs
+    kernel by kernel and no times: to find the kernel of a fault that a timed run met.
     """
 
     program: DeviceProgram
@@ -36,6 +39,10 @@ class CudaRequest:
     repeats: int = 0
     replays: int = 0
     poison: bool = False
+    budget: float = 0.0
+    width: float = 0.01
+    rotate: bool = False
+    careful: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +64,11 @@ class CudaResponse:
     error: str = ""
     error_name: str = ""
     kernel: str = ""
+    blocks: tuple[int, ...] = ()
+    reached: bool = True
+    sets: int = 1
+    calls: int = 0
+    """Runs made, or begun where one failed."""
 
 
 def write_frame(stream: BinaryIO, header: Mapping[str, Any], blobs: list[bytes] | None = None) -> None:
@@ -130,11 +142,12 @@ def request_frame(request: CudaRequest) -> tuple[dict[str, Any], list[bytes]]:
         "ptx": len(program.ptx),
         "constants": [number for number, _ in program.constants],
         "arrays": arrays,
-        "repeats": request.repeats,
-        "replays": request.replays,
-        "poison": request.poison,
+        **{name: getattr(request, name) for name in _ASKED},
     }
     return header, blobs
+
+
+_ASKED = ("repeats", "replays", "poison", "budget", "width", "rotate", "careful")
 
 
 def request_of(header: Mapping[str, Any], blobs: list[bytes]) -> CudaRequest:
@@ -156,7 +169,7 @@ def request_of(header: Mapping[str, Any], blobs: list[bytes]) -> CudaRequest:
     )
     rest = iter(blobs[texts + len(numbers) :])
     arrays = tuple(None if found is None else _array(found, next(rest)) for found in header["arrays"])
-    return CudaRequest(program, arrays, header["repeats"], header["replays"], header["poison"])
+    return CudaRequest(program, arrays, **{name: header[name] for name in _ASKED})
 
 
 def response_frame(response: CudaResponse) -> tuple[dict[str, Any], list[bytes]]:
@@ -174,7 +187,7 @@ def response_frame(response: CudaResponse) -> tuple[dict[str, Any], list[bytes]]
 
 _PLAIN = (
     "status", "traces", "replay_ms", "replay_equal", "memory", "transfers", "functions", "conditions", "log", "failure",
-    "error", "error_name", "kernel",
+    "error", "error_name", "kernel", "blocks", "reached", "sets", "calls",
 )  # fmt: skip
 
 
@@ -183,7 +196,7 @@ def response_of(header: Mapping[str, Any], blobs: list[bytes]) -> CudaResponse:
     arrays = [_array(found, data) for found, data in zip(header["arrays"], blobs, strict=True)]
     plain = {name: header[name] for name in _PLAIN}
     plain["traces"] = tuple(tuple(trace) for trace in plain["traces"])
-    plain["transfers"] = tuple(plain["transfers"])
+    plain["transfers"], plain["blocks"] = tuple(plain["transfers"]), tuple(plain["blocks"])
     count = header["outputs"]
     mutable = dict(zip(header["mutable"], arrays[count:], strict=True))
     return CudaResponse(outputs=tuple(arrays[:count]), mutable=mutable, **plain)

@@ -57,7 +57,7 @@ class CudaWorker:
             assert process.stdin is not None
             sender = threading.Thread(target=_send, args=(process.stdin, request), daemon=True)
             sender.start()
-            kernel = ""
+            kernel, call = "", 0
             while True:
                 try:
                     frame = self._frames.get(timeout=max(deadline - monotonic(), 0.0))
@@ -65,14 +65,14 @@ class CudaWorker:
                     self._end()
                     where = f"in {kernel} " if kernel else ""
                     return CudaResponse(
-                        FAILED, failure=TIMEOUT, kernel=kernel,
+                        FAILED, failure=TIMEOUT, kernel=kernel, calls=call,
                         error=f"the run {where}did not end within {time_limit:g} s; its process was ended",
                     )  # fmt: skip
                 if frame is None:
-                    return self._died(kernel)
+                    return self._died(kernel, call)
                 header, blobs = frame
                 if header["kind"] == "running":
-                    kernel = header["kernel"]
+                    kernel, call = header["kernel"], header["call"]
                     continue
                 response = response_of(header, blobs)
                 if response.failure == FAULT:
@@ -109,7 +109,7 @@ class CudaWorker:
         for line in stream:
             self._errors = (self._errors + line)[-4000:]
 
-    def _died(self, kernel: str) -> CudaResponse:
+    def _died(self, kernel: str, call: int) -> CudaResponse:
         process = self._process
         assert process is not None
         try:
@@ -120,7 +120,9 @@ class CudaWorker:
         words = [line for line in self._errors.decode(errors="replace").splitlines() if line.strip()]
         name = signal.Signals(-status).name if status is not None and status < 0 else f"status {status}"
         error = f"the process that ran it ended with {name}{f': {words[-1]}' if words else ''}"
-        return CudaResponse(FAILED, failure=DIED, error=error, error_name=name, kernel=kernel, log="\n".join(words))
+        return CudaResponse(
+            FAILED, failure=DIED, error=error, error_name=name, kernel=kernel, log="\n".join(words), calls=call
+        )
 
     def _end(self) -> None:
         process, self._process = self._process, None

@@ -1,6 +1,6 @@
 """A stored run, or a comparison, as plain data: what the JSON export writes and every report is made from.
 
-The fields are described in profiler/export/SCHEMA.md; `SCHEMA` changes when one of them changes its meaning.
+The fields are described in docs/trace-schema.md; `SCHEMA` changes when one of them changes its meaning.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from profiler.ceilings import stored_ceilings
 from profiler.compare import Comparison
 from profiler.records import FINISHED, WHOLE
-from profiler.roofline import roofline
+from profiler.roofline import kernel_dtype, roofline
 from profiler.stats import summarise
 from profiler.store import Store, queries
 
@@ -46,10 +46,11 @@ def run_document(store: Store, run: int) -> dict[str, Any]:
         "timeline_ns": timeline.tolist() if timeline is not None else [],
     }
     if row["status"] == FINISHED:
-        found["times"] = asdict(summarise(samples[WHOLE], blocks)) | {
+        found["times"] = asdict(summarise(samples[WHOLE], blocks, row["conditions"].get("processes", []))) | {
             "samples_ns": samples[WHOLE].tolist(), "blocks": blocks,
         }  # fmt: skip
-        points = roofline(launches, ceilings).points
+        known = found["compilation"]["kernels"] if found["compilation"] else []
+        points = roofline(launches, ceilings, {k["name"]: kernel_dtype(k["source"]) for k in known}).points
         for launch, point in zip(launches, points):
             figures = {name: value for name, value in launch.items() if name not in ("id", "run")}
             rates = {

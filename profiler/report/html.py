@@ -1,20 +1,23 @@
-"""One file of HTML that opens anywhere: no network, everything escaped, IR panes whose lines know their graph nodes."""
+"""One file of HTML that opens anywhere: no network, everything escaped, IR panes whose lines know their graph nodes.
+
+All that can be read is in the page itself; the script only adds the panes, the links between them and the filters.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader
-from markupsafe import Markup
+from jinja2 import Environment, FunctionLoader, UndefinedError
+from markupsafe import Markup, escape
 
 from profiler import units
 from profiler.records import StageRecord
-from profiler.report import plots
+from profiler.report import funnel, plots, words
 
 MOST_BYTES = 2_000_000
-_ORDER = ("mo", "mogg", "mgp", "source", "kgen", "kernel", "llvm", "llvm-opt", "asm", "ptx", "sass")
 # What goes first when a report would grow past its bound: stages that another one shows almost as well.
 _DROPPED = ("kgen", "llvm", "kernel", "mogg", "llvm-opt", "asm", "mgp")
 
@@ -26,45 +29,62 @@ def _resource(name: str) -> str:
 def _environment() -> Environment:
     made = Environment(loader=FunctionLoader(_resource), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     made.filters.update(
-        seconds=units.seconds, size=units.size, number=units.count, figure=units.figure, percent=units.percent
-    )
+        seconds=words.seconds, size=units.size, number=units.count, figure=units.figure, percent=units.percent,
+        moment=words.moment, short=words.short, exact=words.exact, interval=words.interval, text=_text,
+    )  # fmt: skip
     made.globals.update(style=Markup(_resource("report.css")), script=Markup(_resource("report.js")), plots=plots)
     return made
 
 
-def run_html(document: dict[str, Any], stages: list[StageRecord], notes: list[str]) -> str:
+def run_html(
+    document: dict[str, Any], stages: list[StageRecord], notes: list[str], comparison: dict[str, Any] | None = None
+) -> str:
     """The report of a run. Where IR would take it past two megabytes, whole stages are left out and named."""
     template = _environment().get_template("run.html.j2")
-    compilation = document["compilation"] or {}
-    kept = _with_sources(stages, compilation)
+    compilation = document["compilation"]
+    kept = _with_sources(stages, compilation or {})
+    gathered = {
+        "total": funnel.totals(document),
+        "percentiles": funnel.percentiles(document["times"]["samples_ns"]) if document["times"] else [],
+        "funnel": funnel.funnel(compilation, stages) if compilation else [],
+        "rules": funnel.rules(compilation["decisions"]) if compilation else [],
+        "comparison": comparison,
+    }
+    hot = max(document["launches"], key=lambda launch: launch["median"], default={"kernel": ""})["kernel"]
     left_out: list[str] = []
     while True:
         said = [*notes, *([f"left out for size: {', '.join(left_out)}"] if left_out else [])]
-        page = template.render(doc=document, notes=said, ir=embedded(_ir(kept)))
+        links = embedded(_links(kept) | {"hot": hot})
+        try:
+            page = template.render(doc=document, notes=said, texts=kept, ir=links, **gathered)
+        except UndefinedError as error:
+            raise ValueError(f"a record lacks something: {error}") from error
         waiting = [stage for stage in _DROPPED if any(record.stage == stage for record in kept)]
-        if len(page.encode()) < MOST_BYTES or not waiting:
-            return page
+        if len(page.encode("utf-8", "replace")) < MOST_BYTES or not waiting:
+            return page.encode("utf-8", "replace").decode()
         left_out.append(waiting[0])
         kept = [record for record in kept if record.stage != waiting[0]]
 
 
 def comparison_html(document: dict[str, Any]) -> str:
     """The report of a comparison."""
-    return _environment().get_template("comparison.html.j2").render(doc=document)
+    page = _environment().get_template("comparison.html.j2").render(doc=document, comparison=document)
+    return page.encode("utf-8", "replace").decode()
 
 
 def _with_sources(stages: list[StageRecord], compilation: dict[str, Any]) -> list[StageRecord]:
     found = list(stages)
+    there = {record.kernel for record in stages if record.stage == "source"}
     for kernel in compilation.get("kernels", ()):
+        if kernel["name"] in there:
+            continue
         lines = len(kernel["source"].splitlines())
         found.append(StageRecord("source", kernel["name"], kernel["source"], (tuple(kernel["nodes"]),) * lines))
-    return sorted(
-        found, key=lambda record: (_ORDER.index(record.stage) if record.stage in _ORDER else 99, record.kernel)
-    )
+    return sorted(found, key=lambda record: (funnel.stage_order(record.stage), record.kernel))
 
 
-def _ir(stages: list[StageRecord]) -> dict[str, Any]:
-    """Texts and, for each line, the number of its set of nodes: what the page's script shows and links."""
+def _links(stages: Sequence[StageRecord]) -> dict[str, Any]:
+    """What the script needs besides the texts: for each line of each, the number of its set of nodes."""
     nodes: dict[str, int] = {}
     sets: dict[tuple[int, ...], int] = {}
     texts = []
@@ -73,8 +93,13 @@ def _ir(stages: list[StageRecord]) -> dict[str, Any]:
         for names in record.line_nodes:
             numbers = tuple(sorted(nodes.setdefault(name, len(nodes)) for name in names))
             lines.append(sets.setdefault(numbers, len(sets)))
-        texts.append({"stage": record.stage, "kernel": record.kernel, "text": record.text, "lines": lines})
+        texts.append({"stage": record.stage, "kernel": record.kernel, "lines": lines})
     return {"nodes": list(nodes), "sets": [list(numbers) for numbers in sets], "texts": texts}
+
+
+def _text(content: str) -> Markup:
+    """A text for a `pre`: escaped, and with the carriage returns and nulls that a browser would change kept visible."""
+    return Markup(str(escape(content)).replace("\r", "␍").replace("\0", "␀"))
 
 
 def embedded(data: Any) -> Markup:

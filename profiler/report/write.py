@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from profiler.compare import Comparison
+from profiler.compare import Comparison, compare_runs
 from profiler.recording import ensure_stages
+from profiler.records import StageRecord
 from profiler.report.document import comparison_document, run_document
-from profiler.store import Store, queries
+from profiler.store import Store
+from profiler.store.connection import sensible
 
 RUN_FORMATS = ("perfetto", "csv", "json", "md", "html", "script")
 COMPARISON_FORMATS = ("text", "md", "html", "csv", "json")
 
 
-def export_run(store: Store, run: int, kind: str) -> str:
-    """A stored run as text of one of RUN_FORMATS."""
+def export_run(store: Store, run: int, kind: str, against: Sequence[int] = ()) -> str:
+    """A stored run as text of one of RUN_FORMATS; HTML and Markdown compare it with the runs `against`, where given."""
+    with sensible(store, f"run {run}"):
+        return _exported(store, run, kind, against)
+
+
+def _exported(store: Store, run: int, kind: str, against: Sequence[int]) -> str:
     document = run_document(store, run)
+    comparison = None
+    if against:
+        comparison = comparison_document(compare_runs(store, [*against, run]))
     if kind == "html":
-        return _html(store, document)
-    return _run_writers()[kind](document)
+        return _html(store, document, comparison)
+    text = _run_writers()[kind](document)
+    if kind == "md" and comparison is not None:
+        from profiler.report.markdown import comparison_markdown
+
+        return text + "\n" + comparison_markdown(comparison)
+    return text
 
 
 def _run_writers() -> dict[str, Callable[[dict[str, Any]], str]]:
@@ -38,17 +53,15 @@ def _json(document: dict[str, Any]) -> str:
     return json.dumps(document, indent=2, allow_nan=False, default=str) + "\n"
 
 
-def _html(store: Store, document: dict[str, Any]) -> str:
+def _html(store: Store, document: dict[str, Any], comparison: dict[str, Any] | None) -> str:
     from profiler.report.html import run_html
 
+    stages: list[StageRecord] = []
     notes: list[str] = []
-    stages = []
     if document["compilation"] is not None:
-        number = document["compilation"]["id"]
-        note = ensure_stages(store, number)
+        stages, note = ensure_stages(store, document["compilation"]["id"])
         notes += [note] if note else []
-        stages = queries.stages(store, number)
-    return run_html(document, stages, notes)
+    return run_html(document, stages, notes, comparison)
 
 
 def export_comparison(comparison: Comparison, kind: str) -> str:

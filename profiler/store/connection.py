@@ -13,10 +13,12 @@ from typing import Any
 from sqlite_utils import Database
 
 from compiler.errors import CompilerError
+from profiler.store.columns import problem
 from profiler.store.migrations import APPLICATION_ID, MIGRATIONS, VERSION, Migration, apply_migration
 
 BUSY_SECONDS = 10.0
 _HEADER = b"SQLite format 3\0"
+_ROOM = 1 << 16  # what SQLite needs beside a file to open it, generously
 
 
 class StoreError(CompilerError):
@@ -36,9 +38,11 @@ def default_path() -> Path:
 class Store:
     """An open database. Use it from one thread; open another for another thread. Closing twice is harmless."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, readonly: bool) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, readonly: bool, refusal: str = "") -> None:
         self.path = path
         self.readonly = readonly
+        self.refusal = refusal
+        """Why nothing can be written here, where opening it found out."""
         self.db = Database(connection)
 
     def __enter__(self) -> Store:
@@ -56,6 +60,8 @@ class Store:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Database]:
         """All of the block's writes or none; the write lock is taken at once, waiting for other writers."""
+        if self.refusal:
+            raise StoreError(self.refusal)
         with translated(self.path):
             if self.db.conn.in_transaction:
                 yield self.db
@@ -74,7 +80,20 @@ class Store:
         with translated(self.path):
             cursor = self.db.conn.execute(sql, parameters)
             names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row)) for row in cursor.fetchall()]
+            found = cursor.fetchall()
+        if wrong := problem(names, found):
+            raise StoreError(f"{self.path} is damaged: {wrong}; nothing was changed")
+        return [dict(zip(names, row)) for row in found]
+
+
+@contextlib.contextmanager
+def sensible(store: Store, what: str) -> Iterator[None]:
+    """Records that read but make no sense together, in the block, as one line: that too is damage, not a crash."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        words = " ".join(f"{type(error).__name__}: {error}".split())
+        raise StoreError(f"{what} in {store.path} makes no sense and may be damaged ({words})") from error
 
 
 def open_store(
@@ -91,17 +110,36 @@ def open_store(
     path = default_path() if path is None else Path(path)
     _check_file(path, create and not readonly)
     with translated(path):
-        store = Store(path, _connect(path, readonly), readonly)
         try:
-            _upgrade(store, migrations)
-            if not readonly:
-                from profiler.store.writer import mark_interrupted
+            return _opened(path, migrations, readonly)
+        except sqlite3.Error as error:
+            # SQLite needs room beside the file even to read it. A full disk should not hide what is there.
+            if not _is_full(path, error) or not _at_rest(path):
+                raise
+            return _opened(path, migrations, True, refusal=_words(path, error))
 
-                mark_interrupted(store)
-        except BaseException:
-            store.close()
-            raise
+
+def _opened(path: Path, migrations: tuple[Migration, ...], readonly: bool, refusal: str = "") -> Store:
+    store = Store(path, _connect(path, readonly, alone=bool(refusal)), readonly, refusal)
+    try:
+        _upgrade(store, migrations)
+        if not readonly:
+            from profiler.store.writer import mark_interrupted
+
+            mark_interrupted(store)
+    except BaseException:
+        store.close()
+        raise
     return store
+
+
+def _at_rest(path: Path) -> bool:
+    """Whether the file alone is the whole database: nobody is writing, and no journal waits to be read."""
+    journal = path.with_name(path.name + "-wal")
+    try:
+        return path.stat().st_size > 0 and (not journal.exists() or journal.stat().st_size == 0)
+    except OSError:
+        return False
 
 
 def _check_file(path: Path, create: bool) -> None:
@@ -127,16 +165,20 @@ def _check_file(path: Path, create: bool) -> None:
         raise StoreError(f"{path} is damaged: it ends inside its header. Nothing was changed")
 
 
-def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
+def _connect(path: Path, readonly: bool, alone: bool = False) -> sqlite3.Connection:
     mode = "ro" if readonly else "rwc"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
-    if path.exists() and not os.access(path.parent, os.W_OK) and not path.with_name(path.name + "-wal").exists():
+    if alone or (path.exists() and not os.access(path.parent, os.W_OK) and _at_rest(path)):
         uri += "&immutable=1"  # SQLite could not put its lock file there, and without a journal nobody is writing
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-    connection.execute("PRAGMA foreign_keys = ON")
-    if not readonly:
-        # WAL with NORMAL: a killed program loses nothing it committed, a power cut at most the last commits.
-        connection.execute("PRAGMA synchronous = NORMAL")
+    try:
+        connection.execute("PRAGMA foreign_keys = ON")
+        if not readonly:
+            # WAL with NORMAL: a killed program loses nothing it committed, a power cut at most the last commits.
+            connection.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -156,7 +198,8 @@ def _upgrade(store: Store, migrations: tuple[Migration, ...]) -> None:
     if version == newest:
         return
     if store.readonly:
-        raise StoreError(f"{store.path} has the older format {version} and cannot be upgraded read-only")
+        why = f" ({store.refusal})" if store.refusal else " read-only"
+        raise StoreError(f"{store.path} has the older format {version} and cannot be upgraded{why}")
     if version == 0:
         connection.execute("PRAGMA journal_mode = WAL")
     else:
@@ -173,13 +216,21 @@ def _backup(store: Store, version: int) -> None:
     if target.exists():
         return  # from an upgrade that was interrupted: it is the older, whole one
     partial = target.with_name(target.name + ".part")
-    partial.unlink(missing_ok=True)
-    copy = sqlite3.connect(partial)
     try:
-        store.db.conn.backup(copy)
-    finally:
-        copy.close()
-    partial.rename(target)
+        partial.unlink(missing_ok=True)
+        copy = sqlite3.connect(partial)
+        try:
+            store.db.conn.backup(copy)
+        finally:
+            copy.close()
+        partial.rename(target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            why = error.strerror or error
+            raise StoreError(f"cannot write the backup {target}: {why}; {store.path} was not upgraded") from None
+        raise
 
 
 @contextlib.contextmanager
@@ -200,7 +251,7 @@ def _words(path: Path, error: sqlite3.Error) -> str:
         return f"{path} is locked by another program that has been writing for {BUSY_SECONDS:.0f} s; try again later"
     if kind == sqlite3.SQLITE_READONLY:
         return f"{path} is read-only; nothing was written"
-    if kind == sqlite3.SQLITE_FULL or (kind == sqlite3.SQLITE_IOERR and _no_space(path)):
+    if _is_full(path, error):
         return f"the disk is full: {path} was not written, what it held before is intact"
     if kind == sqlite3.SQLITE_NOTADB:
         return f"{path} is not a database"
@@ -215,12 +266,18 @@ def _words(path: Path, error: sqlite3.Error) -> str:
     return f"{path}: {error}"
 
 
-def _no_space(path: Path) -> bool:
+def _is_full(path: Path, error: sqlite3.Error) -> bool:
+    """Whether there was no room: SQLite says so, or it could not read or write and the disk is as good as full."""
+    kind = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+    if kind == sqlite3.SQLITE_FULL:
+        return True
+    if kind not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        return False
     try:
         found = os.statvfs(path.parent)
     except (OSError, AttributeError):
         return False
-    return found.f_bavail == 0
+    return found.f_bavail * found.f_frsize < _ROOM or (found.f_files > 0 and found.f_favail == 0)
 
 
-__all__ = ["BUSY_SECONDS", "Store", "StoreError", "VERSION", "default_path", "open_store", "translated"]
+__all__ = ["BUSY_SECONDS", "Store", "StoreError", "VERSION", "default_path", "open_store", "sensible", "translated"]

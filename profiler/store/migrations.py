@@ -157,5 +157,27 @@ def timelines(db: Database) -> None:
     )
 
 
-MIGRATIONS: tuple[Migration, ...] = (machines, texts, compilations, stages, text_search, runs, timelines)
+def more_indexes(db: Database) -> None:
+    """For lists by one source or one device in order of age, and for forgetting graphs and texts without a search."""
+    _run(
+        db,
+        "CREATE INDEX runs_of_source ON runs(source)",
+        "CREATE INDEX runs_device ON runs(device)",
+        "CREATE INDEX compilations_source ON compilations(source)",
+        "CREATE INDEX graphs_text ON graphs(text)",
+    )
+
+
+def passes_by_worker(db: Database) -> None:
+    """Which worker process ran a pass (0 is the program itself), and the bytes it was given."""
+    _run(
+        db,
+        "ALTER TABLE passes ADD COLUMN bytes_before INTEGER NOT NULL DEFAULT -1",
+        "ALTER TABLE passes ADD COLUMN worker INTEGER NOT NULL DEFAULT 0",
+    )
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    machines, texts, compilations, stages, text_search, runs, timelines, more_indexes, passes_by_worker,
+)  # fmt: skip
 VERSION = len(MIGRATIONS)

@@ -15,8 +15,10 @@ from profiler.store.connection import Store, StoreError
 from profiler.store.samples import unpack
 from profiler.store.texts import get_text, search_texts, unpack_nodes
 
-_JSON = ("dims", "conditions", "memory", "request", "options", "versions", "stats", "description", "nodes",
-         "thread_seconds", "slots")  # fmt: skip
+_JSON: dict[str, type] = {
+    "dims": dict, "conditions": dict, "memory": dict, "request": dict, "options": dict, "versions": dict, "stats": dict,
+    "description": dict, "nodes": list, "thread_seconds": list, "slots": list,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,19 +41,22 @@ def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, A
     wheres, values = ["1"], []
     for column in ("source", "status", "device"):
         if getattr(chosen, column):
-            wheres.append(f"runs.{column} = ?")
+            wheres.append(f"{column} = ?")
             values.append(getattr(chosen, column))
     if chosen.pinned:
-        wheres.append("runs.pinned")
+        wheres.append("pinned")
     if chosen.since:
-        wheres.append("runs.started >= ?")
+        wheres.append("started >= ?")
         values.append(chosen.since)
     if chosen.tag:
-        wheres.append("runs.id IN (SELECT run FROM tags WHERE tag = ?)")
+        wheres.append("id IN (SELECT run FROM tags WHERE tag = ?)")
         values.append(chosen.tag)
     if chosen.ids:
-        wheres.append(f"runs.id IN ({', '.join('?' * len(chosen.ids))})")
+        wheres.append(f"id IN ({', '.join('?' * len(chosen.ids))})")
         values.extend(chosen.ids)
+    # Which runs, from indexes alone; only for those are the other tables read.
+    table = "runs INDEXED BY runs_pinned" if chosen.pinned else "runs"
+    picked = f"SELECT id FROM {table} WHERE {' AND '.join(wheres)} ORDER BY id DESC LIMIT ? OFFSET ?"
     rows = store.rows(
         f"""SELECT runs.id, runs.started, runs.finished, runs.status, runs.source, runs.compilation, runs.device,
             runs.threads, runs.dims, runs.seed, runs.median, runs.low, runs.high, runs.minimum, runs.count, runs.error,
@@ -60,7 +65,7 @@ def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, A
             (SELECT group_concat(tag, ' ') FROM tags WHERE tags.run = runs.id) AS tags
             FROM runs JOIN machines ON machines.id = runs.machine
             LEFT JOIN compilations ON compilations.id = runs.compilation
-            WHERE {" AND ".join(wheres)} ORDER BY runs.id DESC LIMIT ? OFFSET ?""",
+            WHERE runs.id IN ({picked}) ORDER BY runs.id DESC""",
         (*values, chosen.limit, chosen.offset),
     )
     return [_plain(row) for row in rows]
@@ -68,17 +73,25 @@ def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, A
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """JSON columns read, tags as a list, pinned as a bool."""
-    try:
-        for name in _JSON:
-            if isinstance(row.get(name), str):
-                row[name] = json.loads(row[name])
-    except ValueError as error:
-        raise StoreError(f"the database is damaged: {error}") from None
+    for name, kind in _JSON.items():
+        if name in row:
+            row[name] = _json(row[name], name, kind)
     if "tags" in row:
         row["tags"] = (row["tags"] or "").split()
     if "pinned" in row:
         row["pinned"] = bool(row["pinned"])
     return row
+
+
+def _json(text: Any, name: str, kind: type) -> Any:
+    """The object or list in a column; anything else there is damage, not a crash."""
+    try:
+        found = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StoreError(f"the database is damaged: {name} does not read ({error})") from None
+    if not isinstance(found, kind):
+        raise StoreError(f"the database is damaged: {name} is not what it should be")
+    return found
 
 
 def run_row(store: Store, run: int) -> dict[str, Any]:
@@ -94,7 +107,10 @@ def run_row(store: Store, run: int) -> dict[str, Any]:
 
 def machine_row(store: Store, machine: int) -> dict[str, Any]:
     """A machine and its description."""
-    return _plain(store.rows("SELECT * FROM machines WHERE id = ?", (machine,))[0])
+    rows = store.rows("SELECT * FROM machines WHERE id = ?", (machine,))
+    if not rows:
+        raise StoreError(f"{store.path} is damaged: it has lost machine {machine}")
+    return _plain(rows[0])
 
 
 def launches(store: Store, run: int) -> list[dict[str, Any]]:
@@ -158,10 +174,9 @@ def kernels(store: Store, compilation: int) -> list[KernelRecord]:
     rows = store.rows("SELECT * FROM kernels WHERE compilation = ? ORDER BY position", (compilation,))
     return [
         KernelRecord(
-            row["name"], row["key"], tuple(json.loads(row["nodes"])), tuple(json.loads(row["slots"])),
-            get_text(store, row["source"]),
+            row["name"], row["key"], tuple(row["nodes"]), tuple(row["slots"]), get_text(store, row["source"]),
         )
-        for row in rows
+        for row in map(_plain, rows)
     ]  # fmt: skip
 
 
@@ -218,7 +233,8 @@ def find_run(store: Store, words: str) -> int:
         return _must(store.rows(sql, (int(match[1] or 0),)), store, f"finished run {words}")
     if words == "baseline" or words.startswith("baseline:"):
         source = words.partition(":")[2]
-        sql = "SELECT id FROM runs WHERE pinned AND (? = '' OR source = ?) ORDER BY id DESC LIMIT 1"
+        sql = """SELECT id FROM runs INDEXED BY runs_pinned WHERE pinned AND (? = '' OR source = ?)
+                 ORDER BY id DESC LIMIT 1"""
         return _must(store.rows(sql, (source, source)), store, "pinned run; pin one with `kernelglass runs pin ID`")
     rows = store.rows("SELECT max(run) AS id FROM tags WHERE tag = ?", (words,))
     return _must([row for row in rows if row["id"] is not None], store, f"run or tag {words!r}")

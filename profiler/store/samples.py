@@ -9,6 +9,8 @@ import numpy as np
 
 from profiler.store.connection import StoreError
 
+_MOST = 1 << 31
+
 
 def pack(values: Sequence[int] | np.ndarray) -> bytes:
     """Bytes of some integers."""
@@ -18,6 +20,8 @@ def pack(values: Sequence[int] | np.ndarray) -> bytes:
 def unpack(data: bytes, count: int) -> np.ndarray:
     """The `count` integers behind some bytes."""
     try:
+        if not 0 <= count <= _MOST:
+            raise ValueError(f"there cannot be {count}")
         plain = zlib.decompressobj().decompress(data, count * 8 + 1)
         if len(plain) != count * 8:
             raise ValueError(f"{len(plain)} bytes for {count} samples")

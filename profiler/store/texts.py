@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from profiler.store.connection import Store, StoreError
@@ -41,6 +41,8 @@ def get_text(store: Store, number: int) -> str:
 def unpack(store: Store, data: bytes, size: int) -> str:
     """A stored text; one that does not unpack to its size is damage, not a crash."""
     try:
+        if size >= 1 << 31:
+            raise ValueError("its size is wrong")
         plain = zlib.decompressobj().decompress(data, size + 1)
         if len(plain) != size:
             raise ValueError("its size is wrong")
@@ -66,34 +68,86 @@ def unpack_nodes(text: str) -> tuple[tuple[str, ...], ...]:
         raise StoreError(f"the database is damaged: the nodes of a text do not read ({error})") from None
 
 
+MANY, NEWEST = 2000, 120
+"""Of the texts that hold the words, so many of the newest are followed; so many of the newest places are looked at."""
+
+
 def search_texts(store: Store, words: str, limit: int = 50) -> list[dict[str, Any]]:
-    """Where IR contains all of `words`: compilation, kernel and stage, newest first."""
+    """Where IR contains all of `words`: compilation, kernel and stage, newest first.
+
+    Of words that stand nearly everywhere not all places are found, but the newest: those in the newest compilations,
+    and those of the newest texts. So no question takes longer for a larger store.
+    """
     quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
     if not quoted:
         return []
-    return store.rows(
+    order = "ORDER BY compilation DESC, kernel, stage"
+    numbers = [
+        row["text"]
+        for row in store.rows(
+            "SELECT rowid AS text FROM texts_search WHERE texts_search MATCH ? ORDER BY rowid DESC LIMIT ?",
+            (quoted, MANY),
+        )
+    ]
+    places: list[tuple[Any, ...]] = []
+    if len(numbers) == MANY:
+        sql = f"""SELECT compilation, kernel, stage FROM (SELECT * FROM stages {order} LIMIT ?) WHERE EXISTS
+                  (SELECT 1 FROM texts_search WHERE rowid = text AND body MATCH ?) LIMIT ?"""
+        places = [tuple(row.values()) for row in store.rows(sql, (NEWEST, quoted, limit))]
+    if len(places) < limit:
+        sql = f"""SELECT compilation, kernel, stage FROM stages WHERE text IN (SELECT value FROM json_each(?))
+                  {order} LIMIT ?"""
+        places += [tuple(row.values()) for row in store.rows(sql, (json.dumps(numbers), limit))]
+    chosen = sorted(dict.fromkeys(places), key=lambda place: (-place[0], place[1], place[2]))[:limit]
+    return [_hit(store, *place) for place in chosen]
+
+
+def _hit(store: Store, compilation: int, kernel: str, stage: str) -> dict[str, Any]:
+    (row,) = store.rows(
         """SELECT stages.compilation, stages.kernel, stages.stage, texts.size, compilations.source
-           FROM texts_search JOIN texts ON texts.id = texts_search.rowid
-           JOIN stages ON stages.text = texts.id JOIN compilations ON compilations.id = stages.compilation
-           WHERE texts_search MATCH ? ORDER BY stages.compilation DESC, stages.kernel, stages.stage LIMIT ?""",
-        (quoted, limit),
-    )
+           FROM stages JOIN texts ON texts.id = stages.text JOIN compilations ON compilations.id = stages.compilation
+           WHERE stages.compilation = ? AND stages.kernel = ? AND stages.stage = ?""",
+        (compilation, kernel, stage),
+    ) or (None,)
+    if row is None:
+        raise StoreError(f"{store.path} is damaged: a text of compilation {compilation} is lost; nothing was changed")
+    return row
+
+
+_REFERRED = (("graphs", "text"), ("kernels", "source"), ("stages", "text"), ("stages", "line_nodes"))
+
+
+def texts_of(store: Store, compilation: int) -> set[int]:
+    """The texts that a compilation refers to, but for its graph's."""
+    numbers: set[int] = set()
+    for table, column in _REFERRED[1:]:
+        rows = store.db.conn.execute(f"SELECT {column} FROM {table} WHERE compilation = ?", (compilation,))
+        numbers |= {row[0] for row in rows}
+    return numbers
+
+
+def drop_unreferred(store: Store, numbers: Iterable[int]) -> None:
+    """Forget those of some texts that nothing refers to any more. Call it inside a transaction."""
+    for number in sorted(numbers):
+        if not any(
+            store.db.conn.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (number,)).fetchone()
+            for table, column in _REFERRED
+        ):
+            _drop(store, number)
 
 
 def drop_unused(store: Store) -> int:
-    """Forget texts that nothing refers to, and give their number. Call it inside a transaction."""
-    unused = store.rows(
-        """SELECT id, size, data FROM texts WHERE id NOT IN (SELECT text FROM graphs) AND id NOT IN
-           (SELECT source FROM kernels) AND id NOT IN (SELECT text FROM stages) AND id NOT IN
-           (SELECT line_nodes FROM stages)"""
-    )
-    connection = store.db.conn
+    """Forget all texts that nothing refers to, and give their number. Call it inside a transaction."""
+    used = " AND ".join(f"id NOT IN (SELECT {column} FROM {table})" for table, column in _REFERRED)
+    unused = store.rows(f"SELECT id FROM texts WHERE {used}")
     for row in unused:
-        if connection.execute("DELETE FROM searchable WHERE text = ?", (row["id"],)).rowcount:
-            # A table that keeps no content has to be told the words that go.
-            body = unpack(store, row["data"], row["size"])
-            connection.execute(
-                "INSERT INTO texts_search (texts_search, rowid, body) VALUES ('delete', ?, ?)", (row["id"], body)
-            )
-        connection.execute("DELETE FROM texts WHERE id = ?", (row["id"],))
+        _drop(store, row["id"])
     return len(unused)
+
+
+def _drop(store: Store, number: int) -> None:
+    if store.db.conn.execute("DELETE FROM searchable WHERE text = ?", (number,)).rowcount:
+        # A table that keeps no content has to be told the words that go.
+        sql = "INSERT INTO texts_search (texts_search, rowid, body) VALUES ('delete', ?, ?)"
+        store.db.conn.execute(sql, (number, get_text(store, number)))
+    store.db.conn.execute("DELETE FROM texts WHERE id = ?", (number,))

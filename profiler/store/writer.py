@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 
 from compiler.errors import CompilerError
@@ -13,11 +15,14 @@ from profiler.records import (
     FAILED,
     FINISHED,
     INTERRUPTED,
+    LOST,
+    LOST_TRACED,
     RUNNING,
     WHOLE,
     CompilationRecord,
     Launch,
     Machine,
+    PassTime,
     RunRequest,
     RunResult,
     StageRecord,
@@ -26,7 +31,9 @@ from profiler.records import (
 from profiler.stats import summarise
 from profiler.store.connection import Store, StoreError
 from profiler.store.samples import pack
-from profiler.store.texts import drop_unused, pack_nodes, put_text
+from profiler.store.texts import drop_unreferred, drop_unused, pack_nodes, put_text, texts_of
+
+_PASS = tuple(item.name for item in fields(PassTime))  # each is a column of that name
 
 
 def _now() -> str:
@@ -58,11 +65,8 @@ def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -
                  versions, seconds, stats) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
         number = db.conn.execute(sql, columns).lastrowid or 0
         db.conn.executemany(
-            "INSERT INTO passes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (number, at, p.name, p.stage, p.kernel, p.start, p.seconds, p.ops_before, p.ops_after, p.bytes_after)
-                for at, p in enumerate(record.passes)
-            ],
+            f"INSERT INTO passes (compilation, position, {', '.join(_PASS)}) VALUES (?, ?{', ?' * len(_PASS)})",
+            [(number, at, *(getattr(p, name) for name in _PASS)) for at, p in enumerate(record.passes)],
         )
         db.conn.executemany(
             "INSERT INTO kernels (compilation, position, name, key, nodes, slots, source) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -115,9 +119,9 @@ def begin_run(store: Store, request: RunRequest, machine: Machine) -> int:
 def finish_run(store: Store, run: int, result: RunResult, compilation: int | None = None) -> None:
     """Keep what came of a run, good or bad, all at once."""
     with store.transaction() as db:
-        whole = summarise(result.samples, result.blocks) if result.samples else None
+        whole = summarise(result.samples, result.blocks, result.processes) if result.samples else None
         figures = (whole.median, whole.low, whole.high, whole.minimum, whole.count) if whole else (None,) * 5
-        conditions = {**result.conditions, "blocks": list(result.blocks)}
+        conditions = {**result.conditions, "blocks": list(result.blocks), "processes": list(result.processes)}
         changed = db.conn.execute(
             """UPDATE runs SET finished = ?, status = ?, compilation = ?, median = ?, low = ?, high = ?, minimum = ?,
                count = ?, error = ?, signal = ?, kernel = ?, conditions = ?, memory = ? WHERE id = ?""",
@@ -132,8 +136,11 @@ def finish_run(store: Store, run: int, result: RunResult, compilation: int | Non
             db.conn.execute(
                 "INSERT INTO samples VALUES (?, ?, ?, ?)", (run, WHOLE, len(result.samples), pack(result.samples))
             )
+        for position, lost in ((LOST, result.lost), (LOST_TRACED, result.lost_traced)):
+            if any(lost):
+                db.conn.execute("INSERT INTO samples VALUES (?, ?, ?, ?)", (run, position, len(lost), pack(lost)))
         for launch in result.launches:
-            _add_launch(store, run, launch, result.blocks)
+            _add_launch(store, run, launch, result)
         rows = [(run, c.name, c.value, c.unit, c.note) for c in result.counters]
         db.conn.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?)", rows)
         if result.timeline:
@@ -142,8 +149,8 @@ def finish_run(store: Store, run: int, result: RunResult, compilation: int | Non
             db.conn.execute("INSERT INTO timelines VALUES (?, ?, ?, ?)", values)
 
 
-def _add_launch(store: Store, run: int, launch: Launch, blocks: Sequence[int]) -> None:
-    figures = summarise(launch.samples, blocks)
+def _add_launch(store: Store, run: int, launch: Launch, result: RunResult) -> None:
+    figures = summarise(launch.samples, result.blocks, result.processes)
     values = (
         run, launch.position, launch.kernel, launch.key, json.dumps(launch.nodes), figures.median, figures.low,
         figures.high, figures.minimum, json.dumps(launch.thread_seconds), launch.flops, launch.bytes, launch.loads,
@@ -222,15 +229,41 @@ def delete_runs(store: Store, runs: Sequence[int]) -> None:
             db.conn.execute("DELETE FROM runs WHERE id = ?", (run,))
             compilation = row["compilation"]
             if compilation and not store.rows("SELECT 1 FROM runs WHERE compilation = ?", (compilation,)):
-                db.conn.execute("DELETE FROM compilations WHERE id = ?", (compilation,))
-        db.conn.execute("DELETE FROM graphs WHERE id NOT IN (SELECT graph FROM compilations)")
-        drop_unused(store)
+                _delete_compilation(store, compilation)
+
+
+def delete_compilations(store: Store, compilations: Sequence[int]) -> None:
+    """Forget compilations that no run refers to; those of runs go with their runs."""
+    with store.transaction():
+        for number in compilations:
+            rows = store.rows("SELECT id FROM runs WHERE compilation = ? ORDER BY id LIMIT 1", (number,))
+            if rows:
+                raise StoreError(f"compilation {number} belongs to run {rows[0]['id']}; delete its runs")
+            _delete_compilation(store, number)
+
+
+def _delete_compilation(store: Store, compilation: int) -> None:
+    """Forget a compilation, its graph if no other has it, and the texts that only it referred to."""
+    connection = store.db.conn
+    texts = texts_of(store, compilation)
+    graph = connection.execute(
+        """SELECT graphs.id, graphs.text FROM graphs JOIN compilations ON compilations.graph = graphs.id
+           WHERE compilations.id = ?""",
+        (compilation,),
+    ).fetchone()
+    connection.execute("DELETE FROM compilations WHERE id = ?", (compilation,))
+    if graph and not connection.execute("SELECT 1 FROM compilations WHERE graph = ? LIMIT 1", graph[:1]).fetchone():
+        connection.execute("DELETE FROM graphs WHERE id = ?", graph[:1])
+        texts.add(graph[1])
+    drop_unreferred(store, texts)
 
 
 def tag_runs(store: Store, runs: Sequence[int], tag: str, *, remove: bool = False) -> None:
     """Put a tag on runs, or take it off."""
     if not tag or tag.isdigit() or any(c.isspace() for c in tag):
         raise CompilerError(f"{tag!r} is not a tag: use a word that is not a number")
+    if not remove and re.fullmatch(r"c\d+|latest(~.*)?|baseline(:.*)?", tag):
+        raise CompilerError(f"{tag!r} is not a tag: it means a run or a compilation already")
     with store.transaction() as db:
         _existing(store, runs)
         sql = (
@@ -265,7 +298,11 @@ def vacuum(store: Store) -> tuple[int, int]:
     from profiler.store.connection import translated
 
     before = store.path.stat().st_size
-    with store.transaction():
+    found = store.rows("PRAGMA integrity_check(1)")[0]["integrity_check"]
+    if found != "ok":  # rewriting a damaged file would make what can still be saved of it less
+        raise StoreError(f"{store.path} is damaged ({' '.join(found.split())}); nothing was changed. Restore a backup")
+    with store.transaction() as db:
+        db.conn.execute("DELETE FROM graphs WHERE id NOT IN (SELECT graph FROM compilations)")
         drop_unused(store)
     with translated(store.path):
         store.db.conn.execute("VACUUM")
@@ -275,6 +312,6 @@ def vacuum(store: Store) -> tuple[int, int]:
 
 
 __all__ = [
-    "FAILED", "add_compilation", "add_stages", "begin_run", "delete_runs", "finish_run", "mark_interrupted", "note_run",
-    "pin_run", "process_mark", "put_ceiling", "put_machine", "tag_runs", "vacuum",
+    "FAILED", "add_compilation", "add_stages", "begin_run", "delete_compilations", "delete_runs", "finish_run",
+    "mark_interrupted", "note_run", "pin_run", "process_mark", "put_ceiling", "put_machine", "tag_runs", "vacuum",
 ]  # fmt: skip

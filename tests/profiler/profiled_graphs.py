@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from compiler import Graph, TensorType, ops
+from compiler import BufferType, Graph, TensorType, ops
 
 KERNELS = """
 @kernel("crash")
@@ -15,6 +15,23 @@ def hang(out: Tensor, x: Tensor):
     while step > 0:
         step = step | 1
     out[position((0,))] = x[position((0,))]
+
+@kernel("crash_later")
+def crash_later(out: Tensor, x: Tensor):
+    if x[position((0,))] > 40.0:
+        out[position((index(1) << 44,))] = x[position((0,))]
+    for i in range(64):
+        out[position((i,))] = x[position((i,))]
+
+@kernel("hang_later")
+def hang_later(out: Tensor, x: Tensor):
+    step = index(0)
+    if x[position((0,))] > 40.0:
+        step = index(1)
+    while step > 0:
+        step = step | 1
+    for i in range(64):
+        out[position((i,))] = x[position((i,))]
 
 @elementwise("wrong")
 def wrong(x):
@@ -44,6 +61,18 @@ def custom(name, reference=None):
     with graph:
         total = ops.sum(ops.exp(graph.inputs[0]), axis=1)
         graph.output(ops.custom(name, [total], kind, reference=reference))
+    return graph
+
+
+def counting(name):
+    """A kernel that counts calls in a mutable buffer, then one of KERNELS that goes wrong at 41, then another."""
+    kind = TensorType("f32", (64,))
+    graph = Graph("counting", inputs=[BufferType("f32", (64,)), TensorType("f32", (64, 64))])
+    with graph:
+        total, x = graph.inputs
+        ops.buffer_store(total, ops.buffer_load(total) + 1)
+        counted = ops.custom(name, [ops.buffer_load(total)], kind)
+        graph.output(ops.softmax(x @ x, axis=1) + counted)
     return graph
 
 

@@ -21,7 +21,10 @@ def times(level, seed=0):
     return tuple(int(level * (1 + 0.01 * abs(x))) for x in rng.standard_normal(120))
 
 
-def a_run(store, level=1000, kernels=None, compilation=None, machine=made.MACHINE, **changes):
+def a_run(
+    store, level=1000, kernels=None, compilation=None, machine=made.MACHINE, processes=(2,) * 6, conditions=None,
+    **changes,
+):  # fmt: skip
     """A stored run whose launches take the given shares of the whole."""
     names = kernels or {"k": "key-k"}
     launches = tuple(
@@ -30,7 +33,8 @@ def a_run(store, level=1000, kernels=None, compilation=None, machine=made.MACHIN
     )
     run = writer.begin_run(store, made.request(**changes), machine)
     number = compilation or writer.add_compilation(store, made.compilation(), machine)
-    result = RunResult("finished", times(level), (10,) * 12, launches, conditions={"threads": 1})
+    noted = {"threads": 1} | (conditions or {})
+    result = RunResult("finished", times(level), (10,) * 12, launches, conditions=noted, processes=processes)
     writer.finish_run(store, run, result, number)
     return run
 
@@ -146,5 +150,44 @@ def test_every_format_shows_the_verdict_and_names_the_test(store):
     for kind in COMPARISON_FORMATS:
         text = export_comparison(found, kind)
         assert "slower" in text
-        assert kind == "csv" or "Mann-Whitney" in text
+        assert kind == "csv" or "exact permutation test" in text
     assert comparison_document(found)["schema"] == "kernelglass-comparison/1"
+
+
+def test_old_runs_of_one_process_are_compared_with_caution(store):
+    close = compare_runs(store, [a_run(store, 100_000, processes=()), a_run(store, 106_000, processes=())])
+    assert close.verdicts[1].verdict == "no measurable difference"
+    assert any("one process each: between-process variation unknown" in words for words in close.warnings)
+    assert any("+6.0% is not called a difference" in words for words in close.warnings)
+    assert "Mann-Whitney" in close.test and "widened by 10%" in close.test
+    far = compare_runs(store, [a_run(store, 100_000, processes=()), a_run(store, 150_000)])
+    assert far.verdicts[1].verdict == "slower" and any("1 and 6 processes" in words for words in far.warnings)
+
+
+def test_runs_measured_in_turns_are_compared_pair_by_pair(store):
+    def turns(session):
+        return {"turns": {"session": session, "first": [0, 1] * 4}}
+
+    made_so = dict(processes=(1,) * 4 + (2,) * 4)
+    together = [a_run(store, 100_000, conditions=turns("s"), **made_so) for _ in range(2)]
+    assert "sign-flip" in compare_runs(store, together).test
+    apart = [a_run(store, 100_000, conditions=turns(name), **made_so) for name in ("s", "t")]
+    assert "sign-flip" not in compare_runs(store, apart).test
+
+
+def test_time_lost_to_other_programs_is_kept_and_credited(store):
+    number = writer.add_compilation(store, made.compilation(), made.MACHINE)
+    runs = []
+    for factor in (1, 3):
+        samples = tuple(factor * x for x in times(100_000))
+        lost = tuple((factor - 1) * x for x in times(100_000))
+        run = writer.begin_run(store, made.request(), made.MACHINE)
+        launch = Launch(0, "k", "key-k", ("n",), samples, (1e-6,))
+        writer.finish_run(store, run, RunResult(
+            "finished", samples, (10,) * 12, (launch,), processes=(2,) * 6, lost=lost, lost_traced=lost,
+        ), number)  # fmt: skip
+        runs.append(run)
+    found = compare_runs(store, runs)
+    assert found.verdicts[1].ratio == pytest.approx(3, rel=0.01)
+    for verdict in (found.verdicts[1], found.kernels[0].verdicts[1]):
+        assert verdict.verdict == "no measurable difference" and "other programs" in verdict.why

@@ -123,3 +123,42 @@ def sorted_values(store):
     from profiler.store import queries
 
     return [row["value"] for row in queries.ceilings(store, this_machine().fingerprint)]
+
+
+GRID_CASES = [
+    ("elementwise", lambda: graphs.scale(), {"M": 100}, 100 * 64 * 4, 100 * 64 * 4),
+    ("a tail that fills no block", lambda: graphs.scale(), {"M": 3}, 3 * 64 * 4, 3 * 64 * 4),
+    ("nothing at all", lambda: graphs.scale(), {"M": 0}, 0, 0),
+]
+
+
+@pytest.mark.parametrize("name, graph, sizes, loads, stores", GRID_CASES, ids=[case[0] for case in GRID_CASES])
+def test_what_the_threads_of_a_grid_issue_is_counted(name, graph, sizes, loads, stores):
+    counted = on_grid(graph(), sizes)[0]
+    assert (counted["loads"], counted["stores"]) == (loads, stores) and counted["counting"]
+
+
+def test_threads_of_a_block_that_share_work_are_counted_together():
+    softmax, matmul = on_grid(graphs.two_kernels(), {})
+    assert (softmax["loads"], softmax["stores"]) == (64 * 64 * 4, 64 * 64 * 4)
+    assert (matmul["loads"], matmul["stores"]) == (2 * 64 * 64 * 4, 64 * 64 * 4)
+
+
+def test_a_store_that_one_thread_makes_for_its_block_is_counted_once_a_block():
+    with Graph("rows", inputs=[TensorType("f32", (300, 768))]) as graph:
+        graph.output(ops.sum(graph.inputs[0], axis=1))
+    (counted,) = on_grid(graph, {})
+    assert (counted["loads"], counted["stores"]) == (300 * 768 * 4, 300 * 4)
+
+
+def on_grid(graph, sizes):
+    """The counts of every launch of a graph compiled for a GPU; nothing is launched."""
+    from profiler.launch.cuda_program import program_of
+
+    model = compile(graph, target="sm_90a")
+    kernels = {kernel.name: kernel for kernel in model.kernels}
+    steps = program_of(model, sizes).steps
+    return [
+        count_call(call, kernels[call.kernel.name], sizes, grid=(step.blocks, step.threads))
+        for call, step in zip(model.fusion.calls, steps, strict=True)
+    ]

@@ -182,7 +182,9 @@ def _request() -> cuda_wire.CudaRequest:
     arrays = tuple(
         rng.standard_normal(program.slots[k].shape).astype(np.float32) for k in program.inputs if k is not None
     )
-    return cuda_wire.CudaRequest(program, arrays, repeats=2, replays=3, poison=True)
+    return cuda_wire.CudaRequest(
+        program, arrays, repeats=2, replays=3, poison=True, budget=0.5, width=0.25, rotate=True, careful=4
+    )
 
 
 def test_requests_and_answers_survive_the_wire() -> None:
@@ -197,6 +199,10 @@ def test_requests_and_answers_survive_the_wire() -> None:
         ((0.5, 0.25),),
         0.125,
         True,
+        blocks=(3, 4),
+        reached=False,
+        sets=5,
+        calls=6,
     )
     cuda_wire.write_frame(stream, *cuda_wire.response_frame(response))
     stream.seek(0)
@@ -208,6 +214,7 @@ def test_requests_and_answers_survive_the_wire() -> None:
     for mine, theirs in zip(back.arrays, request.arrays, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     assert (back.repeats, back.replays, back.poison) == (2, 3, True)
+    assert (back.budget, back.width, back.rotate, back.careful) == (0.5, 0.25, True, 4)
     found = cuda_wire.read_frame(stream)
     assert found is not None
     answer = cuda_wire.response_of(*found)
@@ -215,6 +222,7 @@ def test_requests_and_answers_survive_the_wire() -> None:
     assert answer.outputs[1].shape == (0, 3)
     assert answer.mutable[4].shape == ()
     assert (answer.traces, answer.replay_ms, answer.replay_equal) == (((0.5, 0.25),), 0.125, True)
+    assert (answer.blocks, answer.reached, answer.sets, answer.calls) == ((3, 4), False, 5, 6)
     assert cuda_wire.read_frame(stream) is None
 
 

@@ -243,10 +243,14 @@ def killed_while_writing(path, times, rng):
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert process.stdout is not None
-        first = process.stdout.readline()
-        time.sleep(rng.random() * 0.06)
+        out = process.stdout.readline()
+        start = time.perf_counter()
+        if rng.random() < 0.8:  # else it is killed in its first run
+            out += process.stdout.readline()
+        # A moment within the next few runs, however fast or busy the machine is.
+        time.sleep(rng.random() * max(3 * (time.perf_counter() - start), 0.01))
         process.send_signal(signal.SIGKILL)
-        out = first + process.stdout.read()
+        out += process.stdout.read()
         process.wait()
         lines = [line.split() for line in out.splitlines() if line.count(" ") == 1]
         finished |= {int(run) for word, run in lines if word == "finished"}

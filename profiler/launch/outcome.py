@@ -1,0 +1,24 @@
+"""What a measurement gives, on whatever device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.errors import CompilerError
+from profiler.records import CompilationRecord, RunResult, StageRecord
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything a measurement gave, as far as it came. `error` is what the user did wrong, if that was it."""
+
+    result: RunResult
+    compilation: CompilationRecord | None = None
+    stages: tuple[StageRecord, ...] = ()
+    outputs: tuple[np.ndarray, ...] = ()
+    output_types: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    error: CompilerError | None = None
+    compiling: bool = False
+    """Whether it failed while compiling."""

@@ -1,0 +1,86 @@
+"""Figures of a report that are gathered from several places: the funnel by stage, the summary, percentiles, rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from profiler.records import StageRecord
+
+STAGES = (
+    "mo", "mogg", "mgp", "source", "kgen", "kernel", "llvm", "llvm-opt", "llvm-pass", "asm", "ptx", "sass", "machine",
+    "link", "cache",
+)  # fmt: skip
+_WITHIN = "llvm-pass"  # LLVM's own passes: their time is part of the stage `machine`
+PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
+
+
+def stage_order(stage: str) -> int:
+    """Where a stage comes on the way down; unknown ones come last."""
+    return STAGES.index(stage) if stage in STAGES else len(STAGES)
+
+
+def funnel(compilation: dict[str, Any], stages: Sequence[StageRecord]) -> list[dict[str, Any]]:
+    """A row a stage: operations after its last pass, lines and bytes of its text, and the time spent in it."""
+    spent: dict[str, float] = {}
+    for record in compilation["passes"]:
+        if record["stage"] == _WITHIN:
+            continue
+        spent[record["stage"]] = spent.get(record["stage"], 0.0) + record["seconds"]
+    total = sum(spent.values()) or 1.0
+    counted = {row["stage"]: row.get("ops") for row in compilation["stats"].get("funnel", ())}
+    texts: dict[str, list[int]] = {}
+    for stage in stages:
+        lines, size = texts.setdefault(stage.stage, [0, 0])
+        texts[stage.stage] = [lines + stage.text.count("\n"), size + len(stage.text.encode("utf-8", "surrogatepass"))]
+    rows = [
+        {
+            "stage": name, "ops": counted.get(name), "lines": texts.get(name, [None, None])[0],
+            "bytes": texts.get(name, [None, None])[1], "seconds": spent.get(name),
+            "share": spent[name] / total if name in spent else None,
+        }
+        for name in sorted({*spent, *texts, *counted} - {"source"}, key=stage_order)
+    ]  # fmt: skip
+    return [row | {"bars": _bars(row, rows)} for row in rows]
+
+
+def _bars(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """How long the bar behind each figure is: its share of the largest in the column."""
+    most = {name: max((other[name] or 0 for other in rows), default=0) for name in ("ops", "lines", "bytes", "seconds")}
+    return {name: (row[name] or 0) / most[name] if most[name] else 0.0 for name in most}
+
+
+def percentiles(nanoseconds: Sequence[int]) -> list[tuple[str, float]]:
+    """(name, seconds) of the percentiles people ask for; only those that so many samples can tell."""
+    values = np.asarray(nanoseconds, dtype=np.float64) * 1e-9
+    asked = [p for p in PERCENTILES if min(p, 100 - p) * len(values) >= 100 or p == 50]
+    return [(f"p{p}", float(np.percentile(values, p))) for p in asked] if values.size else []
+
+
+def totals(document: dict[str, Any]) -> dict[str, Any]:
+    """What the top of the page says about the whole run."""
+    launches, times = document["launches"], document["times"]
+    flops = sum(launch["flops"] or 0 for launch in launches)
+    moved = sum(launch["bytes"] or 0 for launch in launches)
+    inside = sum(launch["median"] for launch in launches)
+    median = times["median"] if times else None
+    decisions = document["compilation"]["decisions"] if document["compilation"] else []
+    return {
+        "flops": flops, "bytes": moved, "inside": inside,
+        "gflops": flops / median * 1e-9 if flops and median else None,
+        "gbytes": moved / median * 1e-9 if moved and median else None,
+        "spread": (times["high"] - times["low"]) / 2 / times["median"] if times and times["median"] else None,
+        "fused": sum(d["accepted"] for d in decisions), "decisions": len(decisions),
+        "longest": max((launch["median"] for launch in launches), default=0.0),
+    }  # fmt: skip
+
+
+def rules(decisions: Sequence[dict[str, Any]]) -> list[tuple[str, int, int]]:
+    """(rule, accepted, rejected) of the fusion ledger, the most used first."""
+    counted = Counter((d["rule"], bool(d["accepted"])) for d in decisions)
+    names = dict.fromkeys(d["rule"] for d in decisions)
+    found = [(name, counted[name, True], counted[name, False]) for name in names]
+    return sorted(found, key=lambda item: -(item[1] + item[2]))

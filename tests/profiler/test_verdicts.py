@@ -1,0 +1,175 @@
+"""Verdicts find what is there and do not find what is not, however processes differ and whatever else ran meanwhile."""
+
+import numpy as np
+import pytest
+
+from profiler.verdicts import (
+    ALPHA,
+    FASTER,
+    FEW,
+    PROCESSES,
+    SAME,
+    SLOWER,
+    TURNS,
+    Times,
+    compare_family,
+    compare_times,
+    permuted,
+    sign_flips,
+    stated,
+    step_down,
+)
+
+
+def a_run(rng, level=1e6, processes=5, between=0.01, blocks=6, size=20, noise=0.02, lost=0.0):
+    """A run: processes whose medians differ, samples that scatter upwards as times do, some processor time lost."""
+    parts = []
+    for _ in range(processes):
+        median = level * np.exp(between * rng.standard_normal())
+        parts.append(median * (1 + np.abs(noise * rng.standard_normal(blocks * size))))
+    values = np.concatenate(parts)
+    if lost:
+        values = values / (1 - lost)
+    missing = (values * lost).astype(np.int64)
+    return Times(values.astype(np.int64), (size,) * (blocks * processes), (blocks,) * processes, missing)
+
+
+@pytest.mark.parametrize("between", [0.0, 0.01, 0.1])
+@pytest.mark.parametrize("processes", [5, 8])
+def test_a_run_compared_with_itself_is_hardly_ever_said_to_differ(between, processes):
+    rng = np.random.default_rng(1)
+    made = dict(processes=processes, between=between)
+    called = sum(compare_times(a_run(rng, **made), a_run(rng, **made)).verdict != SAME for _ in range(300))
+    assert called <= 300 * ALPHA * 2
+
+
+def test_processes_of_two_kinds_are_not_two_programs():
+    rng = np.random.default_rng(2)
+
+    def bimodal():
+        parts = [a_run(rng, level=1e6 * rng.choice([1.0, 1.08]), processes=1, between=0.0005) for _ in range(5)]
+        blocks, counts = parts[0].blocks * 5, (6,) * 5
+        return Times(np.concatenate([part.values for part in parts]), blocks, counts)
+
+    assert sum(compare_times(bimodal(), bimodal()).verdict != SAME for _ in range(300)) <= 6
+
+
+@pytest.mark.parametrize("kernels", [1, 20])
+def test_many_kernels_compared_together_are_not_more_often_wrong(kernels):
+    rng = np.random.default_rng(3)
+    wrong = 0
+    for _ in range(150):
+        pairs = [(a_run(rng, blocks=2, size=5), a_run(rng, blocks=2, size=5)) for _ in range(kernels)]
+        wrong += any(verdict.verdict != SAME for verdict in compare_family(pairs))
+    assert wrong <= 150 * ALPHA * 3
+
+
+@pytest.mark.parametrize("factor, verdict", [(1.03, SLOWER), (0.97, FASTER), (2.0, SLOWER)])
+@pytest.mark.parametrize("others", [0, 20])
+def test_three_percent_is_found_among_other_kernels_too(factor, verdict, others):
+    rng = np.random.default_rng(4)
+    found = 0
+    for _ in range(50):
+        pairs = [(a_run(rng, between=0.002), a_run(rng, 1e6 * factor, between=0.002))]
+        pairs += [(a_run(rng, between=0.002), a_run(rng, between=0.002)) for _ in range(others)]
+        got = compare_family(pairs)[0]
+        found += got.verdict == verdict
+        assert got.low <= got.ratio <= got.high and got.method == PROCESSES
+    assert found >= 45
+
+
+def test_what_processes_differ_by_is_what_cannot_be_told():
+    rng = np.random.default_rng(5)
+    verdicts = [compare_times(a_run(rng, between=0.03), a_run(rng, 1.03e6, between=0.03)) for _ in range(50)]
+    assert sum(verdict.verdict == SLOWER for verdict in verdicts) <= 2
+    doubts = [compare_times(a_run(rng, between=0.01), a_run(rng, 1.035e6, between=0.01)) for _ in range(50)]
+    assert any("processes of the same run" in verdict.why for verdict in doubts)
+
+
+def test_the_interval_covers_the_true_ratio_as_often_as_it_says():
+    rng = np.random.default_rng(6)
+    held = 0
+    for _ in range(300):
+        got = compare_times(a_run(rng, between=0.02), a_run(rng, 1.05e6, between=0.02))
+        held += got.low <= 1.05 <= got.high
+    assert 0.91 <= held / 300 <= 0.99
+
+
+def test_time_that_others_took_is_not_held_against_a_run():
+    rng = np.random.default_rng(7)
+    plain, disturbed = a_run(rng, between=0.001), a_run(rng, between=0.001, lost=0.4)
+    for one, two in ((plain, disturbed), (disturbed, plain)):
+        got = compare_times(one, two)
+        assert got.verdict == SAME and "other programs" in got.why and abs(got.ratio - 1) > 0.3
+    really = compare_times(plain, a_run(rng, 2e6, between=0.001, lost=0.1))
+    assert really.verdict == SLOWER
+
+
+def test_turns_find_through_drift_what_runs_made_one_after_the_other_cannot():
+    rng = np.random.default_rng(8)
+    found = wrong = apart = 0
+    for _ in range(60):
+        drift = np.exp(np.cumsum(0.02 * rng.standard_normal(8)))
+
+        def run(level, drift=drift):
+            parts = [a_run(rng, level * d, 1, 0.002) for d in drift]
+            return Times(np.concatenate([x.values for x in parts]), parts[0].blocks * 8, (6,) * 8)
+
+        a, b, slow = run(1e6), run(1e6), run(1.03e6)
+        wrong += compare_times(a, b, turns=True).verdict != SAME
+        got = compare_times(a, slow, turns=True)
+        assert got.method == TURNS
+        found += got.verdict == SLOWER
+        apart += compare_times(a, slow).verdict == SLOWER
+    assert wrong <= 3 and found >= 55 and apart < found
+
+
+def test_one_process_each_allows_for_what_is_not_known():
+    rng = np.random.default_rng(9)
+    one = a_run(rng, processes=1, blocks=12, between=0)
+    close, far = (a_run(rng, level, processes=1, blocks=12, between=0) for level in (1.07e6, 1.3e6))
+    near = compare_times(one, close)
+    assert near.verdict == SAME and near.method == FEW and "few processes" in near.why
+    assert compare_times(one, far).verdict == SLOWER and compare_times(far, one).verdict == FASTER
+    assert compare_times(one, a_run(rng, 1.3e6, processes=5)).method == FEW
+    assert "between-process variation is unknown" in stated([FEW])
+
+
+def test_too_few_calls_never_tell_a_difference():
+    found = compare_times(Times(np.array([100, 100])), Times(np.array([900, 900])))
+    assert found.verdict == SAME and not found.enough
+
+
+def test_the_verdict_is_the_same_every_time():
+    rng = np.random.default_rng(10)
+    a, b = a_run(rng, processes=12), a_run(rng, processes=12)
+    assert compare_times(a, b) == compare_times(a, b)
+
+
+def test_permutations_are_exact_and_the_true_labelling_comes_first():
+    one, two = np.arange(5.0)[:, None], np.arange(5.0)[:, None] + 10
+    ways = permuted(one, two)
+    assert ways.shape == (252, 1) and ways[0] == ways.max() and step_down(ways)[0] == pytest.approx(2 / 252)
+    flips = sign_flips(np.linspace(1, 2, 8)[:, None])
+    assert flips.shape == (256, 1) and step_down(flips)[0] == pytest.approx(2 / 256)
+
+
+def test_step_down_gives_each_question_at_least_its_own_chance():
+    rng = np.random.default_rng(11)
+    values = rng.standard_normal((10, 6))
+    ways = permuted(values[:5], values[5:])
+    alone = np.array([step_down(ways[:, [k]])[0] for k in range(6)])
+    assert (step_down(ways) >= alone - 1e-12).all() and step_down(ways).max() <= 1
+
+
+def test_runs_of_many_processes_are_compared_by_drawn_labellings():
+    rng = np.random.default_rng(12)
+    a, b = a_run(rng, processes=20, between=0.005), a_run(rng, 1.05e6, processes=20, between=0.005)
+    found = compare_times(a, b)
+    assert found.verdict == SLOWER and found.p == pytest.approx(1 / 10_000)
+
+
+def test_equal_times_do_not_differ():
+    flat = Times(np.full(100, 1000), (4,) * 25, (5,) * 5)
+    found = compare_times(flat, flat)
+    assert (found.verdict, found.ratio, found.low, found.high) == (SAME, 1.0, 1.0, 1.0)
