@@ -11,6 +11,7 @@ import numpy as np
 from app.errors import CheckFailed
 from compiler.graph.dtypes import from_numpy, is_float
 from compiler.graph.types import format_shape
+from profiler.accuracy import relative_errors
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
@@ -74,25 +75,9 @@ def _check(index: int, got: np.ndarray, wanted: np.ndarray, bound: float) -> Out
     bound = bound if is_float(dtype) else 0.0
     if not wanted.size:
         return OutputCheck(index, dtype, wanted.shape, 0.0, bound, (), 0.0, 0.0)
-    errors = _relative_errors(got, wanted)
+    errors = relative_errors(got, wanted)
     where = np.unravel_index(int(np.argmax(errors)), wanted.shape)
     place = tuple(int(i) for i in where)
     return OutputCheck(
         index, dtype, wanted.shape, float(errors[where]), bound, place, float(got[where]), float(wanted[where])
     )
-
-
-def _relative_errors(got: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Each element's error over its own size, or over the output's typical size where it is smaller than that.
-
-    A sum whose terms cancel has a tiny result but the rounding error of its terms.
-    """
-    if wanted.dtype.kind in "iub":
-        return (got != wanted).astype(np.float64)
-    mine, theirs = got.astype(np.float64), wanted.astype(np.float64)
-    finite = np.isfinite(theirs)
-    with np.errstate(all="ignore"):
-        typical = float(np.sqrt(np.mean(np.square(theirs, where=finite, out=np.zeros_like(theirs)))))
-        errors = np.abs(mine - theirs) / np.maximum(np.abs(theirs), typical)
-    same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
-    return np.where(same, 0.0, np.where(np.isnan(errors) | ~finite, np.inf, errors))

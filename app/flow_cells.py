@@ -6,12 +6,11 @@ import itertools
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -49,6 +48,10 @@ class Cell:
         return f"{self.flow} -O{self.opt_level} {self.debug} {self.cache}{' to first result' * self.execute}"
 
 
+BASE = Cell("none", 0, "none", "cold")
+"""A process that only loads the source: what every cell pays before it compiles anything."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """One process: seconds and bytes, and what it said about itself."""
@@ -74,12 +77,14 @@ class Row:
 
     def median(self, what: Callable[[Sample], float]) -> float:
         """The median of a figure over the repeats."""
+        import statistics  # slow to load, and the window loads this file when it starts
+
         return statistics.median(what(sample) for sample in self.samples)
 
     def spread(self, what: Callable[[Sample], float]) -> float:
         """(largest - smallest) / median."""
         values = [what(sample) for sample in self.samples]
-        middle = statistics.median(values)
+        middle = self.median(what)
         return (max(values) - min(values)) / middle if middle else 0.0
 
     @property
@@ -133,19 +138,42 @@ def measure(request: Request, wanted: Sequence[Cell], repeat: int, say: Callable
 
     An interrupt ends the measuring and keeps what is finished.
     """
-    _check_platform()
-    samples: dict[Cell, list[Sample]] = {cell: [] for cell in wanted}
-    with tempfile.TemporaryDirectory(prefix="kernelglass-flows-") as folder:
-        _process(request, Cell("none", 0, "none", "cold"), folder)  # byte code and page cache
-        measured = Measured(request, repeat, _process(request, Cell("none", 0, "none", "cold"), folder), samples)
-        total = len(wanted) * repeat
-        try:
-            for number, (turn, cell) in enumerate(itertools.product(range(repeat), wanted), start=1):
-                say(f"[{number}/{total}] {cell}")
-                samples[cell].append(_sample(request, cell, Path(folder), turn))
-        except KeyboardInterrupt:
-            measured.interrupted = True
+    measured: Measured | None = None
+    total = len(wanted) * repeat
+    taken = take_samples(request, wanted, repeat)
+    try:
+        for number, (cell, sample) in enumerate(taken):
+            if measured is None:
+                assert sample is not None
+                measured = Measured(request, repeat, sample, {known: [] for known in wanted})
+            elif sample is None:
+                say(f"[{number // 2 + 1}/{total}] {cell}")
+            else:
+                measured.samples[cell].append(sample)
+    except KeyboardInterrupt:
+        if measured is None:
+            raise
+        measured.interrupted = True
+    finally:
+        taken.close()
+    assert measured is not None
     return measured
+
+
+def take_samples(
+    request: Request, wanted: Sequence[Cell], repeat: int, within: str | None = None
+) -> Generator[tuple[Cell, Sample | None], None, None]:
+    """First `BASE` with its sample; then each cell twice in every round: with None as it begins, and as it ends.
+
+    The caches are made in a temporary folder inside `within`, which a caller that may be killed can remove itself.
+    """
+    _check_platform()
+    with tempfile.TemporaryDirectory(prefix="kernelglass-flows-", dir=within) as folder:
+        _process(request, BASE, folder)  # byte code and page cache
+        yield BASE, _process(request, BASE, folder)
+        for turn, cell in itertools.product(range(repeat), wanted):
+            yield cell, None
+            yield cell, _sample(request, cell, Path(folder), turn)
 
 
 def _sample(request: Request, cell: Cell, folder: Path, turn: int) -> Sample:
@@ -162,7 +190,7 @@ def _process(request: Request, cell: Cell, cache: str) -> Sample:
     start = time.perf_counter()
     child = subprocess.Popen(
         [sys.executable, "-m", "app.flow_child", json.dumps(asked)], stdout=subprocess.PIPE, env=environment,
-        stdin=subprocess.DEVNULL, start_new_session=True,
+        stdin=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     try:
         assert child.stdout is not None
@@ -174,6 +202,8 @@ def _process(request: Request, cell: Cell, cache: str) -> Sample:
         child.wait()
         raise
     elapsed = time.perf_counter() - start
+    assert child.stdin is not None
+    child.stdin.close()
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0 or not output.strip():
         raise CompilationFailed(f"the process that compiles {cell} ended with status {child.returncode}")

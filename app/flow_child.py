@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -35,9 +38,16 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     return answer | {"stages": compiled.model.trace.seconds_by_stage()}
 
 
+def _end_with_parent() -> None:
+    """The parent keeps our stdin open as long as it lives. It may be killed, and then nobody waits for our answer."""
+    sys.stdin.buffer.raw.read(1)  # type: ignore[attr-defined]  # unbuffered: a buffered read holds a lock at exit
+    os.killpg(os.getpgrp(), signal.SIGKILL)  # this process leads a group: its own workers end with it
+
+
 if __name__ == "__main__":
     from compiler.errors import CompilerError
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         print(json.dumps(main(json.loads(sys.argv[1]))))
     except CompilerError as error:

@@ -21,6 +21,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal
 
+from app.viewmodels.pieces import Piece, join
 from app.viewmodels.requests import Failure, Progress, Reply
 
 _numbers = itertools.count(1)
@@ -94,17 +95,27 @@ class Worker(QObject):
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                start_new_session=True,  # so that what it starts can be ended with it
+                # A group, so that what it starts can be ended with it; not a session: the kernel shares the processor
+                # among sessions before it looks at who is nice, and a worker would count as much as the window.
+                process_group=0,
             )
             self._process, self._pipe = process, pipe
             for entry in self._outbox:
                 pipe.send(entry)
             self._outbox.clear()
         with contextlib.suppress(EOFError, OSError):
+            pieces: list[Piece] = []
             while True:
                 reply = pipe.recv()
                 if self._stopping:
                     break
+                if isinstance(reply, Piece):
+                    pieces.append(reply)
+                    continue
+                mine = [piece for piece in pieces if piece.job == reply.job] if reply.final else []
+                if mine:
+                    reply = Reply(reply.job, join(mine, reply.value))
+                    pieces = [piece for piece in pieces if piece.job != reply.job]
                 self._received.emit(reply)
         _end_group(process)
         code = process.wait()

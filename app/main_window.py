@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import json
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
@@ -17,21 +19,34 @@ from PySide6.QtWidgets import (
 )
 
 from app.controllers.commands import Commands
+from app.controllers.comparing import PairController
 from app.controllers.compiling import CompileController
+from app.controllers.editing import EditController
+from app.controllers.finding import FindController
+from app.controllers.flows import FlowsController
 from app.controllers.laying_out import LayoutController
 from app.controllers.opening import SUFFIXES, OpenController
+from app.controllers.preferences import PreferencesController
 from app.controllers.presenting import Presenter
 from app.controllers.records import RecordsController
+from app.controllers.reporting import ReportController
+from app.controllers.running import RunController
+from app.controllers.stepping import PassesController
 from app.controllers.texts import TextStore
 from app.messages import Messages
 from app.settings import Settings
 from app.sources import samples
 from app.state import State
 from app.theme.look import Look
+from app.turns import Turns
+from app.viewmodels.flows import FlowsModel
 from app.viewmodels.graph import GraphModel
+from app.viewmodels.tokens import tokens
 from app.views.command_palette import CommandPalette
 from app.views.compare import CompareView
-from app.views.explorer import Explorer, KernelsView, PassesView, SamplesView
+from app.views.dock_tabs import DockTabs
+from app.views.explorer import Explorer, KernelsView, SamplesView
+from app.views.find_everywhere import FindEverywhere
 from app.views.flows import FlowsView
 from app.views.funnel import FunnelView
 from app.views.graph_panel import GraphPanel
@@ -40,6 +55,8 @@ from app.views.ledger import LedgerView
 from app.views.log import LogView
 from app.views.memory import MemoryView
 from app.views.menus import build_menus
+from app.views.passes import PassesView
+from app.views.report import ReportView
 from app.views.roofline import RooflineView
 from app.views.run_view import RunView
 from app.views.runs import RunsView
@@ -48,8 +65,8 @@ from app.views.status import Status
 from app.views.timeline import TimelineView
 from app.views.toolbar import ChoiceBar
 from app.views.welcome import WelcomePage
-from app.views.widgets import MessageBar, dock_bar, scrolled
-from app.views.workbench import Workbench
+from app.views.widgets import MessageBar, dock_bar
+from app.views.workbench import Workbench, read_panes
 
 _LAYOUT_VERSION = 1
 
@@ -63,14 +80,16 @@ class MainWindow(QMainWindow):
         self.look = Look(self.settings.folder / "icons", self.settings.get("theme", "system"), self)
         self.look.apply()
         self.state, self.messages = State(), Messages()
+        self._turns = Turns(self)
         self.compare_after = False
         self.compiler = CompileController(self.state, self.messages, self)
-        self.texts = TextStore(self.state, self.compiler, self)
         self.graph = GraphModel()
         self.layouts = LayoutController(self.graph, self.messages, self)
         self.presenter = Presenter(self)
         self.opening = OpenController(self.state, self.settings, self.messages, self.presenter.ask_trust, self)
         self.records = RecordsController(self.messages, self)
+        self.texts = TextStore(self.state, self.compiler, self.records.stored_text, self)
+        self.flow_jobs = FlowsController(FlowsModel(), self.messages, self)
         self.commands = Commands(self)
         self.setWindowTitle("Kernelglass")
         self.setWindowIcon(self.look.icon("app", "accent"))
@@ -80,6 +99,8 @@ class MainWindow(QMainWindow):
         self._actions = build_menus(self, self.commands)
         for position in range(9):
             QShortcut(QKeySequence(f"Ctrl+{position + 1}"), self, lambda p=position: self.commands.open_recent(p))
+        DockTabs(self, "Views")
+        DockTabs(self.workbench, "Panes")
         self._place_views()
         self._wire()
         self.resize(QSize(1440, 900))
@@ -98,10 +119,10 @@ class MainWindow(QMainWindow):
         self.graph_panel = GraphPanel(look, self.graph, selection)
         self.source_pane = SourcePane(look)
         self.workbench = Workbench(look, selection, self.graph_panel, self.source_pane)
-        self.kernels, self.passes = KernelsView(selection), PassesView()
+        self.kernels, self.passes = KernelsView(selection), PassesView(look)
         self.samples = SamplesView(look, entries, "sample", "Samples")
         self.runs, self.compare_view = RunsView(look), CompareView(look, selection)
-        self.flows, self.roofline = FlowsView(look), RooflineView(look, selection)
+        self.flows, self.roofline = FlowsView(look, self.flow_jobs.model), RooflineView(look, selection)
         self.explorer = Explorer(self.kernels, self.passes, self.samples, self.runs)
         self.inspector = Inspector(look, selection)
         self.timeline = TimelineView(look, selection)
@@ -109,9 +130,25 @@ class MainWindow(QMainWindow):
         self.run_lanes.note = "Run (F5) to see the launches on each thread."
         self.funnel, self.memory = FunnelView(look), MemoryView(look, selection)
         self.run_view, self.ledger = RunView(look, selection), LedgerView(look, selection)
+        self.report = ReportView(look)
         self.log = LogView(look, self.messages)
+        self.find_view = FindEverywhere(look)
         self.bar = MessageBar(look, "window")
         self.palette_popup = CommandPalette(self)
+
+        self._make_view_controllers()
+
+    def _make_view_controllers(self) -> None:
+        """What stands between several views, or a view and the workers; the window only wires them."""
+        pane, state = self.workbench.step_pane, self.state
+        self.preferences, self.running = PreferencesController(self), RunController(self)
+        self.reporting = ReportController(self)
+        self.editing = EditController(
+            state, self.compiler, self.messages, self.source_pane, self.settings.folder / "drafts", self.language, self
+        )
+        self.stepping = PassesController(state, self.compiler, self.passes, pane, self.presenter.show_stage, self)
+        self.finding = FindController(state, self.compiler, self.find_view, pane, self)
+        self.pairs = PairController(self.workbench, self)
 
     def _place_views(self) -> None:
         self.addToolBar(self.choices)
@@ -133,7 +170,7 @@ class MainWindow(QMainWindow):
         )
         bottom = {
             "timeline": ("Timeline", self.timeline),
-            "funnel": ("Funnel", scrolled(self.funnel)),
+            "funnel": ("Funnel", self.funnel),
             "ledger": ("Fusion", self.ledger),
             "memory": ("Memory", self.memory),
             "run": ("Run", self.run_view),
@@ -141,6 +178,8 @@ class MainWindow(QMainWindow):
             "roofline": ("Roofline", self.roofline),
             "flows": ("Flows", self.flows),
             "compare": ("Compare", self.compare_view),
+            "find": ("Find", self.find_view),
+            "report": ("Report", self.report),
             "log": ("Log", self.log),
         }
         self.bottom_docks = {
@@ -180,40 +219,42 @@ class MainWindow(QMainWindow):
         self.choices.choice_made.connect(self.presenter.choice)
         self.choices.compile_pressed.connect(commands.compile)
         self.choices.run_pressed.connect(commands.run)
-        self.run_view.run_wanted.connect(commands.run)
         self.status.cancel_pressed.connect(commands.cancel)
         self.opening.opened.connect(self.presenter.opened)
         self.opening.changed_on_disk.connect(self.presenter.changed_on_disk)
         self.source_pane.compile_wanted.connect(commands.compile_edit)
-        self.source_pane.key_chosen.connect(self.presenter.edit)
-        self.source_pane.revert_wanted.connect(self.presenter.edit)
+        self.source_pane.strip.compare_wanted.connect(self.records.compare)
         self.compiler.started.connect(self.presenter.started)
         self.compiler.progressed.connect(self.status.set_progress)
         self.compiler.ended.connect(self.presenter.ended)
         self.compiler.failed.connect(self.presenter.compile_failed)
-        self.compiler.llvm_passes.connect(lambda rows: self.passes.set_passes((*self.state.compilation.passes, *rows)))  # type: ignore[union-attr]
         state.compiled.connect(self.presenter.compiled)
         state.ran.connect(self.presenter.ran)
         state.chosen.connect(self.choices.set_choices)
         self.graph_panel.export_wanted.connect(commands.export_graph)
-        self.graph_panel.view.edge_menu.connect(self.presenter.edge_menu)
+        self.graph_panel.view.menu_wanted.connect(self.presenter.graph_menu)
         self.ledger.what_if.connect(commands.what_if)
         self.funnel.stage_clicked.connect(self.presenter.show_stage)
-        self.passes.pass_chosen.connect(lambda row: self.presenter.show_stage(row.stage, row.kernel))
+        self.funnel.afresh_wanted.connect(commands.compile_afresh)
         self.kernels.kernel_chosen.connect(self.presenter.show_kernel)
         self.runs.open_wanted.connect(self.compiler.open_run)
         self.runs.compare_wanted.connect(self.records.compare)
         self.runs.export_wanted.connect(commands.export_runs)
-        self.flows.measure_wanted.connect(commands.measure_flows)
-        self.roofline.measure_wanted.connect(self.records.measure_ceilings)
+        self.flows.measure_wanted.connect(commands.measure_cells)
+        self.flows.again_wanted.connect(self.flow_jobs.again)
+        self.flows.stop_wanted.connect(commands.cancel)
+        self.flows.export_wanted.connect(commands.export_flows)
         self.records.runs_listed.connect(self.runs.set_runs)
         self.records.compared.connect(self.presenter.compared)
-        self.records.flows_measured.connect(self.flows.set_document)
         self.records.ceilings_measured.connect(self.roofline.set_ceilings)
-        self.records.started.connect(self.status.start)
-        self.records.progressed.connect(self.status.set_progress)
-        self.records.ended.connect(lambda good: self.status.finish("Done" if good else "Stopped"))
-        self.compare_view.stage_wanted.connect(self.presenter.show_stage)
+        for jobs in (self.records, self.flow_jobs):
+            jobs.started.connect(self.status.start)
+            jobs.progressed.connect(self.status.set_progress)
+            jobs.ended.connect(lambda good: self.status.finish("Done" if good else "Stopped"))
+        self.compare_view.pair_wanted.connect(self.presenter.pair)
+        self.compare_view.ended.connect(self.pairs.end)
+        self.runs.compare_compilations_wanted.connect(self.records.compare_compilations)
+        self.records.compilations_listed.connect(self.runs.set_compilations)
         self.messages.posted.connect(self.presenter.said)
         self.messages.cleared.connect(self.presenter.unsaid)
         for bar in self.presenter.bars().values():
@@ -246,15 +287,12 @@ class MainWindow(QMainWindow):
         if self.stack.currentWidget() is self.workbench:
             return
         self.stack.setCurrentWidget(self.workbench)
-        self.records.list_runs()
-        self.explorer_dock.show()
-        self.inspector_dock.show()
         # In turns of the event loop: laying out every dock at once would be felt as a hitch.
-        QTimer.singleShot(0, self._show_bottom_docks)
+        docks = (self.explorer_dock, self.inspector_dock, *self.bottom_docks.values())
+        questions = (self.records.list_runs, self.running.look_around, self.preferences.ask_storage)
+        self._turns.add((*(dock.show for dock in docks), self._docks_shown, *questions))
 
-    def _show_bottom_docks(self) -> None:
-        for dock in self.bottom_docks.values():
-            dock.show()
+    def _docks_shown(self) -> None:
         self.bottom_docks["timeline"].raise_()
         if self._restored:
             self.restore_layout(self._restored)
@@ -269,10 +307,14 @@ class MainWindow(QMainWindow):
 
     def layout_states(self) -> dict[str, QByteArray]:
         """The arrangement of both levels of docks."""
-        return {"window": self.saveState(_LAYOUT_VERSION), "workbench": self.workbench.saveState(_LAYOUT_VERSION)}
+        panes = QByteArray(json.dumps(self.workbench.pane_states()).encode())
+        workbench = self.workbench.saveState(_LAYOUT_VERSION)
+        return {"window": self.saveState(_LAYOUT_VERSION), "workbench": workbench, "panes": panes}
 
     def restore_layout(self, states: dict[str, QByteArray]) -> None:
-        """Put the docks where they were."""
+        """Put the docks where they were, with the panes there were."""
+        if panes := read_panes(states.get("panes")):
+            self.workbench.set_panes(panes)
         if "window" in states:
             self.restoreState(states["window"], _LAYOUT_VERSION)
         if "workbench" in states:
@@ -291,16 +333,15 @@ class MainWindow(QMainWindow):
         self.resizeDocks(
             [self.explorer_dock, self.inspector_dock], [230, 240] if small else [270, 300], Qt.Orientation.Horizontal
         )
-        self.resizeDocks(
-            [self.bottom_docks["timeline"]], [150 if self.height() < 800 else 240], Qt.Orientation.Vertical
-        )
+        below = 210 if self.height() < 800 else max(260, int(self.height() * 0.27))
+        self.resizeDocks([self.bottom_docks["timeline"]], [below], Qt.Orientation.Vertical)
         QTimer.singleShot(0, self.workbench.spread)
 
     def _restore(self) -> dict[str, QByteArray]:
         saved = self.settings.layout("last session")
         if "geometry" in saved:
             self.restoreGeometry(saved.pop("geometry"))
-        self.look.zoom_code(self.settings.get("code_pixels", self.look.code_pixels))
+        self.preferences.begin()
         return saved
 
     def restore_session(self) -> None:
@@ -310,8 +351,10 @@ class MainWindow(QMainWindow):
             self.opening.open(last)
 
     def _warm_up(self) -> None:
-        self.compiler.warm_up()
-        self.layouts.warm_up()
+        gc.freeze()  # what the program is made of stays: looking through it for rubbish would be felt
+        languages = ("python", "llvm", "mlir", "asm", "ptx")
+        colours = (lambda language=language: tokens(language, "") for language in languages)
+        self._turns.add((self.compiler.warm_up, self.layouts.warm_up, *colours))
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
@@ -328,12 +371,16 @@ class MainWindow(QMainWindow):
                 return
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        if not self.presenter.may_close():
+            event.ignore()
+            return
+        self.editing.keep()
+        self._turns.start(())  # what was still to be shown is not shown any more, and nothing is asked
         if self.stack.currentWidget() is self.workbench:
             self.settings.save_layout("last session", {**self.layout_states(), "geometry": self.saveGeometry()})
-        self.settings.set("code_pixels", self.look.code_pixels)
         if self.state.source:
             self.settings.set("last_source", self.state.source)
         self.settings.sync()
-        for controller in (self.compiler, self.layouts, self.records):
+        for controller in (self.compiler, self.layouts, self.records, self.flow_jobs, self.reporting):
             controller.stop()
         super().closeEvent(event)

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from app.files import write_whole
 from compiler.errors import CompilerError
 
 
@@ -41,7 +42,4 @@ def write_out(content: str | bytes, path: Path | None) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         return
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise CompilerError(f"cannot write {path}: {error.strerror or error}") from None
+    write_whole(path, data)

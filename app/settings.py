@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,9 @@ class Settings:
             value = json.loads(text)
         except ValueError:
             return default
-        return value if isinstance(value, type(default)) or default is None else default
+        if isinstance(default, float) and isinstance(value, int):
+            return float(value)
+        return value if type(value) is type(default) or default is None else default
 
     def set(self, key: str, value: Any) -> None:
         """Remember a value."""
@@ -56,6 +60,10 @@ class Settings:
     def trust(self, path: str) -> None:
         """Allow a Python file from now on."""
         self.set("trusted", [*(p for p in self.get("trusted", []) if p != path), path][-500:])
+
+    def forget_trust(self) -> None:
+        """No Python file is trusted any more."""
+        self.set("trusted", [])
 
     def layout_names(self) -> list[str]:
         """Names of saved layouts."""
@@ -82,3 +90,20 @@ class Settings:
         """Write to disk; False when that did not work (a full disk, a folder that cannot be written)."""
         self._store.sync()
         return self._store.status() == QSettings.Status.NoError
+
+    def problem(self) -> str:
+        """Why nothing can be remembered, in words; empty when all is well. Writes to find out."""
+        path = self.folder / "window.ini"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder) as probe:  # QSettings says only that it failed, not why
+                probe.write(b" " * 4096)
+                probe.flush()
+            if path.exists() and not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:
+            return (
+                f"settings cannot be written to {self.folder} ({error.strerror or error}): "
+                "what you change lasts until the window is closed"
+            )
+        return "" if self.sync() else f"settings cannot be written to {path}: it is not a settings file"

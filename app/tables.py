@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from profiler.units import seconds as seconds
+from profiler.units import size as size
+
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Columns under a header, two spaces apart; the columns in `right` are right-aligned."""
@@ -17,20 +20,3 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[
         ]
         text.append("  ".join(cells).rstrip())
     return "\n".join(text)
-
-
-def seconds(value: float) -> str:
-    """A duration in the unit that gives it one to three digits before the point."""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}"
-    return f"{value / 1e-9:.0f} ns"
-
-
-def size(value: float) -> str:
-    """A number of bytes in binary units."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"

@@ -1,25 +1,94 @@
 """The bounds of the window, measured: stalls, layout of 10,000 nodes, 200 MB of IR, a million events, links, start.
 
-Prints each figure beside its bound and the ratio of the two; exits with 1 when one is broken. Stalls are what a 4 ms
-heartbeat on the window's own thread misses (the longest, and 99.9 % of beats), and the CPU time that thread spent
-between two beats. Where the machine is busy with other work (load above its cores), a stall also counts that work:
-then the CPU time decides, and the wall times are printed for the record.
+Prints each figure beside its bound and the ratio of the two. Stalls are what a 4 ms heartbeat on the window's own
+thread misses: the longest and 99.9 % of beats, as time on the clock and as processor time of that thread. Both are
+always printed. Processor time is always judged. Time on the clock also counts what other programs took: where those
+kept more than a quarter of a core busy, a figure above its bound is "not judged".
+
+Exits with 0 when every bound holds, 1 when one is broken, 75 when none is broken but some could not be judged.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[0] = str(ROOT)  # in place of this folder, whose files have the names of packages
 
-STALL_MS = 50.0 if len(os.sched_getaffinity(0)) > 2 else 100.0
+CORES = len(os.sched_getaffinity(0))
+STALL_MS = 50.0
+SHARED_STALL_MS = STALL_MS if CORES > 2 else 100.0  # on the clock, where the compiler has the same two cores
 BEAT_MS = 4
+TOO_BUSY = 0.25  # cores kept busy by others
+NOT_JUDGED = 75
+
+
+class Load:
+    """How many cores other programs kept busy since this was made."""
+
+    def __init__(self) -> None:
+        self._begun, self._all, self._ours = time.perf_counter(), _busy_seconds(), _own_seconds()
+
+    def others(self) -> float:
+        """Cores, on average."""
+        took = max(time.perf_counter() - self._begun, 1e-3)
+        return max((_busy_seconds() - self._all) - (_own_seconds() - self._ours), 0.0) / took
+
+
+def _busy_seconds() -> float:
+    import psutil
+
+    times = psutil.cpu_times()
+    return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
+
+
+def _own_seconds() -> float:
+    """Of this process, of children that ended, and of those that live."""
+    import psutil
+
+    own = psutil.Process()
+    total = sum(own.cpu_times()[:4])
+    for child in own.children(recursive=True):
+        try:
+            total += sum(child.cpu_times()[:4])
+        except psutil.Error:
+            continue
+    return total
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure and its bound; `clock` figures are spoiled by other programs, whose share is `others` in cores."""
+
+    name: str
+    value: float
+    bound: float
+    unit: str
+    clock: bool = True
+    more_is_better: bool = False
+    others: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        """Whether the bound holds."""
+        return self.value >= self.bound if self.more_is_better else self.value <= self.bound
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.good:
+            return "ok"
+        if self.clock and self.others > TOO_BUSY:
+            return f"not judged: load {self.others:.2f} on {CORES} cores by other programs"
+        return "BROKEN"
 
 
 class Bench:
@@ -32,30 +101,27 @@ class Bench:
 
         self.np = np
         self.application = QApplication.instance() or QApplication([])
-        self.results: list[tuple[str, float, float, str, bool]] = []
-        self.busy = os.getloadavg()[0] > len(os.sched_getaffinity(0))
-        self._last = 0.0
+        self.results: list[Figure] = []
+        self._last = self._last_cost = 0.0
         self._gaps: list[float] = []
         self._costs: list[float] = []
-        self._last_cost = 0.0
         self._timer = QTimer()
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.setInterval(BEAT_MS)
         self._timer.timeout.connect(self._beat)
 
     def _beat(self) -> None:
-        now = time.perf_counter()
+        now, cost = time.perf_counter(), time.thread_time()
         self._gaps.append((now - self._last) * 1e3 - BEAT_MS)
-        self._last = now
-        self._costs.append((time.thread_time() - self._last_cost) * 1e3)
-        self._last_cost = time.thread_time()
+        self._costs.append((cost - self._last_cost) * 1e3)
+        self._last, self._last_cost = now, cost
 
     def watch(self, name: str, work, done, limit: float = 120.0) -> float:
         """Start `work`, run the event loop until `done`, and note the stalls; returns the seconds it took."""
         self._gaps.clear()
         self._costs.clear()
-        self._last_cost = time.thread_time()
-        self._last = time.perf_counter()
+        load = Load()
+        self._last_cost, self._last = time.thread_time(), time.perf_counter()
         self._timer.start()
         start = time.perf_counter()
         work()
@@ -67,45 +133,66 @@ class Bench:
             self.application.processEvents()
             time.sleep(0.002)
         self._timer.stop()
-        gaps = self.np.array(self._gaps or [0.0])
-        self.add(f"{name}: longest stall, CPU", max(self._costs or [0.0]), STALL_MS, "ms")
-        self.add(f"{name}: longest stall", float(gaps.max()), STALL_MS, "ms")
-        self.add(f"{name}: 99.9 % of stalls", float(self.np.quantile(gaps, 0.999)), STALL_MS, "ms")
+        others = load.others()
+        if took >= limit:
+            raise SystemExit(f"{name}: not done after {limit:.0f} s")
+        gaps, costs = self.np.array(self._gaps or [0.0]), self.np.array(self._costs or [0.0])
+        for words, values, bound, clock in (
+            ("CPU", costs, STALL_MS, False),
+            ("wall", gaps, SHARED_STALL_MS, True),
+        ):
+            self.add(f"{name}: longest stall, {words}", float(values.max()), bound, "ms", clock=clock, others=others)
+            high = float(self.np.quantile(values, 0.999))
+            self.add(f"{name}: 99.9 % of stalls, {words}", high, bound, "ms", clock=clock, others=others)
         return took
 
-    def add(self, name: str, value: float, bound: float, unit: str, more_is_better: bool = False) -> None:
+    def frames(self, name: str, paint, moves, share: float, bound: float) -> None:
+        """Time `paint` after each of `moves`; the given share of frames must be within the bound."""
+        load, wall, cpu = Load(), [], []
+        for move in moves:
+            move()
+            begun, start = time.thread_time(), time.perf_counter()
+            paint()
+            cpu.append((time.thread_time() - begun) * 1e3)
+            wall.append((time.perf_counter() - start) * 1e3)
+        others = load.others()
+        for words, values, clock in (("CPU", cpu, False), ("wall", wall, True)):
+            figure = float(self.np.quantile(values, share))
+            self.add(f"{name} ({share:.0%}), {words}", figure, bound, "ms", clock=clock, others=others)
+
+    def add(self, name: str, value: float, bound: float, unit: str, **more) -> None:
         """One figure and its bound."""
-        self.results.append((name, value, bound, unit, more_is_better))
+        self.results.append(Figure(name, value, bound, unit, **more))
 
     def report(self) -> int:
-        """Print the table; how many bounds are broken."""
-        broken = 0
-        for name, value, bound, unit, more in self.results:
-            good = value >= bound if more else value <= bound
-            excused = not good and self.busy and "CPU" not in name
-            broken += not good and not excused
-            verdict = "ok" if good else "over, but the machine is busy" if excused else "BROKEN"
-            print(f"{name:52} {value:10.2f} {unit:5} bound {bound:8.2f}  ratio {value / bound:6.2f}  {verdict}")
-        return broken
+        """Print the table; the exit status."""
+        for figure in self.results:
+            print(
+                f"{figure.name:58} {figure.value:9.2f} {figure.unit:4} bound {figure.bound:7.2f}"
+                f"  ratio {figure.value / figure.bound:5.2f}  {figure.verdict}"
+            )
+        verdicts = [figure.verdict for figure in self.results]
+        broken, open_ = verdicts.count("BROKEN"), sum(v.startswith("not judged") for v in verdicts)
+        print(f"{len(verdicts) - broken - open_} ok, {broken} broken, {open_} not judged")
+        return 1 if broken else NOT_JUDGED if open_ else 0
 
 
-def cold_start() -> float:
+def cold_start(bench: Bench) -> None:
     """Seconds from a fresh interpreter to a window that has been painted."""
     code = (
         "import os,sys;os.environ['QT_QPA_PLATFORM']='offscreen';"
         "from PySide6.QtWidgets import QApplication;a=QApplication([]);"
         "from app.main_window import MainWindow;w=MainWindow();w.show();a.processEvents();w.grab();os._exit(0)"
     )
+    load = Load()
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "KERNELGLASS_CONFIG": folder}
         times = []
         for _ in range(3):
             start = time.perf_counter()
-            subprocess.run(
-                [sys.executable, "-c", code], check=True, env=environment, cwd=Path(__file__).resolve().parent.parent
-            )
+            subprocess.run([sys.executable, "-c", code], check=True, env=environment, cwd=ROOT)
             times.append(time.perf_counter() - start)
-    return min(times)
+    bench.add("cold start to a painted window", min(times), 2.0, "s", others=load.others())
 
 
 def large_compilation(count: int = 10_000):
@@ -129,9 +216,13 @@ def large_compilation(count: int = 10_000):
 
 def main() -> int:
     """Measure everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="sections, by commas: start, compile, link, graph, text, events")
+    wanted = set(filter(None, parser.parse_args().only.split(",")))
+    sections = {"compile": _compiling, "link": _linking, "graph": _graph, "text": _text, "events": _events}
     bench = Bench()
-    np = bench.np
-    bench.add("cold start to a painted window", cold_start(), 2.0, "s")
+    if not wanted or "start" in wanted:
+        cold_start(bench)
     from app.main_window import MainWindow
     from app.settings import Settings
 
@@ -141,13 +232,11 @@ def main() -> int:
         window.resize(1600, 1000)
         window.show()
         bench.watch("starting", lambda: None, lambda: window.compiler._spare is not None)
-        _compiling(bench, window)
-        _linking(bench, window)
-        _graph(bench, window)
-        _text(bench, window, np)
-        _events(bench, window, np)
+        for name, section in sections.items():
+            if not wanted or name in wanted or (name == "compile" and "link" in wanted):
+                section(bench, window)
         window.close()
-    return 1 if bench.report() else 0
+    return bench.report()
 
 
 def _compiling(bench: Bench, window) -> None:
@@ -155,13 +244,14 @@ def _compiling(bench: Bench, window) -> None:
         panes = window.workbench.panes
         return not window.compiler.busy and window.graph.layout is not None and not any(p.model.loading for p in panes)
 
-    took = bench.watch("compiling transformer-block", lambda: window.opening.open("sample:transformer-block"), settled)
-    print(f"transformer-block from click to all panes: {took:.2f} s")
+    for sample in ("llama-32", "transformer-block"):
+        took = bench.watch(f"compiling {sample}", lambda s=sample: window.opening.open(f"sample:{s}"), settled)
+        print(f"{sample} from click to all panes: {took:.2f} s")
 
 
 def _linking(bench: Bench, window) -> None:
     nodes = [node.name for node in window.state.compilation.nodes if node.call >= 0]
-    times, costs = [], []
+    load, times, costs = Load(), [], []
     for node in nodes:
         kernel = window.state.compilation.kernels_of(frozenset([node]))[0]
         if any(pane.model.kernel != kernel for pane in window.workbench.panes):
@@ -172,44 +262,59 @@ def _linking(bench: Bench, window) -> None:
         bench.application.processEvents()
         times.append((time.perf_counter() - start) * 1e3)
         costs.append((time.thread_time() - begun) * 1e3)
-    bench.add("linked highlight, painted, CPU (median)", float(bench.np.median(costs)), 50.0, "ms")
-    bench.add("linked highlight, painted (median)", float(bench.np.median(times)), 50.0, "ms")
-    bench.add("linked highlight, painted (longest)", float(max(times)), STALL_MS, "ms")
+    others = load.others()
+    bench.add("linked highlight, painted (longest), CPU", max(costs), 50.0, "ms", clock=False)
+    bench.add("linked highlight, painted (median), CPU", float(bench.np.median(costs)), 50.0, "ms", clock=False)
+    bench.add("linked highlight, painted (median), wall", float(bench.np.median(times)), 50.0, "ms", others=others)
+    bench.add("linked highlight, painted (longest), wall", max(times), SHARED_STALL_MS, "ms", others=others)
+
+
+def _in_sight(bench: Bench, window, view) -> None:
+    """A view that is not shown paints nothing, and nothing is quickly painted."""
+    window.show_work()
+    end = time.perf_counter() + 10
+    while not view.isVisible() and time.perf_counter() < end:
+        bench.application.processEvents()
+    for _ in range(50):
+        bench.application.processEvents()
+    assert view.isVisible()
 
 
 def _graph(bench: Bench, window) -> None:
     compilation = large_compilation()
     view = window.graph_panel.view
+    _in_sight(bench, window, view)
     view.reset_view()
+    window.graph.folds = replace(window.graph.folds, fold_repeats=False)  # all of them: folding would hide the work
+    load = Load()
     took = bench.watch(
         "10,000 nodes", lambda: window.graph.set_compilation(compilation), lambda: window.graph.layout is not None
     )
-    bench.add("10,000 nodes laid out", took, 2.0, "s")
-    frames = []
-    for step in range(40):
+    assert len(window.graph.labels) == 10_000
+    bench.add("10,000 nodes laid out", took, 2.0, "s", others=load.others())
+
+    def move(step: int) -> None:
         view.zoom(1.25 if step % 2 else 0.7)
         view.origin.setY(view.origin.y() - 150)
-        start = time.thread_time()
-        view.repaint()
-        frames.append((time.thread_time() - start) * 1e3)
-    view.fit()
-    start = time.thread_time()
-    view.repaint()
-    bench.add("10,000 nodes: a frame of all of it, CPU", (time.thread_time() - start) * 1e3, STALL_MS, "ms")
-    bench.add("10,000 nodes: frames while moving, CPU (90 %)", float(bench.np.quantile(frames, 0.9)), 50.0, "ms")
+
+    moves = [lambda s=step: move(s) for step in range(40)]
+    bench.frames("10,000 nodes: frames while moving", view.repaint, moves, 0.9, 50.0)
+    bench.frames("10,000 nodes: a frame of all of it", view.repaint, [view.fit] * 3, 0.5, STALL_MS)
 
 
-def _text(bench: Bench, window, np) -> None:
+def _text(bench: Bench, window) -> None:
     from app.jobs import Thread
     from app.viewmodels.compilation import LineText
     from app.viewmodels.text_document import index_text
 
+    np = bench.np
     line = b"  %x = call <4 x float> @llvm.fma.v4f32(<4 x float> %a, <4 x float> %b), !dbg !12\n"
     text = line * (200 * 1024 * 1024 // len(line))
     ids = (np.arange(len(text) // len(line)) % 5).astype(np.int32)
     sets = ((), ("op_1",), ("op_2",), ("op_3",), ("op_4",))
     packed = LineText(text, sets, ids.tobytes())
     pane = window.workbench.panes[-1]
+    _in_sight(bench, window, pane.text)
     pane.model.stage = "llvm"
     arrived = []
     thread = Thread(window)
@@ -219,27 +324,27 @@ def _text(bench: Bench, window, np) -> None:
         pane.text.repaint()
         arrived.append(document)
 
+    load = Load()
     took = bench.watch(
         "200 MB of IR", lambda: thread.start(lambda c: index_text(packed, c), show), lambda: bool(arrived)
     )
-    bench.add("200 MB of IR opened", took, 3.0, "s")
-    frames = []
-    for row in np.linspace(0, pane.text.rows, 60).astype(int):
-        pane.text.verticalScrollBar().setValue(int(row))
-        start = time.perf_counter()
-        pane.text.repaint()
-        frames.append((time.perf_counter() - start) * 1e3)
-    bench.add("200 MB of IR: scrolling frames (90 %)", float(np.quantile(frames, 0.9)), 33.0, "ms")
-    start = time.perf_counter()
-    pane.text.set_lit(pane.text.document.lit_lines(frozenset(["op_2"])), reveal=True)
-    pane.text.repaint()
-    bench.add("200 MB of IR: highlight", (time.perf_counter() - start) * 1e3, STALL_MS, "ms")
+    bench.add("200 MB of IR opened", took, 3.0, "s", others=load.others())
+    bar = pane.text.verticalScrollBar()
+    rows = np.linspace(0, pane.text.rows, 60).astype(int).tolist()
+    scrolls = [lambda r=row: bar.setValue(r) for row in rows]
+    bench.frames("200 MB of IR: scrolling frames", pane.text.viewport().repaint, scrolls, 0.9, 33.0)
+
+    def light() -> None:
+        pane.text.set_lit(pane.text.document.lit_lines(frozenset(["op_2"])), reveal=True)
+        pane.text.viewport().repaint()
+
+    bench.frames("200 MB of IR: highlight", light, [lambda: None] * 3, 0.5, STALL_MS)
 
 
-def _events(bench: Bench, window, np) -> None:
+def _events(bench: Bench, window) -> None:
     from app.viewmodels.timeline import Timeline
 
-    count = 1_000_000
+    np, count = bench.np, 1_000_000
     generator = np.random.default_rng(0)
     lane = generator.integers(0, 8, count)
     start = np.sort(generator.random(count)) * 10
@@ -252,22 +357,18 @@ def _events(bench: Bench, window, np) -> None:
         [f"event {i}" for i in range(16)],
     )
     view = window.timeline
+    window.show_work()
     window.show_bottom("timeline")
+    _in_sight(bench, window, view)
     view.set_timeline(timeline)
     bench.application.processEvents()
-    frames = []
-    for step in range(60):
+
+    def move(step: int) -> None:
         view.zoom(0.85 if step < 30 else 1.2)
         view.pan(0.02)
-        begun = time.thread_time()
-        view.repaint()
-        frames.append(time.thread_time() - begun)
-    bench.add(
-        "a million events: frames a second, CPU (slowest 10 %)",
-        float(1 / np.quantile(frames, 0.9)),
-        30.0,
-        "fps",
-        more_is_better=True,
+
+    bench.frames(
+        "a million events: frames while moving", view.repaint, [lambda s=s: move(s) for s in range(60)], 0.9, 1e3 / 30
     )
 
 

@@ -108,7 +108,9 @@ def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, 
     from compiler.language.elaborate import KernelSource
     from compiler.watched import WatchedElaborator
 
+    kernels = tuple(kernels)
     elaborator = WatchedElaborator(library, language_target(target))
+    elaborator.alone = len(kernels) == 1
     records: list[ElaboratedKernel] = []
     uses: dict[str, frozenset[str]] = {}
     for kernel in kernels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from app.commands.options import json_option
 from app.commands.runs import store_option
 from app.errors import CheckFailed
 from app.output import print_json, write_out
+
+if TYPE_CHECKING:
+    from profiler.store import Store
 
 
 class Share(click.ParamType):
@@ -40,6 +44,9 @@ class Share(click.ParamType):
 @click.option(
     "--fail-if-slower", "limit", type=Share(), help="Exit with 5 if one is measurably slower by more than this."
 )
+@click.option("--again", is_flag=True, help="Make both runs again, in turns: the sharpest comparison there is.")
+@click.option("--pairs", default=8, type=click.IntRange(8, 500), metavar="N", show_default=True,
+              help="Pairs of new processes for --again.")  # fmt: skip
 @click.option("--unlike", is_flag=True, help="Compare runs of unlike machines all the same with --fail-if-slower.")
 @store_option
 @json_option
@@ -48,6 +55,8 @@ def command(
     kind: str,
     out: Path | None,
     limit: float | None,
+    again: bool,
+    pairs: int,
     unlike: bool,
     db: str | None,
     as_json: bool,
@@ -62,7 +71,10 @@ def command(
         raise click.UsageError("compare takes at least two runs or compilations")
     with open_store(db, create=False) as store:
         numbers = [queries.find_compilation(store, words) for words in items]
-        if all(number is not None for number in numbers):
+        if again:
+            runs = _again(store, [queries.find_run(store, words) for words in items], pairs)
+            comparison = compare_runs(store, runs)
+        elif all(number is not None for number in numbers):
             comparison = compare_compilations(store, [number for number in numbers if number is not None])
         elif any(number is not None for number in numbers):
             raise ExecutionError("a run and a compilation cannot be compared; give two of a kind")
@@ -81,3 +93,23 @@ def command(
         slower = slower_than(comparison, limit)
         if slower:
             raise CheckFailed(slower[0])
+
+
+def _again(store: Store, runs: list[int], pairs: int) -> tuple[int, int]:
+    """Make two stored runs again, in turns, and keep them; the numbers of the new ones."""
+    from app.inputs import random_inputs
+    from compiler.errors import ExecutionError
+    from compiler.importers.mlir_text import parse_graph
+    from profiler.turns import Contender, run_in_turns, stored_contender
+
+    if len(runs) != 2:
+        raise click.UsageError("--again takes two runs")
+    contenders: list[Contender] = []
+    for run in runs:
+        request, graph = stored_contender(store, run)
+        arrays = random_inputs(parse_graph(graph, request.source), request.dims, request.seed)
+        contenders.append(Contender(request, graph, arrays))
+    if contenders[0].request.device != contenders[1].request.device:
+        raise ExecutionError("these runs are of different devices, which cannot take turns")
+    say = lambda words: click.echo(f"kernelglass: {words}", err=True)  # noqa: E731
+    return run_in_turns(store, (contenders[0], contenders[1]), pairs, progress=say)

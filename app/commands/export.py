@@ -8,6 +8,7 @@ import click
 
 from app.commands.options import json_option
 from app.commands.runs import store_option
+from app.files import write_whole
 from app.output import print_json, write_out
 
 
@@ -28,8 +29,10 @@ def command(run: str, kind: str, out: Path | None, db: str | None, as_json: bool
     with open_store(db, create=False) as store:
         number = queries.find_run(store, run)
         text = export_run(store, number, kind)
-    if out is not None or not as_json:
-        write_out(text, out)
+    if out is not None:
+        write_whole(out, text)
+    elif not as_json:
+        write_out(text, None)
     if as_json:
         held = {"out": str(out)} if out is not None else {"text": text}
         print_json({"run": number, "format": kind, "bytes": len(text.encode()), **held})

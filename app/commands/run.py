@@ -10,14 +10,14 @@ import click
 from app.commands.options import Dims, json_option, source_argument
 from app.errors import CheckFailed, CompilationFailed
 from app.output import print_json
-from app.tables import seconds, table
+from app.tables import seconds, size, table
 
 if TYPE_CHECKING:
     import numpy as np
 
     from app.checking import OutputCheck
     from app.sources import Source
-    from profiler.launch.cpu import Outcome
+    from profiler.launch.outcome import Outcome
     from profiler.store import Store
 
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
               help="Stop when the median is known to plus or minus this much.")  # fmt: skip
 @click.option("--budget", default=2.0, type=click.FloatRange(0.01, 3600), metavar="S", show_default=True,
               help="Seconds to spend on timing at most.")  # fmt: skip
+@click.option("--processes", default=5, type=click.IntRange(1, 1000), metavar="N", show_default=True,
+              help="Share the timing between N new processes: each may run a little faster or slower.")  # fmt: skip
 @click.option("--time-limit", default=120.0, type=click.FloatRange(0.1), metavar="S", show_default=True,
               help="End a run that takes longer.")  # fmt: skip
 @click.option("--warm", is_flag=True, help="Use the same buffers for every call, so that data may stay in cache.")
@@ -52,8 +54,8 @@ if TYPE_CHECKING:
 @json_option
 def command(
     src: str, device: str, threads: int | None, repeat: int | None, dims: tuple[tuple[str, int], ...], seed: int,
-    check: bool, stages: bool, flow: str, opt_level: int, debug: str, width: float, budget: float, time_limit: float,
-    warm: bool, tag: str | None, note: str | None, no_db: bool, db: str | None, as_json: bool,
+    check: bool, stages: bool, flow: str, opt_level: int, debug: str, width: float, budget: float, processes: int,
+    time_limit: float, warm: bool, tag: str | None, note: str | None, no_db: bool, db: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Run SRC on random inputs and say how long a call takes."""
     from app.compilation import device_index
@@ -71,7 +73,7 @@ def command(
     request = RunRequest(
         source=src, device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat, width=width / 100,
         budget=budget, rotate=not warm, time_limit=time_limit, target=target, flow=flow, opt_level=opt_level,
-        debug=debug, libraries=tuple(str(folder) for folder in source.library_paths),
+        debug=debug, libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
     )  # fmt: skip
     store = None if no_db else _store(db, needed=bool(db or tag or note))
     try:
@@ -171,10 +173,10 @@ def _document(
     from profiler.stats import summarise
 
     result, compiled = outcome.result, outcome.compilation
-    figures = summarise(result.samples, result.blocks)
+    figures = summarise(result.samples, result.blocks, result.processes)
     assert compiled is not None
     launches = [
-        asdict(summarise(launch.samples, result.blocks))
+        asdict(summarise(launch.samples, result.blocks, result.processes))
         | {name: getattr(launch, name) for name in ("kernel", "flops", "bytes", "loads", "stores", "thread_seconds")}
         for launch in result.launches
     ]
@@ -183,10 +185,11 @@ def _document(
         "dims": dict(request.dims), "seed": request.seed, "compile_seconds": compiled.seconds,
         "kernels": [kernel.name for kernel in compiled.kernels],
         "outputs": [{"dtype": dtype, "shape": list(shape)} for dtype, shape in outcome.output_types],
-        "repeat": figures.count,
+        "repeat": figures.count, "processes": figures.processes,
         "seconds": {
             "median": figures.median, "low": figures.low, "high": figures.high, "min": figures.minimum,
             "max": figures.maximum, "outliers": figures.outliers, "all": [x * 1e-9 for x in result.samples],
+            "lost": [x * 1e-9 for x in result.lost],
         },
         "launches": launches, "counters": [asdict(counter) for counter in result.counters],
         "memory": {k: v for k, v in result.memory.items() if k not in ("blocks", "steps")},
@@ -204,21 +207,78 @@ def _text(document: dict[str, Any], checks: list[OutputCheck] | None) -> str:
         f"{kept}{document['source']} on {document['device']}{f' ({sizes})' if sizes else ''}: "
         f"{len(document['kernels'])} kernels, compiled in {seconds(document['compile_seconds'])}",
         f"per call   median {seconds(took['median'])} ({seconds(took['low'])} to {seconds(took['high'])}), "
-        f"min {seconds(took['min'])}, {document['repeat']} calls, {document['threads']} threads",
+        f"{seconds(took['min'])} to {seconds(took['max'])}, {_made(document)}",
         f"outputs    {shapes}",
     ]
     lines += [f"check      {check}" for check in checks or () if check.ok]
     if document["stages"]:
         lines += [f"stage      {line}" for line in document["stages"]["lines"]]
+    lines += [f"{word:<10} {words}" for word, words in _meanwhile(document)]
     lines += [f"note       {note}" for note in document["conditions"].get("notes", ())]
     rows = [_launch_row(launch) for launch in document["launches"]]
     if rows:
-        lines += ["", table(("kernel", "median", "GFLOP/s", "GB/s"), rows, right=(1, 2, 3))]
+        header = ("kernel", "median", "GFLOP/s", "GB/s", "loaded", "stored")
+        lines += ["", table(header, rows, right=(1, 2, 3, 4, 5))]
     return "\n".join(lines)
 
 
-def _launch_row(launch: dict[str, Any]) -> tuple[str, str, str, str]:
+def _made(document: dict[str, Any]) -> str:
+    """How the times were taken, on one line."""
+    took, threads = document["seconds"], document["threads"]
+    parts = [f"{document['repeat']} calls", f"{took['outliers']} outliers" if took["outliers"] else "no outliers"]
+    if document["processes"] > 1:
+        parts.append(f"{document['processes']} processes")
+    if threads is not None:  # a GPU has none to speak of
+        parts.append(f"{threads} thread{'s' if threads != 1 else ''}")
+    return ", ".join(parts)
+
+
+def _meanwhile(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """What else happened: the machine, memory, page faults, context switches, and what the hardware counted."""
+    conditions, counters = document["conditions"], {c["name"]: c for c in document["counters"]}
+    found: list[tuple[str, str]] = []
+    if "load" in conditions:
+        clock = f"{conditions['megahertz']} MHz" if conditions.get("megahertz") else "clock not told"
+        lost = f", {conditions['lost_share']:.1%} of its time lost" if "lost_share" in conditions else ""
+        found.append(("machine", f"load {conditions['load'][0]:g}, {clock}{lost}"))
+    card = conditions.get("device") or {}
+    if card.get("sm_clock_mhz"):
+        found.append(("device", f"{card['sm_clock_mhz']} MHz of {card.get('max_sm_clock_mhz')}, "
+                                f"{card.get('temperature_celsius')} C, {card.get('power_watts'):.0f} W"))  # fmt: skip
+    named = (("minor page faults", "minor"), ("major page faults", "major page faults"),
+             ("voluntary context switches", "voluntary"),
+             ("involuntary context switches", "involuntary context switches"))  # fmt: skip
+    parts = [f"{counters[name]['value']:,.0f} {words}" for name, words in named if name in counters]
+    if parts:
+        found.append(("system", ", ".join(parts)))
+    resident = counters.get("resident memory, highest")
+    if resident and resident["value"]:
+        found.append(("memory", f"{size(resident['value'])} resident at most, {_planned(document['memory'])}"))
+    elif document["memory"].get("device"):
+        held = document["memory"]["device"]
+        found.append(("memory", f"{size(held['peak'])} on the device at most, {size(held['free'])} left"))
+    return found + _hardware(counters)
+
+
+def _planned(memory: dict[str, Any]) -> str:
+    return f"{size(memory['planned_peak'])} planned for temporaries" if "planned_peak" in memory else "no plan"
+
+
+def _hardware(counters: dict[str, Any]) -> list[tuple[str, str]]:
+    """Hardware counters in a line, or in one line why there are none."""
+    events = [c for c in counters.values() if c["unit"] == "events"]
+    counted = [f"{c['value']:.4g} {c['name']}" for c in events if c["value"] is not None]
+    missing: dict[str, list[str]] = {}
+    for counter in events:
+        if counter["value"] is None:
+            missing.setdefault(counter["note"], []).append(counter["name"])
+    lines = [("hardware", ", ".join(counted))] if counted else []
+    return lines + [("hardware", f"no {', '.join(names)}: {note}") for note, names in missing.items()]
+
+
+def _launch_row(launch: dict[str, Any]) -> tuple[str, ...]:
     def rate(amount: int | None) -> str:
         return f"{amount / launch['median'] * 1e-9:.3g}" if amount and launch["median"] else ""
 
-    return launch["kernel"], seconds(launch["median"]), rate(launch["flops"]), rate(launch["bytes"])
+    moved = [size(launch[name]) if launch[name] is not None else "" for name in ("loads", "stores")]
+    return launch["kernel"], seconds(launch["median"]), rate(launch["flops"]), rate(launch["bytes"]), *moved

@@ -108,14 +108,26 @@ runs_argument = click.argument("runs", nargs=-1, required=True, metavar="ID...")
 @json_option
 @click.pass_context
 def delete(ctx: click.Context, runs: tuple[str, ...], db: str | None, as_json: bool) -> None:
-    """Forget runs, and compilations that only they used. A pinned run has to be unpinned first."""
+    """Forget runs, and compilations that only they used; or compilations without runs (c12).
+
+    A pinned run has to be unpinned first.
+    """
     from profiler.store import open_store, queries, writer
 
     db, as_json = _chosen(ctx, db, as_json)
     with open_store(db, create=False) as store:
-        numbers = list(dict.fromkeys(queries.find_run(store, words) for words in runs))
-        writer.delete_runs(store, numbers)
-    _said(as_json, f"deleted {', '.join(map(str, numbers))}", deleted=numbers)
+        numbers, compilations = [], []
+        for words in dict.fromkeys(runs):
+            found = queries.find_compilation(store, words)
+            (numbers if found is None else compilations).append(
+                queries.find_run(store, words) if found is None else found
+            )
+        numbers = list(dict.fromkeys(numbers))
+        with store.transaction():
+            writer.delete_runs(store, numbers)
+            writer.delete_compilations(store, compilations)
+    named = [*map(str, numbers), *(f"c{number}" for number in compilations)]
+    _said(as_json, f"deleted {', '.join(named)}", deleted=numbers, compilations=compilations)
 
 
 @command.command("tag")
@@ -133,7 +145,8 @@ def tag(ctx: click.Context, tag: str, runs: tuple[str, ...], remove: bool, db: s
     with open_store(db, create=False) as store:
         numbers = [queries.find_run(store, words) for words in runs]
         writer.tag_runs(store, numbers, tag, remove=remove)
-    _said(as_json, f"{'removed' if remove else 'put'} {tag} on {', '.join(map(str, numbers))}", tag=tag, runs=numbers)
+    words = f"{'took' if remove else 'put'} {tag} {'off' if remove else 'on'} {', '.join(map(str, numbers))}"
+    _said(as_json, words, tag=tag, runs=numbers, removed=remove)
 
 
 @command.command("note")

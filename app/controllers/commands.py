@@ -8,25 +8,26 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QMessageBox
 
+from app.controllers.pane_commands import PaneCommands
+from app.files import write_whole
+from app.flow_cells import Cell
 from app.messages import Message
 from app.theme.fonts import CODE_PIXELS
-from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation
-from app.viewmodels.diff import diff_documents
-from app.viewmodels.requests import CompileRequest, Failure, FlowsRequest, RunRequest
-from app.views.ir_pane import IrPane
+from app.viewmodels.requests import CompileRequest, FlowsRequest
+from app.viewmodels.what_if import WhatIf
+from app.views.flows import EXPORTS
 from app.views.menus import shortcut_groups
 from app.views.shortcut_sheet import ShortcutSheet
-from app.views.toolbar import TARGETS
+from compiler.errors import CompilerError
 
 if TYPE_CHECKING:
-    from app.main_window import MainWindow
+    pass
 
 
-class Commands:
-    """Bound to one window."""
+class Commands(PaneCommands):
+    """Bound to one window; what concerns IR panes is in PaneCommands."""
 
-    def __init__(self, window: MainWindow) -> None:
-        self._w = window
+    _afresh = False  # whether the compilation being asked for is to do without the cache
 
     # File --------------------------------------------------------------------------------------------------------
 
@@ -46,7 +47,7 @@ class Commands:
         """Read the source again and compile it."""
         text = self._w.opening.read()
         if text is not None:
-            self._w.source_pane.set_text(text, self._w.language())
+            self._w.editing.reload(text)
             self.compile()
 
     def save_source(self) -> None:
@@ -54,14 +55,10 @@ class Commands:
         path, _ = QFileDialog.getSaveFileName(self._w, "Save source", self._w.suggested_file())
         if not path:
             return
-        try:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(self._w.source_pane.text)
-        except OSError as error:
-            self._w.messages.post(Message("error", f"cannot write {path}: {error.strerror or error}", "source"))
-            return
-        self._w.settings.trust(path)
-        self._w.messages.log(f"saved {path}")
+        if self._write(path, self._w.source_pane.text, "source"):
+            self._w.settings.trust(path)
+            if not self._w.source_pane.key and path == self._w.state.source:
+                self._w.editing.saved()
 
     def export_graph(self) -> None:
         """Write the graph as SVG or PNG."""
@@ -91,22 +88,6 @@ class Commands:
             self._w.graph_panel.open_find()
         else:
             self._w.workbench.panes[0].find_bar.open()
-
-    def find_everywhere(self) -> None:
-        """Ask for a word and search it in every pane and in the graph."""
-        text, good = QInputDialog.getText(self._w, "Find everywhere", "Find in the graph and in all panes:")
-        if good and text:
-            self._w.graph_panel.open_find()
-            self._w.graph_panel.field.setText(text)
-            for pane in self._w.workbench.panes:
-                pane.find_bar.open()
-                pane.find_bar.field.setText(text)
-                pane.find_bar.search()
-
-    def go_to_line(self) -> None:
-        """Ask for a line of the current pane."""
-        if (pane := self._w.workbench.current_pane()) is not None:
-            pane.ask_line()
 
     def back(self) -> None:
         """The selection before."""
@@ -141,35 +122,6 @@ class Commands:
         for dock in self._w.bottom_docks.values():
             dock.setVisible(not shown)
 
-    def add_pane(self) -> None:
-        """One more IR pane, at the first stage no pane shows."""
-        shown = {pane.model.stage for pane in self._w.workbench.panes}
-        stage = next(
-            (s for s in ("asm", "llvm", "source", "kgen", "kernel", "mo", "llvm-opt") if s not in shown), "asm"
-        )
-        self._w.show_work()
-        self._w.workbench.add_pane(stage)
-
-    def pane_target(self) -> None:
-        """Show the current pane's kernel for another target, beside this one and under the same selection."""
-        pane = self._w.workbench.current_pane()
-        if pane is None:
-            return
-        names = [name for name, _ in TARGETS]
-        target, good = QInputDialog.getItem(self._w, "Target of this pane", "Target:", names, 0, False)
-        if good:
-            pane.set_target(target)
-
-    def fold_all(self) -> None:
-        """Fold every region of the current pane."""
-        if (pane := self._w.workbench.current_pane()) is not None:
-            pane.text.fold_all(True)
-
-    def unfold_all(self) -> None:
-        """Unfold the current pane."""
-        if (pane := self._w.workbench.current_pane()) is not None:
-            pane.text.fold_all(False)
-
     def zoom_in(self) -> None:
         """Larger code."""
         self._w.look.zoom_code(self._w.look.code_pixels + 1)
@@ -195,8 +147,7 @@ class Commands:
         self._theme("system")
 
     def _theme(self, name: str) -> None:
-        self._w.look.apply(name)
-        self._w.settings.set("theme", name)
+        self._w.preferences.set(theme=name)
 
     def save_layout(self) -> None:
         """Keep the arrangement under a name."""
@@ -225,64 +176,147 @@ class Commands:
     # Compile and run ---------------------------------------------------------------------------------------------
 
     def compile(self) -> None:
-        """Compile what is open, with the edited text where there is one."""
-        state = self._w.state
+        """Compile what is open, with the edited graph and the edited kernels in place of the originals."""
+        state, pane = self._w.state, self._w.source_pane
         if not state.source:
             return
         self._w.messages.clear("source")
-        pane = self._w.source_pane
-        if pane.key and pane.edited:
-            self.compile_edit(pane.key, pane.text)
-            return
-        text = pane.text if not pane.key and pane.edited else None
-        self._w.compiler.compile(CompileRequest(state.source, state.choices, text))
+        if kernel := pane.key:
+            others = tuple(entry for entry in state.choices.sources if entry[0] != kernel)
+            edit = ((kernel, pane.text),) if pane.edited else ()
+            if edit and edit[0] not in state.choices.sources:
+                self._w.editing.time_after_compile(kernel)
+            state.choose(sources=(*others, *edit))
+        graph = self._w.editing.edits.get("")
+        self._w.compiler.compile(self._request(graph.text if graph is not None and graph.edited else None))
 
-    def compile_edit(self, kernel: str, text: str) -> None:
-        """Compile an edited graph (no kernel) or an edited kernel in place of the generated one."""
-        state = self._w.state
-        if kernel:
-            sources = tuple(entry for entry in state.choices.sources if entry[0] != kernel)
-            state.choose(sources=(*sources, (kernel, text)))
-            self._w.compiler.compile(CompileRequest(state.source, state.choices, None))
-        else:
-            self._w.compiler.compile(CompileRequest(state.source, state.choices, text))
+    def compile_edit(self, _kernel: str, _text: str) -> None:
+        """Compile what the source pane holds."""
+        self.compile()
+
+    def compile_opened(self) -> None:
+        """Compile a source as it is on disk; a draft of it waits in the editor until the user compiles it."""
+        self._w.compiler.compile(self._request(None))
+
+    def _request(self, text: str | None = None) -> CompileRequest:
+        now, state = self._w.preferences.now, self._w.state
+        return CompileRequest(state.source, state.choices, text, now.jobs or None, now.use_cache and not self._afresh)
 
     def compile_unfused(self) -> None:
         """The same graph with every op its own kernel, to compare with."""
         state = self._w.state
         if state.source:
-            self._w.compiler.compile(CompileRequest(state.source, replace(state.choices, fuse=False)))
+            self._w.compiler.compile(replace(self._request(), choices=replace(state.choices, fuse=False)))
+
+    def compile_afresh(self) -> None:
+        """Compile without the cache, so that every stage runs and shows its time."""
+        self._afresh = True
+        try:
+            self.compile()
+        finally:
+            self._afresh = False
 
     def what_if(self, producer: str, consumer: str, fuse: bool) -> None:
         """Force an edge to be fused or cut, compile, and open the comparison."""
-        state, edge = self._w.state, (producer, consumer)
-        cuts = tuple(e for e in state.choices.force_cut if e != edge)
-        fuses = tuple(e for e in state.choices.force_fuse if e != edge)
-        state.choose(force_cut=cuts if fuse else (*cuts, edge), force_fuse=(*fuses, edge) if fuse else fuses)
+        self.what_if_edges(((producer, consumer),), fuse)
+
+    def what_if_edges(self, pairs: tuple[tuple[str, str], ...], fuse: bool) -> None:
+        """The same for several edges at once: those of every copy of a layer."""
+        state, kept = self._w.state, self._w.state.choices
+        cuts = tuple(e for e in kept.force_cut if e not in pairs)
+        fuses = tuple(e for e in kept.force_fuse if e not in pairs)
+        state.choose(force_cut=cuts if fuse else (*cuts, *pairs), force_fuse=(*fuses, *pairs) if fuse else fuses)
         self._w.compare_after = True
-        self._w.compiler.compile(CompileRequest(state.source, state.choices))
+        self._w.compiler.compile(self._request())
+        self._w.presenter.trying = WhatIf(kept, pairs, fuse)
+
+    def edges_here(self) -> None:
+        """The menu of the current node of the graph, with what can be fused or cut there."""
+        self._w.workbench.graph_dock.raise_()
+        self._w.graph_panel.view.setFocus()
+        self._w.graph_panel.view.menu_here()
+
+    def graph_fit(self) -> None:
+        """All of the graph."""
+        self._w.graph_panel.view.fit()
+
+    def graph_focus(self) -> None:
+        """The selection in the graph."""
+        self._w.graph_panel.view.focus()
+
+    def graph_toggle(self) -> None:
+        """Collapse or expand at the current node."""
+        self._w.graph_panel.view.toggle_here()
+
+    def graph_layers(self) -> None:
+        """Unfold the repeated layer at the current node, or fold it again."""
+        self._w.graph_panel.view.toggle_layer_here()
+
+    def graph_collapse(self) -> None:
+        """Every kernel as one box."""
+        self._w.graph.collapse_all(True)
+
+    def graph_expand(self) -> None:
+        """Every kernel with its nodes."""
+        self._w.graph.collapse_all(False)
+
+    def graph_fold(self) -> None:
+        """Repeated layers as one."""
+        self._w.graph.fold_repeats(True)
+
+    def graph_unfold(self) -> None:
+        """Every copy of a repeated layer."""
+        self._w.graph.fold_repeats(False)
 
     def drop_edits(self) -> None:
         """Back to what the compiler would do by itself."""
+        for kernel in [key for key in self._w.editing.edits.edited() if key]:
+            self._w.editing.revert(kernel)
         self._w.state.choose(force_cut=(), force_fuse=(), sources=())
         self.compile()
 
     def cancel(self) -> bool:
         """End the job under way."""
-        return self._w.compiler.cancel() or self._w.records.cancel()
+        return self._w.compiler.cancel() or self._w.records.cancel() or self._w.flow_jobs.cancel()
 
     def run(self) -> None:
         """Run and time the compilation on show."""
         if self._w.state.compilation is not None:
-            self._w.messages.clear("run")
-            self._w.show_bottom("run")
-            self._w.compiler.run(RunRequest(repeats=self._w.settings.get("repeats", 0)))
+            self._w.running.run()
 
     def measure_flows(self) -> None:
-        """Per-kernel against all-kernel for the open source."""
-        if self._w.state.source:
-            self._w.show_bottom("flows")
-            self._w.records.measure_flows(FlowsRequest(self._w.state.source, self._w.state.choices.target))
+        """Per-kernel against all-kernel for the open source, over what the flows view has chosen."""
+        self.measure_cells(self._w.flows.chosen_cells(), self._w.flows.repeat.value())
+
+    def measure_cells(self, cells: tuple[Cell, ...], repeat: int) -> None:
+        """Measure these cells of the open source."""
+        state = self._w.state
+        if not state.source:
+            self._w.messages.post(Message("info", "open a source first: flows compile it both ways", "flows"))
+            return
+        self._w.show_bottom("flows")
+        if self._w.source_pane.edited:
+            words = "flows measure the file on disk, not the edit in the source pane"
+            self._w.messages.post(Message("info", words, "flows"))
+        jobs = self._w.settings.get("jobs", 0) or None
+        self._w.flow_jobs.measure(FlowsRequest(state.source, state.choices.target, cells, repeat, jobs))
+
+    def export_flows(self, kind: str) -> None:
+        """The table of flows to a file."""
+        suffix = next(suffix for known, _, suffix in EXPORTS if known == kind)
+        path, _ = QFileDialog.getSaveFileName(self._w, "Export flows", f"flows.{suffix}")
+        if path:
+            self._write(path, self._w.flow_jobs.model.text(kind), "flows")
+
+    def _write(self, path: str, text: str, place: str) -> bool:
+        """Write a text whole or not at all, and say how that went at the place it belongs to."""
+        try:
+            write_whole(path, text)
+        except CompilerError as error:
+            self._w.messages.post(Message("error", error.message, place))
+            return False
+        self._w.messages.post(Message("info", f"wrote {path}", place))
+        return True
 
     def export_runs(self, runs: tuple[int, ...], kind: str) -> None:
         """Write a run or a comparison where the user says."""
@@ -292,71 +326,18 @@ class Commands:
             self._w.records.export(runs, kind, path)
 
     def report(self) -> None:
-        """The HTML report of the run on show."""
+        """The report of the run on show, or of the newest one: first as a preview."""
         run = self._w.state.run
-        if run is None or not run.number:
-            self._w.messages.post(Message("info", "run first (F5): a report is of a run that was kept", "window"))
-            return
-        self.export_runs((run.number,), "html")
+        self._w.reporting.show(run.number if run is not None else 0)
 
-    # Compare -----------------------------------------------------------------------------------------------------
+    def settings(self) -> None:
+        """Fonts, theme, defaults, storage."""
+        self._w.preferences.show()
 
-    def compare_stage(self) -> None:
-        """The current pane against the stage before."""
-        if (pane := self._w.workbench.current_pane()) is not None:
-            self.compare_pane(pane)
-
-    def compare_previous(self) -> None:
-        """The current pane against the compilation before this one."""
-        pane, previous = self._w.workbench.current_pane(), self._w.state.previous
-        if pane is None:
-            return
-        if previous is None:
-            self._w.messages.post(
-                Message("info", "there is no earlier compilation of this source to compare with", "window")
-            )
-            return
-        kernel = pane.model.kernel if pane.model.kernel in previous.kernel_table else ""
-        self._compare(pane, previous, pane.model.stage, kernel)
-
-    def compare_pane(self, pane: IrPane) -> None:
-        """A pane against the stage before its own."""
-        compilation = self._w.state.compilation
-        order = MODEL_STAGES if pane.model.stage in MODEL_STAGES else KERNEL_STAGES
-        position = order.index(pane.model.stage) if pane.model.stage in order else 0
-        if compilation is None or position == 0:
-            pane.bar.show_message(Message("info", "there is no stage before this one to compare with", "pane"))
-            pane.compare.setChecked(False)
-            return
-        self._compare(pane, compilation, order[position - 1], pane.model.kernel)
-
-    def _compare(self, pane: IrPane, compilation: Compilation, stage: str, kernel: str) -> None:
-        key = pane.model.key
-
-        def arrived(value: object) -> None:
-            if pane.model.key != key or pane not in self._w.workbench.panes:
-                return
-            if isinstance(value, Failure):
-                pane.bar.show_message(Message("error", value.message, "pane"))
-                return
-            try:
-                pane.show_diff(diff_documents(value, pane.model.document))  # type: ignore[arg-type]
-            except ValueError as error:
-                pane.bar.show_message(Message("warning", str(error), "pane"))
-
-        self._w.texts.document(
-            compilation, (stage, "" if stage in MODEL_STAGES else kernel, pane.model.target), arrived
-        )
-
-    def next_difference(self) -> None:
-        """F7."""
-        if (pane := self._w.workbench.current_pane()) is not None:
-            pane.step_difference(1)
-
-    def previous_difference(self) -> None:
-        """Shift+F7."""
-        if (pane := self._w.workbench.current_pane()) is not None:
-            pane.step_difference(-1)
+    def measure_ceilings(self) -> None:
+        """This machine's ceilings, for the roofline."""
+        self._w.show_bottom("roofline")
+        self._w.running.measure_ceilings()
 
     # Help --------------------------------------------------------------------------------------------------------
 
@@ -371,7 +352,3 @@ class Commands:
     def about(self) -> None:
         """What this is."""
         QMessageBox.about(self._w, "Kernelglass", "Kernelglass: a graph-to-kernel compiler you can look through.")
-
-    def _focused_pane(self) -> IrPane | None:
-        focused = QApplication.focusWidget()
-        return next((p for p in self._w.workbench.panes if focused is not None and p.isAncestorOf(focused)), None)

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from app.controllers.compile_progress import CompileProgress
 from app.controllers.extract import call_records, decision, kernel_record, memory_blocks, node_records, pass_row
+from app.controllers.pass_steps import PassSteps
 from app.sources import Source, load_source
-from app.viewmodels.compilation import MODEL_STAGES, Compilation, CompileChoices, LineText, PassRow
-from app.viewmodels.requests import CompileRequest, Progress, RunRequest, RunResult, StageRequest
-from app.viewmodels.text_document import line_text
+from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, CompileChoices, LineText
+from app.viewmodels.finding import hits
+from app.viewmodels.passes import PassStep
+from app.viewmodels.requests import (
+    CompileRequest,
+    EditTiming,
+    FindRequest,
+    Hit,
+    KeepRequest,
+    PassesRequest,
+    Progress,
+    RunRequest,
+    RunResult,
+    StageRequest,
+    TimeEditRequest,
+)
+from app.viewmodels.text_document import index_text, line_text
 from compiler.pipeline import CompileOptions
 
 Report = Callable[[Progress], None]
-_STAGE_WORDS = {
-    "mo": "graph passes",
-    "mogg": "fusion",
-    "kgen": "elaboration",
-    "kernel": "kernel passes",
-    "llvm": "LLVM IR",
-    "machine": "LLVM optimising and emitting",
-    "link": "linking",
-}
-# Where each stage usually lies in the whole, so that the bar moves honestly rather than evenly.
-_STAGE_SHARE = {"mo": 0.05, "mogg": 0.08, "kgen": 0.15, "kernel": 0.4, "llvm": 0.45, "machine": 0.5, "link": 0.97}
 
 
 class CompileSession:
@@ -38,16 +44,18 @@ class CompileSession:
         from compiler import load_library
 
         self._request = request
+        self._steps: dict[str, PassSteps] = {}
+        self._number, self._kept = 0, False  # where the compilation is in the database
         report(Progress("loading the source", 0.0))
         self._source = _load(request)
         report(Progress("loading kernels", 0.03))
         self._library = load_library(*self._source.library_paths)
         start = time.perf_counter()
-        with _progress_by_pass(report):
-            self._models = {request.choices.target: self._compile(request.choices)}
+        watch = CompileProgress(report, request.choices.flow)
+        self._models = {request.choices.target: self._compile(request.choices, watch)}
         self._seconds = time.perf_counter() - start
 
-    def _compile(self, choices: CompileChoices) -> Any:
+    def _compile(self, choices: CompileChoices, watch: Any = None) -> Any:
         from compiler.session import compile_graph
 
         options = CompileOptions(
@@ -59,8 +67,10 @@ class CompileSession:
             force_cut=frozenset(choices.force_cut),
             force_fuse=frozenset(choices.force_fuse),
             sources=choices.sources,
+            jobs=self._request.jobs,
+            cache=self._request.cache,
         )
-        return compile_graph(self._source.graph, options, self._library)
+        return compile_graph(self._source.graph, options, self._library, watch)
 
     @property
     def _model(self) -> Any:
@@ -91,37 +101,76 @@ class CompileSession:
 
     def stage(self, request: StageRequest) -> LineText:
         """The text of a stage, of one kernel or of the model; another target is compiled when first asked for."""
-        target = request.target or self._request.choices.target
-        if target not in self._models:
-            self._models[target] = self._compile(replace(self._request.choices, target=target))
-        model = self._models[target]
+        model = self._for(request.target)
+        if request.stage in MODEL_STAGES or not request.kernel:
+            stage = model.stage(request.stage)
+            return line_text(stage.text, stage.nodes)
+        name = self._counterpart(model, request.kernel)
+        if request.step >= 0:
+            return self._passes(request.target).text(name, request.step)
         if request.stage == "source":
-            kernel = kernel_record(model.kernel(request.kernel))
+            kernel = kernel_record(model.kernel(name))
             return line_text(kernel.source, kernel.source_nodes)
-        owner = model if request.stage in MODEL_STAGES or not request.kernel else model.kernel(request.kernel)
-        stage = owner.stage(request.stage)
+        stage = model.kernel(name).stage(request.stage)
         return line_text(stage.text, stage.nodes)
 
-    def llvm_passes(self) -> tuple[PassRow, ...]:
-        """LLVM's own passes, by kernel; they have a length but no place on the clock, so they are laid end to end."""
-        rows = []
-        for kernel in self._model.kernels:
-            at = 0.0
-            for entry in kernel.unit.pass_times:
-                rows.append(PassRow(entry.name, "llvm-pass", kernel.name, at, entry.seconds))
-                at += entry.seconds
-        return tuple(rows)
+    def passes(self, request: PassesRequest, report: Report) -> tuple[PassStep, ...]:
+        """Every pass of one kernel."""
+        name = self._counterpart(self._for(request.target), request.kernel)
+        return self._passes(request.target).steps(name, report)
+
+    def find(self, request: FindRequest) -> tuple[Hit, ...]:
+        """Matches in every stage of a kernel, or in the model's stages."""
+        stages = KERNEL_STAGES if request.kernel else MODEL_STAGES
+        pattern = re.compile(request.pattern.encode(), re.MULTILINE)
+        found: list[Hit] = []
+        for stage in stages:
+            document = index_text(self.stage(StageRequest(stage, request.kernel)))
+            found += hits(document, pattern, stage, request.kernel, request.most)
+        return tuple(found)
+
+    def keep(self, request: KeepRequest) -> int:
+        """Put the compilation into the database; its number there."""
+        from profiler.recording import keep_stages, record_compilation
+        from profiler.store import open_store
+
+        libraries = tuple(str(folder) for folder in self._source.library_paths)
+        with open_store(None) as store:
+            if not self._number:
+                self._number = record_compilation(store, self._model, self._request.source, self._seconds, libraries)
+            if request.stages and not self._kept:
+                keep_stages(store, self._number, self._model)
+                self._kept = True
+        return self._number
+
+    def time_edit(self, request: TimeEditRequest, report: Report) -> EditTiming:
+        """Time a kernel as generated and as edited."""
+        from app.controllers.timing import time_edit
+
+        return time_edit(self._source, self._request, request.kernel, request.pairs, report)
+
+    def _for(self, target: str) -> Any:
+        target = target or self._request.choices.target
+        if target not in self._models:
+            self._models[target] = self._compile(replace(self._request.choices, target=target))
+        return self._models[target]
+
+    def _passes(self, target: str) -> PassSteps:
+        model = self._for(target)
+        return self._steps.setdefault(model.target.name, PassSteps(model))
+
+    def _counterpart(self, model: Any, name: str) -> str:
+        """The kernel of another target's model that computes the same; fusion may have cut it differently there."""
+        if model is self._model or any(kernel.name == name for kernel in model.kernels):
+            return name
+        wanted = set(self._model.kernel(name).nodes)
+        return max(model.kernels, key=lambda kernel: len(wanted & set(kernel.nodes))).name
 
     def run(self, request: RunRequest, report: Report) -> RunResult:
-        """Measure through the profiler and keep the run; a what-if of single edges is timed here and not kept."""
-        choices = self._request.choices
-        if choices.force_cut or choices.force_fuse:
-            from app.controllers.timing import run_model
-
-            return run_model(self._model, {**self._source.dims, **dict(request.dims)}, request, report)
+        """Measure through the profiler, with the same cuts and edits, and keep the run."""
         from app.controllers.measuring import measure_source
 
-        return measure_source(self._source, self._request.source, choices, request, report)
+        return measure_source(self._source, self._request.source, self._request.choices, request, report)
 
 
 def _load(request: CompileRequest) -> Source:
@@ -148,22 +197,3 @@ def _path_of(source: str) -> Path | None:
         name = source.split(":")[1]
         return next((sample.path for sample in samples() if sample.name == name), None)
     return Path(source)
-
-
-@contextlib.contextmanager
-def _progress_by_pass(report: Report) -> Iterator[None]:
-    """Report each pass as it begins. This process compiles one thing at a time, so watching the trace class is safe."""
-    from compiler.trace import Trace
-
-    original = Trace.span
-
-    def span(self: Trace, name: str, stage: str, kernel: str = "") -> Any:
-        words = _STAGE_WORDS.get(stage, stage)
-        report(Progress(f"{words}: {kernel or name}", _STAGE_SHARE.get(stage, -1.0)))
-        return original(self, name, stage, kernel)
-
-    Trace.span = span  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Trace.span = original  # type: ignore[method-assign]

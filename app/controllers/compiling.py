@@ -14,12 +14,15 @@ from app.state import State
 from app.viewmodels.requests import (
     CompileRequest,
     Failure,
-    LlvmPassesRequest,
+    FindRequest,
+    KeepRequest,
     OpenRunRequest,
+    PassesRequest,
     Progress,
     RunRequest,
     RunResult,
     StageRequest,
+    TimeEditRequest,
 )
 
 
@@ -30,7 +33,7 @@ class CompileController(QObject):
     progressed = Signal(str, float)
     ended = Signal(bool)
     failed = Signal(object)
-    llvm_passes = Signal(object)
+    edit_timed = Signal(object)
 
     def __init__(self, state: State, messages: Messages, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -41,6 +44,7 @@ class CompileController(QObject):
         self._pending: Worker | None = None
         self._request: CompileRequest | OpenRunRequest | None = None
         self._what = ""
+        self._aside = 0  # a job of the current worker whose answer may be dropped when something else is wanted
         self._closed = False
         self.begun = 0.0
 
@@ -56,6 +60,8 @@ class CompileController(QObject):
 
     def compile(self, request: CompileRequest) -> None:
         """Compile; what is under way is cancelled, what is on show stays until the new one is there."""
+        if self._closed:
+            return
         self.cancel(quiet=True)
         self.warm_up()
         worker, self._spare = self._spare, None
@@ -90,12 +96,55 @@ class CompileController(QObject):
             return
         worker.submit(request, done)
 
+    def passes(self, request: PassesRequest, done: Callable[[Any], None]) -> None:
+        """Every pass of one kernel of the current compilation: takes a while, and can be cancelled."""
+        worker = self._current
+        if worker is None or not worker.alive:
+            done(Failure("this compilation is gone; compile again (Ctrl+Enter)"))
+            return
+        if self._what:  # it waits behind what the worker does now
+            worker.submit(request, done)
+            return
+        self._begin(f"Passes of {request.kernel}")
+
+        def arrived(value: Any) -> None:
+            if self._aside == number:
+                self._aside = 0
+                self._end(not isinstance(value, Failure))
+            done(value)
+
+        number = self._aside = worker.submit(request, arrived, self._progress)
+
+    def find(self, request: FindRequest, done: Callable[[Any], None]) -> None:
+        """Search the stages of one kernel, also those no pane shows."""
+        if self._current is not None and self._current.alive:
+            self._current.submit(request, done)
+
+    def keep(self, stages: bool, done: Callable[[Any], None], previous: bool = False) -> None:
+        """Put the current (or previous) compilation into the database; `done` gets its number or a Failure."""
+        worker = self._previous if previous else self._current
+        if worker is None or not worker.alive:
+            done(Failure("this compilation is gone; compile again (Ctrl+Enter)"))
+            return
+        worker.submit(KeepRequest(stages), done)
+
+    def time_edit(self, request: TimeEditRequest) -> None:
+        """Time an edited kernel against the generated one."""
+        if self._current is None or self._what:
+            return
+        worker = self._current
+        self._begin(f"Timing {request.kernel} against the original")
+        worker.submit(request, lambda value: self._timed(worker, value), self._progress)
+
     def cancel(self, quiet: bool = False) -> bool:
         """End what is under way at once; False when nothing is."""
         if not self._what:
             return False
         what, self._what = self._what, ""
-        if self._pending is not None:
+        aside, self._aside = self._aside, 0
+        if aside and quiet and self._current is not None:  # nobody waits for it; it may end by itself
+            self._current.drop(aside)
+        elif self._pending is not None:
             self._pending.stop()
             self._pending = None
         elif self._current is not None:  # a run: end its process, then get the compilation back
@@ -141,7 +190,6 @@ class CompileController(QObject):
         self._previous, self._current, self._request = self._current, worker, request
         self._end(True)
         self._state.set_compilation(value)
-        worker.submit(LlvmPassesRequest(), lambda rows: self._llvm(worker, rows))
         QTimer.singleShot(1500, self._warm_up_later)
 
     def _opened_run(self, worker: Worker, value: Any) -> None:
@@ -172,9 +220,13 @@ class CompileController(QObject):
         if self._current is not None:
             self.warm_up()
 
-    def _llvm(self, worker: Worker, rows: Any) -> None:
-        if worker is self._current and not isinstance(rows, Failure):
-            self.llvm_passes.emit(rows)
+    def _timed(self, worker: Worker, value: Any) -> None:
+        if worker is not self._current or not self._what:
+            return
+        self._end(not isinstance(value, Failure))
+        self.edit_timed.emit(value)
+        if not worker.alive:
+            self._revive()
 
     def _ran(self, worker: Worker, value: Any) -> None:
         if worker is not self._current or not self._what:

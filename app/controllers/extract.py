@@ -94,7 +94,7 @@ def pass_row(record: Any) -> PassRow:
     """A pass record of the trace."""
     return PassRow(
         record.name, record.stage, record.kernel, record.start, record.seconds, record.ops_before, record.ops_after,
-        record.bytes_after, getattr(record, "worker", 0) or 0,
+        record.bytes_after, lane=getattr(record, "worker", 0) or 0,
     )  # fmt: skip
 
 

@@ -1,12 +1,13 @@
-"""Graph layout in its own process; a newer request makes an older answer stale."""
+"""From a graph to its picture: the scene is made in a thread, the layout in a process; newer requests win."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from app.jobs import Worker
+from app.jobs import Thread, Worker
 from app.messages import Messages
 from app.viewmodels.graph import GraphModel
+from app.viewmodels.graph_scene import Scene
 from app.viewmodels.layout import Layout
 from app.viewmodels.requests import Failure
 
@@ -18,6 +19,7 @@ class LayoutController(QObject):
         super().__init__(parent)
         self._model, self._messages = model, messages
         self._worker: Worker | None = None
+        self._thread = Thread(self)
         self._job = 0
         self._closed = False
         model.relayout.connect(self.lay_out)
@@ -33,17 +35,30 @@ class LayoutController(QObject):
         if self._worker is None:
             return
         self._worker.drop(self._job)
-        self._job = self._worker.submit(self._model.request(), self._done)
+        generation, make = self._model.work()
+
+        def work(cancelled) -> tuple[Scene, object]:
+            scene = make()
+            return scene, scene.request(generation)
+
+        self._thread.start(work, self._place)
 
     def stop(self) -> None:
         """End the process."""
         self._closed = True
+        self._thread.cancel()
         if self._worker is not None:
             self._worker.stop()
             self._worker = None
 
-    def _done(self, value: Layout | Failure) -> None:
+    def _place(self, made: tuple[Scene, object]) -> None:
+        scene, request = made
+        self.warm_up()
+        if self._worker is not None:
+            self._job = self._worker.submit(request, lambda value: self._done(scene, value))
+
+    def _done(self, scene: Scene, value: Layout | Failure) -> None:
         if isinstance(value, Failure):
             self._messages.failure(value, "graph")
         else:
-            self._model.set_layout(value)
+            self._model.set_scene(scene, value)

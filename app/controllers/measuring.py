@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,66 @@ def measure_source(
 ) -> RunResult:
     """Measure on random inputs; a kernel that crashes is an error that names it."""
     from app.inputs import graph_sizes, random_inputs
-    from profiler.capture import graph_text
-    from profiler.recording import run_and_record
     from profiler.records import FINISHED
-    from profiler.records import RunRequest as Measurement
 
     sizes = graph_sizes(source.graph, source.dims, dict(request.dims))
     report(Progress("making inputs", 0.02))
     inputs = random_inputs(source.graph, sizes, request.seed)
-    measurement = Measurement(
+    measurement = measurement_of(source, name, choices, request, sizes)
+    if request.device != "cpu":
+        _check_device(request.device)
+    number, outcome, note = _measured(source, measurement, inputs, request, report)
+    if outcome.error is not None:
+        raise outcome.error
+    if outcome.result.status != FINISHED:
+        raise ExecutionError(f"the run failed: it {outcome.result.error}")
+    checks, ok = check_against_reference(source, inputs, outcome.outputs, report) if request.check else ((), None)
+    return replace(plain_result(outcome.result, sizes, number or 0, checks, ok, note), device=request.device)
+
+
+def _measured(
+    source: Source, measurement: Any, inputs: Any, request: RunRequest, report: Callable[[Progress], None]
+) -> tuple[int | None, Any, str]:
+    """The run's number, what came of it, and why it was not kept where that is so.
+
+    A database that fails on the way (a full disk, a lock that is held) takes the record with it, not the run: that is
+    made again without one.
+    """
+    from profiler.capture import graph_text
+    from profiler.recording import run_and_record
+    from profiler.store import StoreError
+
+    store, note = _open_store(request.database)
+    for kept in (store, None):
+        try:
+            number, outcome = run_and_record(
+                kept,
+                measurement,
+                graph_text(source.graph),
+                inputs,
+                texts=kept is not None,
+                outputs=request.check,
+                progress=lambda words: report(Progress(f"run: {words}", 0.4)),
+            )
+            return number, outcome, note
+        except StoreError as error:
+            note = f"the run is not kept: {error.message}"
+        finally:
+            if kept is not None:
+                kept.close()
+    raise AssertionError("a run without a database has no database to fail")
+
+
+def measurement_of(
+    source: Source, name: str, choices: CompileChoices, request: RunRequest, sizes: dict[str, int]
+) -> Any:
+    """What the profiler is asked for: this source, compiled as the window compiled it."""
+    from profiler.records import RunRequest as Measurement
+
+    return Measurement(
         source=name,
+        device=request.device,
+        target=choices.target,
         threads=request.threads,
         dims=sizes,
         seed=request.seed,
@@ -37,29 +88,11 @@ def measure_source(
         opt_level=choices.opt_level,
         debug="line-tables",
         fuse=choices.fuse,
+        force_cut=choices.force_cut,
+        force_fuse=choices.force_fuse,
         sources=choices.sources,
         libraries=tuple(str(folder) for folder in source.library_paths),
     )
-    store, note = _open_store()
-    try:
-        number, outcome = run_and_record(
-            store,
-            measurement,
-            graph_text(source.graph),
-            inputs,
-            texts=store is not None,
-            outputs=request.check,
-            progress=lambda words: report(Progress(f"run: {words}", 0.4)),
-        )
-    finally:
-        if store is not None:
-            store.close()
-    if outcome.error is not None:
-        raise outcome.error
-    if outcome.result.status != FINISHED:
-        raise ExecutionError(f"the run failed: it {outcome.result.error}")
-    checks, ok = _check(source, inputs, outcome.outputs, report) if request.check else ((), None)
-    return plain_result(outcome.result, sizes, number or 0, checks, ok, note)
 
 
 def plain_result(
@@ -80,7 +113,19 @@ def plain_result(
         number,
         notes,
         tuple((launch.flops or 0, launch.bytes or 0) for launch in result.launches),
+        interval=_interval(result),
+        counters=tuple((counter.name, counter.value, counter.unit, counter.note) for counter in result.counters),
     )
+
+
+def _interval(result: Any) -> tuple[float, float]:
+    """Between which times the median lies, by the profiler's own reckoning."""
+    from profiler.stats import summarise
+
+    if not result.samples:
+        return 0.0, 0.0
+    found = summarise(result.samples, result.blocks)
+    return found.low, found.high
 
 
 def spans_of(trace: np.ndarray) -> tuple[tuple[int, int, float, float], ...]:
@@ -100,19 +145,31 @@ def spans_of(trace: np.ndarray) -> tuple[tuple[int, int, float, float], ...]:
     )
 
 
-def _open_store() -> tuple[Any, str]:
+def _check_device(device: str) -> None:
+    """Say what is missing before anything is compiled for a device that is not there."""
+    from compiler.errors import UnavailableError
+    from profiler.devices import cuda_devices
+
+    found = cuda_devices()
+    index = int(device.partition(":")[2] or 0)
+    if index >= len(found):
+        raise UnavailableError(f"there is no device {device}; this machine has {len(found)}")
+
+
+def _open_store(path: str = "") -> tuple[Any, str]:
     """The user's database; a run is made also without it, and says so."""
     from profiler.store import StoreError, open_store
 
     try:
-        return open_store(None), ""
+        return open_store(path or None), ""
     except (StoreError, OSError, CompilerError) as error:
         return None, f"the run is not kept: {error}"
 
 
-def _check(
+def check_against_reference(
     source: Source, inputs: Any, outputs: Any, report: Callable[[Progress], None]
 ) -> tuple[tuple[str, ...], bool]:
+    """The outputs against plain NumPy: a line for each, and whether all are within the bound."""
     from app.checking import check_outputs, error_bound
     from compiler import reference
 

@@ -68,7 +68,7 @@ class OpenController(QObject):
         return self._read(path) if path else None
 
     def _trusted(self, source: str) -> bool:
-        if self._settings.trusted(source):
+        if self._settings.trusted(source) and self._settings.get("ask_trust", "once") == "once":
             return True
         if not self._ask(source):
             self._messages.log(f"{source} was not opened: it is Python code and was not trusted")

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QTimer
-from PySide6.QtWidgets import QMenu, QMessageBox
+from PySide6.QtWidgets import QAbstractButton, QMessageBox
 
 from app.messages import Message
-from app.viewmodels.comparison import comparison_view
+from app.turns import Turns
+from app.viewmodels.comparison import KernelVerdict, comparison_view
 from app.viewmodels.compilation import Compilation, CompileChoices
 from app.viewmodels.formats import seconds
 from app.viewmodels.requests import Failure, RunResult
-from app.viewmodels.run_figures import call_figures, kernel_times, node_costs
+from app.viewmodels.run_figures import call_figures, kernel_times
 from app.viewmodels.timeline import compile_timeline, run_timeline
+from app.viewmodels.what_if import WhatIf
+from app.views.graph_menu import graph_menu
+from app.views.graph_view import GraphSpot
 from app.views.ir_pane import IrPane
 from app.views.widgets import MessageBar
 
@@ -29,6 +33,8 @@ class Presenter:
 
     def __init__(self, window: MainWindow) -> None:
         self._w = window
+        self._turns = Turns(window)
+        self.trying: WhatIf | None = None  # what is being compiled to see what comes of it
 
     def opened(self, source: str, text: str) -> None:
         """A source was opened: show it and compile it."""
@@ -36,13 +42,12 @@ class Presenter:
         title = source.removeprefix("sample:") if source.startswith("sample:") else Path(source).name
         self._w.setWindowTitle(f"{title} - Kernelglass")
         self._w.choices.set_source(source, title)
-        self._w.source_pane.which.set_entries([("", title)])
-        self._w.source_pane.set_text(text, self._w.language())
+        self._w.editing.open(source, title, text)
         kept = self._w.state.choices  # what-if edits belong to the source they were made for
         self._w.state.choices = CompileChoices(kept.target, kept.flow, kept.opt_level)
         self._w.welcome.set_recent(self._w.settings.recent())
         self._w.graph_panel.view.reset_view()
-        self._w.commands.compile()
+        self._w.commands.compile_opened()
 
     def choice(self, name: str, value: object) -> None:
         """A choice of the tool bar changed."""
@@ -57,35 +62,56 @@ class Presenter:
 
     def ended(self, good: bool) -> None:
         """A job is over."""
-        can_run = self._w.state.compilation is not None and self._w.state.compilation.choices.target == "cpu"
-        self._w.choices.set_enabled(bool(self._w.state.source), can_run)
+        self._w.choices.set_enabled(bool(self._w.state.source), self._w.state.compilation is not None)
         self._w.status.finish("Done" if good else "Stopped")
+        if self.trying is not None and not good:  # what cannot be compiled must not stay chosen
+            self._forget_trial()
+
+    def _forget_trial(self) -> None:
+        trial, self.trying = self.trying, None
+        if trial is not None:
+            self._w.compare_after = False
+            self._w.state.choose(force_cut=trial.before.force_cut, force_fuse=trial.before.force_fuse)
+
+    @property
+    def busy(self) -> bool:
+        """Whether views still wait to be given what arrived."""
+        return self._turns.busy
 
     def compiled(self, compilation: Compilation) -> None:
         """A compilation arrived: every view gets it."""
         self._w.graph.set_compilation(compilation)
         self._w.graph_panel.title.setText(compilation.name)
-        for view in (self._w.kernels, self._w.inspector, self._w.funnel, self._w.memory, self._w.ledger):
-            view.set_compilation(compilation)
         for pane in self._w.workbench.panes:
             pane.set_compilation(compilation)
-        self._w.passes.set_passes(compilation.passes)
-        self._w.timeline.set_timeline(compile_timeline(compilation))
-        self._w.run_view.clear()
-        kernels = [(kernel.name, f"kernel {kernel.name}") for kernel in compilation.kernels]
-        self._w.source_pane.which.set_entries([("", self._w.source_pane.which.itemText(0)), *kernels])
+        views = (self._w.kernels, self._w.inspector, self._w.memory, self._w.funnel, self._w.ledger)
+        self._turns.start(
+            (
+                lambda: self._w.timeline.set_timeline(compile_timeline(compilation)),
+                *(lambda view=view: view.set_compilation(compilation) for view in views),
+                self._w.run_view.clear,
+            )
+        )
         self._w.status.finish(f"Compiled {compilation.name} in {seconds(compilation.seconds)}")
         self._w.status.facts.setText(f"{len(compilation.kernels)} kernels  \u00b7  {compilation.choices.label}")
-        self._w.choices.set_enabled(True, compilation.choices.target == "cpu")
+        self._w.choices.set_enabled(True, True)
+        self._w.preferences.ask_storage()
         self._w.messages.log(
             f"compiled {compilation.name} ({compilation.choices.label}) in {seconds(compilation.seconds)}"
         )
+        if self.trying is not None and (why := self.trying.refused(compilation)):
+            self._w.messages.post(Message("warning", why, "graph"))
+            self._forget_trial()
+        self.trying = None
         if self._w.compare_after:
             self._w.compare_after = False
-            QTimer.singleShot(0, self._w.commands.compare_previous)
+            QTimer.singleShot(0, self._w.commands.compare_compilations)
 
     def ran(self, run: RunResult) -> None:
         """A run ended: its times go to every view that shows costs."""
+        self._turns.then(lambda: self._show_run(run))
+
+    def _show_run(self, run: RunResult) -> None:
         compilation = self._w.state.compilation
         assert compilation is not None
         self._w.run_view.set_run(compilation, run)
@@ -95,24 +121,27 @@ class Presenter:
             {index: sorted(times)[len(times) // 2] for index, (_, times) in enumerate(run.calls) if times}
         )
         self._w.run_lanes.set_timeline(run_timeline(compilation, run))
-        self._w.roofline.set_calls(call_figures(compilation, run))
-        costs = node_costs(compilation, run)
+        self._w.roofline.set_calls(call_figures(compilation, run), run.device)
         for pane in self._w.workbench.panes:
-            pane.set_costs(costs)
+            pane.set_run(run)
         self._w.records.list_runs()
+        if not run.number and (why := next((note for note in run.notes if "not kept" in note), "")):
+            self._w.messages.post(Message("warning", why, "run"))
         if run.ok is False:
             self._w.messages.post(Message("error", f"the check failed: {'; '.join(run.checks)}", "run"))
 
     def compared(self, document: dict) -> None:
         """A comparison arrived."""
-        self._w.compare_view.set_comparison(comparison_view(document))
+        self._w.messages.clear("compare")
         self._w.show_bottom("compare")
+        self._w.compare_view.set_comparison(comparison_view(document))
 
     def compile_failed(self, failure: Failure) -> None:
         """Compiling failed: say so where the user is looking, and go to the line."""
         edited = self._w.source_pane.key
         known = Path(failure.file).stem
         in_source = bool(failure.line) and (known in self._w.source_pane.which.itemText(0) or known == edited)
+        in_source |= bool(edited) and failure.message.startswith(f"{edited}:")  # of the kernel as a whole
         self._w.messages.failure(failure, "source" if in_source else "window")
         if in_source:
             self._w.workbench.source_dock.show()
@@ -120,21 +149,16 @@ class Presenter:
             self._w.source_pane.editor.mark_error(failure.line)
 
     def changed_on_disk(self) -> None:
-        """Somebody else wrote the open file."""
+        """Somebody wrote the open file; what was saved from here is known already."""
+        known = self._w.editing.edits.get("")
+        if known is not None and known.original == self._w.opening.read():
+            return
         if self._w.source_pane.edited:
             self._w.messages.post(
                 Message("warning", "the file changed on disk; your edit is kept (Ctrl+R reloads)", "source")
             )
         else:
             self._w.commands.reload()
-
-    def edit(self, key: str) -> None:
-        """Show the graph's text or a kernel's in the editor."""
-        compilation = self._w.state.compilation
-        if key and compilation is not None and key in compilation.kernel_table:
-            self._w.source_pane.set_text(compilation.kernel_table[key].source, "python")
-        else:
-            self._w.source_pane.set_text(self._w.opening.read() or "", self._w.language())
 
     def show_stage(self, stage: str, kernel: str = "") -> None:
         """Show a stage (or the stage a pass belongs to) in the first pane that is not locked."""
@@ -149,36 +173,29 @@ class Presenter:
             if not pane.model.locked:
                 pane.model.show(kernel=kernel)
 
-    def edge_menu(self, producer: str, consumer: str, place: QPoint) -> None:
-        """The menu of an edge, or of the ground where both names are empty."""
-        menu = QMenu(self._w)
-        decision = next(
-            (
-                d
-                for d in (self._w.state.compilation.ledger if self._w.state.compilation else ())
-                if (d.producer, d.consumer) == (producer, consumer)
-            ),
-            None,
-        )
-        if decision is not None:
-            text = "Cut here" if decision.accepted else "Fuse here"
-            menu.addAction(
-                f"{text}: {producer} \u2192 {consumer}",
-                lambda: self._w.commands.what_if(producer, consumer, not decision.accepted),
-            )
-            menu.addSeparator()
-        menu.addAction("Fit", self._w.graph_panel.view.fit)
-        menu.addAction("Collapse all groups", lambda: self._w.graph.collapse_all(True))
-        menu.addAction("Expand all groups", lambda: self._w.graph.collapse_all(False))
-        menu.addAction("Export...", self._w.commands.export_graph)
+    def graph_menu(self, spot: GraphSpot, place: QPoint) -> None:
+        """The menu of a place in the graph."""
+        commands = self._w.commands
+        view = self._w.graph_panel.view
+        menu = graph_menu(self._w, view, spot, commands.what_if_edges, commands.export_graph)
+        menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(place)
 
     def pane_added(self, pane: IrPane) -> None:
         """A new pane gets its texts from the store."""
         pane.model.wanted.connect(self._w.texts.fetch)
         pane.compare_wanted.connect(self._w.commands.compare_pane)
+        pane.beside_wanted.connect(self._w.commands.open_beside)
         if self._w.state.compilation is not None:
             pane.set_compilation(self._w.state.compilation)
+            pane.set_run(self._w.state.run)
+
+    def pair(self, row: KernelVerdict, stage: str) -> None:
+        """Both sides of a comparison at a stage, in two panes."""
+        comparison = self._w.compare_view.comparison
+        if comparison is not None and not self._w.pairs.show(comparison, row, stage):
+            words = f"{row.name}: the IR of both sides was not kept, so there is nothing to lay side by side"
+            self._w.messages.post(Message("info", words, "compare"))
 
     def bars(self) -> dict[str, MessageBar]:
         """The message bar of each place."""
@@ -191,6 +208,8 @@ class Presenter:
             "compare": self._w.compare_view.bar,
             "flows": self._w.flows.bar,
             "roofline": self._w.roofline.bar,
+            "report": self._w.report.bar,
+            **({"settings": self._w.preferences.dialog.bar} if self._w.preferences.dialog is not None else {}),
         }
 
     def said(self, message: Message) -> None:
@@ -202,6 +221,36 @@ class Presenter:
         """What a place said is over."""
         if place in (bars := self.bars()):
             bars[place].hide()
+
+    def may_close(self) -> bool:
+        """Ask what becomes of edits that are not saved; False where the user wants to stay."""
+        titles = self._w.editing.titles()
+        if not titles:
+            return True
+        answer = self.ask_edits(titles)
+        if answer == "save":
+            self._w.commands.save_source()
+            return not self._w.editing.titles() or self.may_close()
+        if answer == "discard":
+            self._w.editing.edits.drop()
+        return answer in ("keep", "discard")
+
+    def ask_edits(self, titles: list[str]) -> str:
+        """What to do with unsaved edits: save, keep (they come back next time), discard or stay."""
+        box = QMessageBox(self._w)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle("Unsaved edits")
+        box.setText(f"Edited and not saved: {', '.join(titles)}.")
+        box.setInformativeText("Kept edits are in the editor again when this source is opened next time.")
+        roles = QMessageBox.ButtonRole
+        buttons: dict[QAbstractButton, str] = {
+            box.addButton("Keep for next time", roles.AcceptRole): "keep",
+            box.addButton("Save...", roles.ActionRole): "save",
+            box.addButton("Discard", roles.DestructiveRole): "discard",
+            box.addButton(QMessageBox.StandardButton.Cancel): "stay",
+        }
+        box.exec()
+        return buttons.get(box.clickedButton(), "stay")
 
     def ask_trust(self, path: str) -> bool:
         """Ask before a Python file is run."""

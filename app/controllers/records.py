@@ -1,4 +1,4 @@
-"""The database seen from the window: runs, comparisons, exports; and the long measurements, flows and ceilings."""
+"""The database seen from the window: runs, comparisons, exports; and measuring this machine, which takes long."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from PySide6.QtCore import QObject, Signal
 
 from app.jobs import Worker
 from app.messages import Message, Messages
+from app.viewmodels.ir_pane import TextKey
 from app.viewmodels.requests import (
     CeilingsRequest,
     CompareRunsRequest,
     ExportRequest,
     Failure,
-    FlowsRequest,
+    ListCompilationsRequest,
     ListRunsRequest,
+    StoredStageRequest,
 )
 
 
@@ -23,8 +25,8 @@ class RecordsController(QObject):
     """One worker answers quick questions; another, made when needed, does what takes long and can be cancelled."""
 
     runs_listed = Signal(object)
+    compilations_listed = Signal(object)
     compared = Signal(object)
-    flows_measured = Signal(object)
     ceilings_measured = Signal(object)
     started = Signal(str)
     progressed = Signal(str, float)
@@ -47,19 +49,29 @@ class RecordsController(QObject):
         worker = self._asker()
         worker.drop(self._listing)
         self._listing = worker.submit(ListRunsRequest(), self._tell(self.runs_listed.emit, "runs"))
+        worker.submit(ListCompilationsRequest(), self._tell(self.compilations_listed.emit, "runs"))
 
     def compare(self, runs: tuple[int, ...]) -> None:
         """Compare runs."""
         self._asker().submit(CompareRunsRequest(runs), self._tell(self.compared.emit, "compare"))
+
+    def compare_compilations(self, numbers: tuple[int, ...]) -> None:
+        """Compare compilations: options, time by stage, where the IR first differs."""
+        request = CompareRunsRequest(compilations=numbers)
+        self._asker().submit(request, self._tell(self.compared.emit, "compare"))
+
+    def stored_text(self, compilation: int, key: TextKey, done: Callable[[Any], None]) -> None:
+        """The text of a stage of a stored compilation; `done` gets it or a Failure."""
+        self._asker().submit(StoredStageRequest(compilation, key.stage, key.kernel), done)
 
     def export(self, runs: tuple[int, ...], kind: str, path: str) -> None:
         """Write a run or a comparison to a file."""
         done = self._tell(lambda p: self._messages.post(Message("info", f"wrote {p}", "window")), "window")
         self._asker().submit(ExportRequest(runs, kind, path), done)
 
-    def measure_flows(self, request: FlowsRequest) -> None:
-        """Per-kernel against all-kernel."""
-        self._measure(request, "Measuring flows", self.flows_measured.emit, "flows")
+    def ask(self, request: Any, good: Callable[[Any], object], place: str = "window") -> None:
+        """A quick question of another controller; what fails is said at `place`."""
+        self._asker().submit(request, self._tell(good, place))
 
     def measure_ceilings(self) -> None:
         """What this machine can do."""
@@ -80,6 +92,12 @@ class RecordsController(QObject):
             if worker is not None:
                 worker.stop()
         self._quick = self._long = None
+
+    def forget(self) -> None:
+        """The database has moved: a fresh process asks the new one."""
+        if self._quick is not None:
+            self._quick.stop()
+            self._quick = None
 
     def _asker(self) -> Worker:
         if self._quick is None or not self._quick.alive:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from app.viewmodels.compilation import MODEL_STAGES, LineText
 from app.viewmodels.requests import (
     CeilingsRequest,
     CompareRunsRequest,
+    CompilationRow,
+    DevicesRequest,
     ExportRequest,
     FlowsRequest,
+    ListCompilationsRequest,
     ListRunsRequest,
     Progress,
+    ReportRequest,
     RunRow,
+    StorageRequest,
+    StoredStageRequest,
 )
+from app.viewmodels.text_document import line_text
 
 
 def answer(request: Any, report: Callable[[Progress], None]) -> Any:
@@ -23,13 +30,25 @@ def answer(request: Any, report: Callable[[Progress], None]) -> Any:
         case ListRunsRequest():
             return _runs(request.limit)
         case CompareRunsRequest():
-            return _compare(request.runs)
+            return _compare(request)
+        case ListCompilationsRequest():
+            return _compilations(request.limit)
+        case StoredStageRequest():
+            return stored_stage(request.compilation, request.stage, request.kernel)
         case ExportRequest():
             return _export(request)
         case FlowsRequest():
-            return _flows(request, report)
-        case CeilingsRequest():
-            return _ceilings(report)
+            from app.controllers.flow_jobs import measure_flows
+
+            return measure_flows(request, report)
+        case CeilingsRequest() | DevicesRequest() | StorageRequest():
+            from app.controllers import machine_jobs
+
+            return machine_jobs.answer(request, report)
+        case ReportRequest():
+            from app.controllers.report_jobs import preview
+
+            return preview(request)
     raise TypeError(f"unknown request {request!r}")
 
 
@@ -57,17 +76,54 @@ def _runs(limit: int) -> tuple[RunRow, ...]:
     )
 
 
-def _compare(runs: tuple[int, ...]) -> dict[str, Any]:
-    from profiler.compare import compare_runs
+def _compilations(limit: int) -> tuple[CompilationRow, ...]:
+    from profiler.store import default_path, open_store, queries
+
+    if not default_path().exists():
+        return ()
+    with open_store(None, create=False) as store:
+        rows = queries.list_compilations(store, limit=limit)
+    return tuple(
+        CompilationRow(
+            row["id"], str(row["created"])[:19].replace("T", " "), row["source"], row["target"],
+            f"{row['target']} {row['flow']} -O{row['opt_level']}", row["seconds"], row["kernels"],
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def _compare(request: CompareRunsRequest) -> dict[str, Any]:
+    from profiler.compare import compare_compilations, compare_runs
     from profiler.report.document import comparison_document
     from profiler.store import open_store
 
     with open_store(None, create=False) as store:
-        return comparison_document(compare_runs(store, runs))
+        if request.compilations:
+            return comparison_document(compare_compilations(store, request.compilations))
+        return comparison_document(compare_runs(store, request.runs))
+
+
+def stored_stage(compilation: int, stage: str, kernel: str) -> LineText:
+    """The text of a stage of a stored compilation, where it was kept."""
+    from compiler.errors import CompilerError
+    from profiler.store import open_store, queries
+
+    kernel = "" if stage in MODEL_STAGES else kernel
+    with open_store(None, create=False) as store:
+        if stage == "source":
+            known = {record.name: record for record in queries.kernels(store, compilation)}
+            if kernel not in known:
+                raise CompilerError(f"compilation {compilation} has no kernel {kernel}")
+            source = known[kernel].source  # which line came from which node is not kept with it
+            return line_text(source, ((),) * len(source.splitlines()))
+        found = queries.stage(store, compilation, kernel, stage)
+    if found is None:
+        raise CompilerError(f"the {stage} of {kernel or 'the model'} was not kept with compilation {compilation}")
+    return line_text(found.text, found.line_nodes)
 
 
 def _export(request: ExportRequest) -> str:
-    from compiler.errors import ExecutionError
+    from app.files import write_whole
     from profiler.compare import compare_runs
     from profiler.report.write import export_comparison, export_run
     from profiler.store import open_store
@@ -77,35 +133,5 @@ def _export(request: ExportRequest) -> str:
             text = export_run(store, request.runs[0], request.kind)
         else:
             text = export_comparison(compare_runs(store, request.runs), request.kind)
-    try:
-        Path(request.path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ExecutionError(f"cannot write {request.path}: {error.strerror or error}") from None
+    write_whole(request.path, text)
     return request.path
-
-
-def _flows(request: FlowsRequest, report: Callable[[Progress], None]) -> dict[str, Any]:
-    from app import flow_tables
-    from app.flow_cells import Request, cells, measure
-    from compiler.backend.runtime import default_threads
-    from profiler.machine import this_machine
-
-    wanted = cells(list(request.levels), request.debugs, start_up=False)
-    done = 0
-
-    def progress(words: str) -> None:
-        nonlocal done
-        done += 1
-        report(Progress(f"flows: {words}", min(done / (len(wanted) * request.repeat + 1), 0.99)))
-
-    measured = measure(Request(request.source, request.target, None, None), wanted, request.repeat, progress)
-    return flow_tables.document(measured, this_machine().name, default_threads())
-
-
-def _ceilings(report: Callable[[Progress], None]) -> tuple[tuple[str, float, str], ...]:
-    from profiler.ceilings import measured_ceilings
-    from profiler.store import open_store
-
-    with open_store(None) as store:
-        found = measured_ceilings(store, progress=lambda words: report(Progress(f"measuring {words}", -1.0)))
-    return tuple((c.name, c.value, c.unit) for c in found)

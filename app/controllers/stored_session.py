@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from dataclasses import asdict
 from typing import Any
 
 from app.controllers.extract import graph_nodes
 from app.controllers.measuring import spans_of
+from app.controllers.store_jobs import stored_stage
 from app.viewmodels.compilation import (
+    KERNEL_STAGES,
     MODEL_STAGES,
     CallRecord,
     Compilation,
     CompileChoices,
-    Decision,
     KernelRecord,
     LineText,
+    MemoryBlock,
     PassRow,
 )
-from app.viewmodels.requests import RunRequest, RunResult, StageRequest
-from app.viewmodels.text_document import line_text
+from app.viewmodels.finding import hits
+from app.viewmodels.passes import PassStep, trace_steps
+from app.viewmodels.requests import (
+    EditTiming,
+    FindRequest,
+    Hit,
+    KeepRequest,
+    PassesRequest,
+    RunRequest,
+    RunResult,
+    StageRequest,
+    TimeEditRequest,
+)
+from app.viewmodels.text_document import index_text
 from compiler.errors import CompilerError
 from profiler.records import WHOLE
 from profiler.store import open_store, queries
@@ -48,6 +65,7 @@ class StoredSession:
             kernels = queries.kernels(store, self._number)
             passes = queries.passes(store, self._number)
             decisions = queries.decisions(store, self._number)
+            counters = queries.counters(store, self._run)
         graph = parse_graph(row["graph_text"], row["source"])
         dims = {str(k): int(v) for k, v in self._row["dims"].items()}
         calls = tuple(
@@ -57,6 +75,7 @@ class StoredSession:
             for i, launch in enumerate(launches)
         )
         place = {node: (call.index, "") for call in calls for node in call.nodes}
+        graph_names = frozenset(place)
         choices = CompileChoices(row["target"], row["flow"], row["opt_level"], bool(row["options"].get("fuse", True)))
         compilation = Compilation(
             source=row["source"],
@@ -67,14 +86,11 @@ class StoredSession:
             nodes=graph_nodes(graph, place, dims),
             calls=calls,
             kernels=tuple(_kernel(kernel, calls) for kernel in kernels),
-            passes=tuple(
-                PassRow(p.name, p.stage, p.kernel, p.start, p.seconds, p.ops_before, p.ops_after, p.bytes_after)
-                for p in passes
-            ),
-            ledger=tuple(
-                Decision(d.producer, d.consumer, d.accepted, d.rule, d.reason, d.bytes_saved) for d in decisions
-            ),
-            plan_note="a stored run keeps its peak, not its plan",
+            passes=tuple(PassRow(**asdict(p)) for p in passes),
+            ledger=tuple(decisions),
+            blocks=_blocks(self._row["memory"], graph_names),
+            peak=int((self._row["memory"] or {}).get("planned_peak", 0)),
+            plan_note="" if "blocks" in (self._row["memory"] or {}) else "the memory plan of this run was not kept",
             seconds=row["seconds"],
         )
         times = tuple(
@@ -88,27 +104,64 @@ class StoredSession:
         spans = spans_of(trace) if trace is not None else ()
         threads = trace.shape[0] if trace is not None else int(self._row["threads"] or 1)
         work = tuple((launch["flops"] or 0, launch["bytes"] or 0) for launch in launches)
-        return compilation, RunResult(whole, times, spans, threads, tuple(dims.items()), number=self._run, work=work)
+        return compilation, RunResult(
+            whole,
+            times,
+            spans,
+            threads,
+            tuple(dims.items()),
+            number=self._run,
+            notes=tuple(self._row["conditions"].get("notes", ())),
+            work=work,
+            device=self._row["device"],
+            interval=(self._row["low"] or 0.0, self._row["high"] or 0.0),
+            counters=tuple((c["name"], c["value"], c["unit"], c["note"] or "") for c in counters),
+        )
 
     def stage(self, request: StageRequest) -> LineText:
         """The text of a stage, where it was kept."""
-        kernel = "" if request.stage in MODEL_STAGES else request.kernel
-        with open_store(None, create=False) as store:
-            found = queries.stage(store, self._number, kernel, request.stage)
-            if found is None and request.stage == "source":
-                source = next(k.source for k in queries.kernels(store, self._number) if k.name == kernel)
-                return line_text(source, ((),) * len(source.splitlines()))
-        if found is None:
-            raise CompilerError(f"the {request.stage} of this run was not kept")
-        return line_text(found.text, found.line_nodes)
+        if request.target:
+            raise CompilerError("this is a stored run; open its source to see it for another target")
+        return stored_stage(self._number, request.stage, request.kernel)
 
-    def llvm_passes(self) -> tuple[PassRow, ...]:
-        """They are not kept."""
-        return ()
+    def passes(self, request: PassesRequest, report: Any) -> tuple[PassStep, ...]:
+        """The passes as they were recorded; the IR between them was not kept."""
+        with open_store(None, create=False) as store:
+            rows = queries.passes(store, self._number)
+        return trace_steps((PassRow(**asdict(row)) for row in rows), request.kernel)
+
+    def find(self, request: FindRequest) -> tuple[Hit, ...]:
+        """Matches in the stages that were kept."""
+        pattern = re.compile(request.pattern.encode(), re.MULTILINE)
+        found: list[Hit] = []
+        for stage in KERNEL_STAGES if request.kernel else MODEL_STAGES:
+            with contextlib.suppress(CompilerError):
+                document = index_text(self.stage(StageRequest(stage, request.kernel)))
+                found += hits(document, pattern, stage, request.kernel, request.most)
+        return tuple(found)
+
+    def keep(self, request: KeepRequest) -> int:
+        """It is in the database already."""
+        return self._number
+
+    def time_edit(self, request: TimeEditRequest, report: Any) -> EditTiming:
+        """A stored run is not run again."""
+        raise CompilerError("this is a stored run; open its source to edit and time it")
 
     def run(self, request: RunRequest, report: Any) -> RunResult:
         """A stored run is not run again: its source may have changed."""
         raise CompilerError("this is a stored run; open its source to run it again")
+
+
+def _blocks(memory: Any, names: frozenset[str]) -> tuple[MemoryBlock, ...]:
+    """The plan as it was kept with the run; a block named for a node holds that node's value."""
+    return tuple(
+        MemoryBlock(
+            str(block["name"]), int(block["offset"]), int(block["size"]), int(block["first"]), int(block["last"]),
+            (block["name"],) if block["name"] in names else (),
+        )
+        for block in (memory or {}).get("blocks", ())
+    )  # fmt: skip
 
 
 def _kernel(record: Any, calls: tuple[CallRecord, ...]) -> KernelRecord:

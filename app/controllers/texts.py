@@ -11,49 +11,72 @@ from PySide6.QtCore import QObject
 from app.controllers.compiling import CompileController
 from app.jobs import Thread
 from app.state import State
-from app.viewmodels.compilation import Compilation, LineText
-from app.viewmodels.ir_pane import IrPaneModel
+from app.viewmodels.compilation import LineText
+from app.viewmodels.diff import DiffDocument, diff_documents, diff_sides
+from app.viewmodels.ir_pane import PREVIOUS, Against, IrPaneModel, TextKey
 from app.viewmodels.requests import Failure, StageRequest
 from app.viewmodels.text_document import TextDocument, index_text
 
 _KEPT = 256 << 20  # bytes of text kept
 _INLINE = 1 << 20  # a text below this is indexed at once: under a millisecond
-Key = tuple[int, str, str, str]
+_QUICK = 400  # lines on both sides together that are compared at once
+Key = tuple[int, TextKey]
+Stored = Callable[[int, TextKey, Callable[[Any], None]], None]
 
 
 class TextStore(QObject):
-    """A cache of documents by compilation, stage, kernel and target."""
+    """A cache of documents by compilation and key. `stored` asks the database for a text of a stored compilation."""
 
-    def __init__(self, state: State, compiler: CompileController, parent: QObject | None = None) -> None:
+    def __init__(self, state: State, compiler: CompileController, stored: Stored, parent: QObject) -> None:
         super().__init__(parent)
-        self._state, self._compiler = state, compiler
+        self._state, self._compiler, self._stored = state, compiler, stored
         self._documents: OrderedDict[Key, TextDocument] = OrderedDict()
 
     def fetch(self, pane: IrPaneModel) -> None:
         """Bring a pane the text it wants; an answer that comes after it changed its mind is dropped."""
-        wanted, compilation = pane.key, self._state.compilation
+        wanted, compilation = pane.request, self._state.compilation
         if compilation is None:
             return
 
+        def stale() -> bool:
+            return pane.request != wanted or self._state.compilation is not compilation
+
         def arrived(value: TextDocument | Failure) -> None:
-            if pane.key != wanted or self._state.compilation is not compilation:
+            if stale():
                 return
             if isinstance(value, Failure):
-                pane.set_error(value.message)
-            else:
+                pane.set_error(value.message, value.kind)
+            elif wanted[1] is None:
                 pane.set_document(value)
+            else:
+                self.document(wanted[1].key, lambda other: beside(value, other))
 
-        self.document(compilation, wanted, arrived)
+        def beside(document: TextDocument, other: TextDocument | Failure) -> None:
+            if stale():
+                return
+            if isinstance(other, Failure):
+                pane.set_error(f"nothing to compare with: {other.message}")
+                return
+            assert wanted[1] is not None
+            self._compare(document, other, wanted[1], lambda diff: show(document, diff))
 
-    def document(self, compilation: Compilation, key: tuple[str, str, str], done: Callable[[Any], None]) -> None:
-        """A document of the current or the previous compilation."""
-        full = (id(compilation), *key)
+        def show(document: TextDocument, diff: DiffDocument | str) -> None:
+            if stale():
+                return
+            if isinstance(diff, str):
+                pane.set_error(diff)
+            else:
+                pane.set_document(document, diff)
+
+        self.document(wanted[0], arrived)
+
+    def document(self, key: TextKey, done: Callable[[Any], None]) -> None:
+        """A document of the current, the previous or a stored compilation; or a Failure."""
+        full = self._full(key)
         if full in self._documents:
             self._documents.move_to_end(full)
             done(self._documents[full])
             return
-        stage, kernel, target = key
-        previous = compilation is self._state.previous
 
         def arrived(value: LineText | Failure) -> None:
             if isinstance(value, Failure):
@@ -69,15 +92,40 @@ class TextStore(QObject):
             self._trim()
             done(document)
 
-        self._compiler.text(StageRequest(stage, kernel, target), arrived, previous)
+        if key.origin.startswith("c"):
+            self._stored(int(key.origin[1:]), key, arrived)
+        else:
+            request = StageRequest(key.stage, key.kernel, key.target, key.step)
+            self._compiler.text(request, arrived, key.origin == PREVIOUS)
 
     def cached(self) -> list[tuple[Key, TextDocument]]:
         """What is in memory for the current compilation, for finding everywhere."""
         now = id(self._state.compilation)
         return [(key, document) for key, document in self._documents.items() if key[0] == now]
 
+    def _compare(
+        self, document: TextDocument, other: TextDocument, against: Against, done: Callable[[Any], None]
+    ) -> None:
+        def work(_cancelled: object) -> DiffDocument | str:
+            try:
+                if against.side == "before":
+                    return diff_sides(document, other)[0]
+                return diff_sides(other, document)[1] if against.side else diff_documents(other, document)
+            except ValueError as error:
+                return str(error)
+
+        if document.lines + other.lines <= _QUICK:
+            done(work(None))
+        else:
+            Thread(self).start(work, done)
+
+    def _full(self, key: TextKey) -> Key:
+        if key.origin.startswith("c"):
+            return 0, key
+        return id(self._state.previous if key.origin == PREVIOUS else self._state.compilation), key
+
     def _trim(self) -> None:
-        alive = {id(self._state.compilation), id(self._state.previous)}
+        alive = {id(self._state.compilation), id(self._state.previous), 0}
         for key in [key for key in self._documents if key[0] not in alive]:
             del self._documents[key]
         while sum(len(document.data) for document in self._documents.values()) > _KEPT and len(self._documents) > 1:

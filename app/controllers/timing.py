@@ -1,58 +1,79 @@
-"""Timing a model inside the worker process: warm up, repeat, keep every time; then the check against NumPy."""
+"""An edited kernel against the generated one, inside the worker: checked once, then both measured in turns."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
+from app.sources import Source
+from app.viewmodels.requests import CompileRequest, EditTiming, Progress, RunRequest
+from compiler.errors import ExecutionError
 
-from app.viewmodels.requests import Progress, RunRequest, RunResult
-
-_WARM_UP = 3
+Report = Callable[[Progress], None]
 
 
-def run_model(
-    model: Any, dims: Mapping[str, int], request: RunRequest, report: Callable[[Progress], None]
-) -> RunResult:
-    """Run `request.repeats` times on random inputs; every call is timed on every thread."""
+def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, report: Report) -> EditTiming:
+    """Check the edit against the reference, then run both models in turns and compare that kernel's times."""
+    from app.controllers.measuring import check_against_reference, measurement_of
     from app.inputs import graph_sizes, random_inputs
+    from profiler.capture import graph_text
+    from profiler.store import open_store
+    from profiler.turns import Contender, run_in_turns
 
-    sizes = graph_sizes(model.graph, dims, dict(request.dims))
-    report(Progress("making inputs", 0.02))
-    arrays = random_inputs(model.graph, sizes, request.seed)
-    for _ in range(_WARM_UP):
-        model.program.trace(arrays, request.threads)
-    totals: list[float] = []
-    per_call: list[np.ndarray] = []
-    times = np.zeros((1, 0, 2), np.int64)
-    outputs: Any = None
-    told = time.perf_counter()
-    for repeat in range(request.repeats):
-        outputs, times = model.program.trace(arrays, request.threads)
-        totals.append(float(times[..., 1].max() - times[..., 0].min()) * 1e-9 if times.size else 0.0)
-        per_call.append((times[..., 1].max(axis=0) - times[..., 0].min(axis=0)) * 1e-9)
-        if time.perf_counter() - told > 0.1:
-            told = time.perf_counter()
-            report(Progress(f"running: {repeat + 1} of {request.repeats}", (repeat + 1) / request.repeats * 0.8))
-    names = [call.kernel.name for call in model.fusion.calls]
-    stacked = np.array(per_call)
-    calls = tuple((name, tuple(stacked[:, index].tolist())) for index, name in enumerate(names))
-    zero = int(times[..., 0].min()) if times.size else 0
-    spans = tuple(
-        (thread, call, float(times[thread, call, 0] - zero) * 1e-9, float(np.diff(times[thread, call])[0]) * 1e-9)
-        for thread in range(times.shape[0])
-        for call in range(times.shape[1])
-    )
-    checks, ok = _check(model, arrays, outputs, report) if request.check else ((), None)
-    return RunResult(tuple(totals), calls, spans, times.shape[0], tuple(sizes.items()), checks, ok)
+    choices = request.choices
+    if kernel not in dict(choices.sources):
+        raise ExecutionError(f"{kernel} is not edited, so there is nothing to time against")
+    others = tuple(entry for entry in choices.sources if entry[0] != kernel)
+    asked = RunRequest(repeats=0)
+    sizes = graph_sizes(source.graph, source.dims, {})
+    inputs, graph = random_inputs(source.graph, sizes, asked.seed), graph_text(source.graph)
+    edited = measurement_of(source, request.source, choices, asked, sizes)
+    original = measurement_of(source, request.source, replace(choices, sources=others), asked, sizes)
+    report(Progress("timing the edit: a first run, to check it", 0.05))
+    outputs = _once(edited, graph, inputs)
+    checks, ok = check_against_reference(source, inputs, outputs, lambda _: None)
+
+    def progress(words: str) -> None:
+        number = next((int(word) for word in words.split() if word.isdigit()), 0)
+        report(Progress(f"timing the original and the edit in turns: {words}", 0.1 + 0.85 * (number - 1) / pairs))
+
+    with open_store(None) as store:
+        runs = run_in_turns(
+            store, (Contender(original, graph, inputs), Contender(edited, graph, inputs)), pairs, progress=progress
+        )
+        found, method, warnings = _compared(store, runs, kernel)
+    verdict = found.verdicts[-1]
+    if verdict is None or found.times[0] is None or found.times[-1] is None:
+        raise ExecutionError(f"the runs have no times of {kernel} to compare")
+    return EditTiming(
+        kernel, _three(found.times[0]), _three(found.times[-1]), verdict.verdict,
+        (verdict.ratio, verdict.low, verdict.high), checks, ok, runs, method, warnings,
+    )  # fmt: skip
 
 
-def _check(model: Any, arrays: Any, outputs: Any, report: Callable[[Progress], None]) -> tuple[tuple[str, ...], bool]:
-    from app.checking import check_outputs, error_bound
-    from compiler import reference
+def _once(measurement: Any, graph: str, inputs: Any) -> Any:
+    """One run for its results; a kernel that crashes is an error that names it."""
+    from profiler.launch.measure import measure_once
+    from profiler.records import FINISHED
 
-    report(Progress("checking against the reference", 0.85))
-    results = check_outputs(outputs, reference(model.graph, *arrays), error_bound(model.graph))
-    return tuple(str(result) for result in results), all(result.ok for result in results)
+    outcome = measure_once(replace(measurement, repeat=1, count=False), graph, inputs, outputs=True, brief=True)
+    if outcome.error is not None:
+        raise outcome.error
+    if outcome.result.status != FINISHED:
+        raise ExecutionError(f"the edited kernel does not run: it {outcome.result.error}")
+    return outcome.outputs
+
+
+def _compared(store: Any, runs: tuple[int, int], kernel: str) -> tuple[Any, str, tuple[str, ...]]:
+    from profiler.compare import compare_runs
+
+    comparison = compare_runs(store, runs)
+    for row in comparison.kernels:
+        if kernel in row.names[-1]:
+            return row, comparison.test, tuple(comparison.warnings)
+    raise ExecutionError(f"the runs do not have a kernel {kernel}")
+
+
+def _three(summary: Any) -> tuple[float, float, float]:
+    return summary.median, summary.low, summary.high

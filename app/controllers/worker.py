@@ -6,6 +6,7 @@ the window by doing them here. Ending the process is how a job is cancelled.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -14,16 +15,20 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from app.viewmodels.pieces import cut
 from app.viewmodels.requests import (
     CompileRequest,
     Failure,
+    FindRequest,
+    KeepRequest,
     LayoutRequest,
-    LlvmPassesRequest,
     OpenRunRequest,
+    PassesRequest,
     Progress,
     Reply,
     RunRequest,
     StageRequest,
+    TimeEditRequest,
 )
 
 Report = Callable[[Progress], None]
@@ -32,8 +37,7 @@ Report = Callable[[Progress], None]
 def serve(connection: Connection, warm: str) -> None:
     """Answer requests until the pipe closes. `warm` says what to import before the first one comes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C belongs to the window, which ends us when it is done
-    if hasattr(os, "nice"):
-        os.nice(5)  # the window's own thread goes first when cores are few
+    _give_way()
     handlers = _Handlers()
     handlers.warm_up(warm)
     while True:
@@ -42,10 +46,26 @@ def serve(connection: Connection, warm: str) -> None:
         except (EOFError, OSError):
             return
         value = handlers.answer(request, lambda progress, job=job: connection.send(Reply(job, progress)))
+        pieces, rest = cut(job, value)
         try:
-            connection.send(Reply(job, value))
+            for piece in pieces:
+                connection.send(piece)
+            connection.send(Reply(job, rest))
         except (BrokenPipeError, OSError):
             return
+
+
+def _give_way() -> None:
+    """Let the window's own thread go first when cores are few; where that cannot be had, work as usual."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(5)
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def _work_as_usual() -> None:
+    """What is measured must not wait longer than other programs do."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 class _Handlers:
@@ -62,13 +82,14 @@ class _Handlers:
             import app.viewmodels.layout  # noqa: F401
 
     def answer(self, request: Any, report: Report) -> Any:
-        from compiler.errors import CompilerError
+        from compiler.errors import CompilerError, UnavailableError
 
         try:
             return self._dispatch(request, report)
         except CompilerError as error:
             place = error.location
-            return Failure(error.message, str(error), place.file if place else "", place.line if place else 0, "user")
+            kind = "unavailable" if isinstance(error, UnavailableError) else "user"
+            return Failure(error.message, str(error), place.file if place else "", place.line if place else 0, kind)
         except MemoryError:
             return Failure("there is not enough memory for this", traceback.format_exc(), kind="environment")
         except Exception as error:  # a bug of ours: the window shows it and lives on
@@ -92,9 +113,17 @@ class _Handlers:
                 return self._session.records()
             case StageRequest():
                 return self._session.stage(request)
-            case LlvmPassesRequest():
-                return self._session.llvm_passes()
+            case PassesRequest():
+                return self._session.passes(request, report)
+            case FindRequest():
+                return self._session.find(request)
+            case KeepRequest():
+                return self._session.keep(request)
+            case TimeEditRequest():
+                _work_as_usual()
+                return self._session.time_edit(request, report)
             case RunRequest():
+                _work_as_usual()
                 return self._session.run(request, report)
         from app.controllers import store_jobs
 

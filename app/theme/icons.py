@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -42,7 +43,8 @@ def icon(name: str, colour: str, disabled: str | None = None) -> QIcon:
 
 def write_for_style_sheet(folder: Path, name: str, colour: str) -> str:
     """A tinted copy on disk, since style sheets take images only by path; returns the path as QSS wants it."""
-    path = folder / f"{name}-{colour.lstrip('#')}.svg"
-    if not path.exists():
-        path.write_bytes(svg(name, colour))
+    path, wanted = folder / f"{name}-{colour.lstrip('#')}.svg", svg(name, colour)
+    with contextlib.suppress(OSError):  # a disk that filled up meanwhile costs an arrow, not the window
+        if not path.exists() or path.stat().st_size != len(wanted):
+            path.write_bytes(wanted)
     return path.as_posix()

@@ -13,6 +13,7 @@ from app.theme.stylesheet import style_sheet
 from app.theme.tokens import DARK, LIGHT, Theme
 
 CHOICES = ("system", "dark", "light")
+LEAST_PIXELS, MOST_PIXELS = 7, 40
 
 
 class Look(QObject):
@@ -24,8 +25,9 @@ class Look(QObject):
         super().__init__(parent)
         self._icon_folder = icon_folder
         self.choice = choice
-        self.theme: Theme = DARK
-        self.code_pixels = fonts.CODE_PIXELS
+        self.theme: Theme = _resolve(choice)
+        self.ui_family, self.ui_pixels = "", fonts.UI_PIXELS
+        self.code_family, self.code_pixels = "", fonts.CODE_PIXELS
         self.ui_font: QFont = fonts.ui_font()
         self.code_font: QFont = fonts.code_font()
         self.column = self._measure()  # the width of one character of code
@@ -42,8 +44,9 @@ class Look(QObject):
         if application.property("kernelglass") is None:
             application.setProperty("kernelglass", True)
             application.setStyle("Fusion")
+        if application.font() != self.ui_font:
             application.setFont(self.ui_font)
-        palette, sheet = _palette(self.theme), style_sheet(self.theme, self._icon_folder)
+        palette, sheet = _palette(self.theme), style_sheet(self.theme, self._icon_folder, self.ui_pixels)
         if application.palette() != palette:
             application.setPalette(palette)
         if application.styleSheet() != sheet:
@@ -52,10 +55,26 @@ class Look(QObject):
 
     def zoom_code(self, pixels: int) -> None:
         """Set the size of code text."""
-        self.code_pixels = max(7, min(40, pixels))
-        self.code_font = fonts.code_font(self.code_font.family(), self.code_pixels)
+        self.set_code_font(self.code_family, pixels)
+
+    def set_code_font(self, family: str, pixels: int) -> None:
+        """Set the font of code; no family means the best one that is installed."""
+        wanted = family, max(LEAST_PIXELS, min(MOST_PIXELS, pixels))
+        if wanted == (self.code_family, self.code_pixels):
+            return
+        self.code_family, self.code_pixels = wanted
+        self.code_font = fonts.code_font(*wanted)
         self.column = self._measure()
         self.changed.emit()
+
+    def set_ui_font(self, family: str, pixels: int) -> None:
+        """Set the font of everything that is not code."""
+        wanted = family, max(LEAST_PIXELS, min(MOST_PIXELS, pixels))
+        if wanted == (self.ui_family, self.ui_pixels):
+            return
+        self.ui_family, self.ui_pixels = wanted
+        self.ui_font = fonts.ui_font(*wanted)
+        self.apply()
 
     def colour(self, name: str, alpha: int = 255) -> QColor:
         """A token of the theme as a colour."""
@@ -63,7 +82,7 @@ class Look(QObject):
 
     def icon(self, name: str, token: str = "muted") -> QIcon:
         """An icon in a theme colour."""
-        return icons.icon(name, getattr(self.theme, token), self.theme.faint)
+        return icons.icon(name, getattr(self.theme, token), self.theme.disabled)
 
     def _measure(self) -> float:
         return QFontMetricsF(self.code_font).horizontalAdvance("M" * 64) / 64
@@ -104,5 +123,5 @@ def _palette(theme: Theme) -> QPalette:
     for role, colour in roles.items():
         palette.setColor(role, QColor(colour))
     for role in (QPalette.ColorRole.Text, QPalette.ColorRole.WindowText, QPalette.ColorRole.ButtonText):
-        palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(theme.faint))
+        palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(theme.disabled))
     return palette

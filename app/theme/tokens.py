@@ -26,6 +26,7 @@ class Theme:
     text: str
     muted: str
     faint: str
+    disabled: str
     accent: str
     accent_text: str
     selection: str
@@ -55,7 +56,8 @@ DARK = Theme(
     strong_border="#3d4653",
     text="#dfe4ec",
     muted="#9aa5b5",
-    faint="#6a7586",
+    faint="#8994a5",
+    disabled="#6a7586",
     accent="#5aa7ff",
     accent_text="#08121f",
     selection="#2b4a70",
@@ -89,15 +91,16 @@ LIGHT = Theme(
     strong_border="#b9c1cd",
     text="#1b2430",
     muted="#566274",
-    faint="#8591a3",
-    accent="#1565d8",
+    faint="#5f6a7a",
+    disabled="#8591a3",
+    accent="#0f5fd0",
     accent_text="#ffffff",
     selection="#c6dcfb",
     hover_line="#edf3fc",
-    good="#157a4c",
-    warning="#9a5b00",
+    good="#117046",
+    warning="#8f5400",
     bad="#c4301c",
-    info="#1565d8",
+    info="#0f5fd0",
     series=(
         "#0072b2", "#b86e00", "#00805f", "#8a7a00", "#a8457f", "#c04f00", "#4453c9", "#4e7d10",
         "#7a3fb0", "#8a5a2b",

@@ -1,9 +1,14 @@
-"""A compilation as plain frozen records: what the child process sends and what every view reads."""
+"""A compilation as plain frozen records: what the child process sends and what every view reads.
+
+Passes and fusion decisions are the profiler's own records, so that a stored compilation reads as a fresh one does.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+
+from profiler.records import Decision, PassTime
 
 Nodes = tuple[str, ...]
 
@@ -25,9 +30,19 @@ STAGE_TITLES = {
 LANGUAGES = {"source": "python", "llvm": "llvm", "llvm-opt": "llvm", "asm": "asm", "sass": "asm"}
 
 
+NVIDIA, AMD = "sm_", "gfx"
+
+
+def stage_title(stage: str, target: str = "cpu") -> str:
+    """What a stage is called: the machine's text has a name of its own on each kind of target."""
+    if stage == "asm" and target.startswith((NVIDIA, AMD)):
+        return "PTX" if target.startswith(NVIDIA) else "AMDGCN"
+    return STAGE_TITLES[stage]
+
+
 def language_of(stage: str, target: str = "cpu") -> str:
     """How a stage's text is coloured and folded."""
-    if stage == "asm" and target.startswith("sm_"):
+    if stage == "asm" and target.startswith(NVIDIA):
         return "ptx"
     return LANGUAGES.get(stage, "mlir")
 
@@ -96,35 +111,15 @@ class KernelRecord:
 
 
 @dataclass(frozen=True)
-class PassRow:
-    """One pass; sizes are -1 where they were not counted. `lane` is the worker it ran on."""
+class PassRow(PassTime):
+    """One pass as the profiler records it; `lane` is the worker it ran on."""
 
-    name: str
-    stage: str
-    kernel: str
-    start: float
-    seconds: float
-    ops_before: int = -1
-    ops_after: int = -1
-    bytes_after: int = -1
     lane: int = 0
 
     @property
     def changed(self) -> bool:
         """Whether it is known to have changed the number of ops, or may have."""
         return self.ops_before < 0 or self.ops_before != self.ops_after
-
-
-@dataclass(frozen=True)
-class Decision:
-    """One line of the fusion ledger."""
-
-    producer: str
-    consumer: str
-    accepted: bool
-    rule: str
-    reason: str
-    saved: str
 
 
 @dataclass(frozen=True)
@@ -187,3 +182,10 @@ class Compilation:
         """The kernels that compute any of these nodes, in order."""
         found = {self.calls[r.call].kernel for n in nodes if (r := self.node_table.get(n)) and r.call >= 0}
         return [kernel.name for kernel in self.kernels if kernel.name in found]
+
+
+__all__ = [
+    "KERNEL_STAGES", "MODEL_STAGES", "STAGES", "STAGE_TITLES", "CallRecord", "Compilation", "CompileChoices",
+    "Decision", "KernelRecord", "LineText", "MemoryBlock", "NodeRecord", "Nodes", "PassRow", "language_of",
+    "stage_title",
+]  # fmt: skip

@@ -78,11 +78,15 @@ _NOISE = re.compile(
 )
 
 
-def directive_lines(document: TextDocument) -> np.ndarray:
-    """Lines of assembly that are no instruction and no label a branch goes to: directives, comments, blanks."""
+_PTX_NOISE = re.compile(rb"^[ \t]*(?:\.(?:loc|file|section)\b.*|//.*|\$L__(?:tmp|func_)\w*:.*)?$", re.MULTILINE)
+
+
+def directive_lines(document: TextDocument, language: str = "asm") -> np.ndarray:
+    """Lines of machine code that are no instruction and no label a branch goes to: directives, comments, blanks."""
+    pattern = _PTX_NOISE if language == "ptx" else _NOISE
     hidden = np.zeros(document.lines, bool)
     if document.lines and len(document.data) <= _LARGEST:
-        starts = np.fromiter((m.start() for m in _NOISE.finditer(document.data)), np.int64)
+        starts = np.fromiter((m.start() for m in pattern.finditer(document.data)), np.int64)
         lines = np.searchsorted(document.starts, starts, "right") - 1
         hidden[lines[lines < document.lines]] = True
     return hidden

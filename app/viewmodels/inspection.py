@@ -143,9 +143,8 @@ def _ledger(compilation: Compilation, nodes: frozenset[str]) -> list[Section]:
 def ledger_entry(entry: Decision) -> Entry:
     """A decision as a line."""
     word = "fused" if entry.accepted else "not fused"
-    saved = (
-        f", saves {size(int(entry.saved))}" if entry.accepted and entry.saved.isdigit() and entry.saved != "0" else ""
-    )
+    known = entry.bytes_saved.isdigit() and entry.bytes_saved != "0"
+    saved = f", saves {size(int(entry.bytes_saved))}" if entry.accepted and known else ""
     return Entry(
         f"{entry.producer} \u2192 {entry.consumer}", f"{word} by {entry.rule}: {entry.reason}{saved}",
         (entry.producer, entry.consumer), entry.accepted, (entry.producer, entry.consumer),

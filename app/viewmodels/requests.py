@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from app.flow_cells import Cell
 from app.viewmodels.compilation import CompileChoices
 
 
@@ -15,20 +16,88 @@ class CompileRequest:
     source: str
     choices: CompileChoices
     text: str | None = None
+    jobs: int | None = None
+    cache: bool = True
 
 
 @dataclass(frozen=True)
 class StageRequest:
-    """The text of one stage of the compilation this worker holds; `kernel` empty means the whole model."""
+    """The text of one stage of the compilation this worker holds; `kernel` empty means the whole model.
+
+    `step` counts the kernel's passes: the text is then the one after that pass.
+    """
 
     stage: str
     kernel: str = ""
     target: str = ""
+    step: int = -1
 
 
 @dataclass(frozen=True)
-class LlvmPassesRequest:
-    """The times of LLVM's own passes, kernel by kernel."""
+class StoredStageRequest:
+    """The text of one stage of a stored compilation."""
+
+    compilation: int
+    stage: str
+    kernel: str = ""
+
+
+@dataclass(frozen=True)
+class PassesRequest:
+    """Every pass of one kernel, LLVM's own too, with what it did to the IR: made now, for this kernel alone."""
+
+    kernel: str
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class FindRequest:
+    """Search every stage of one kernel, or the model's stages where `kernel` is empty."""
+
+    pattern: str
+    kernel: str = ""
+    most: int = 200
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A found line: where it is and what it says."""
+
+    stage: str
+    kernel: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class KeepRequest:
+    """Put the compilation this worker holds into the database, with the IR of its stages where asked; its number."""
+
+    stages: bool = False
+
+
+@dataclass(frozen=True)
+class TimeEditRequest:
+    """Time a kernel as generated and as edited, in pairs of processes, and check the edit's results."""
+
+    kernel: str
+    pairs: int = 8
+
+
+@dataclass(frozen=True)
+class EditTiming:
+    """What came of it: times as (median, low, high) in seconds, the verdict in words, and the two kept runs."""
+
+    kernel: str
+    original: tuple[float, float, float]
+    edited: tuple[float, float, float]
+    verdict: str
+    ratio: tuple[float, float, float]
+    checks: tuple[str, ...]
+    ok: bool | None
+    runs: tuple[int, int]
+    method: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,6 +109,8 @@ class RunRequest:
     seed: int = 0
     dims: tuple[tuple[str, int], ...] = ()
     check: bool = True
+    device: str = "cpu"
+    database: str = ""  # where the run is kept; empty means the user's own
 
 
 @dataclass(frozen=True)
@@ -57,10 +128,18 @@ class ListRunsRequest:
 
 
 @dataclass(frozen=True)
-class CompareRunsRequest:
-    """Two or more runs side by side."""
+class ListCompilationsRequest:
+    """The newest compilations of the database."""
 
-    runs: tuple[int, ...]
+    limit: int = 300
+
+
+@dataclass(frozen=True)
+class CompareRunsRequest:
+    """Two or more runs side by side; or compilations, where those are given."""
+
+    runs: tuple[int, ...] = ()
+    compilations: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,28 +153,68 @@ class ExportRequest:
 
 @dataclass(frozen=True)
 class FlowsRequest:
-    """Per-kernel against all-kernel over -O and debug levels, each cell in fresh processes."""
+    """Per-kernel against all-kernel: these cells, each in fresh processes."""
 
     source: str
-    target: str = "cpu"
-    levels: tuple[int, ...] = (2, 3)
-    debugs: tuple[str, ...] = ("none", "line-tables")
+    target: str
+    cells: tuple[Cell, ...]
     repeat: int = 1
+    jobs: int | None = None
+    folder: str = ""  # for the caches of the cells; the window removes it, as the worker may be killed
 
 
 @dataclass(frozen=True)
 class CeilingsRequest:
-    """This machine's measured ceilings; stored ones are used where they exist."""
+    """This machine's ceilings: measured again, or only those that were measured before and kept."""
+
+    measure: bool = True
+
+
+@dataclass(frozen=True)
+class DevicesRequest:
+    """What kernels can be run on here."""
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """The document of a run (one number) or of a comparison (several)."""
+
+    runs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StorageRequest:
+    """What is kept on disk. `clear` empties the compilation cache first, a `limit` drops what is above it."""
+
+    clear: bool = False
+    limit: int = 0
+
+
+@dataclass(frozen=True)
+class StorageTold:
+    """Where the compilation cache and the trace database are, and what the cache holds."""
+
+    cache: str
+    entries: int
+    bytes: int
+    limit: int
+    database: str
 
 
 @dataclass(frozen=True)
 class LayoutRequest:
-    """Place boxes (index, width, height), some inside groups, joined by edges."""
+    """Place boxes (width, height), some inside groups, joined by edges: sequences of pairs, or arrays of two columns.
 
-    sizes: tuple[tuple[float, float], ...]
-    edges: tuple[tuple[int, int], ...]
-    groups: tuple[int, ...]
+    `parents` are (group, group around it); `loops` are the groups that keep room beside them for an edge back up.
+    """
+
+    sizes: Any
+    edges: Any
+    groups: Any
     generation: int = 0
+    parents: Any = ()
+    loops: tuple[int, ...] = ()
+    widths: Any = ()  # the least width of each group, for its title
 
 
 @dataclass(frozen=True)
@@ -115,6 +234,13 @@ class Progress:
 
     stage: str
     done: float = -1.0
+
+
+@dataclass(frozen=True)
+class Partial(Progress):
+    """Progress that brings a part of the result with it."""
+
+    value: Any = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +270,9 @@ class RunResult:
     number: int = 0  # of the stored run; 0 when it was not kept
     notes: tuple[str, ...] = ()
     work: tuple[tuple[int, int], ...] = ()  # counted (flops, bytes) of each call, where they were
+    device: str = "cpu"
+    interval: tuple[float, float] = (0.0, 0.0)  # of the median, in seconds; both 0 where it is not known
+    counters: tuple[tuple[str, float | None, str, str], ...] = ()  # name, value, unit, why there is no value
 
 
 @dataclass(frozen=True)
@@ -160,3 +289,16 @@ class RunRow:
     high: float
     how: str
     note: str
+
+
+@dataclass(frozen=True)
+class CompilationRow:
+    """A stored compilation in the list."""
+
+    number: int
+    created: str
+    source: str
+    target: str
+    how: str
+    seconds: float
+    kernels: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,22 @@ class CallFigures:
     bandwidth: float
     flops: float
     intensity: float
+    times: tuple[float, ...] = ()
+
+
+WHOLE = "whole model"
+
+
+def whole_figures(run: RunResult) -> CallFigures:
+    """The run as one row: what all launches together took, from the beginning of the first to the end of the last."""
+    times = run.totals
+    low, high = (float(q) for q in np.quantile(times, (0.25, 0.75))) if times else (0.0, 0.0)
+    median = float(np.median(times)) if times else 0.0
+    work, moved = sum(w for w, _ in run.work), sum(b for _, b in run.work)
+    rate = 1 / median if median else 0.0
+    return CallFigures(
+        -1, WHOLE, (), median, low, high, 1.0, moved * rate, work * rate, work / moved if moved else 0.0, times
+    )
 
 
 def call_figures(compilation: Compilation, run: RunResult) -> list[CallFigures]:
@@ -49,6 +66,7 @@ def call_figures(compilation: Compilation, run: RunResult) -> list[CallFigures]:
                 moved * rate,
                 work * rate,
                 intensity,
+                times,
             )
         )
     return rows
@@ -83,11 +101,46 @@ def line_heat(sets: tuple[Nodes, ...], line_sets: np.ndarray, costs: dict[str, f
     return np.sqrt(share / top)[line_sets] if top > 0 else np.zeros(len(line_sets))
 
 
-def histogram(times: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and bin edges; outliers beyond the 99th percentile share the last bin."""
-    values = np.array(times)
+@dataclass(frozen=True)
+class Distribution:
+    """Times as bars, with the median, its interval, and every outlier by itself; all in seconds."""
+
+    counts: np.ndarray
+    edges: np.ndarray
+    median: float
+    low: float
+    high: float
+    outliers: tuple[float, ...]
+    cut: float
+    """Where the bars end; outliers may lie far beyond it."""
+
+    @property
+    def scale(self) -> tuple[float, str]:
+        """What to multiply by, and the unit that gives."""
+        for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "\u00b5s")):
+            if self.median * factor >= 1:
+                return factor, unit
+        return 1e9, "ns"
+
+
+def distribution(times: Sequence[float], interval: tuple[float, float] = (0.0, 0.0)) -> Distribution | None:
+    """The distribution of some times. Outliers are what the profiler counts as such, and no bar swallows them."""
+    from profiler.stats import order_interval
+
+    values = np.sort(np.array(times, dtype=float))
     if not len(values):
-        return np.zeros(1), np.array([0.0, 1.0])
-    top = float(np.quantile(values, 0.99))
-    bins = int(min(40, max(8, len(values) ** 0.5 * 2)))
-    return np.histogram(np.minimum(values, top), bins)
+        return None
+    first, third = np.quantile(values, (0.25, 0.75))
+    limit = third + 3 * (third - first)
+    outliers = values[values > limit]
+    rest = values[values <= limit]
+    low, high = interval if interval[1] else order_interval(values)
+    bins = int(min(40, max(8, len(rest) ** 0.5 * 2)))
+    counts, edges = (
+        np.histogram(rest, bins)
+        if rest[-1] > rest[0]
+        else np.histogram(rest, 1, (rest[0] * 0.995, rest[0] * 1.005 + 1e-12))
+    )
+    return Distribution(
+        counts, edges, float(np.median(values)), low, high, tuple(float(x) for x in outliers), float(edges[-1])
+    )

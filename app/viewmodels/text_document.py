@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -53,21 +54,24 @@ class TextDocument:
             result[:known] = lit[self.line_sets[:known]]
         return result
 
-    @property
+    @cached_property
     def coverage(self) -> float:
         """The share of non-blank lines that know their nodes."""
-        return self.coverage_without(None)
+        return self._coverage(None)
 
     def coverage_without(self, noise: np.ndarray | None) -> float:
         """The same, leaving out lines that stand for no instruction."""
+        return self.coverage if noise is None else self._coverage(noise)
+
+    def _coverage(self, noise: np.ndarray | None) -> float:
         full = np.diff(self.starts) > 1
         if noise is not None:
             full &= ~noise
         known = np.zeros(self.lines, bool)
         count = min(len(self.line_sets), self.lines)
         known[:count] = self.line_sets[:count] > 0
-        total = int(full.sum())
-        return float((known & full).sum()) / total if total else 0.0
+        total = np.count_nonzero(full)
+        return np.count_nonzero(known & full) / total if total else 0.0
 
     def text(self, first: int, last: int) -> str:
         """Lines `first` to `last`, both included, as they are in the file."""
@@ -109,7 +113,9 @@ def index_text(text: LineText, cancelled: Callable[[], bool] = lambda: False) ->
     starts = np.concatenate((np.zeros(1, np.int64), inner.astype(np.int64)))
     longest = int(np.diff(starts).max()) if len(starts) > 1 else 0
     sets = np.frombuffer(text.line_sets, np.int32)
-    return TextDocument(data, starts, text.sets, sets, longest)
+    document = TextDocument(data, starts, text.sets, sets, longest)
+    _ = document.coverage  # looks at every line: here, rather than where the window would wait for it
+    return document
 
 
 def line_text(text: str, nodes: tuple[Nodes, ...]) -> LineText:

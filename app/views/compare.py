@@ -2,64 +2,173 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHeaderView, QSizePolicy, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from app.models.tables import Column
 from app.theme.look import Look
 from app.viewmodels.comparison import ComparisonView, KernelVerdict
+from app.viewmodels.compilation import STAGE_TITLES, STAGES
 from app.viewmodels.selection import Selection
 from app.views.table import RecordView
-from app.views.widgets import MessageBar, label
+from app.views.widgets import Choice, Elided, MessageBar, flat_button, header, label
+
+_VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower"}
+_STAGES = [stage for stage in STAGES if stage != "sass"]
 
 
 class CompareView(QWidget):
-    """A row selects its kernel's nodes; activating one opens the stage at which the IR first differs."""
+    """A row selects its kernel's nodes and opens both sides at the stage at which their IR first differs."""
 
-    stage_wanted = Signal(str, str)
+    pair_wanted = Signal(object, str)  # the row, and the stage to show both sides at
+    ended = Signal()
 
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
-        self._look = look
+        self._look, self._selection = look, selection
+        self.comparison: ComparisonView | None = None
         self.bar = MessageBar(look, "compare")
-        self.heading = label("Select two runs in the explorer (Runs) and press Compare.", "muted")
-        self.heading.setWordWrap(True)
-        self.heading.setContentsMargins(10, 6, 10, 4)
-        self.view = RecordView(
-            "Comparison",
-            [
-                Column("Kernel", lambda r: r.name),
-                Column("First", lambda r: r.times[0] if r.times else "", right=True),
-                Column("Last", lambda r: r.times[-1] if r.times else "", right=True),
-                Column("Ratio", lambda r: r.ratio, lambda v: f"{v:.2f}\u00d7", right=True),
-                Column("Interval", lambda r: r.interval, right=True),
-                Column("Verdict", lambda r: r.verdict, colour=self._colour),
-                Column("First difference", lambda r: r.differs_at),
-            ],
+        self.title = label("", "heading")
+        self.title.setContentsMargins(0, 0, 12, 0)
+        self.notes = Elided(role="muted")
+        self.stage = Choice("Stage of both panes", [(s, STAGE_TITLES[s]) for s in _STAGES], flat=True)
+        self.stage.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        self.stage.chosen.connect(lambda stage: self._open(stage))
+        self.facts = RecordView("What differs", [Column("What differs", lambda f: f.what)], stretch=0)
+        self.view = RecordView("Comparison", [Column("Kernel", lambda r: r.name)])
+        self.view.current.connect(self._chosen)
+        self.method = Elided(role="faint")
+        self.method.setContentsMargins(10, 0, 10, 0)
+        self.method.setFixedHeight(22)
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.setChildrenCollapsible(False)
+        self.split.addWidget(self.facts)
+        self.split.addWidget(self.view)
+        self.split.setStretchFactor(0, 0)
+        self.split.setStretchFactor(1, 1)
+        self.split.setSizes([270, 700])
+        full = QWidget()
+        inner = QVBoxLayout(full)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.setSpacing(0)
+        back = flat_button(look, "close", "Both panes back to the compilation on show", self.ended.emit)
+        words = label("IR of both sides:", "faint")
+        for fixed in (self.title, words):
+            fixed.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        top = header(self.title, self.notes, words, self.stage, back).spare(words)
+        for widget in (top, self.split):
+            inner.addWidget(widget)
+        inner.addWidget(self.method)
+        empty = label(
+            "Nothing is compared yet. Select two or more runs or compilations in the explorer (Runs) and press "
+            "Compare; cut or fuse an edge in the graph; or time an edited kernel.",
+            "muted",
         )
-        for column, width in ((1, 84), (2, 84), (3, 66), (4, 110), (5, 190), (6, 120)):
-            self.view.table.setColumnWidth(column, width)
-        self.view.current.connect(lambda row: row.nodes and selection.select(row.nodes, self))
-        self.view.activated.connect(
-            lambda row: self.stage_wanted.emit(row.differs_at, row.name.split(" / ")[-1].split("+")[0])
-        )
+        empty.setWordWrap(True)
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        empty.setContentsMargins(40, 10, 40, 10)
+        holder = QWidget()
+        self._stack = QStackedLayout(holder)
+        self._stack.addWidget(empty)
+        self._stack.addWidget(full)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        for widget in (self.bar, self.heading, self.view):
-            layout.addWidget(widget)
+        layout.addWidget(self.bar)
+        layout.addWidget(holder, 1)
 
     def set_comparison(self, comparison: ComparisonView) -> None:
-        """Show it."""
-        lines = [comparison.title]
-        lines.append(
-            "differs: " + "; ".join(comparison.differences) if comparison.differences else "same options, same machine"
-        )
-        if comparison.warnings:
-            lines.append("note: " + "; ".join(comparison.warnings))
-        self.heading.setText("\n".join(lines))
+        """Show it, opened at the first stage whose IR differs."""
+        self.comparison = comparison
+        self._stack.setCurrentIndex(1)
+        self.title.setText(comparison.title)
+        self._set_columns(comparison)
+        self.facts.set_records(comparison.differences)
         self.view.set_records(comparison.rows)
+        notes = [*comparison.warnings, *comparison.break_even]
+        if not comparison.differences:
+            notes.insert(0, "same options, same machine, same versions")
+        self.notes.setText("; ".join(notes))
+        self.method.setText(f"Verdicts: {comparison.method}" if comparison.method else "Compilations have no verdicts.")
+        first = comparison.first_difference()
+        if first is not None:
+            row = self.view.model.row_of(first)
+            self.view.select_records([first])
+            self.view.table.scrollTo(self.view.model.index(max(row, 0), 0))
+            self._show(first, first.differs_at)
 
-    def _colour(self, row: KernelVerdict) -> str | None:
+    def current(self) -> KernelVerdict | None:
+        """The row that is selected."""
+        rows = sorted({index.row() for index in self.view.table.selectedIndexes()})
+        return self.view.model.record(rows[0]) if rows else None
+
+    def _set_columns(self, comparison: ComparisonView) -> None:
+        labels = [side.label for side in comparison.sides]
+        facts = [Column("What differs", lambda f: f.what)]
+        facts += [Column(text, lambda f, at=at: f.values[at]) for at, text in enumerate(labels)]
+        self.facts.model.set_columns(facts)
+        columns = [Column("Kernel", lambda r: r.name)]
+        widths = [150]
+        if comparison.timed:
+            several = len(labels) > 2
+            for at, text in list(enumerate(labels))[1:]:
+                columns += self._verdict_columns(at, f"{text}: " if several else "")
+                widths += [200, 64 + 46 * several, 112 + 46 * several]
+            for at, text in enumerate(labels):
+                columns.append(Column(text, lambda r, at=at: r.times[at], right=True))
+                widths.append(76)
+        columns.append(Column("IR differs at", _differs))
+        widths.append(110)
+        self.view.model.set_columns(columns)
+        table = self.view.table.horizontalHeader()
+        for column, width in enumerate(widths):  # the first column never gives way: it says what the row is about
+            table.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
+            self.view.table.setColumnWidth(column, width)
+        table.setSectionResizeMode(len(widths) - 1, QHeaderView.ResizeMode.Stretch)
+        heads = self.facts.table.horizontalHeader()
+        heads.setTextElideMode(Qt.TextElideMode.ElideRight)
+        heads.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
+        self.facts.table.setColumnWidth(0, 110)
+        for column in range(1, len(facts)):
+            heads.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+
+    def _verdict_columns(self, at: int, prefix: str) -> list[Column]:
+        def of(row: KernelVerdict):
+            return row.verdicts[at] if at < len(row.verdicts) else None
+
+        return [
+            Column(
+                f"{prefix}Verdict",
+                lambda r: _VERDICT.get(v.words, v.words) if (v := of(r)) else "one side only",
+                colour=lambda r: self._colour(v.words if (v := of(r)) else ""),
+            ),
+            Column(f"{prefix}Ratio", lambda r: v.ratio if (v := of(r)) else None, _ratio, right=True),
+            Column(f"{prefix}95 % interval", lambda r: v.interval if (v := of(r)) else "", right=True),
+        ]
+
+    def _chosen(self, row: KernelVerdict) -> None:
+        if row.nodes:
+            self._selection.select(row.nodes, self)
+        self._show(row, row.differs_at or self.stage.value)
+
+    def _open(self, stage: str) -> None:
+        row = self.current()
+        if row is not None:
+            self._show(row, stage)
+
+    def _show(self, row: KernelVerdict, stage: str) -> None:
+        self.stage.set_value(stage)
+        self.stage.setMinimumWidth(self.stage.sizeHint().width())
+        self.pair_wanted.emit(row, stage)
+
+    def _colour(self, verdict: str) -> str | None:
         theme = self._look.theme
-        return theme.good if "faster" in row.verdict else theme.bad if "slower" in row.verdict else None
+        return theme.good if verdict == "faster" else theme.bad if verdict == "slower" else None
+
+
+def _differs(row: KernelVerdict) -> str:
+    return STAGE_TITLES.get(row.differs_at, row.differs_at) or row.note.replace("compiled", "same IR")
+
+
+def _ratio(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}\u00d7"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QListWidget, QListWidgetItem, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTabWidget, QVBoxLayout, QWidget
 
 from app.models.tables import Column
 from app.theme.look import Look
-from app.viewmodels.compilation import Compilation, KernelRecord, PassRow
-from app.viewmodels.formats import count, seconds, size
+from app.viewmodels.compilation import Compilation, KernelRecord
+from app.viewmodels.formats import seconds
 from app.viewmodels.selection import Selection
+from app.views.passes import PassesView
 from app.views.table import RecordView
 
 
@@ -34,7 +35,7 @@ class KernelsView(QWidget):
         )
         self.view.current.connect(self._chosen)
         self.view.table.setColumnWidth(1, 52)
-        self.view.table.setColumnWidth(2, 66)
+        self.view.table.setColumnWidth(2, 76)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)
@@ -61,66 +62,6 @@ class KernelsView(QWidget):
         if self._compilation is not None and origin is not self:
             names = self._compilation.kernels_of(nodes)
             self.view.select_records([self._compilation.kernel_table[name] for name in names])
-
-
-class PassesView(QWidget):
-    """The passes in order; stepping through them shows what each did."""
-
-    pass_chosen = Signal(object)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._rows: tuple[PassRow, ...] = ()
-        self.view = RecordView(
-            "Passes",
-            [
-                Column("Pass", lambda p: p.name if not p.kernel else f"{p.name}  {p.kernel}"),
-                Column("Time", lambda p: p.seconds * 1e3, lambda v: seconds(v / 1e3), right=True),
-                Column("Ops", lambda p: p.ops_after, count, right=True),
-                Column(
-                    "Change",
-                    lambda p: p.ops_after - p.ops_before if min(p.ops_after, p.ops_before) >= 0 else None,
-                    _change,
-                    right=True,
-                ),
-                Column("Bytes", lambda p: p.bytes_after, size, right=True),
-            ],
-            "Filter: time > 5, dce",
-        )
-        for column, width in ((1, 74), (2, 58), (3, 60), (4, 70)):
-            self.view.table.setColumnWidth(column, width)
-        self.view.spare_columns({2: 240, 3: 320, 4: 390})
-        self.view.current.connect(self.pass_chosen)
-        self.unchanged = QCheckBox("Hide unchanged")
-        self.unchanged.toggled.connect(lambda _: self._show())
-        self.llvm = QCheckBox("LLVM's own")
-        self.llvm.toggled.connect(lambda _: self._show())
-        foot = QWidget()
-        row = QVBoxLayout(foot)
-        row.setContentsMargins(8, 5, 8, 5)
-        row.setSpacing(3)
-        row.addWidget(self.unchanged)
-        row.addWidget(self.llvm)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.view)
-        layout.addWidget(foot)
-
-    def set_passes(self, rows: tuple[PassRow, ...]) -> None:
-        """Show these passes."""
-        self._rows = rows
-        self._show()
-
-    def _show(self) -> None:
-        rows = [row for row in self._rows if self.llvm.isChecked() or row.stage != "llvm-pass"]
-        if self.unchanged.isChecked():
-            rows = [row for row in rows if row.changed]
-        self.view.set_records(rows)
-
-
-def _change(value: int | None) -> str:
-    return "" if value is None else f"{value:+,}" if value else "0"
 
 
 class SamplesView(QListWidget):

@@ -4,113 +4,234 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QRect, Qt, Signal
-from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStyledItemDelegate, QVBoxLayout, QWidget
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal
+from PySide6.QtGui import QAction, QBrush, QColor, QPainter
+from PySide6.QtWidgets import (
+    QMenu,
+    QPushButton,
+    QSpinBox,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
 
+from app.flow_cells import CACHES, cells
 from app.models.tables import Column
 from app.theme.look import Look
+from app.viewmodels.flows import RUNNING, STOPPED, WAITING, FlowRow, FlowsModel
 from app.viewmodels.formats import seconds, size
+from app.views.many_choice import ManyChoice
 from app.views.table import RecordView
-from app.views.widgets import MessageBar, label
+from app.views.widgets import Choice, Elided, MessageBar, header
+
+EXPORTS = (("text", "Text", "txt"), ("md", "Markdown", "md"), ("csv", "CSV", "csv"), ("json", "JSON", "json"))
+METRICS = (("cpu", "CPU time"), ("elapsed_s", "Elapsed"), ("peak_bytes", "Peak memory"))
+_BARS = 12
 
 
-class _Bar(QStyledItemDelegate):
-    """A bar behind the figure, as long as its share of the largest."""
+class _Bars(QStyledItemDelegate):
+    """A bar as long as its share of the largest; user time is solid, system time hatched."""
 
-    def __init__(self, look: Look, view: FlowsView, key: str, colour: int) -> None:
+    def __init__(self, look: Look, view: FlowsView) -> None:
         super().__init__(view)
-        self._look, self._view, self._key, self._colour = look, view, key, colour
+        self._look, self._view = look, view
 
-    def paint(self, painter: QPainter, option: Any, index: Any) -> None:
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
         super().paint(painter, option, index)
-        most = max((row[self._key] for row in self._view.rows), default=0) or 1
-        value = self._view.view.model.record(index.row())[self._key]
-        box: QRect = option.rect
-        width = int((box.width() - 90) * value / most)
-        painter.fillRect(
-            QRect(box.left() + 6, box.top() + 8, max(width, 1), box.height() - 16),
-            QColor(self._look.theme.series[self._colour]),
-        )
+        row: FlowRow = self._view.view.model.record(index.row())
+        if not row.figures:
+            return
+        most = max((sum(_parts(r, self._view.shown.value)) for r in self._view.rows if r.figures), default=0) or 1
+        box: Any = option.rect  # type: ignore[attr-defined]
+        left, room = box.left() + 8.0, box.width() - 16.0
+        colour = QColor(self._look.theme.series[0 if row.cell.flow == "all-kernel" else 1])
+        painter.save()
+        for part, style in zip(
+            _parts(row, self._view.shown.value), (Qt.BrushStyle.SolidPattern, Qt.BrushStyle.BDiagPattern)
+        ):
+            width = max(room * part / most, 1.0)
+            painter.fillRect(QRectF(left, box.top() + 7.0, width, box.height() - 14.0), QBrush(colour, style))
+            left += width
+        painter.restore()
+
+
+def _parts(row: FlowRow, metric: str) -> tuple[float, ...]:
+    """What a bar is made of."""
+    if metric == "cpu":
+        return row.figures["user_s"], row.figures["system_s"]
+    return (row.figures[metric],)
+
+
+def _figure(name: str):
+    return lambda row: row.figures.get(name)
+
+
+def _known(show):
+    return lambda value: "" if value is None else show(value)
 
 
 class FlowsView(QWidget):
     """Rows are the cells of `kernelglass flows`."""
 
-    measure_wanted = Signal()
+    measure_wanted = Signal(object, int)  # cells, repeats
+    again_wanted = Signal(object)  # cells
+    stop_wanted = Signal()
+    export_wanted = Signal(str)
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, model: FlowsModel) -> None:
         super().__init__()
-        self.rows: list[dict[str, Any]] = []
+        self._look, self.model = look, model
         self.bar = MessageBar(look, "flows")
-        self.view = RecordView(
-            "Flows",
-            [
-                Column("Flow", lambda r: r["flow"]),
-                Column("-O", lambda r: r["opt_level"], right=True),
-                Column("Debug", lambda r: r["debug"]),
-                Column("Cache", lambda r: r["cache"]),
-                Column("User", lambda r: r["user_s"], seconds, right=True),
-                Column("System", lambda r: r["system_s"], seconds, right=True),
-                Column("Elapsed", lambda r: r["elapsed_s"], seconds, right=True),
-                Column("CPU", lambda r: r["cpu_percent"], lambda v: f"{v:.0f} %", right=True),
-                Column("Peak memory", lambda r: r["peak_bytes"], size, right=True),
-                Column("Time ratio", lambda r: r["time_ratio"], lambda v: f"{v:.2f}\u00d7" if v else "", right=True),
-            ],
-        )
-        for column, width in ((1, 40), (2, 90), (3, 56), (4, 76), (5, 76), (6, 190), (7, 66), (8, 190), (9, 84)):
-            self.view.table.setColumnWidth(column, width)
-        self._bars = (_Bar(look, self, "elapsed_s", 0), _Bar(look, self, "peak_bytes", 1))
-        self.view.table.setItemDelegateForColumn(6, self._bars[0])
-        self.view.table.setItemDelegateForColumn(8, self._bars[1])
-        self.note = label(
-            "Compiles the open source both ways in fresh processes: time, CPU and memory of each.", "muted"
-        )
-        button = QPushButton("Measure flows")
-        button.clicked.connect(self.measure_wanted)
-        row = QHBoxLayout()
-        row.setContentsMargins(10, 6, 10, 4)
-        row.addWidget(self.note, 1)
-        row.addWidget(button, 0, Qt.AlignmentFlag.AlignRight)
+        self._make_table()
+        self._make_controls()
+        self.note = Elided(role="muted")
+        self.note.setContentsMargins(10, 6, 10, 4)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.bar)
-        layout.addLayout(row)
-        layout.addWidget(self.view)
+        layout.addWidget(self._controls)
+        layout.addWidget(self.note)
+        layout.addWidget(self.view, 1)
+        model.changed.connect(self._refresh)
+        look.changed.connect(self.view.table.viewport().update)
+        self._refresh()
 
-    def set_document(self, document: dict[str, Any]) -> None:
-        """Show what was measured."""
-        self.rows = [_flat(cell) for cell in document["cells"]]
-        self.view.set_records(self.rows)
-        self.note.setText(
-            f"{document['source']}: {document['kernels']} kernels, {document['cores']} cores; "
-            "ratio is per-kernel / all-kernel CPU time"
+    @property
+    def rows(self) -> list[FlowRow]:
+        """What is on show, before filtering."""
+        return self._rows
+
+    def _make_table(self) -> None:
+        self._rows: list[FlowRow] = []
+        time, theme = _known(seconds), self._look
+        self.view = RecordView(
+            "Flows",
+            [
+                Column("Flow", lambda r: r.cell.flow),
+                Column("-O", lambda r: r.cell.opt_level, right=True),
+                Column("Debug", lambda r: r.cell.debug),
+                Column("Cache", lambda r: r.cell.cache),
+                Column("User", _figure("user_s"), time, right=True, unit="s"),
+                Column("System", _figure("system_s"), time, right=True, unit="s"),
+                Column("Elapsed", _figure("elapsed_s"), time, right=True, unit="s"),
+                Column("CPU", _figure("cpu_percent"), _known(lambda v: f"{v:.0f} %"), right=True),
+                Column("Peak memory", _figure("peak_bytes"), _known(size), right=True, unit="B"),
+                Column("Time ratio", lambda r: r.time_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True),
+                Column("Memory ratio", lambda r: r.memory_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True),
+                Column("Spread", _figure("spread"), _known(lambda v: f"{v:.0%}"), right=True),
+                Column(
+                    "Bars",
+                    lambda r: sum(_parts(r, self.shown.value)) if r.figures else None,
+                    lambda v: "",
+                    tip=lambda r: f"user {seconds(r.figures['user_s'])}, system {seconds(r.figures['system_s'])}"
+                    if r.figures
+                    else "",
+                ),
+                Column(
+                    "Runs",
+                    lambda r: r.progress,
+                    colour=lambda r: {RUNNING: theme.theme.accent, WAITING: theme.theme.muted,
+                                      STOPPED: theme.theme.warning}.get(r.state),
+                ),
+            ],
+            stretch=_BARS,
+            empty="Compiles the open source both ways, each time in a fresh process with an empty or a filled cache: "
+            "time, CPU and memory of each. Press Measure.",
+            key=lambda row: row.cell,
+        )  # fmt: skip
+        widths = (80, 30, 78, 54, 70, 70, 70, 56, 98, 80, 104, 66, 120, 62)
+        for column, width in enumerate(widths):
+            if column != _BARS:
+                self.view.table.setColumnWidth(column, width)
+        self.view.spare_columns({10: 1150, 11: 1050, 7: 860})
+        self.view.table.setItemDelegateForColumn(_BARS, _Bars(self._look, self))
+        self._again = QAction("Measure again", self.view.table)
+        self._again.triggered.connect(self._ask_again)
+        self.view.table.addAction(self._again)
+        self.view.activated.connect(lambda row: self.again_wanted.emit((row.cell,)))
+        self.view.table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
+
+    def _make_controls(self) -> None:
+        self.levels = ManyChoice("Optimisation levels", "-O ", [(str(n), str(n)) for n in range(4)], ("2", "3"))
+        debugs = [("none", "none"), ("line-tables", "lines")]
+        self.debugs = ManyChoice("Debug information", "debug ", debugs, ("none", "line-tables"))
+        self.caches = ManyChoice("Cache", "cache ", [(c, c) for c in CACHES], CACHES)
+        self.repeat = QSpinBox()
+        self.repeat.setRange(1, 1000)
+        self.repeat.setValue(3)
+        self.repeat.setSuffix("\u00d7")
+        self.repeat.setAccessibleName("Repeats of each cell")
+        self.repeat.setToolTip("Repeats of each cell; figures are medians")
+        self.shown = Choice("What the bars show", METRICS, flat=True)
+        self.shown.chosen.connect(lambda _: self.view.table.viewport().update())
+        self.measure = QPushButton("Measure")
+        self.measure.setProperty("primary", True)
+        self.measure.clicked.connect(self._pressed)
+        self.again = QPushButton("Again")
+        self.again.setToolTip("Measure the selected cells again, and leave the others as they are (Enter on a row)")
+        self.again.setAccessibleName("Measure the selected cells again")
+        self.again.clicked.connect(self._ask_again)
+        self.export = QPushButton("Export")
+        self.export.setAccessibleName("Export the table")
+        menu = QMenu(self.export)
+        self.exports = {
+            kind: menu.addAction(title, lambda k=kind: self.export_wanted.emit(k)) for kind, title, _ in EXPORTS
+        }
+        self.export.setMenu(menu)
+        self._controls = (
+            header(
+                self.levels,
+                self.debugs,
+                self.caches,
+                self.repeat,
+                self.measure,
+                self.again,
+                None,
+                self.shown,
+                self.export,
+            )
+            .spare(self.shown, self.caches, self.debugs)
+            .spaced()
         )
 
+    def chosen_cells(self):
+        """The cells that the controls ask for."""
+        listed = cells([int(n) for n in self.levels.values], self.debugs.values, start_up=False)
+        return tuple(cell for cell in listed if cell.cache in self.caches.values)
 
-def _flat(cell: dict[str, Any]) -> dict[str, Any]:
-    """The cell with every figure under a name of ours, whatever shape the document gives it."""
+    def _pressed(self) -> None:
+        if self.model.active:
+            self.stop_wanted.emit()
+        else:
+            self.measure_wanted.emit(self.chosen_cells(), self.repeat.value())
 
-    def figure(*names: str) -> float:
-        for name in names:
-            value = cell.get(name)
-            if isinstance(value, dict):
-                value = value.get("median")
-            if isinstance(value, (int, float)):
-                return float(value)
-        return 0.0
+    def _ask_again(self) -> None:
+        if chosen := tuple(row.cell for row in self.view.selected()):
+            self.again_wanted.emit(chosen)
 
-    user, system, elapsed = figure("user_s", "user"), figure("system_s", "system"), figure("elapsed_s", "elapsed")
-    return {
-        "flow": cell["flow"],
-        "opt_level": cell["opt_level"],
-        "debug": cell["debug"],
-        "cache": cell.get("cache", ""),
-        "user_s": user,
-        "system_s": system,
-        "elapsed_s": elapsed,
-        "cpu_percent": 100 * (user + system) / elapsed if elapsed else 0.0,
-        "peak_bytes": figure("peak_bytes", "peak_memory"),
-        "time_ratio": cell.get("time_ratio"),
-    }
+    def _refresh(self) -> None:
+        self._rows = self.model.rows()
+        self.view.set_records(self._rows)
+        self.measure.setText("Stop" if self.model.active else "Measure")
+        self._enable()
+        document = self.model.document()
+        self.note.setVisible(document is not None)
+        if document is not None:
+            kernels = document["kernels"]
+            self.note.setText(
+                f"{document['source']} for {document['target']}: {kernels} kernel{'s' * (kernels != 1)}, "
+                f"{document['jobs']} jobs on {document['machine']}. Ratios are per-kernel / all-kernel: above 1, "
+                f"all-kernel takes less. Loading the source alone takes {seconds(document['base']['cpu_s'])} and "
+                f"{size(document['base']['peak_bytes'])}."
+                + (" Stopped: only finished cells are shown." if document["interrupted"] else "")
+            )
+
+    def _enable(self) -> None:
+        chosen = bool(self.view.selected()) and not self.model.active
+        self.again.setEnabled(chosen)
+        self._again.setEnabled(chosen)
+        self.export.setEnabled(any(row.figures for row in self._rows))

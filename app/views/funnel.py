@@ -2,82 +2,132 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QWidget
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QCheckBox, QPushButton, QToolTip, QVBoxLayout, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.formats import count, seconds, size
-from app.viewmodels.funnel import FunnelRow, funnel
+from app.viewmodels.funnel import FunnelRow, bar_share, from_cache, funnel
+from app.views.widgets import header, label, scrolled
 
-_ROW, _HEAD, _NAME, _FIGURE = 28.0, 26.0, 170.0, 84.0
+_ROW, _HEAD, _NAME, _FIGURE, _GAP = 26.0, 24.0, 168.0, 92.0, 18.0
+_MEASURES = (("Time", "seconds"), ("Operations", "ops"), ("Bytes of IR or code", "bytes"))
 
 
 class FunnelView(QWidget):
-    """Paints the rows; a click on one asks for that stage."""
+    """The rows and how their bars are scaled."""
+
+    stage_clicked = Signal(str)
+    afresh_wanted = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.chart = FunnelChart(look)
+        self.chart.stage_clicked.connect(self.stage_clicked)
+        self.log = QCheckBox("Logarithmic bars")
+        self.log.toggled.connect(self.chart.set_log)
+        self.note = label("", "muted")
+        self.afresh = QPushButton("Compile without the cache")
+        self.afresh.clicked.connect(self.afresh_wanted)
+        self.afresh.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(header(self.log, None, self.note, self.afresh).spare(self.note).spaced())
+        layout.addWidget(scrolled(self.chart), 1)
+
+    @property
+    def rows(self) -> list[FunnelRow]:
+        """The stages on show."""
+        return self.chart.rows
+
+    def set_compilation(self, compilation: Compilation) -> None:
+        """Show its stages."""
+        rows = funnel(compilation)
+        self.chart.set_rows(rows)
+        cached = from_cache(rows)
+        self.note.setText(
+            "From the cache: most stages did not run.  " if cached else f"{seconds(compilation.seconds)} in all"
+        )
+        self.afresh.setVisible(cached)
+
+
+class FunnelChart(QWidget):
+    """Paints the rows; a click or Enter on one asks for that stage."""
 
     stage_clicked = Signal(str)
 
     def __init__(self, look: Look) -> None:
         super().__init__()
-        self._look = look
+        self._look, self._log, self._at = look, False, 0
         self.rows: list[FunnelRow] = []
         self.setMinimumHeight(80)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Funnel: time and IR size by stage")
         look.changed.connect(self.update)
 
-    def set_compilation(self, compilation: Compilation) -> None:
-        """Show its stages."""
-        self.rows = funnel(compilation)
-        self.setMinimumHeight(int(_HEAD + _ROW * len(self.rows) + 8))
-        self.setAccessibleDescription("; ".join(f"{r.title}: {seconds(r.seconds)}" for r in self.rows))
+    def set_rows(self, rows: list[FunnelRow]) -> None:
+        """Show these stages."""
+        self.rows, self._at = rows, 0
+        self.setMinimumHeight(int(_HEAD + _ROW * len(rows) + 8))
+        self.setAccessibleDescription("; ".join(self._words(row) for row in rows))
         self.update()
+
+    def set_log(self, log: bool) -> None:
+        """Whether bars are logarithmic."""
+        self._log = log
+        self.update()
+
+    def row_at(self, y: float) -> int:
+        """The row at a height, or -1."""
+        index = int((y - _HEAD) // _ROW)
+        return index if 0 <= index < len(self.rows) else -1
+
+    def row_point(self, index: int):
+        """A point inside a row."""
+        return QRectF(12, _HEAD + index * _ROW, _NAME, _ROW).center().toPoint()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), self._look.theme
         painter.fillRect(self.rect(), QColor(theme.panel))
         if not self.rows:
-            painter.setPen(QColor(theme.faint))
+            painter.setPen(QColor(theme.muted))
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "Compile something to see its stages.")
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        room = max((self.width() - _NAME - 3 * _FIGURE - 60) / 2, 40.0)
         total = sum(row.seconds for row in self.rows) or 1.0
-        longest = max(row.seconds for row in self.rows) or 1.0
-        largest = max((row.ops for row in self.rows), default=1) or 1
-        left, second = _NAME, _NAME + room + _FIGURE + 24
-        painter.setPen(QColor(theme.muted))
-        for x, text in (
-            (12.0, "Stage"),
-            (left, "Time"),
-            (second, "Ops in the IR"),
-            (second + room + _FIGURE, "Bytes out"),
-        ):
-            painter.drawText(QRectF(x, 0, 200, _HEAD), Qt.AlignmentFlag.AlignVCenter, text)
+        room = max((self.width() - _NAME - 3 * (_FIGURE + _GAP)) / 3, 30.0)
         metrics = QFontMetricsF(painter.font())
+        painter.setPen(QColor(theme.muted))
+        painter.drawText(QRectF(12, 0, _NAME, _HEAD), Qt.AlignmentFlag.AlignVCenter, "Stage")
         for index, row in enumerate(self.rows):
             y = _HEAD + index * _ROW
+            if index == self._at and self.hasFocus():
+                painter.setPen(QPen(QColor(theme.accent), 1))
+                painter.setBrush(QColor(theme.hover))
+                painter.drawRoundedRect(QRectF(4.5, y + 1.5, self.width() - 9, _ROW - 3), 4, 4)
             painter.setPen(QColor(theme.text))
             name = metrics.elidedText(row.title, Qt.TextElideMode.ElideRight, _NAME - 20)
             painter.drawText(QRectF(12, y, _NAME, _ROW), Qt.AlignmentFlag.AlignVCenter, name)
-            self._bar(painter, left, y, room * row.seconds / longest, theme.series[0])
-            share = f"{seconds(row.seconds)}  {row.seconds / total:.0%}"
-            painter.drawText(
-                QRectF(left + room * row.seconds / longest + 8, y, _FIGURE + 60, _ROW),
-                Qt.AlignmentFlag.AlignVCenter,
-                share,
-            )
-            if row.ops >= 0:
-                self._bar(painter, second, y, room * row.ops / largest, theme.series[1])
-                painter.drawText(
-                    QRectF(second + room * row.ops / largest + 8, y, _FIGURE, _ROW),
-                    Qt.AlignmentFlag.AlignVCenter,
-                    count(row.ops),
+        for place, (title, field) in enumerate(_MEASURES):
+            x = _NAME + place * (room + _FIGURE + _GAP)
+            painter.setPen(QColor(theme.muted))
+            painter.drawText(QRectF(x, 0, room + _FIGURE, _HEAD), Qt.AlignmentFlag.AlignVCenter, title)
+            values = [getattr(row, field) for row in self.rows]
+            for index, (row, value) in enumerate(zip(self.rows, values)):
+                if value < 0:
+                    continue
+                y, width = _HEAD + index * _ROW, room * bar_share(value, values, self._log)
+                self._bar(painter, x, y, width, theme.series[place])
+                words = {"seconds": f"{seconds(value)}  {row.seconds / total:.0%}", "ops": count(value)}.get(
+                    field, size(value)
                 )
-            painter.drawText(
-                QRectF(second + room + _FIGURE, y, _FIGURE, _ROW), Qt.AlignmentFlag.AlignVCenter, size(row.bytes)
-            )
+                painter.drawText(QRectF(x + width + 6, y, _FIGURE, _ROW), Qt.AlignmentFlag.AlignVCenter, words)
 
     def _bar(self, painter: QPainter, x: float, y: float, width: float, colour: str) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
@@ -85,7 +135,44 @@ class FunnelView(QWidget):
         painter.drawRoundedRect(QRectF(x, y + 7, max(width, 2), _ROW - 14), 3, 3)
         painter.setPen(QColor(self._look.theme.text))
 
+    def _words(self, row: FunnelRow) -> str:
+        parts = [f"{row.title}: {seconds(row.seconds)} in {row.passes} pass{'es' * (row.passes != 1)}"]
+        parts += [f"{count(row.ops)} operations"] if row.ops >= 0 else []
+        parts += [size(row.bytes)] if row.bytes >= 0 else []
+        return ", ".join(parts)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        over = self.row_at(event.position().y()) >= 0
+        self.setCursor(Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.ArrowCursor)
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        index = int((event.position().y() - _HEAD) // _ROW)
-        if 0 <= index < len(self.rows):
+        if (index := self.row_at(event.position().y())) >= 0:
+            self._at = index
+            self.update()
             self.stage_clicked.emit(self.rows[index].stage)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
+        if step and self.rows:
+            self._at = max(0, min(len(self.rows) - 1, self._at + step))
+            self.update()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.rows:
+            self.stage_clicked.emit(self.rows[self._at].stage)
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            index = self.row_at(event.pos().y())
+            words = f"{self._words(self.rows[index])}\nClick to open this stage" if index >= 0 else ""
+            QToolTip.showText(event.globalPos(), words, self)
+            return True
+        return super().event(event)

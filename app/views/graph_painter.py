@@ -1,4 +1,4 @@
-"""Painting of the graph with three levels of detail: blocks, names, names with types; and its minimap."""
+"""Painting of the graph with three levels of detail: blocks, names, names with types."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen, QPixmap, QTransform
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
 
 from app.theme.look import tint
+from app.views.graph_frames import FramePainter
+from app.views.graph_overlay import GraphOverlay
+from app.views.primitives import draw_lines, draw_rects
 
 if TYPE_CHECKING:
     from app.views.graph_view import GraphView
 
-_MANY = 350  # boxes in sight above which only blocks are drawn
-_NAMES, _TYPES, _CURVES = 0.30, 0.55, 0.25  # scales from which names, types and curved edges are drawn
+_PIECES = 6000  # pieces of edges that are drawn from bend to bend
+MANY = 350  # boxes in sight above which only blocks are drawn
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+NAMES, TYPES, CURVES = 0.30, 0.55, 0.25  # scales from which names, types and curved edges are drawn
 
 
 class GraphPainter:
@@ -23,145 +29,121 @@ class GraphPainter:
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
-        self._lines: list[QLineF] = []
+        self._lines = self._pieces = np.zeros((0, 4))  # from end to end, and from bend to bend
         self._edge_low = self._edge_high = np.zeros((0, 2))
         self._paths: dict[int, QPainterPath] = {}
-        self._map: QPixmap | None = None
-        self._rects: list[QRectF] = []
-        self._group_ids: list[int] = []
-        self._group_boxes = np.zeros((0, 4))
+        self._rects = np.zeros((0, 4))
+        self.frames = FramePainter(view)
+        self.overlay = GraphOverlay(view, self)
         self.prepare()
 
     def prepare(self) -> None:
         """A new layout or theme: recompute what painting uses."""
         layout = self._view.model.layout
-        self._paths, self._map = {}, None
+        self._paths = {}
+        self.overlay.forget()
+        self.frames.prepare()
         self._name_font, self._small_font = QFont(self._view.look.ui_font), QFont(self._view.look.code_font)
         self._name_font.setPixelSize(12)
         self._name_font.setWeight(QFont.Weight.DemiBold)
         self._small_font.setPixelSize(10)
         self._name_metrics, self._small_metrics = QFontMetricsF(self._name_font), QFontMetricsF(self._small_font)
         if layout is not None:
-            rows = np.hstack((layout.positions, self._view.model.sizes)).tolist()
-            self._rects = [QRectF(a, b, c, d) for a, b, c, d in rows]
-            self._group_ids = list(layout.groups)
-            self._group_boxes = np.array(list(layout.groups.values()), float).reshape(-1, 4)
-        if layout is None or not len(layout.edge_starts) or len(layout.edge_starts) < 2:
-            self._lines = []
+            self._rects = np.hstack((layout.positions, self._view.model.sizes))
+        if layout is None or len(layout.edge_starts) < 2:
+            self._lines = self._pieces = np.zeros((0, 4))
             self._edge_low = self._edge_high = np.zeros((0, 2))
             return
         starts = layout.edge_starts[:-1]
         self._edge_low = np.minimum.reduceat(layout.points, starts)
         self._edge_high = np.maximum.reduceat(layout.points, starts)
-        first, last = layout.points[starts], layout.points[layout.edge_starts[1:] - 1]
-        self._lines = [QLineF(a, b, c, d) for a, b, c, d in np.hstack((first, last)).tolist()]
+        self._lines = np.hstack((layout.points[starts], layout.points[layout.edge_starts[1:] - 1]))
+        within = np.ones(len(layout.points), bool)
+        within[layout.edge_starts[1:] - 1] = False
+        first = np.flatnonzero(within)
+        self._pieces = np.hstack((layout.points[first], layout.points[first + 1]))
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
-        """The part in sight, then the minimap."""
+        """The part in sight, then the legend and the minimap."""
         view, theme = self._view, self._view.look.theme
         painter.fillRect(area, QColor(theme.window))
         if view.model.layout is None:
-            if view.model.compilation is not None:
-                painter.setPen(QColor(theme.muted))
-                painter.drawText(area, Qt.AlignmentFlag.AlignCenter, "Laying out the graph")
+            text = "Laying out the graph" if view.model.compilation is not None else "Open a sample or a file"
+            self.overlay.empty(painter, area, text)
             return
         if not view.model.labels:
-            painter.setPen(QColor(theme.muted))
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, "This graph has no nodes")
+            self.overlay.empty(painter, area, "This graph has no nodes")
             return
         painter.save()
         painter.setTransform(view.transform(), True)
         self._scene(painter, view.scene_rect(), view.scale)
         painter.restore()
-        if view.model.heat != "none":
-            self._legend(painter, area)
-        if view.map_shown:
-            self._minimap(painter, view._map_rect())
+        self.overlay.paint(painter, area)
 
     def paint_scene(self, painter: QPainter, area: QRectF) -> None:
         """Everything at full detail, for export."""
         painter.fillRect(area, QColor(self._view.look.theme.window))
-        self._scene(painter, area, 1.0)
+        self._scene(painter, area, 1.0, whole=True)
 
-    def _scene(self, painter: QPainter, seen: QRectF, scale: float) -> None:
-        layout, model = self._view.model.layout, self._view.model
-        assert layout is not None
+    def _scene(self, painter: QPainter, seen: QRectF, scale: float, whole: bool = False) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, scale > 0.15)
-        self._groups(painter, seen, scale)
-        self._edges(painter, seen, scale)
-        low, high = layout.positions, layout.positions + model.sizes
-        inside = (
-            (high[:, 0] >= seen.left())
-            & (low[:, 0] <= seen.right())
-            & (high[:, 1] >= seen.top())
-            & (low[:, 1] <= seen.bottom())
+        self.frames.paint(painter, seen, scale, whole)
+        self._edges(painter, seen, scale, whole)
+        if scale >= NAMES:
+            self.frames.paint_titles(painter, seen, scale, whole)
+        x, y, w, h = self._rects.T
+        boxes = np.flatnonzero(
+            (x + w >= seen.left()) & (x <= seen.right()) & (y + h >= seen.top()) & (y <= seen.bottom())
         )
-        boxes = np.flatnonzero(inside)
-        if (scale < _NAMES and len(boxes) > 150) or len(boxes) > _MANY:
-            self._blocks(painter, boxes)
+        if not whole and (scale < NAMES or len(boxes) > MANY):
+            self.blocks(painter, boxes)
         else:
             for box in boxes.tolist():
                 self._box(painter, box, scale)
-        self._marks(painter, boxes, scale)
+        if scale < NAMES:  # over the boxes, which have no names of their own
+            self.frames.paint_titles(painter, seen, scale, whole)
+        if not whole:
+            self._marks(painter, boxes, scale)
 
-    def _groups(self, painter: QPainter, seen: QRectF, scale: float) -> None:
+    def _edges(self, painter: QPainter, seen: QRectF, scale: float, whole: bool) -> None:
         view, theme = self._view, self._view.look.theme
-        font = QFont(view.look.ui_font)
-        font.setPixelSize(11)
-        font.setBold(True)
-        painter.setFont(font)
-        metrics = QFontMetricsF(font)
-        x, y, w, h = self._group_boxes.T
-        near = np.flatnonzero(
-            (x + w >= seen.left()) & (x <= seen.right()) & (y + h >= seen.top()) & (y <= seen.bottom())
-        )
-        rects = [(self._group_ids[i], QRectF(*self._group_boxes[i].tolist())) for i in near.tolist()]
-        painter.setPen(QPen(QColor(theme.strong_border), 1 if scale > 0.15 else 0))
-        painter.setBrush(QColor(theme.panel))
-        if len(rects) > _MANY:
-            painter.drawRects([rect for _, rect in rects])
-            return
-        for group, rect in rects:
-            painter.setPen(QPen(QColor(theme.strong_border), 1))
-            painter.setBrush(QColor(theme.panel))
-            painter.drawRoundedRect(rect, 7, 7)
-            if scale >= _NAMES:
-                painter.setPen(QColor(theme.muted))
-                title = metrics.elidedText(
-                    view.model.group_title(group), Qt.TextElideMode.ElideRight, rect.width() - 20
-                )
-                painter.drawText(
-                    rect.adjusted(12, 4, -8, 0), Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft, title
-                )
-
-    def _edges(self, painter: QPainter, seen: QRectF, scale: float) -> None:
-        view, theme = self._view, self._view.look.theme
-        if not self._lines:
-            return
         low, high = self._edge_low, self._edge_high
-        near = (
+        shown = np.flatnonzero(
             (high[:, 0] >= seen.left() - 2)
             & (low[:, 0] <= seen.right() + 2)
             & (high[:, 1] >= seen.top())
             & (low[:, 1] <= seen.bottom())
         )
-        shown = np.flatnonzero(near)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        pen = QPen(tint(theme.faint, 170 if scale > 0.15 else 110), 1.1 if scale > _CURVES else 0)
-        painter.setPen(pen)
-        if scale < _CURVES or len(shown) > 2 * _MANY:
-            painter.drawLines([self._lines[edge] for edge in shown.tolist()])
+        painter.setPen(QPen(tint(theme.faint, 190 if scale > CURVES else 110), 1.1 if scale > CURVES else 0))
+        if not whole and (scale < CURVES or len(shown) > 2 * MANY):
+            draw_lines(painter, self._far_lines(shown, seen))
         else:
             for edge in shown.tolist():
-                painter.drawPath(self._path(edge))
-        if view.lit.any() and len(view.lit) == len(view.model.labels):
-            painter.setPen(QPen(QColor(theme.accent), 1.8 if scale > _CURVES else 0))
-            for edge in shown.tolist():
-                a, b = view.model.edges[edge]
-                if view.lit[a] or view.lit[b]:
-                    painter.drawPath(self._path(edge))
+                painter.drawPath(self.path(edge))
+        if whole or len(view.lit) != len(view.model.labels):
+            return
+        if view.lit.any():
+            ends = np.array(view.model.edges, np.int64)[shown]
+            near = shown[view.lit[ends].any(axis=1)]
+            painter.setPen(QPen(QColor(theme.accent), 1.8 if scale > CURVES else 0))
+            if len(near) > MANY:
+                draw_lines(painter, self._lines[near])
+            else:
+                for edge in near.tolist():
+                    painter.drawPath(self.path(edge))
+        if 0 <= view.current_edge < len(view.model.edges):
+            painter.setPen(QPen(QColor(theme.warning), 2.6 / max(scale, 0.5)))
+            painter.drawPath(self.path(view.current_edge))
 
-    def _path(self, edge: int) -> QPainterPath:
+    def _far_lines(self, edges: np.ndarray, seen: QRectF) -> np.ndarray:
+        """Edges without their curves: from bend to bend while there are few in sight, else straight."""
+        x1, y1, x2, y2 = self._pieces.T
+        near = (np.maximum(x1, x2) >= seen.left()) & (np.minimum(x1, x2) <= seen.right())
+        near &= (np.maximum(y1, y2) >= seen.top()) & (np.minimum(y1, y2) <= seen.bottom())
+        return self._pieces[near] if np.count_nonzero(near) <= _PIECES else self._lines[edges]
+
+    def path(self, edge: int) -> QPainterPath:
         """A smooth vertical curve through the edge's points, with a small arrow head."""
         path = self._paths.get(edge)
         if path is None:
@@ -183,7 +165,7 @@ class GraphPainter:
                 self._paths[edge] = path
         return path
 
-    def _blocks(self, painter: QPainter, boxes: np.ndarray) -> None:
+    def blocks(self, painter: QPainter, boxes: np.ndarray) -> None:
         """Far away: one colour at a time, no text."""
         theme, model = self._view.look.theme, self._view.model
         painter.setPen(Qt.PenStyle.NoPen)
@@ -193,32 +175,38 @@ class GraphPainter:
         else:
             keys = (model.numbers[boxes] - 1) % len(theme.series)
             colours = theme.series
-        for key in np.unique(keys).tolist():
+        for key in np.flatnonzero(np.bincount(keys, minlength=1)).tolist():
             painter.setBrush(tint(colours[key], 200))
-            painter.drawRects([self._rects[box] for box in boxes[keys == key].tolist()])
+            draw_rects(painter, self._rects[boxes[keys == key]])
+
+    def rect(self, box: int) -> QRectF:
+        """A box in the scene."""
+        return QRectF(*self._rects[box].tolist())
 
     def _box(self, painter: QPainter, box: int, scale: float) -> None:
         theme, model = self._view.look.theme, self._view.model
-        rect = self._rects[box]
+        rect = self.rect(box)
         kind = model.kinds[box]
+        source = kind in ("input", "constant")
         fill = QColor(theme.raised)
-        if model.heat != "none" and kind != "input":
+        if model.heat != "none" and not source:
             fill = QColor(theme.heat[int(float(model.heat_values[box]) * (len(theme.heat) - 1))])
         series = QColor(theme.series_colour(int(model.numbers[box]) - 1))
-        radius = 20.0 if kind == "input" else 5.0
-        painter.setPen(QPen(QColor(theme.strong_border if kind != "input" else theme.border), 1))
+        radius = 20.0 if source else 5.0
+        closed = kind in ("group", "layer")
+        if closed:  # there is more behind it
+            painter.setPen(QPen(QColor(theme.strong_border), 1))
+            painter.setBrush(QColor(theme.panel))
+            for away in (7.0, 3.5) if kind == "layer" else (3.5,):
+                painter.drawRoundedRect(rect.translated(away, away), radius, radius)
+        painter.setPen(QPen(QColor(theme.strong_border if not source else theme.border), 1))
         painter.setBrush(fill)
         painter.drawRoundedRect(rect, radius, radius)
-        if kind != "input":
-            stripe = QPainterPath()
-            stripe.addRoundedRect(rect, radius, radius)
-            painter.save()
-            painter.setClipPath(stripe, Qt.ClipOperation.IntersectClip)
-            painter.fillRect(QRectF(rect.left(), rect.top(), 4, rect.height()), series)
-            painter.restore()
-        if scale < _NAMES:
+        if not source:
+            painter.fillRect(QRectF(rect.left() + 1, rect.top() + 4, 3, rect.height() - 8), series)
+        if scale < NAMES:
             return
-        hot = model.heat != "none" and kind != "input" and float(model.heat_values[box]) > 0.55
+        hot = model.heat != "none" and not source and float(model.heat_values[box]) > 0.55
         text = QColor("#14181e" if hot else theme.text)
         self._labels_of(painter, box, rect, text, QColor(text if hot else theme.muted), series, scale)
 
@@ -226,10 +214,10 @@ class GraphPainter:
         self, painter: QPainter, box: int, rect: QRectF, text: QColor, muted: QColor, series: QColor, scale: float
     ) -> None:
         model = self._view.model
-        left = 12 if model.kinds[box] != "input" else 14
+        left = 12 if model.kinds[box] not in ("input", "constant") else 14
         painter.setFont(self._name_font)
         painter.setPen(text)
-        two = scale >= _TYPES
+        two = scale >= TYPES
         line = QRectF(
             rect.left() + left,
             rect.top() + 4,
@@ -239,98 +227,39 @@ class GraphPainter:
         number = str(int(model.numbers[box]))
         room = line.width() - len(number) * 7 - 6
         label = self._name_metrics.elidedText(model.labels[box], Qt.TextElideMode.ElideMiddle, room)
-        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, label)
+        painter.drawText(line, _LEFT, label)
         painter.setFont(self._small_font)
         painter.setPen(series if muted != text else muted)
-        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, number)
+        painter.drawText(line, _RIGHT, number)
         if two:
             painter.setPen(muted)
             below = QRectF(line.left(), line.bottom() - 1, line.width(), rect.height() / 2 - 3)
             detail = self._small_metrics.elidedText(model.details[box], Qt.TextElideMode.ElideRight, below.width())
-            painter.drawText(below, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, detail)
+            painter.drawText(below, _LEFT, detail)
 
     def _marks(self, painter: QPainter, boxes: np.ndarray, scale: float) -> None:
-        """Frames around what is selected, hovered or found."""
-        view, theme = self._view, self._view.look.theme
-        layout, model = view.model.layout, view.model
-        assert layout is not None
+        """Frames around what is selected, hovered, found or current."""
+        view, theme, model = self._view, self._view.look.theme, self._view.model
         width = max(2.2, 2.0 / scale)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for mask, colour, grow in ((view.hovered, theme.muted, 1.0), (view.lit, theme.accent, 1.5)):
             if len(mask) != len(model.labels):
                 continue
             painter.setPen(QPen(QColor(colour), width if mask is view.lit else width * 0.7))
-            for box in boxes[mask[boxes]].tolist():
-                rect = QRectF(*layout.positions[box].tolist(), *model.sizes[box].tolist()).adjusted(
-                    -grow, -grow, grow, grow
-                )
-                radius = 20 if model.kinds[box] == "input" else 6
-                painter.drawRoundedRect(rect, radius, radius)
+            marked = boxes[mask[boxes]]
+            if len(marked) > MANY:
+                draw_rects(painter, self._rects[marked])
+                continue
+            for box in marked.tolist():
+                radius = 20 if model.kinds[box] in ("input", "constant") else 6
+                painter.drawRoundedRect(self.rect(box).adjusted(-grow, -grow, grow, grow), radius, radius)
         painter.setPen(QPen(QColor(theme.warning), width, Qt.PenStyle.DashLine))
-        for box in view.found:
-            if box < len(model.labels):
-                painter.drawRoundedRect(
-                    QRectF(*layout.positions[box].tolist(), *model.sizes[box].tolist()).adjusted(-4, -4, 4, 4), 8, 8
-                )
-
-    def _legend(self, painter: QPainter, area: QRectF) -> None:
-        view, theme = self._view, self._view.look.theme
-        font = QFont(view.look.ui_font)
-        font.setPixelSize(11)
-        painter.setFont(font)
-        note = f"{view.model.heat}: {view.model.heat_note}"
-        width = QFontMetricsF(font).horizontalAdvance(note)
-        box = QRectF(10, area.bottom() - 34, min(width + 24 + 6 * 14, area.width() - 20), 24)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(theme.border), 1))
-        painter.setBrush(QColor(theme.panel))
-        painter.drawRoundedRect(box, 5, 5)
-        for index, colour in enumerate(theme.heat):
-            painter.fillRect(QRectF(box.left() + 8 + index * 13, box.top() + 7, 13, 10), QColor(colour))
-        painter.setPen(QColor(theme.muted))
-        painter.drawText(box.adjusted(16 + 6 * 13, 0, -6, 0), Qt.AlignmentFlag.AlignVCenter, note)
-
-    def map_transform(self, box: QRectF) -> QTransform:
-        """Scene to minimap."""
-        layout = self._view.model.layout
-        assert layout is not None
-        scale = min((box.width() - 10) / max(layout.width, 1), (box.height() - 10) / max(layout.height, 1))
-        x = box.center().x() - layout.width * scale / 2
-        y = box.center().y() - layout.height * scale / 2
-        return QTransform(scale, 0, 0, scale, x, y)
-
-    def _minimap(self, painter: QPainter, box: QRectF) -> None:
-        view, theme = self._view, self._view.look.theme
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(theme.strong_border), 1))
-        painter.setBrush(tint(theme.panel, 235))
-        painter.drawRoundedRect(box, 6, 6)
-        if self._map is None or self._map.deviceIndependentSize().toSize() != box.size().toSize():
-            self._map = self._draw_map(QRectF(0, 0, box.width(), box.height()))
-        painter.drawPixmap(box.topLeft(), self._map)
-        transform = self.map_transform(box)
-        layout = view.model.layout
-        if view.lit.any() and layout is not None and len(view.lit) == len(layout.positions):
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(theme.accent))
-            for spot in (layout.positions[view.lit] + view.model.sizes[view.lit] / 2)[:400].tolist():
-                painter.drawEllipse(transform.map(QPointF(*spot)), 2.2, 2.2)
-        painter.setPen(QPen(QColor(theme.accent), 1.2))
-        painter.setBrush(tint(theme.accent, 30))
-        painter.drawRect(transform.mapRect(view.scene_rect()).intersected(box.adjusted(2, 2, -2, -2)))
-
-    def _draw_map(self, box: QRectF) -> QPixmap:
-        ratio = self._view.devicePixelRatioF()
-        image = QPixmap(int(box.width() * ratio), int(box.height() * ratio))
-        image.setDevicePixelRatio(ratio)
-        image.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(image)
-        painter.setTransform(self.map_transform(box), True)
-        layout = self._view.model.layout
-        assert layout is not None
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(tint(self._view.look.theme.strong_border, 130))
-        painter.drawRects([QRectF(*group) for group in layout.groups.values()])
-        self._blocks(painter, np.arange(len(layout.positions)))
-        painter.end()
-        return image
+        found = np.array([box for box in sorted(view.found) if box < len(model.labels)], np.int64)
+        if len(found) > MANY:
+            draw_rects(painter, self._rects[found])
+        else:
+            for box in found.tolist():
+                painter.drawRoundedRect(self.rect(box).adjusted(-4, -4, 4, 4), 8, 8)
+        if view.hasFocus() and 0 <= view.current < len(model.labels):
+            painter.setPen(QPen(QColor(theme.text), 1.2 / min(scale, 1.0), Qt.PenStyle.DotLine))
+            painter.drawRoundedRect(self.rect(view.current).adjusted(-5, -5, 5, 5), 9, 9)

@@ -2,218 +2,163 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QTransform, QWheelEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
 
 from app.theme.look import Look
 from app.viewmodels.graph import GraphModel
+from app.viewmodels.graph_scene import Key
+from app.viewmodels.graph_walk import walk
 from app.viewmodels.selection import Selection
-from app.views.graph_painter import GraphPainter
-
-_MARGIN, _LARGEST, _SMALLEST, _READABLE = 24.0, 4.0, 0.004, 0.62
-MAP_WIDTH, MAP_HEIGHT = 150.0, 110.0
+from app.views.graph_camera import GraphCamera
+from app.views.graph_speech import announce
 
 
-class GraphView(QWidget):
-    """Pan with the mouse or arrows, zoom with the wheel; a click selects a node or a group."""
+@dataclass(frozen=True)
+class GraphSpot:
+    """What a menu is asked for: a box, an edge and a frame, each where there is one."""
 
-    edge_menu = Signal(str, str, object)
-    edge_clicked = Signal(str, str)
+    box: int = -1
+    edge: int = -1
+    frame: Key | None = None
+
+
+class GraphView(GraphCamera):
+    """Pan with the mouse, zoom with the wheel, walk with the arrows; a click selects a node or a group."""
+
+    menu_wanted = Signal(object, object)  # a GraphSpot, and where on the screen
 
     def __init__(self, look: Look, model: GraphModel, selection: Selection) -> None:
-        super().__init__()
-        self.look, self.model, self.selection = look, model, selection
-        self.scale, self.origin = 1.0, QPointF(0, 0)
+        self.selection = selection
         self.lit = np.zeros(0, bool)
         self.hovered = np.zeros(0, bool)
         self.found: set[int] = set()
-        self.show_map = True
-        self._painter = GraphPainter(self)
+        self.found_nodes: list[str] = []
+        self.current = self.current_edge = -1
+        self._current_node = ""
+        self._anchor: tuple[str, QPointF] | None = None
         self._press: QPointF | None = None
-        self._dragging = self._touched = False
+        self._dragging = False
+        super().__init__(look, model)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(180, 120)
         self.setAccessibleName("Graph")
         model.changed.connect(self._laid_out)
-        model.recoloured.connect(self.update)
+        model.recoloured.connect(self._recoloured)
         selection.changed.connect(self._selected)
         selection.hovered.connect(self._light)
         look.changed.connect(self._restyle)
 
-    # Where things are --------------------------------------------------------------------------------------------
+    # Folding -----------------------------------------------------------------------------------------------------
 
-    def transform(self) -> QTransform:
-        """Scene to widget."""
-        return QTransform(self.scale, 0, 0, self.scale, self.origin.x(), self.origin.y())
+    def toggle(self, key: Key) -> None:
+        """Collapse or expand a frame; what was under the mouse stays there."""
+        self._hold(key)
+        self.model.toggle([key])
 
-    def scene_rect(self) -> QRectF:
-        """The part of the scene in sight."""
-        return QRectF(
-            -self.origin.x() / self.scale,
-            -self.origin.y() / self.scale,
-            self.width() / self.scale,
-            self.height() / self.scale,
-        )
+    def toggle_layer(self, key: Key) -> None:
+        """Unfold a layer's copies, or fold them again."""
+        self._hold(key)
+        self.model.toggle_layer(key)
 
-    def box_at(self, point: QPointF) -> int:
-        """The box under a widget point, or -1."""
-        layout = self.model.layout
-        if layout is None or not len(layout.positions):
-            return -1
-        spot = np.array([(point.x() - self.origin.x()) / self.scale, (point.y() - self.origin.y()) / self.scale])
-        inside = ((layout.positions <= spot) & (spot <= layout.positions + self.model.sizes)).all(axis=1)
-        return int(np.argmax(inside)) if inside.any() else -1
-
-    def group_at(self, point: QPointF) -> int:
-        """The group under a widget point, or -1."""
-        layout = self.model.layout
-        spot = QPointF((point.x() - self.origin.x()) / self.scale, (point.y() - self.origin.y()) / self.scale)
-        for group, box in layout.groups.items() if layout else ():
-            if QRectF(*box).contains(spot):
-                return group
-        return -1
-
-    def edge_at(self, point: QPointF) -> int:
-        """The edge within a few pixels of a widget point, or -1."""
-        layout = self.model.layout
-        if layout is None or not self.model.edges:
-            return -1
-        spot = np.array([(point.x() - self.origin.x()) / self.scale, (point.y() - self.origin.y()) / self.scale])
-        last = np.zeros(len(layout.points), bool)
-        last[layout.edge_starts[1:] - 1] = True
-        starts = np.flatnonzero(~last)
-        a, b = layout.points[starts], layout.points[starts + 1]
-        along = b - a
-        length = np.maximum((along**2).sum(axis=1), 1e-9)
-        share = np.clip(((spot - a) * along).sum(axis=1) / length, 0, 1)
-        distance = np.sqrt(((a + along * share[:, None] - spot) ** 2).sum(axis=1))
-        nearest = int(np.argmin(distance))
-        if distance[nearest] * self.scale > 6:
-            return -1
-        return int(np.searchsorted(layout.edge_starts, starts[nearest], "right")) - 1
-
-    def point_of(self, node: str) -> QPointF:
-        """The middle of a node's box in widget coordinates."""
-        box = self.model.box_of[node]
-        assert self.model.layout is not None
-        centre = self.model.layout.positions[box] + self.model.sizes[box] / 2
-        return self.transform().map(QPointF(*centre))
-
-    # Moving ------------------------------------------------------------------------------------------------------
-
-    def fit(self) -> None:
-        """Show everything."""
-        if self.model.layout is not None:
-            self._show_rect(QRectF(0, 0, self.model.layout.width, self.model.layout.height), 1.25)
-
-    def start_view(self) -> None:
-        """Everything if it can be read that way, else the top of the graph at a readable size."""
-        layout = self.model.layout
-        if layout is None:
+    def toggle_here(self) -> None:
+        """Enter: open the current box where it is a closed frame, else close the frame around it."""
+        if not 0 <= self.current < len(self.model.labels):
             return
-        self.fit()
-        if self.scale < _READABLE and len(self.model.labels) < 2000:
-            self.scale = _READABLE
-            self.origin = QPointF(self.width() / 2 - layout.width * self.scale / 2, _MARGIN)
-            if layout.width * self.scale > self.width():
-                high = layout.positions[:, 1] < self.height() / self.scale
-                centres = layout.positions[high, 0] + self.model.sizes[high, 0] / 2
-                self.origin.setX(self.width() / 2 - float(np.median(centres)) * self.scale)
-            self._moved()
+        key = self.model.scene.keys[self.current] or self.model.frame_of(self.current)
+        if key is not None:
+            self.toggle(key)
 
-    def focus(self) -> None:
-        """Show the selected boxes."""
-        rect = self._rect_of(self.lit)
-        if rect is None:
-            self.fit()
-        else:
-            self._show_rect(rect, 1.4)
+    def toggle_layer_here(self) -> None:
+        """U: unfold or fold the layer of the current box, or the only one there is."""
+        key = self.model.layer_of(self.current) if 0 <= self.current < len(self.model.labels) else None
+        if key is None:
+            key = next((frame.key for frame in self.model.frames if frame.key.kind == "layer"), None)
+        if key is not None:
+            self.toggle_layer(key)
 
-    def zoom(self, factor: float, centre: QPointF | None = None) -> None:
-        """Zoom about a widget point."""
-        point = centre or QPointF(self.width() / 2, self.height() / 2)
-        scale = max(_SMALLEST, min(_LARGEST, self.scale * factor))
-        ratio = scale / self.scale
-        self.origin = QPointF(
-            point.x() - (point.x() - self.origin.x()) * ratio, point.y() - (point.y() - self.origin.y()) * ratio
-        )
-        self.scale = scale
-        self._touched = True
-        self._moved()
+    def _hold(self, key: Key) -> None:
+        scene = self.model.scene
+        frame = next((frame for frame in scene.frames if frame.key == key), None)
+        box = next((b for b, k in enumerate(scene.keys) if k == key), -1)
+        names = frame.nodes if frame is not None else scene.box_nodes[box] if box >= 0 else ()
+        if names:
+            self._anchor = (names[0], self.point_of(names[0]))
 
-    def reveal(self, boxes: np.ndarray) -> None:
-        """Scroll, without zooming, until some of these boxes are in sight."""
-        layout = self.model.layout
-        if layout is None or not boxes.any():
-            return
-        seen = self.scene_rect()
-        centre = layout.positions[boxes] + self.model.sizes[boxes] / 2
-        inside = (
-            (centre[:, 0] > seen.left())
-            & (centre[:, 0] < seen.right())
-            & (centre[:, 1] > seen.top())
-            & (centre[:, 1] < seen.bottom())
-        )
-        if not inside.any():
-            x, y = centre[0] * self.scale
-            self.origin = QPointF(self.width() / 2 - x, self.height() / 2 - y)
-            self._moved()
+    # Finding -----------------------------------------------------------------------------------------------------
 
     def find_boxes(self, text: str) -> int:
-        """Mark the boxes that match and go to the first; how many there are."""
-        boxes = self.model.find(text)
-        self.found = set(boxes)
-        if boxes:
-            mask = np.zeros(len(self.model.labels), bool)
-            mask[boxes[0]] = True
-            self.reveal(mask)
+        """Mark the nodes that match and go to the first; how many there are."""
+        self.found_nodes = self.model.find(text)
+        self._mark_found()
+        if self.found_nodes:
+            self.reveal(self.model.boxes_of(frozenset(self.found_nodes[:1])))
         self.update()
-        return len(boxes)
+        return len(self.found_nodes)
 
-    def _rect_of(self, boxes: np.ndarray) -> QRectF | None:
-        layout = self.model.layout
-        if layout is None or len(boxes) != len(layout.positions) or not boxes.any():
-            return None
-        low = layout.positions[boxes].min(axis=0)
-        high = (layout.positions[boxes] + self.model.sizes[boxes]).max(axis=0)
-        return QRectF(QPointF(*low), QPointF(*high))
+    def go_to_found(self, position: int) -> None:
+        """Select one of the found nodes; what hides it is opened."""
+        if not self.found_nodes:
+            return
+        node = self.found_nodes[position % len(self.found_nodes)]
+        self._current_node = node
+        if self.model.expose([node]):
+            self._anchor = None
+            self._touched = True
+        self.selection.select([node])
 
-    def _show_rect(self, rect: QRectF, largest: float) -> None:
-        room_x, room_y = max(self.width() - 2 * _MARGIN, 10), max(self.height() - 2 * _MARGIN, 10)
-        self.scale = max(_SMALLEST, min(largest, room_x / max(rect.width(), 1), room_y / max(rect.height(), 1)))
-        centre = rect.center()
-        self.origin = QPointF(self.width() / 2 - centre.x() * self.scale, self.height() / 2 - centre.y() * self.scale)
-        self._moved()
-
-    def _moved(self) -> None:
-        self.update()
+    def _mark_found(self) -> None:
+        self.found = {self.model.box_of[name] for name in self.found_nodes if name in self.model.box_of}
 
     # What happens ------------------------------------------------------------------------------------------------
 
     def _laid_out(self) -> None:
         self._painter.prepare()
-        self.found = set()
+        self._mark_found()
         self.lit = self.model.boxes_of(self.selection.nodes)
         self.hovered = np.zeros(len(self.model.labels), bool)
-        if not self._touched:
+        self.current_edge = -1
+        self.current = self.model.box_of.get(self._current_node, -1)
+        anchor, self._anchor = self._anchor, None
+        if anchor is not None and anchor[0] in self.model.box_of:
+            self.origin += anchor[1] - self.point_of(anchor[0])
+            self._touched = True
+        elif not self._touched:
             self.start_view()
+        if self.lit.any():
+            self.reveal(self.lit)
         self.update()
 
     def reset_view(self) -> None:
         """Another graph: the next layout is shown from its beginning."""
-        self._touched = False
+        self._touched, self.found_nodes, self._anchor = False, [], None
+
+    def set_current(self, box: int) -> None:
+        """Put the keyboard on a box, and say what it is to those who listen."""
+        if 0 <= box < len(self.model.labels):
+            self.current, self._current_node = box, self.model.box_nodes[box][0]
+            announce(self, self.model.describe(box))
+            self.update()
 
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
         self.lit = self.model.boxes_of(nodes)
+        self.current_edge = -1
+        if self.lit.any() and not (0 <= self.current < len(self.lit) and self.lit[self.current]):
+            self.set_current(int(np.argmax(self.lit)))
         if origin is not self:
             self.reveal(self.lit)
         self.update()
 
     def _light(self, nodes: frozenset[str], _origin: object) -> None:
         self.hovered = self.model.boxes_of(nodes)
+        self.update()
+
+    def _recoloured(self) -> None:
+        self._painter.overlay.forget()
         self.update()
 
     def _restyle(self) -> None:
@@ -229,67 +174,92 @@ class GraphView(QWidget):
         """The whole graph into another device, for export."""
         self._painter.paint_scene(painter, area)
 
-    def resizeEvent(self, event) -> None:
-        if not self._touched:
-            self.start_view()
+    def focusInEvent(self, event) -> None:
+        super().focusInEvent(event)
+        if self.current < 0 and self.model.labels:
+            self.set_current(int(np.argmax(self.lit)) if self.lit.any() else 0)
+
+    # The mouse ---------------------------------------------------------------------------------------------------
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._press, self._dragging = event.position(), False
-        if (
-            event.button() == Qt.MouseButton.LeftButton
-            and self._map_rect().contains(event.position())
-            and self.map_shown
-        ):
-            self._go_map(event.position())
+        if event.button() == Qt.MouseButton.LeftButton and self.on_map(event.position()):
+            self.go_map(event.position())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._press is not None and event.buttons() & (Qt.MouseButton.LeftButton | Qt.MouseButton.MiddleButton):
-            if self._map_rect().contains(self._press) and self.map_shown:
-                self._go_map(event.position())
+            if self.on_map(self._press):
+                self.go_map(event.position())
                 return
             delta = event.position() - self._press
             if self._dragging or delta.manhattanLength() > 4:
                 self._dragging = self._touched = True
                 self.origin += delta
                 self._press = event.position()
-                self._moved()
+                self.update()
             return
         box = self.box_at(event.position())
+        button, frame = self.button_at(event.position()) if box < 0 else ("", -1)
+        self.setCursor(Qt.CursorShape.PointingHandCursor if button else Qt.CursorShape.ArrowCursor)
         self.selection.hover(self.model.box_nodes[box] if box >= 0 else (), self)
-        self.setToolTip(self._tip(box))
+        self.setToolTip(self._tip(box, button, frame, event.position()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         press, self._press = self._press, None
         if self._dragging or press is None or event.button() != Qt.MouseButton.LeftButton:
             return
-        if self.map_shown and self._map_rect().contains(event.position()):
+        if self.on_map(event.position()):
             return
         box = self.box_at(event.position())
-        nodes: tuple[str, ...] = self.model.box_nodes[box] if box >= 0 else ()
-        if box < 0 and (group := self.group_at(event.position())) >= 0 and self.model.compilation:
-            nodes = self.model.compilation.calls[group].nodes
-        elif box < 0 and (edge := self.edge_at(event.position())) >= 0:
+        button, frame = self.button_at(event.position()) if box < 0 else ("", -1)
+        if button:
+            key = self.model.frames[frame].key
+            self.toggle_layer(key) if button == "chip" else self.toggle(key)
+            return
+        edge = self.edge_at(event.position()) if box < 0 else -1
+        nodes: tuple[str, ...] = ()
+        if box >= 0:
+            self.set_current(box)
+            nodes = self.model.box_nodes[box]
+        elif edge >= 0:
             a, b = self.model.edges[edge]
             nodes = (*self.model.box_nodes[a], *self.model.box_nodes[b])
+        elif (frame := self.frame_at(event.position())) >= 0:
+            nodes = self.model.frames[frame].nodes
         extend = event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
         self.selection.select(self.selection.nodes ^ set(nodes) if extend else nodes, self)
+        if box < 0:
+            self.current_edge = edge
+            self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         box = self.box_at(event.position())
-        group = self.group_at(event.position())
-        if box >= 0 and self.model.kinds[box] == "group" and self.model.compilation:
-            record = self.model.compilation.node_table[self.model.box_nodes[box][0]]
-            self.model.toggle([record.call])
-        elif box < 0 and group >= 0:
-            self.model.toggle([group])
+        frame = self.frame_at(event.position())
+        if self.button_at(event.position())[0] or self.on_map(event.position()):
+            return
+        if box >= 0 and (key := self.model.scene.keys[box]) is not None:
+            self.toggle(key)
+        elif box < 0 and frame >= 0:
+            self.toggle(self.model.frames[frame].key)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        edge = self.edge_at(QPointF(event.pos()))
-        if edge >= 0 and self.box_at(QPointF(event.pos())) < 0:
-            a, b = self.model.edges[edge]
-            self.edge_menu.emit(self.model.box_nodes[a][-1], self.model.box_nodes[b][0], event.globalPos())
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            self.menu_here()
+            return
+        point = QPointF(event.pos())
+        box, frame = self.box_at(point), self.frame_at(point)
+        key = self.model.frames[frame].key if frame >= 0 else None
+        self.menu_wanted.emit(GraphSpot(box, self.edge_at(point) if box < 0 else -1, key), event.globalPos())
+
+    def menu_here(self) -> None:
+        """The menu of the current box, for the keyboard."""
+        if 0 <= self.current < len(self.model.labels):
+            self.reveal(self.model.boxes_of(frozenset(self.model.box_nodes[self.current])))
+            place = self.point_of(self.model.box_nodes[self.current][0]).toPoint()
+            spot = GraphSpot(self.current, self.current_edge, self.model.frame_of(self.current))
+            self.menu_wanted.emit(spot, self.mapToGlobal(place))
         else:
-            self.edge_menu.emit("", "", event.globalPos())
+            self.menu_wanted.emit(GraphSpot(), self.mapToGlobal(QPoint(20, 20)))
 
     def leaveEvent(self, event) -> None:
         self.selection.hover((), self)
@@ -297,62 +267,58 @@ class GraphView(QWidget):
     def wheelEvent(self, event: QWheelEvent) -> None:
         self.zoom(1.0015 ** event.angleDelta().y(), event.position())
 
+    # The keyboard ------------------------------------------------------------------------------------------------
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        steps = {
-            Qt.Key.Key_Left: (60, 0),
-            Qt.Key.Key_Right: (-60, 0),
-            Qt.Key.Key_Up: (0, 60),
-            Qt.Key.Key_Down: (0, -60),
-        }
-        key = Qt.Key(event.key())
-        if event.modifiers() & (Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ControlModifier):
+        key, modifiers = Qt.Key(event.key()), event.modifiers()
+        shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
+        arrows = {Qt.Key.Key_Left: "left", Qt.Key.Key_Right: "right", Qt.Key.Key_Up: "up", Qt.Key.Key_Down: "down"}
+        actions = {
+            Qt.Key.Key_Space: self.fit, Qt.Key.Key_F: self.focus, Qt.Key.Key_Return: self.toggle_here,
+            Qt.Key.Key_Enter: self.toggle_here, Qt.Key.Key_U: self.toggle_layer_here, Qt.Key.Key_Menu: self.menu_here,
+            Qt.Key.Key_X: self.menu_here,
+        }  # fmt: skip
+        if modifiers & (Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ControlModifier):
             super().keyPressEvent(event)
-        elif key in steps:
-            self.origin += QPointF(*steps[key])
-            self._moved()
-        elif key == Qt.Key.Key_Space:
-            self.fit()
-        elif key == Qt.Key.Key_F:
-            self.focus()
+        elif key in arrows and shift:
+            self.pan(arrows[key])
+        elif key in arrows:
+            self._walk(arrows[key])
+        elif key in actions:
+            actions[key]()
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
             self.zoom(0.8 if key == Qt.Key.Key_Minus else 1.25)
-        elif key in (Qt.Key.Key_Tab, Qt.Key.Key_N, Qt.Key.Key_P) and key != Qt.Key.Key_Tab:
-            self._step(1 if key == Qt.Key.Key_N else -1)
+        elif key in (Qt.Key.Key_N, Qt.Key.Key_P) and self.model.labels:
+            self._go((self.current + (1 if key == Qt.Key.Key_N else -1)) % len(self.model.labels))
         else:
             super().keyPressEvent(event)
 
-    def _step(self, by: int) -> None:
-        """N and P walk through the boxes in order, for those without a mouse."""
-        if self.model.labels:
-            at = int(np.argmax(self.lit)) if self.lit.any() else -1
-            box = (at + by) % len(self.model.labels)
-            self.selection.select(self.model.box_nodes[box])
-
-    @property
-    def map_shown(self) -> bool:
-        """The minimap is shown when not everything is in sight."""
+    def _walk(self, direction: str) -> None:
+        """Along an edge up or down, to a neighbour left or right."""
         layout = self.model.layout
-        if layout is None or not self.show_map or self.width() < 240 or self.height() < 200:
-            return False
-        seen = self.scene_rect()
-        return not (
-            seen.left() <= 1
-            and seen.top() <= 1
-            and seen.right() >= layout.width - 1
-            and seen.bottom() >= layout.height - 1
-        )
+        if layout is None or not self.model.labels:
+            return
+        if not 0 <= self.current < len(self.model.labels):
+            self._go(int(np.argmax(self.lit)) if self.lit.any() else 0)
+            return
+        self._go(walk(self.model.scene, layout, self.current, direction))
 
-    def _map_rect(self) -> QRectF:
-        width, height = min(MAP_WIDTH, self.width() * 0.3), min(MAP_HEIGHT, self.height() * 0.3)
-        return QRectF(self.width() - width - 8, self.height() - height - 8, width, height)
+    def _go(self, box: int) -> None:
+        self.set_current(box)
+        self.selection.select(self.model.box_nodes[box], self)
+        mask = np.zeros(len(self.model.labels), bool)
+        mask[box] = True
+        self.reveal(mask)
 
-    def _go_map(self, point: QPointF) -> None:
-        scene = self._painter.map_transform(self._map_rect()).inverted()[0].map(point)
-        self.origin = QPointF(self.width() / 2 - scene.x() * self.scale, self.height() / 2 - scene.y() * self.scale)
-        self._touched = True
-        self._moved()
-
-    def _tip(self, box: int) -> str:
-        if box < 0 or self.scale > 0.6:
-            return ""
-        return f"{self.model.labels[box]}\n{self.model.details[box]}"
+    def _tip(self, box: int, button: str, frame: int, point: QPointF) -> str:
+        if button == "chip":
+            key = self.model.frames[frame].key
+            return "Fold all copies into one (U)" if key.first == key.last else "Show each copy by itself (U)"
+        if button == "chevron":
+            return "Collapse to one box (Enter)"
+        if box < 0:
+            inside = self.frame_at(point)
+            cost = self.model.frame_cost(inside) if inside >= 0 else ""
+            return f"{self.model.group_title(inside)}\n{cost}".strip() if inside >= 0 else ""
+        text = self.model.describe(box).replace(", ", "\n", 1)
+        return text if self.scale <= 0.6 or self.model.heat != "none" or len(self.model.box_nodes[box]) > 1 else ""

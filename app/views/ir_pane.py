@@ -1,62 +1,81 @@
-"""One IR pane: a header that says which stage of which kernel, the text, and a find bar."""
+"""One IR pane: a header that says which stage of which kernel, a strip for differences, the text, and a find bar."""
 
 from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QInputDialog, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QMenu, QVBoxLayout, QWidget
 
 from app.messages import Message
 from app.theme.look import Look
-from app.viewmodels.compilation import MODEL_STAGES, STAGE_TITLES, STAGES, Compilation, language_of
+from app.viewmodels.compilation import MODEL_STAGES, STAGES, Compilation, language_of, stage_title
 from app.viewmodels.diff import DiffDocument
 from app.viewmodels.folding import directive_lines
 from app.viewmodels.ir_pane import IrPaneModel, badge_numbers
-from app.viewmodels.run_figures import line_heat
+from app.viewmodels.line_costs import LineCosts, line_costs
+from app.viewmodels.requests import RunResult
 from app.viewmodels.selection import Selection
 from app.views.find_bar import FindBar
+from app.views.pane_strip import PaneStrip
 from app.views.text_view import TextView
+from app.views.toolbar import TARGETS
 from app.views.widgets import Choice, MessageBar, flat_button, header, label
+
+_BUTTON = 32  # what a button of the header takes, with its share of the spacing
 
 
 class IrPane(QWidget):
     """Shows what its model holds; clicks and hovers on lines go to the selection."""
 
-    compare_wanted = Signal(object)
+    compare_wanted = Signal(object, str)  # the pane, and with what: "stage" or "previous"
+    beside_wanted = Signal(object, str)  # the pane, and the target to open the same kernel for, in a pane beside it
     close_wanted = Signal(object)
 
     def __init__(self, look: Look, model: IrPaneModel, selection: Selection) -> None:
         super().__init__()
         self.model, self.selection, self._look = model, selection, look
         self._compilation: Compilation | None = None
-        self._costs: dict[str, float] = {}
-        self.diff: DiffDocument | None = None
+        self._run: RunResult | None = None
+        self.costs: LineCosts | None = None
+        self._pending = -1  # a line to go to once its text is there
         self.text = TextView(look)
         self.find_bar = FindBar(look, self.text)
         self.bar = MessageBar(look, "pane")
-        self.stage = Choice("Stage", [(s, STAGE_TITLES[s]) for s in STAGES], flat=True)
+        self.strip = PaneStrip(look)
+        self.strip.difference_wanted.connect(self.step_difference)
+        self.strip.closed.connect(lambda: model.show())
+        self.stage = Choice("Stage", flat=True)
         self.kernel = Choice("Kernel", flat=True)
+        self.target = Choice("Target of this pane", [(name, name) for name, _ in TARGETS], flat=True)
         self.coverage = label("", "faint")
         self.coverage.setToolTip("The share of lines that know the graph node they came from")
         self.lock = flat_button(
-            look, "lock", "Lock: keep this kernel when the selection moves", self._lock, checkable=True
+            look, "lock", "Lock: keep this text when the selection moves", self._lock, checkable=True
         )
         self.compare = flat_button(look, "diff", "Compare with the stage before (D)", self._compare, checkable=True)
         self.quiet = flat_button(
             look, "pass", "Hide assembler directives and comments", self._hide_noise, checkable=True
         )
         self.quiet.setChecked(True)
-        self.stage.chosen.connect(lambda stage: self.model.show(stage=stage))
-        self.kernel.chosen.connect(lambda kernel: self.model.show(kernel=kernel))
+        self.more = flat_button(look, "settings", "More for this pane", self._menu)
+        self.stage.chosen.connect(lambda stage: model.show(stage=stage))
+        self.kernel.chosen.connect(lambda kernel: model.show(kernel=kernel))
+        self.target.chosen.connect(self.set_target)
         self.header = header(
-            self.stage, self.kernel, None, self.coverage, self.quiet, self.compare, self.lock,
+            self.stage, self.kernel, self.target, None, self.coverage, self.quiet, self.compare, self.lock, self.more,
             flat_button(look, "close", "Close this pane", lambda: self.close_wanted.emit(self)),
-        ).spare(self.coverage, self.compare, self.quiet)  # fmt: skip
+        ).spare(self.coverage, self.quiet, self.compare, self.target, self.lock)  # fmt: skip
+        self._kernel_row = QFrame()  # where the kernel's name goes while the header is too narrow to show it whole
+        self._kernel_row.setProperty("role", "header")
+        row = QHBoxLayout(self._kernel_row)
+        row.setContentsMargins(8, 0, 6, 1)
+        row.addStretch(1)
+        self._kernel_row.hide()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        for widget in (self.bar, self.text, self.find_bar):
+        for widget in (self._kernel_row, self.bar, self.strip, self.text, self.find_bar):
             layout.addWidget(widget)
         self.text.line_clicked.connect(self._clicked)
         self.text.line_hovered.connect(self._hovered)
@@ -64,7 +83,13 @@ class IrPane(QWidget):
         model.wanted.connect(lambda _: self._show_choice())
         selection.changed.connect(self._selected)
         selection.hovered.connect(self._light)
+        self.lock.setChecked(model.locked)
         self._show_choice()
+
+    @property
+    def diff(self) -> DiffDocument | None:
+        """The differences on show, if any."""
+        return self.model.diff
 
     def release(self) -> None:
         """Stop listening: the pane is closing."""
@@ -73,49 +98,59 @@ class IrPane(QWidget):
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Another compilation: its kernels are the ones to choose from, and the text is asked for again."""
-        self._compilation, self._costs = compilation, {}
+        model = self.model
+        self._compilation, self._run = compilation, None
+        model.own_target = compilation.choices.target
         self.kernel.set_entries([(kernel.name, kernel.name) for kernel in compilation.kernels])
-        if self.model.kernel not in compilation.kernel_table:
-            self.model.kernel = compilation.kernels[0].name if compilation.kernels else ""
-        if self.model.target == compilation.choices.target:
-            self.model.target = ""
+        if model.kernel not in compilation.kernel_table:
+            model.kernel = compilation.kernels[0].name if compilation.kernels else ""
+        if model.target == compilation.choices.target:
+            model.target = ""
+        model.origin, model.step, model.note, model.against = "", -1, "", None  # they were of the other compilation
         self._show_choice()
-        self.model.ask()
+        model.ask()
 
     def set_target(self, target: str) -> None:
         """Show the same stage and kernel compiled for another target; the compilation's own is the usual."""
-        own = self._compilation.choices.target if self._compilation else ""
-        self.model.show(target="" if target == own else target)
+        self.model.show(target="" if target == self.model.own_target else target)
 
-    def set_costs(self, costs: dict[str, float]) -> None:
-        """Measured kernel times, apportioned to nodes: shown as heat beside the lines that came from them."""
-        self._costs = costs
+    def set_run(self, run: RunResult | None) -> None:
+        """A run's times: shown as heat beside the lines they came from, and labelled by how they are known."""
+        self._run = run
         self._show_heat()
+        self._say_coverage()
 
     def refresh(self) -> None:
         """The model's document changed."""
+        model = self.model
         self._show_choice()
-        self.diff = None
         self.compare.blockSignals(True)
-        self.compare.setChecked(False)
+        self.compare.setChecked(model.diff is not None)
         self.compare.blockSignals(False)
-        if self.model.error:
-            self.bar.show_message(Message("error", self.model.error, "pane"))
+        if model.error:
+            level = "info" if model.error_kind == "unavailable" else "error"
+            self.bar.show_message(Message(level, model.error, "pane"))
         else:
             self.bar.hide()
-        self._set_document(self.model.document)
-        share = self.model.document.coverage_without(self.text.noise)
-        where = f"{self.model.target}  " if self.model.target else ""
-        self.coverage.setText(f"{where}{share:.0%} linked" if self.model.document.lines else where)
+        self._set_document()
+        words = [part for part in (model.note, model.against.words if model.against else "") if part]
+        self.strip.show_words(
+            ", ".join(words), model.diff.summary if model.diff else "", bool(model.diff and model.diff.changes)
+        )
+        if model.diff is not None and model.diff.changes:
+            self.text.reveal(model.diff.changes[0])
+        if self._pending >= 0 and not model.error:
+            self.text.go_to_line(self._pending)
+        self._pending = -1
+        self._say_coverage()
 
-    def show_diff(self, diff: DiffDocument) -> None:
-        """Show the changes since another text."""
-        self.diff = diff
-        self._set_document(diff.document)
-        self.text.set_diff(diff.marks, diff.numbers)
-        self.coverage.setText(diff.summary)
-        if diff.changes:
-            self.text.reveal(diff.changes[0])
+    def show_line(self, stage: str, kernel: str, line: int) -> None:
+        """Show a line of a stage, now or when its text is there."""
+        self.model.show(stage=stage, kernel=kernel or None, target="")
+        if self.model.loading:
+            self._pending = line
+        else:
+            self.text.go_to_line(line)
 
     def step_difference(self, by: int) -> None:
         """F7 and Shift+F7."""
@@ -136,51 +171,125 @@ class IrPane(QWidget):
         if good:
             self.text.go_to_line(number - 1)
 
-    def _set_document(self, document) -> None:
-        target = self.model.target or (self._compilation.choices.target if self._compilation else "cpu")
-        language = language_of(self.model.stage, target)
+    def _set_document(self) -> None:
+        model, document = self.model, self.model.shown
         same_place = self.text.first_row if document.lines == self.text.document.lines else 0
+        language = language_of(model.stage, model.target or model.own_target)
         self.text.set_document(document, language, badge_numbers(document, self._compilation))
-        self.text.setAccessibleName(f"{STAGE_TITLES[self.model.stage]} of {self.model.kernel or 'the model'}")
+        if model.diff is not None:
+            self.text.set_diff(model.diff.marks, model.diff.numbers)
+        title = stage_title(model.stage, model.target or model.own_target)
+        self.text.setAccessibleName(f"{title} of {model.kernel or 'the model'}")
         self._hide_noise(self.quiet.isChecked())
         self._show_heat()
         self.text.verticalScrollBar().setValue(same_place)
         self._selected(self.selection.nodes, None)
 
     def _show_choice(self) -> None:
-        self.stage.set_value(self.model.stage)
-        self.kernel.set_value(self.model.kernel)
-        self.quiet.setVisible(self.model.stage == "asm")
-        self.kernel.setVisible(self.model.stage not in MODEL_STAGES)
-        if self.model.loading:
+        model = self.model
+        target = model.target or model.own_target
+        self.stage.set_entries([(stage, stage_title(stage, target)) for stage in STAGES])
+        self.stage.set_value(model.stage)
+        self.stage.setMinimumWidth(self.stage.sizeHint().width())  # the kernel's name gives way before the stage's
+        self.kernel.set_value(model.kernel)
+        self.kernel.setToolTip(model.kernel)
+        self.target.set_value(target)
+        self.target.setVisible(bool(model.target))
+        self.quiet.setVisible(model.stage == "asm")
+        self._place_kernel()
+        self.kernel.setVisible(model.stage not in MODEL_STAGES)
+        if model.loading:
             self.coverage.setText("loading")
 
+    def _place_kernel(self) -> None:
+        """Into the header where its whole name fits there, else below it."""
+        needed = self.stage.sizeHint().width() + self.kernel.sizeHint().width() + 4 * _BUTTON
+        below = self.width() < needed and self.model.stage not in MODEL_STAGES
+        if below == self._kernel_row.isHidden():
+            if below:
+                self._kernel_row.layout().insertWidget(0, self.kernel)  # type: ignore[attr-defined]
+            else:
+                self.header.layout().insertWidget(1, self.kernel)  # type: ignore[attr-defined]
+            self.kernel.show()
+            self._kernel_row.setVisible(below)
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._place_kernel()
+
+    def _say_coverage(self) -> None:
+        document = self.model.document
+        if not document.lines:
+            self.coverage.setText("")
+            return
+        noise = self.text.noise if self.diff is None else None
+        heat = f"  \u00b7  heat {self.costs.label}" if self.costs and self.costs.label else ""
+        self.coverage.setText(f"{document.coverage_without(noise):.0%} linked{heat}")
+
     def _show_heat(self) -> None:
-        document = self.text.document
-        known = self._costs and len(document.line_sets) == document.lines
-        self.text.heat = line_heat(document.sets, document.line_sets, self._costs) if known else None
-        note = "Heat: the kernel's time is measured; its lines' shares are apportioned" if known else ""
-        self.text.setToolTip(note)
+        model = self.model
+        self.costs = None
+        if self._run is not None and self._compilation is not None and not model.origin and not model.target:
+            self.costs = line_costs(self.text.document, model.stage, self._compilation, self._run)
+        self.text.heat = self.costs.heat if self.costs else None
+        self.text.setToolTip("")
         self.text.viewport().update()
 
     def _hide_noise(self, on: bool) -> None:
-        noisy = self.text.language == "asm" and self.diff is None
-        self.text.set_noise(directive_lines(self.text.document) if on and noisy else None)
+        noisy = self.model.stage == "asm" and self.diff is None
+        self.text.set_noise(directive_lines(self.text.document, self.text.language) if on and noisy else None)
 
     def _lock(self, on: bool) -> None:
         self.model.locked = on
 
     def _compare(self, on: bool) -> None:
         if on:
-            self.compare_wanted.emit(self)
+            self.compare_wanted.emit(self, "stage")
         else:
-            self.refresh()
+            self.model.compare(None)
+
+    def _menu(self) -> None:
+        menu = self.menu()
+        menu.exec(self.more.mapToGlobal(self.more.rect().bottomLeft()))
+        menu.deleteLater()
+
+    def menu(self) -> QMenu:
+        """Everything one can do with this pane, also what the header has no room for."""
+        menu = QMenu(self)
+        menu.addAction("Compare with the stage before", lambda: self.compare_wanted.emit(self, "stage"))
+        menu.addAction("Compare with the previous compilation", lambda: self.compare_wanted.emit(self, "previous"))
+        menu.addSeparator()
+        here, beside = menu.addMenu("Target of this pane"), menu.addMenu("Open beside for target")
+        now = self.model.target or self.model.own_target
+        for name, title in TARGETS:
+            action = here.addAction(title, lambda n=name: self.set_target(n))
+            action.setCheckable(True)
+            action.setChecked(name == now)
+            beside.addAction(title, lambda n=name: self.beside_wanted.emit(self, n)).setEnabled(name != now)
+        menu.addSeparator()
+        lock = menu.addAction("Lock: keep this text", self.lock.toggle)
+        lock.setCheckable(True)
+        lock.setChecked(self.model.locked)
+        quiet = menu.addAction("Hide assembler directives", self.quiet.toggle)
+        quiet.setCheckable(True)
+        quiet.setChecked(self.quiet.isChecked())
+        menu.addAction("Fold all", lambda: self.text.fold_all(True))
+        menu.addAction("Unfold all", lambda: self.text.fold_all(False))
+        menu.addAction("Find...", self.find_bar.open)
+        menu.addAction("Go to line...", self.ask_line)
+        menu.addAction("Copy all", self._copy_all)
+        return menu
+
+    def _copy_all(self) -> None:
+        document = self.model.document
+        QGuiApplication.clipboard().setText(document.text(0, document.lines - 1) if document.lines else "")
 
     def _clicked(self, line: int) -> None:
         self.selection.select(self.text.document.nodes(line), self)
 
     def _hovered(self, line: int) -> None:
         self.selection.hover(self.text.document.nodes(line) if line >= 0 else (), self)
+        self.text.setToolTip(self.costs.words(line) if self.costs else "")
 
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
         if self._compilation is not None and origin is not self and nodes:

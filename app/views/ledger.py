@@ -31,7 +31,12 @@ class LedgerView(QWidget):
                 Column("Consumer", lambda d: d.consumer),
                 Column("Rule", lambda d: d.rule),
                 Column("Why", lambda d: d.reason),
-                Column("Saved", lambda d: int(d.saved) if d.saved.isdigit() else d.saved, _saved, right=True),
+                Column(
+                    "Saved",
+                    lambda d: int(d.bytes_saved) if d.bytes_saved.isdigit() else d.bytes_saved,
+                    _saved,
+                    right=True,
+                ),
             ],
             "Filter: verdict = fused, rule = view, softmax",
             stretch=4,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
 import time
 
-from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor, QWheelEvent
 from PySide6.QtWidgets import QPlainTextEdit
 
 from app.messages import Message, Messages
@@ -12,18 +15,22 @@ from app.theme.look import Look
 
 
 class LogView(QPlainTextEdit):
-    """Appends messages as they come."""
+    """Appends messages as they come; colours follow the theme, as the words `error` and `warning` say the same."""
 
     def __init__(self, look: Look, messages: Messages) -> None:
         super().__init__()
-        self._look = look
+        self._look, self._messages = look, messages
+        self._theme = look.theme.name
         self.setReadOnly(True)
         self.setProperty("code", True)
         self.setMaximumBlockCount(10_000)
         self.setAccessibleName("Log")
         self.setPlaceholderText("Nothing has been said yet.")
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
         messages.posted.connect(self.add)
-        look.changed.connect(lambda: self.setFont(look.code_font))
+        look.changed.connect(self._restyle)
         self.setFont(look.code_font)
 
     def add(self, message: Message) -> None:
@@ -43,3 +50,17 @@ class LogView(QPlainTextEdit):
                 cursor.insertBlock()
                 cursor.insertText(f"                   {line}", style)
         self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._look.zoom_code(self._look.code_pixels + (1 if event.angleDelta().y() > 0 else -1))
+        else:
+            super().wheelEvent(event)
+
+    def _restyle(self) -> None:
+        self.setFont(self._look.code_font)
+        if self._look.theme.name != self._theme:  # what was written in the old theme's colours is written anew
+            self._theme = self._look.theme.name
+            self.clear()
+            for message in self._messages.all[-1000:]:
+                self.add(message)

@@ -1,16 +1,16 @@
-"""The runs in the database: open one in the views, compare several, export either."""
+"""The runs and compilations in the database: open a run in the views, compare several of either, export runs."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from app.models.tables import Column
 from app.theme.look import Look
 from app.viewmodels.formats import seconds
-from app.viewmodels.requests import RunRow
+from app.viewmodels.requests import CompilationRow, RunRow
 from app.views.table import RecordView
-from app.views.widgets import MessageBar
+from app.views.widgets import Choice, MessageBar, header
 
 FORMATS = (
     ("html", "HTML report"),
@@ -26,11 +26,14 @@ class RunsView(QWidget):
 
     open_wanted = Signal(int)
     compare_wanted = Signal(object)
+    compare_compilations_wanted = Signal(object)
     export_wanted = Signal(object, str)
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self.bar = MessageBar(look, "runs")
+        self.kind = Choice("What is listed", [("runs", "Runs"), ("compilations", "Compilations")], flat=True)
+        self.kind.chosen.connect(lambda kind: self.show_kind(kind))
         self.view = RecordView(
             "Runs",
             [
@@ -53,16 +56,33 @@ class RunsView(QWidget):
             "Filter: mlp, median < 5",
             stretch=1,
         )
-        for column, width in ((0, 38), (2, 66), (3, 66), (4, 100), (5, 130)):
+        for column, width in ((0, 36), (2, 74), (3, 66), (4, 100), (5, 130)):
             self.view.table.setColumnWidth(column, width)
         self.view.spare_columns({3: 340, 4: 440, 5: 580})
+        self.compilations = RecordView(
+            "Compilations",
+            [
+                Column("No.", lambda r: r.number, right=True),
+                Column("Source", lambda r: r.source.removeprefix("sample:").rsplit("/", 1)[-1]),
+                Column("Time", lambda r: r.seconds * 1e3, lambda v: seconds(v / 1e3), right=True),
+                Column("How", lambda r: r.how),
+                Column("Kernels", lambda r: r.kernels, right=True),
+                Column("Made", lambda r: r.created),
+            ],
+            "Filter: mlp, time > 500, -O3",
+            stretch=1,
+        )
+        for column, width in ((0, 38), (2, 66), (3, 150), (4, 60), (5, 130)):
+            self.compilations.table.setColumnWidth(column, width)
+        self.compilations.spare_columns({3: 330, 4: 440, 5: 580})
+        self.compilations.table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
         self.view.activated.connect(lambda row: self.open_wanted.emit(row.number))
         self.view.table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
         self.open = QPushButton("Open")
         self.open.clicked.connect(lambda: self.open_wanted.emit(self.chosen()[0]))
         self.compare = QPushButton("Compare")
-        self.compare.setToolTip("Select two or more runs; the oldest is what the others are measured against")
-        self.compare.clicked.connect(lambda: self.compare_wanted.emit(tuple(sorted(self.chosen()))))
+        self.compare.setToolTip("Select two or more (Ctrl+click); the oldest is what the others are measured against")
+        self.compare.clicked.connect(self._compare)
         self.export = QPushButton("Export")
         menu = QMenu(self.export)
         for kind, title in FORMATS:
@@ -72,14 +92,23 @@ class RunsView(QWidget):
         row.setContentsMargins(6, 5, 6, 5)
         row.setSpacing(4)
         for button in (self.open, self.compare, self.export):
-            row.addWidget(button)
-        row.addStretch(1)
+            button.setProperty("small", True)
+            row.addWidget(button, 1)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.view)
+        self.stack.addWidget(self.compilations)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self.bar)
-        layout.addWidget(self.view)
+        for widget in (header(self.kind, None), self.bar, self.stack):
+            layout.addWidget(widget)
         layout.addLayout(row)
+        self._enable()
+
+    def show_kind(self, kind: str) -> None:
+        """List runs, or compilations."""
+        self.kind.set_value(kind)
+        self.stack.setCurrentIndex(0 if kind == "runs" else 1)
         self._enable()
 
     def set_runs(self, runs: tuple[RunRow, ...]) -> None:
@@ -87,13 +116,23 @@ class RunsView(QWidget):
         self.view.set_records(runs)
         self._enable()
 
+    def set_compilations(self, rows: tuple[CompilationRow, ...]) -> None:
+        """Show these; the newest is first."""
+        self.compilations.set_records(rows)
+        self._enable()
+
     def chosen(self) -> list[int]:
-        """Numbers of the selected runs."""
-        rows = sorted({index.row() for index in self.view.table.selectedIndexes()})
-        return [self.view.model.record(row).number for row in rows]
+        """Numbers of the selected runs, or compilations where those are listed."""
+        view = self.view if self.stack.currentIndex() == 0 else self.compilations
+        rows = sorted({index.row() for index in view.table.selectedIndexes()})
+        return [view.model.record(row).number for row in rows]
+
+    def _compare(self) -> None:
+        wanted = self.compare_wanted if self.stack.currentIndex() == 0 else self.compare_compilations_wanted
+        wanted.emit(tuple(sorted(self.chosen())))
 
     def _enable(self) -> None:
-        count = len(self.chosen())
-        self.open.setEnabled(count == 1)
+        count, runs = len(self.chosen()), self.stack.currentIndex() == 0
+        self.open.setEnabled(runs and count == 1)
         self.compare.setEnabled(count >= 2)
-        self.export.setEnabled(count >= 1)
+        self.export.setEnabled(runs and count >= 1)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 # pyright: reportIncompatibleMethodOverride=false
 # (the stubs of Qt name the events differently in every class)
+from collections.abc import Collection
 from typing import Any
 
 from PySide6.QtCore import QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QSyntaxHighlighter, QTextCharFormat, QTextCursor, QTextFormat
+from PySide6.QtGui import (
+    QColor,
+    QPainter,
+    QSyntaxHighlighter,
+    QTextCharFormat,
+    QTextCursor,
+    QTextFormat,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QTextEdit, QVBoxLayout, QWidget
 
 from app.theme.look import Look, tint
 from app.viewmodels.tokens import tokens
+from app.views.edit_strip import EditStrip
 from app.views.widgets import Choice, MessageBar, header, label
 
 
@@ -56,6 +66,12 @@ class CodeEditor(QPlainTextEdit):
         self.blockCountChanged.connect(lambda _: self._measure())
         look.changed.connect(self._restyle)
         self._restyle()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._look.zoom_code(self._look.code_pixels + (1 if event.angleDelta().y() > 0 else -1))
+        else:
+            super().wheelEvent(event)
 
     @property
     def gutter_width(self) -> int:
@@ -127,32 +143,35 @@ class CodeEditor(QPlainTextEdit):
 
 
 class SourcePane(QWidget):
-    """What is edited is the graph file (empty key) or one kernel by name."""
+    """What is edited is the graph file (empty key) or one kernel by name; edits are told as they are made."""
 
     compile_wanted = Signal(str, str)  # key, text
-    save_wanted = Signal(str)
     revert_wanted = Signal(str)
     key_chosen = Signal(str)
+    text_edited = Signal(str, str)  # key, text
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self.editor = CodeEditor(look)
         self.bar = MessageBar(look, "source")
         self.bar.show_location.connect(lambda _, line: self.editor.mark_error(line))
+        self.strip = EditStrip(look)
         self.which = Choice("What is edited", flat=True)
         self.which.chosen.connect(self.key_chosen)
         self.state = label("", "faint")
         self._original = ""
+        self._setting = False
         self.compile = QPushButton("Compile edit")
         self.compile.setToolTip("Compile this text in place of the original (Ctrl+Enter)")
         self.compile.clicked.connect(self.ask_compile)
         self.revert = QPushButton("Revert")
+        self.revert.setToolTip("Back to the original text")
         self.revert.clicked.connect(lambda: self.revert_wanted.emit(self.key))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        self.header = header(self.which, self.state, None, self.revert, self.compile)
-        for widget in (self.bar, self.editor):
+        self.header = header(self.which, self.state, None, self.revert, self.compile).spare(self.state, self.revert)
+        for widget in (self.bar, self.editor, self.strip):
             layout.addWidget(widget)
         self.editor.textChanged.connect(self._changed)
         self._changed()
@@ -172,13 +191,20 @@ class SourcePane(QWidget):
         """Whether it differs from the original."""
         return self.text != self._original
 
+    def set_entries(self, entries: list[tuple[str, str]], edited: Collection[str]) -> None:
+        """What there is to edit; an edited text carries a dot."""
+        self.which.set_entries([(key, f"{title} \u25cf" if key in edited else title) for key, title in entries])
+
     def set_text(self, text: str, language: str = "python", original: str | None = None) -> None:
         """Show a text; `original` is what it is an edit of."""
+        self._setting = True
         self._original = text if original is None else original
         self.editor.colouring.language = language
-        self.editor.setPlainText(text)
-        self.editor.mark_error(0)
-        self.bar.hide()
+        if text != self.text:
+            self.editor.setPlainText(text)
+            self.editor.mark_error(0)
+            self.bar.hide()
+        self._setting = False
         self._changed()
 
     def ask_compile(self) -> None:
@@ -188,6 +214,8 @@ class SourcePane(QWidget):
         self.compile_wanted.emit(self.key, self.text)
 
     def _changed(self) -> None:
-        self.state.setText("edited" if self.edited else "")
+        self.state.setText("\u25cf edited" if self.edited else "")
         self.revert.setEnabled(self.edited)
         self.compile.setEnabled(bool(self.text))
+        if not self._setting:
+            self.text_edited.emit(self.key, self.text)

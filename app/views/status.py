@@ -7,7 +7,8 @@ import time
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QProgressBar, QPushButton, QStatusBar
 
-from app.views.widgets import label
+from app.viewmodels.formats import size
+from app.views.widgets import Elided, label
 
 
 class Status(QStatusBar):
@@ -18,7 +19,8 @@ class Status(QStatusBar):
     def __init__(self, device: str) -> None:
         super().__init__()
         self.setSizeGripEnabled(False)
-        self.what = label("Ready")
+        self.what = Elided("Ready")
+        self.share = label("", "muted")
         self.elapsed = label("", "muted")
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
@@ -26,16 +28,19 @@ class Status(QStatusBar):
         self.progress.setAccessibleName("Progress")
         self.cancel = QPushButton("Cancel")
         self.cancel.setToolTip("End this now (Esc)")
-        self.cancel.setFixedHeight(22)
-        self.cancel.setStyleSheet("padding: 0 10px")
+        self.cancel.setAccessibleName("Cancel")
+        self.cancel.setProperty("compact", True)
         self.cancel.clicked.connect(self.cancel_pressed)
         self.addWidget(self.what, 1)
-        for widget in (self.progress, self.elapsed, self.cancel):
+        self._busy = (self.progress, self.share, self.elapsed, self.cancel)
+        for widget in self._busy:
             self.addWidget(widget)
             widget.hide()
         self.facts = label("", "muted")
-        self.addPermanentWidget(self.facts)
-        self.addPermanentWidget(label(device, "muted"))
+        self.cache = label("", "muted")
+        self.device = label(device, "muted")
+        for widget in (self.facts, self.cache, self.device):
+            self.addPermanentWidget(widget)
         self._begun = 0.0
         self._timer = QTimer(self)
         self._timer.setInterval(100)
@@ -46,7 +51,8 @@ class Status(QStatusBar):
         self._begun = time.perf_counter()
         self.what.setText(what)
         self.progress.setRange(0, 0)
-        for widget in (self.progress, self.elapsed, self.cancel):
+        self.share.setText("")
+        for widget in self._busy:
             widget.show()
         self._tick()
         self._timer.start()
@@ -57,13 +63,24 @@ class Status(QStatusBar):
         if done >= 0:
             self.progress.setRange(0, 100)
             self.progress.setValue(int(done * 100))
+            self.share.setText(f"{done:.0%}")
 
     def finish(self, text: str) -> None:
         """It is over."""
         self._timer.stop()
-        for widget in (self.progress, self.elapsed, self.cancel):
+        for widget in self._busy:
             widget.hide()
         self.what.setText(text)
+
+    def set_cache(self, entries: int, held: int, folder: str) -> None:
+        """What the compilation cache holds."""
+        self.cache.setText(f"cache {size(held)}" if entries else "cache empty")
+        self.cache.setToolTip(f"Compilation cache: {entries} entries, {size(held)}, in {folder}")
+
+    def set_device(self, title: str, words: str) -> None:
+        """What a run will be on."""
+        self.device.setText(title)
+        self.device.setToolTip(words)
 
     def _tick(self) -> None:
         self.elapsed.setText(f"{time.perf_counter() - self._begun:.1f} s")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygonF, QTextCharFormat, QTextLayout
 
 from app.theme.look import tint
 from app.viewmodels.tokens import tokens
@@ -16,12 +17,22 @@ if TYPE_CHECKING:
     from app.views.text_view import TextView
 
 _LEFT, _FOLD, _BADGE, _RULER = 3.0, 13.0, 28.0, 8
+_GAP = 2  # the mark of a row that is only there to keep two sides level
 _LONGEST = 4_000  # columns decoded from a line at once
+_KEPT = 400  # lines whose colours and glyphs are kept: a few pages
+_MIDDLE_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
 @lru_cache(maxsize=512)
 def _colour(text: str) -> QColor:
     return QColor(text)
+
+
+@lru_cache(maxsize=512)
+def _format(text: str) -> QTextCharFormat:
+    result = QTextCharFormat()
+    result.setForeground(_colour(text))
+    return result
 
 
 class TextPainter:
@@ -31,17 +42,21 @@ class TextPainter:
         self._view = view
         self.row = self.gutter = 1.0
         self.fold_width = _LEFT + _FOLD
-        self._ruler: tuple[object, int, list[int]] | None = None
+        self._ruler: tuple[object, object, list[int], list[int]] | None = None
+        self._lines: OrderedDict[tuple[int, int], QTextLayout] = OrderedDict()
 
     def forget(self) -> None:
         """Another document: nothing remembered applies."""
         self._ruler = None
+        self._lines.clear()
 
     def measure(self) -> None:
         """Row height and gutter width, from the font and the number of lines."""
+        self._lines.clear()
         metrics = QFontMetricsF(self._view.look.code_font)
         self.row = max(round(metrics.height() * 1.22), 8)
-        self._ascent = (self.row - metrics.height()) / 2 + metrics.ascent()
+        self._top = (self.row - metrics.height()) / 2
+        self._ascent = self._top + metrics.ascent()
         self._digits = max(len(str(self._view.document.lines)), 3)
         self._small = QFont(self._view.look.code_font)
         self._small.setPixelSize(max(self._view.look.code_pixels - 2, 7))
@@ -71,6 +86,9 @@ class TextPainter:
         """What lies behind a line's text, and its gutter."""
         view, theme = self._view, self._view.look.theme
         full = QRectF(0, y, area.width(), self.row)
+        if view.marks is not None and view.marks[line] == _GAP:  # the other side has a line here, this one has none
+            painter.fillRect(full, tint(theme.faint, 26))
+            return
         if view.marks is not None and view.marks[line]:
             painter.fillRect(full, tint(theme.good if view.marks[line] > 0 else theme.bad, 38))
         if view.heat is not None and view.heat[line] > 0:
@@ -95,9 +113,12 @@ class TextPainter:
         view, theme, look = self._view, self._view.look.theme, self._view.look
         shift = view.horizontalScrollBar().value()
         columns = int((area.width() - self.gutter) / look.column) + 2
-        text = view.document.line(line, (shift + columns) * 4 + 64)
+        limit = (shift + columns) * 4 + 64
         x0 = self.gutter - shift * look.column
-        self._selection(painter, line, len(text), x0, y)
+        text = ""
+        if line in view.folded or view.selected is not None or shift + columns > _LONGEST:
+            text = view.document.line(line, limit)
+            self._selection(painter, line, len(text), x0, y)
         for index, begin, end in matches:
             current = index == view.match
             box = QRectF(x0 + begin * look.column, y + 1, (end - begin) * look.column, self.row - 2)
@@ -105,7 +126,11 @@ class TextPainter:
             if current:
                 painter.setPen(_colour(theme.warning))
                 painter.drawRect(box)
-        self._text(painter, text, shift, shift + columns, x0, y)
+        if shift + columns > _LONGEST:
+            self._text(painter, text, shift, shift + columns, x0, y)
+        else:
+            painter.setPen(_colour(theme.syntax["text"]))
+            self._coloured(line, limit).draw(painter, QPointF(x0, y + self._top))
         if line in view.folded:
             hidden = view.folded[line] - line
             end = x0 + (len(text) + 1) * look.column
@@ -116,6 +141,33 @@ class TextPainter:
             painter.setFont(self._small)
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, note.strip())
             painter.setFont(look.code_font)
+
+    def _coloured(self, line: int, limit: int) -> QTextLayout:
+        """A line shaped and coloured, kept while it is near: a page is repainted at every click, and does not change.
+
+        The key has the order of magnitude of what was read, so that a pane made wider reads again.
+        """
+        key = (line, limit.bit_length())
+        layout = self._lines.get(key)
+        if layout is None:
+            theme = self._view.look.theme
+            text = self._view.document.line(line, 1 << key[1])[: 2 * _LONGEST]
+            layout = QTextLayout(text, self._view.look.code_font)
+            ranges = []
+            for start, stop, kind in tokens(self._view.language, text):
+                if kind != "text":  # the pen's own colour
+                    entry = QTextLayout.FormatRange()
+                    entry.start, entry.length, entry.format = start, stop - start, _format(theme.syntax[kind])  # type: ignore[misc]
+                    ranges.append(entry)
+            layout.setFormats(ranges)
+            layout.setCacheEnabled(True)
+            layout.beginLayout()
+            layout.createLine().setLineWidth(1e7)
+            layout.endLayout()
+            self._lines[key] = layout
+            if len(self._lines) > _KEPT:
+                self._lines.popitem(last=False)
+        return layout
 
     def _text(self, painter: QPainter, text: str, begin: int, end: int, x0: float, y: float) -> None:
         theme = self._view.look.theme
@@ -155,10 +207,10 @@ class TextPainter:
         sign = {1: "+", -1: "\u2212"}.get(int(view.marks[line]) if view.marks is not None else 0, "")
         lit = line < len(view.lit) and view.lit[line]
         painter.setPen(_colour(theme.text if lit else theme.faint))
-        box = QRectF(self.fold_width, y, (self._digits + 0.5) * look.column, self.row)
-        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{sign}{number}")
+        words, right = f"{sign}{number}", self.fold_width + (self._digits + 0.5) * look.column
+        painter.drawText(QPointF(right - len(words) * look.column, y + self._ascent), words)
         if line < len(view.document.line_sets) and (entry := int(view.document.line_sets[line])) > 0:
-            self._provenance(painter, entry, QRectF(box.right() + 5, y + 2, self._badge - 4, self.row - 4))
+            self._provenance(painter, entry, QRectF(right + 5, y + 2, self._badge - 4, self.row - 4))
 
     def _provenance(self, painter: QPainter, entry: int, box: QRectF) -> None:
         view, theme = self._view, self._view.look.theme
@@ -170,9 +222,7 @@ class TextPainter:
         painter.setFont(self._small)
         painter.setPen(_colour(colour))
         more = "+" if len(view.document.sets[entry]) > 1 else ""
-        painter.drawText(
-            box.adjusted(6, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, f"{number}{more}"
-        )
+        painter.drawText(box.adjusted(6, 0, 0, 0), _MIDDLE_LEFT, f"{number}{more}")
         painter.setFont(view.look.code_font)
 
     def _selection(self, painter: QPainter, line: int, length: int, x0: float, y: float) -> None:
@@ -210,19 +260,24 @@ class TextPainter:
         painter.fillRect(strip, _colour(theme.panel))
         if not view.document.lines:
             return
-        key = (id(view.lit), len(view.matches), id(view.marks))
-        if self._ruler is None or self._ruler[0] != key or self._ruler[1] != int(area.height()):
-            self._ruler = (key, int(area.height()), self._ticks(area.height()))
-        for y in self._ruler[2]:
-            painter.fillRect(QRectF(strip.left() + 1, y, _RULER - 2, 2), _colour(theme.accent))
-        if len(view.matches):
-            places = np.unique((view.matches[:, 0] * (area.height() - 2) / view.document.lines).astype(int))
-            for y in places[:1000]:
-                painter.fillRect(QRectF(strip.left() + 1, int(y), _RULER - 2, 2), _colour(theme.warning))
+        key = (id(view.lit), id(view.matches), id(view.marks), int(area.height()))
+        if self._ruler is None or self._ruler[0] != key:
+            found = np.zeros(view.document.lines, bool)
+            found[view.matches[:, 0]] = True
+            lit = view.lit if view.lit.any() or view.marks is None else view.marks != 0
+            # What the key is made of is kept, so that nothing else can have its identity.
+            kept = (view.lit, view.matches, view.marks)
+            self._ruler = (key, kept, _ticks(lit, area.height()), _ticks(found, area.height()))
+        for places, colour in ((self._ruler[2], theme.accent), (self._ruler[3], theme.warning)):
+            for y in places:
+                painter.fillRect(QRectF(strip.left() + 1, y, _RULER - 2, 2), _colour(colour))
 
-    def _ticks(self, height: float) -> list[int]:
-        view = self._view
-        lit = np.flatnonzero(view.lit)
-        if not len(lit) and view.marks is not None:
-            lit = np.flatnonzero(view.marks)
-        return np.unique((lit * (height - 2) / view.document.lines).astype(int)).tolist()
+
+def _ticks(lines: np.ndarray, height: float) -> list[int]:
+    """The pixels of the ruler behind which any of these lines is: one look at each line, however many are lit."""
+    if not lines.any():
+        return []
+    rows = max(int(height) - 2, 1)
+    rows = min(rows, len(lines))
+    starts = np.arange(rows) * len(lines) // rows
+    return (np.flatnonzero(np.logical_or.reduceat(lines, starts)) * (height - 2) / rows).astype(int).tolist()

@@ -3,47 +3,54 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QPointF, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QToolTip, QWidget
 
-from app.theme.look import Look, tint
-from app.viewmodels.formats import seconds
+from app.theme.look import Look
+from app.viewmodels.formats import seconds, size
 from app.viewmodels.selection import Selection
-from app.viewmodels.timeline import Timeline
+from app.viewmodels.timeline import Timeline, Track
+from app.views.graph_speech import announce
+from app.views.timeline_painter import AXIS, LABEL, LANE, TRACK, TimelinePainter
 
-_LABEL, _AXIS, _LANE = 130.0, 22.0, 24.0
+_NEAR = 3.0  # pixels beside a short event that still hit it
 
 
 class TimelineView(QWidget):
-    """Paints a Timeline; clicking a slice selects the nodes behind it."""
+    """Shows a Timeline; clicking a slice selects the nodes behind it, and a selection made elsewhere lights slices."""
 
     event_clicked = Signal(int)
 
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
-        self._look, self._selection = look, selection
+        self.look, self._selection = look, selection
         self.timeline: Timeline | None = None
         self.note = "Compile something to see where the time went."
         self.begin, self.end = 0.0, 1.0
         self.top = 0.0
         self.measured: tuple[float, float] | None = None
-        self._measuring = False
+        self.measuring = False
+        self.hover = -1
+        self.lit: np.ndarray = np.zeros(0, np.int64)
+        self._painter = TimelinePainter(self)
         self._press: QPointF | None = None
         self._dragged = False
-        self._hover = -1
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumHeight(80)
         self.setAccessibleName("Timeline")
         look.changed.connect(self.update)
-        selection.changed.connect(lambda nodes, origin: self.update())
+        selection.changed.connect(self._selected)
 
     def set_timeline(self, timeline: Timeline) -> None:
         """Show other events, all of them."""
         self.timeline = timeline
-        self.measured, self._hover, self.top = None, -1, 0.0
+        self.measured, self.hover, self.top = None, -1, 0.0
+        self.lit = timeline.events_of(self._selection.nodes)
         self.fit()
+
+    # Moving ------------------------------------------------------------------------------------------------------
 
     def fit(self) -> None:
         """Show the whole time."""
@@ -55,7 +62,7 @@ class TimelineView(QWidget):
 
     def zoom(self, factor: float, x: float | None = None) -> None:
         """Zoom about a pixel; more than one shows more time."""
-        centre = self._time((self.width() + _LABEL) / 2 if x is None else x)
+        centre = self.time_at((self.width() + LABEL) / 2 if x is None else x)
         span = max((self.end - self.begin) * factor, 1e-9)
         share = (centre - self.begin) / (self.end - self.begin)
         self.begin = centre - span * share
@@ -68,199 +75,217 @@ class TimelineView(QWidget):
         self.begin, self.end = self.begin + by, self.end + by
         self.update()
 
+    def move_lanes(self, by: float) -> None:
+        """Move the lanes up or down."""
+        self.top = max(0.0, min(max(self.content_height - self.height(), 0.0), self.top + by))
+        self.update()
+
     def focus(self) -> None:
         """F: the hovered event, or the selected ones."""
         timeline = self.timeline
         if timeline is None:
             return
-        events = [self._hover] if self._hover >= 0 else self._selected_events()
-        if not events:
+        events = np.array([self.hover]) if self.hover >= 0 else self.lit
+        if not len(events):
             self.fit()
             return
         begin, end = float(timeline.start[events].min()), float(timeline.end[events].max())
         room = max((end - begin) * 0.1, 1e-9)
         self.begin, self.end = begin - room, end + room
+        self._show_lane(int(events[0]))
         self.update()
 
-    def _selected_events(self) -> list[int]:
-        timeline, nodes = self.timeline, self._selection.nodes
-        if timeline is None or not nodes or len(timeline.nodes) > 100_000:
-            return []
-        return [index for index, entry in enumerate(timeline.nodes) if not nodes.isdisjoint(entry)]
+    # Where things are --------------------------------------------------------------------------------------------
 
-    def _time(self, x: float) -> float:
-        return self.begin + (x - _LABEL) / max(self.width() - _LABEL, 1) * (self.end - self.begin)
+    @property
+    def content_height(self) -> float:
+        """The axis, the lanes and the tracks."""
+        if self.timeline is None:
+            return AXIS
+        return AXIS + len(self.timeline.lanes) * LANE + len(self.timeline.tracks) * TRACK
 
-    def _x(self, time: float) -> float:
-        return _LABEL + (time - self.begin) / (self.end - self.begin) * (self.width() - _LABEL)
+    def time_at(self, x: float) -> float:
+        """The time at a pixel."""
+        return self.begin + (x - LABEL) / max(self.width() - LABEL, 1) * (self.end - self.begin)
+
+    def x_of(self, time: float) -> float:
+        """The pixel of a time."""
+        return LABEL + (time - self.begin) / (self.end - self.begin) * (self.width() - LABEL)
 
     def event_at(self, point: QPointF) -> int:
         """The event under a point, or -1."""
-        if self.timeline is None or point.x() < _LABEL or point.y() < _AXIS:
+        if self.timeline is None or point.x() < LABEL or point.y() < AXIS:
             return -1
-        return self.timeline.at(int((point.y() - _AXIS + self.top) // _LANE), self._time(point.x()))
+        slack = (self.end - self.begin) / max(self.width() - LABEL, 1) * _NEAR
+        return self.timeline.at(int((point.y() - AXIS + self.top) // LANE), self.time_at(point.x()), slack)
+
+    def track_at(self, point: QPointF) -> Track | None:
+        """The track under a point."""
+        if self.timeline is None or point.y() < AXIS:
+            return None
+        index = int((point.y() - AXIS + self.top - len(self.timeline.lanes) * LANE) // TRACK)
+        return self.timeline.tracks[index] if 0 <= index < len(self.timeline.tracks) else None
+
+    def point_of(self, event: int) -> QPointF:
+        """The middle of an event."""
+        assert self.timeline is not None
+        time = float(self.timeline.start[event] + self.timeline.duration[event] / 2)
+        return QPointF(self.x_of(time), AXIS + (int(self.timeline.lane[event]) + 0.5) * LANE - self.top)
+
+    def describe(self, event: int) -> str:
+        """An event in words."""
+        timeline = self.timeline
+        assert timeline is not None
+        kind = f"{timeline.kind_names[int(timeline.kinds[event])]}: " if timeline.kind_names else ""
+        lane = int(timeline.lane[event])
+        while lane > 0 and not timeline.lanes[lane]:
+            lane -= 1
+        return (
+            f"{kind}{timeline.label(event)}\n{seconds(float(timeline.duration[event]))}, "
+            f"from {seconds(float(timeline.start[event])) or '0'} on {timeline.lanes[lane]}"
+        )
+
+    # What happens ------------------------------------------------------------------------------------------------
+
+    def _selected(self, nodes: frozenset[str], origin: object) -> None:
+        timeline = self.timeline
+        self.lit = timeline.events_of(nodes) if timeline is not None else np.zeros(0, np.int64)
+        if timeline is not None and len(self.lit) and origin is not self:
+            seen = (timeline.end[self.lit] >= self.begin) & (timeline.start[self.lit] <= self.end)
+            if not seen.any():  # bring the first into sight, at the same scale
+                span = self.end - self.begin
+                self.begin = float(timeline.start[self.lit[0]]) - span * 0.2
+                self.end = self.begin + span
+            self._show_lane(int(self.lit[np.argmax(seen)]))
+        self.update()
+
+    def _show_lane(self, event: int) -> None:
+        assert self.timeline is not None
+        y = AXIS + int(self.timeline.lane[event]) * LANE - self.top
+        if y < AXIS or y + LANE > self.height():
+            self.move_lanes(y - AXIS)
+
+    def _choose(self, event: int) -> None:
+        """Select what is behind an event, and say what it is."""
+        timeline = self.timeline
+        if timeline is None:
+            return
+        self.hover = event
+        announce(self, self.describe(event).replace("\n", ", "))
+        self.event_clicked.emit(event)
+        if timeline.nodes and timeline.nodes[event]:
+            self._selection.select(timeline.nodes[event], self)
+        self.update()
+
+    def step(self, by: int) -> None:
+        """N and P: the next or previous event of the lane, for those without a mouse."""
+        timeline = self.timeline
+        if timeline is None or not len(timeline):
+            return
+        now = self.hover if self.hover >= 0 else int(self.lit[0]) - by if len(self.lit) else -1 if by > 0 else 0
+        event = (now + by) % len(timeline)
+        middle = float(timeline.start[event] + timeline.duration[event] / 2)
+        if not self.begin <= middle <= self.end:
+            span = self.end - self.begin
+            self.begin = middle - span / 2
+            self.end = self.begin + span
+        self._show_lane(event)
+        self._choose(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self._look.theme
-        area = QRectF(self.rect())
-        painter.fillRect(area, QColor(theme.panel))
-        painter.setFont(self._look.ui_font)
-        if self.timeline is None or not len(self.timeline):
-            painter.setPen(QColor(theme.faint))
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, self.note)
-            return
-        painter.fillRect(QRectF(_LABEL, _AXIS, area.width(), area.height()), QColor(theme.code))
-        self._paint_axis(painter)
-        lit = self._selected_events()
-        painter.save()
-        painter.setClipRect(QRectF(0, _AXIS, area.width(), area.height() - _AXIS))
-        for lane in range(len(self.timeline.lanes)):
-            y = _AXIS + lane * _LANE - self.top
-            if y + _LANE >= _AXIS and y <= area.height():
-                self._paint_lane(painter, lane, y, set(lit))
-        painter.restore()
-        self._paint_measure(painter)
-
-    def _paint_axis(self, painter: QPainter) -> None:
-        theme = self._look.theme
-        span = self.end - self.begin
-        step = 10.0 ** np.floor(np.log10(span / max((self.width() - _LABEL) / 90, 1)))
-        step *= next(m for m in (1, 2, 5, 10) if span / (step * m) <= max((self.width() - _LABEL) / 90, 1))
-        tick = np.ceil(self.begin / step) * step
-        small = self._look.ui_font
-        painter.setFont(small)
-        while tick < self.end:
-            x = self._x(tick)
-            painter.setPen(QPen(QColor(theme.border), 1))
-            painter.drawLine(QPointF(x, _AXIS - 4), QPointF(x, self.height()))
-            painter.setPen(QColor(theme.muted))
-            text = seconds(abs(tick)) if abs(tick) > step / 10 else "0"
-            painter.drawText(
-                QRectF(x + 3, 1, 90, _AXIS - 4),
-                Qt.AlignmentFlag.AlignVCenter,
-                ("-" if tick < -step / 10 else "") + text,
-            )
-            tick += step
-
-    def _paint_lane(self, painter: QPainter, lane: int, y: float, lit: set[int]) -> None:
-        theme, timeline = self._look.theme, self.timeline
-        assert timeline is not None
-        painter.setPen(QColor(theme.muted))
-        metrics = QFontMetricsF(painter.font())
-        title = metrics.elidedText(timeline.lanes[lane], Qt.TextElideMode.ElideRight, _LABEL - 16)
-        painter.drawText(QRectF(10, y, _LABEL - 14, _LANE), Qt.AlignmentFlag.AlignVCenter, title)
-        width = int(self.width() - _LABEL)
-        found = timeline.slices(lane, self.begin, self.end, max(width, 1))
-        lefts = np.maximum(found.left, -2) + _LABEL
-        rights = np.minimum(found.right, width + 2) + _LABEL
-        names = timeline.name[found.event]
-        colours = names % len(theme.series)
-        painter.setPen(Qt.PenStyle.NoPen)
-        for colour in np.unique(colours).tolist():
-            chosen = colours == colour
-            painter.setBrush(tint(theme.series[colour], 150 if theme.dark else 120))
-            painter.drawRects(
-                [
-                    QRectF(a, y + 3, max(b - a, 1), _LANE - 6)
-                    for a, b in zip(lefts[chosen].tolist(), rights[chosen].tolist())
-                ]
-            )
-        wide = np.flatnonzero(rights - lefts > 34)
-        painter.setPen(QColor(theme.text))
-        for index in wide[:400].tolist():
-            begin, end = max(float(lefts[index]), _LABEL), float(rights[index])
-            box = QRectF(begin + 5, y, end - begin - 8, _LANE)
-            text = timeline.label(int(found.event[index]))
-            painter.drawText(
-                box, Qt.AlignmentFlag.AlignVCenter, metrics.elidedText(text, Qt.TextElideMode.ElideRight, box.width())
-            )
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        if len(found.event) < 5000:
-            painter.setPen(QPen(QColor(theme.accent), 2))
-            for index, event in enumerate(found.event.tolist()):
-                if event in lit or event == self._hover:
-                    painter.drawRect(QRectF(lefts[index], y + 3, max(rights[index] - lefts[index], 1), _LANE - 6))
-
-    def _paint_measure(self, painter: QPainter) -> None:
-        if self.measured is None:
-            return
-        theme = self._look.theme
-        a, b = sorted(self.measured)
-        box = QRectF(QPointF(self._x(a), _AXIS), QPointF(self._x(b), self.height()))
-        painter.fillRect(box, tint(theme.accent, 40))
-        painter.setPen(QPen(QColor(theme.accent), 1))
-        painter.drawRect(box)
-        painter.setPen(QColor(theme.text))
-        painter.drawText(
-            box.adjusted(4, 0, 200, -4), Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, seconds(b - a)
-        )
+        painter = QPainter(self)
+        self._painter.paint(painter)
+        painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._press, self._dragged = event.position(), False
-        if self._measuring or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            self._measuring = True
-            time = self._time(event.position().x())
+        if self.measuring or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.measuring = True
+            time = self.time_at(event.position().x())
             self.measured = (time, time)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._press is None:
-            hover = self.event_at(event.position())
-            if hover != self._hover and self.timeline is not None:
-                self._hover = hover
-                self._selection.hover(self.timeline.nodes[hover] if hover >= 0 and self.timeline.nodes else (), self)
-                text = (
-                    f"{self.timeline.label(hover)}: {seconds(float(self.timeline.duration[hover]))}"
-                    if hover >= 0
-                    else ""
-                )
-                self.setToolTip(text)
-                self.update()
+            self._hover(event)
             return
-        if self._measuring and self.measured is not None:
-            self.measured = (self.measured[0], self._time(event.position().x()))
-        else:
-            by = (event.position().x() - self._press.x()) / max(self.width() - _LABEL, 1) * (self.end - self.begin)
-            self._dragged = self._dragged or abs(event.position().x() - self._press.x()) > 3
-            if self._dragged:
-                self.begin, self.end = self.begin - by, self.end - by
-                self._press = event.position()
-        self.update()
+        if self.measuring and self.measured is not None:
+            self.measured = (self.measured[0], self.time_at(event.position().x()))
+            self.update()
+            return
+        moved = event.position() - self._press
+        self._dragged = self._dragged or moved.manhattanLength() > 3
+        if self._dragged:
+            self.pan(-moved.x() / max(self.width() - LABEL, 1))
+            self.move_lanes(-moved.y())
+            self._press = event.position()
+
+    def _hover(self, event: QMouseEvent) -> None:
+        timeline = self.timeline
+        if timeline is None:
+            return
+        hover = self.event_at(event.position())
+        if hover != self.hover:
+            self.hover = hover
+            self._selection.hover(timeline.nodes[hover] if hover >= 0 and timeline.nodes else (), self)
+            self.update()
+        text = self.describe(hover) if hover >= 0 else ""
+        if not text and (track := self.track_at(event.position())) is not None:
+            value = track.at(self.time_at(event.position().x()))
+            text = f"{track.name}: {size(value)}\n{track.note}" if value is not None else ""
+        if text != self.toolTip():
+            self.setToolTip(text)
+            QToolTip.showText(event.globalPosition().toPoint(), text, self)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._press = None
-        if self._measuring:
-            self._measuring = False
+        if self.measuring:
+            self.measuring = False
             return
-        if not self._dragged and (hit := self.event_at(event.position())) >= 0 and self.timeline is not None:
-            self.event_clicked.emit(hit)
-            if self.timeline.nodes:
-                self._selection.select(self.timeline.nodes[hit], self)
+        if not self._dragged and (hit := self.event_at(event.position())) >= 0:
+            self._choose(hit)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.hover = self.event_at(event.position())
+        self.focus()
+
+    def leaveEvent(self, event) -> None:
+        self._selection.hover((), self)
+        if self.hover >= 0:
+            self.hover = -1
+            self.update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            self.pan(-event.angleDelta().y() / 1200)
+        delta = event.angleDelta()
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier or abs(delta.x()) > abs(delta.y()):
+            self.pan(-(delta.y() or delta.x()) / 1200)
+        elif event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.move_lanes(-delta.y() / 120 * LANE)
         else:
-            self.zoom(0.9985 ** event.angleDelta().y(), event.position().x())
+            self.zoom(0.9985 ** delta.y(), event.position().x())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
+        actions = {
+            Qt.Key.Key_A: lambda: self.pan(-0.15), Qt.Key.Key_Left: lambda: self.pan(-0.15),
+            Qt.Key.Key_D: lambda: self.pan(0.15), Qt.Key.Key_Right: lambda: self.pan(0.15),
+            Qt.Key.Key_W: lambda: self.zoom(0.7), Qt.Key.Key_S: lambda: self.zoom(1.4),
+            Qt.Key.Key_Up: lambda: self.move_lanes(-LANE), Qt.Key.Key_Down: lambda: self.move_lanes(LANE),
+            Qt.Key.Key_F: self.focus, Qt.Key.Key_Space: self.fit, Qt.Key.Key_M: self._measure,
+            Qt.Key.Key_N: lambda: self.step(1), Qt.Key.Key_P: lambda: self.step(-1),
+        }  # fmt: skip
         if event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier & ~Qt.KeyboardModifier.ShiftModifier:
             super().keyPressEvent(event)
-        elif key in (Qt.Key.Key_A, Qt.Key.Key_Left, Qt.Key.Key_D, Qt.Key.Key_Right):
-            self.pan(-0.15 if key in (Qt.Key.Key_A, Qt.Key.Key_Left) else 0.15)
-        elif key in (Qt.Key.Key_W, Qt.Key.Key_S):
-            self.zoom(0.7 if key == Qt.Key.Key_W else 1.4)
-        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-            most = max(len(self.timeline.lanes) * _LANE - self.height() + _AXIS, 0) if self.timeline else 0
-            self.top = max(0.0, min(most, self.top + (_LANE if key == Qt.Key.Key_Down else -_LANE)))
-            self.update()
-        elif key == Qt.Key.Key_F:
-            self.focus()
-        elif key == Qt.Key.Key_Space:
-            self.fit()
-        elif key == Qt.Key.Key_M:
-            self._measuring = True
-            self.measured = None
-            self.update()
+        elif key in actions:
+            actions[key]()
         else:
             super().keyPressEvent(event)
+
+    def _measure(self) -> None:
+        """M: measure the hovered or selected events at once, else from where the mouse is pressed next."""
+        timeline = self.timeline
+        events = np.array([self.hover]) if self.hover >= 0 else self.lit
+        if timeline is not None and len(events) and self.measured is None:
+            self.measured = (float(timeline.start[events].min()), float(timeline.end[events].max()))
+        else:
+            self.measured, self.measuring = None, True
+        self.update()

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import CompileChoices
+from app.viewmodels.devices import CPU, DeviceRow
 from app.views.widgets import Choice, label
 
 TARGETS = (
@@ -25,6 +26,7 @@ class ChoiceBar(QToolBar):
 
     source_chosen = Signal(str)
     choice_made = Signal(str, object)
+    device_chosen = Signal(object)
     compile_pressed = Signal()
     run_pressed = Signal()
 
@@ -39,9 +41,12 @@ class ChoiceBar(QToolBar):
         self.flow = Choice("Flow", [("all-kernel", "all-kernel"), ("per-kernel", "per-kernel")])
         self.level = Choice("Optimisation level", [(str(n), f"-O{n}") for n in range(4)])
         self.level.set_value("3")
-        self.source.setMinimumWidth(170)
-        for choice in (self.source, self.target, self.flow, self.level):
-            choice.setFixedHeight(30)
+        self.device = Choice("Device to run on", [(CPU.name, CPU.title)])
+        self._devices: tuple[DeviceRow, ...] = (CPU,)
+        self.device.chosen.connect(self._device_chosen)
+        self.source.setMinimumWidth(150)
+        self.source.setMaximumWidth(260)
+        self.device.setMaximumWidth(220)
         self.source.chosen.connect(lambda value: value and self.source_chosen.emit(value))
         self.target.chosen.connect(lambda value: self.choice_made.emit("target", value))
         self.flow.chosen.connect(lambda value: self.choice_made.emit("flow", value))
@@ -59,15 +64,35 @@ class ChoiceBar(QToolBar):
         self.compile.setProperty("primary", True)
         self.addWidget(self.compile)
         self.addWidget(self.run)
+        self.addWidget(label("on", "muted"))
+        self.addWidget(self.device)
         look.changed.connect(self._restyle)
         self._restyle()
         self.set_enabled(False, False)
 
     def set_choices(self, choices: CompileChoices) -> None:
         """Show what was chosen elsewhere."""
+        if self.target.findData(choices.target) < 0:  # a device of this machine that is not in the usual list
+            self.target.addItem(choices.target, choices.target)
         self.target.set_value(choices.target)
         self.flow.set_value(choices.flow)
         self.level.set_value(str(choices.opt_level))
+
+    def set_devices(self, devices: tuple[DeviceRow, ...]) -> None:
+        """What can be run on; what is missing for one is in its tip."""
+        self._devices = devices
+        self.device.set_entries([(device.name, device.title) for device in devices])
+        for index, device in enumerate(devices):
+            self.device.setItemData(index, device.missing or device.words, Qt.ItemDataRole.ToolTipRole)
+
+    def set_device(self, device: DeviceRow) -> None:
+        """Show what a run will be on."""
+        self.device.set_value(device.name)
+        self.device.setToolTip(f"Device to run on: {device.missing or device.words or device.title}")
+        self.run.setToolTip(f"Run and time on {device.title} (F5)")
+
+    def _device_chosen(self, name: str) -> None:
+        self.device_chosen.emit(next(device for device in self._devices if device.name == name))
 
     def set_source(self, source: str, title: str) -> None:
         """Show what is open; a file that is no sample gets an entry of its own."""
@@ -87,10 +112,13 @@ class ChoiceBar(QToolBar):
         button.setAccessibleName(tip)
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         button.setIconSize(QSize(14, 14))
-        button.setFixedHeight(30)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.clicked.connect(signal)
         return button
 
     def _restyle(self) -> None:
+        height = max(30, self.fontMetrics().height() + 14)  # one height for all, whatever the font
+        for widget in (self.source, self.target, self.flow, self.level, self.device, self.compile, self.run):
+            widget.setFixedHeight(height)
         self.compile.setIcon(self._look.icon("compile", "accent_text"))
         self.run.setIcon(self._look.icon("run", "good"))

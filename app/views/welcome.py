@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -65,6 +67,7 @@ class WelcomePage(QScrollArea):
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setAccessibleName("Welcome")
         self._stale = True
+        self._columns = 3
         look.changed.connect(self._changed)
         self._build()
 
@@ -79,6 +82,13 @@ class WelcomePage(QScrollArea):
         if self.isVisible():
             self._build()
 
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        fitting = next(count for count, room in ((4, 1700), (3, 860), (2, 560), (1, 0)) if self.width() >= room)
+        if fitting != self._columns:
+            self._columns = fitting
+            self._changed()
+
     def showEvent(self, event) -> None:
         if self._stale:
             self._build()
@@ -90,7 +100,7 @@ class WelcomePage(QScrollArea):
         page.setProperty("role", "page")
         body = QWidget()
         body.setProperty("role", "page")
-        body.setMaximumWidth(1080)
+        body.setMaximumWidth(360 * self._columns)
         column = QVBoxLayout(body)
         column.setContentsMargins(32, 32, 32, 32)
         column.setSpacing(10)
@@ -135,8 +145,8 @@ class WelcomePage(QScrollArea):
             card = Card(self._look, source, title, description)
             card.opened.connect(self.open_wanted)
             self.cards[source] = card
-            grid.addWidget(card, index // 3, index % 3)
-        for column in range(3):
+            grid.addWidget(card, index // self._columns, index % self._columns)
+        for column in range(self._columns):
             grid.setColumnStretch(column, 1)
         return grid
 
@@ -145,7 +155,9 @@ class WelcomePage(QScrollArea):
         row.setSpacing(6)
         for index, source in enumerate(self._recent[:4]):
             name = source.removeprefix("sample:") if source.startswith("sample:") else source.rsplit("/", 1)[-1]
-            button = QPushButton(f"{name}    Ctrl+{index + 1}")
+            short = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, 220)
+            button = QPushButton(f"{short}    Ctrl+{index + 1}")
+            button.setAccessibleName(f"Open {name}")
             button.setToolTip(source)
             button.clicked.connect(lambda _=False, s=source: self.open_wanted.emit(s))
             row.addWidget(button)

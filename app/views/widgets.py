@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDockWidget,
@@ -15,6 +16,9 @@ from PySide6.QtWidgets import (
     QLabel,
     QScrollArea,
     QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
     QToolButton,
     QWidget,
 )
@@ -56,13 +60,47 @@ def label(text: str = "", role: str = "") -> QLabel:
     return result
 
 
+class Elided(QLabel):
+    """A label that shortens its text to the room there is; the whole text is in its tip."""
+
+    def __init__(self, text: str = "", where: Qt.TextElideMode = Qt.TextElideMode.ElideRight, role: str = "") -> None:
+        super().__init__(text)
+        if role:
+            self.setProperty("role", role)
+        self._where = where
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._whole = text
+
+    def setText(self, text: str) -> None:
+        """Show a text."""
+        self._whole = text
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+        self._fit()
+
+    def text(self) -> str:
+        """The whole text, shortened or not."""
+        return self._whole
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        margins = self.contentsMargins()
+        room = max(self.width() - margins.left() - margins.right() - 10, 20)
+        super().setText(self.fontMetrics().elidedText(self._whole, self._where, room))
+
+
 class Header(QFrame):
     """A bar on top of a view. It may be narrower than what it holds: the least needed widgets are hidden first."""
 
     def __init__(self, widgets: Sequence[QWidget | None]) -> None:
         super().__init__()
         self.setProperty("role", "header")
-        self.setFixedHeight(BAR)
+        self._height = BAR
+        self._measure()
         self._spare: list[QWidget] = []
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 0, 6, 0)
@@ -74,25 +112,38 @@ class Header(QFrame):
             else:
                 layout.addWidget(widget)
 
+    def spaced(self) -> Header:
+        """With room between its widgets: for bars that hold buttons with frames."""
+        self.layout().setSpacing(6)
+        return self
+
     def spare(self, *widgets: QWidget) -> Header:
         """Say which widgets go first when room is short."""
         self._spare = list(widgets)
         return self
 
     def sizeHint(self) -> QSize:
-        return QSize(160, BAR)
+        return QSize(160, self._height)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(90, BAR)
+        return QSize(90, self._height)
 
     def event(self, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
             self._fit()
+        elif event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._measure()
         return super().event(event)
+
+    def _measure(self) -> None:
+        """As high as the usual bar, or as a larger font needs."""
+        self._height = max(BAR, self.fontMetrics().height() + 18)
+        self.setFixedHeight(self._height)
 
     def _fit(self) -> None:
         shown = [self.layout().itemAt(i).widget() for i in range(self.layout().count())]
-        widths = {w: w.sizeHint().width() + 2 for w in shown if w is not None and not w.isHidden()}
+        gap = self.layout().spacing()
+        widths = {w: w.sizeHint().width() + gap for w in shown if w is not None and not w.isHidden()}
         over = sum(widths.values()) + 14 - self.width()
         for widget in self._spare:
             room = over <= 0
@@ -168,8 +219,22 @@ class Choice(QComboBox):
         """A flat one is as wide as its own text, not as the longest entry."""
         if not self.property("flat"):
             return super().sizeHint()
-        width = self.fontMetrics().horizontalAdvance(self.currentText()) + 42
-        return QSize(min(max(width, 56), 200), super().sizeHint().height())
+        width = self.fontMetrics().horizontalAdvance(self.currentText()) + 34
+        return QSize(min(max(width, 48), 260), super().sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A flat one whose text does not fit shortens it in its middle, where names differ least."""
+        if not self.property("flat"):
+            super().paintEvent(event)
+            return
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        room = self.width() - 25  # the paddings and the arrow of the style sheet
+        option.currentText = self.fontMetrics().elidedText(  # type: ignore[attr-defined]  the stubs leave it out
+            self.currentText(), Qt.TextElideMode.ElideMiddle, room
+        )
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
     def set_value(self, value: str) -> None:
         """Choose without telling anybody."""

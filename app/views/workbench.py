@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+import json
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
 
 from app.theme.look import Look
-from app.viewmodels.ir_pane import IrPaneModel
+from app.viewmodels.compilation import STAGES
+from app.viewmodels.ir_pane import IrPaneModel, pane_model
 from app.viewmodels.selection import Selection
 from app.views.graph_panel import GraphPanel
 from app.views.ir_pane import IrPane
 from app.views.source_pane import SourcePane
+
+
+def read_panes(data: QByteArray | None) -> list[dict[str, Any]]:
+    """Panes as a layout keeps them; none where it keeps none, or what it keeps does not read."""
+    try:
+        found = json.loads(bytes(data.data()).decode()) if data is not None else []
+    except ValueError:
+        return []
+    return [state for state in found if isinstance(state, dict)] if isinstance(found, list) else []
 
 
 class Workbench(QMainWindow):
@@ -32,7 +47,6 @@ class Workbench(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.panes: list[IrPane] = []
         self._pane_docks: dict[IrPane, QDockWidget] = {}
-        self._count = 0
         self.graph_dock = self._dock("graph", "Graph", graph, graph.header)
         self.source_dock = self._dock("source", "Source", source, source.header)
         self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, self.graph_dock)
@@ -43,12 +57,12 @@ class Workbench(QMainWindow):
         self.tabifyDockWidget(self.graph_dock, self.source_dock)
         self.graph_dock.raise_()
 
-    def add_pane(self, stage: str, kernel: str = "", beside: bool = True) -> IrPane:
+    def add_pane(self, stage: str, kernel: str = "", beside: bool = True, model: IrPaneModel | None = None) -> IrPane:
         """One more IR pane, right of the others."""
-        self._count += 1
-        model = IrPaneModel(stage=stage, kernel=kernel)
-        pane = IrPane(self._look, model, self._selection)
-        dock = self._dock(f"pane-{self._count}", f"IR {self._count}", pane, pane.header)
+        pane = IrPane(self._look, model or IrPaneModel(stage=stage, kernel=kernel), self._selection)
+        taken = {dock.objectName() for dock in self._pane_docks.values()}
+        name = next(name for number in count(1) if (name := f"pane-{number}") not in taken)
+        dock = self._dock(name, name, pane, pane.header)
         if self.panes:
             last = self._pane_docks[self.panes[-1]]
             self.splitDockWidget(last, dock, Qt.Orientation.Horizontal)
@@ -59,7 +73,7 @@ class Workbench(QMainWindow):
         self.panes.append(pane)
         self._pane_docks[pane] = dock
         pane.close_wanted.connect(self.remove_pane)
-        pane.stage.chosen.connect(lambda _: self._rename(pane))
+        pane.model.changed.connect(lambda: self._rename(pane))
         self._rename(pane)
         self.pane_added.emit(pane)
         return pane
@@ -72,6 +86,27 @@ class Workbench(QMainWindow):
             dock = self._pane_docks.pop(pane)
             self.removeDockWidget(dock)
             dock.deleteLater()
+
+    def pane_states(self) -> list[dict[str, Any]]:
+        """The panes as they are kept between sessions, in order."""
+        return [{**pane.model.state(), "dock": self._pane_docks[pane].objectName()} for pane in self.panes]
+
+    def set_panes(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """The panes that were kept, in place of those there are; their docks get the names they had."""
+        for pane in list(self.panes):
+            self.remove_pane(pane)
+        for state in states:
+            pane = self.add_pane("asm", model=pane_model(state, STAGES))
+            name = state.get("dock")
+            if isinstance(name, str) and name.startswith("pane-"):
+                self._pane_docks[pane].setObjectName(name)
+
+    def free_panes(self, wanted: int) -> list[IrPane]:
+        """Panes that are not locked, as many as wanted; new ones where there are too few."""
+        free = [pane for pane in self.panes if not pane.model.locked][:wanted]
+        while len(free) < wanted:
+            free.append(self.add_pane("asm"))
+        return free
 
     def spread(self) -> None:
         """Give the graph and the panes their usual shares of the width."""
@@ -90,6 +125,12 @@ class Workbench(QMainWindow):
                 return pane
         return self.panes[0] if self.panes else None
 
+    def step_pane(self) -> IrPane | None:
+        """The pane that shows what one steps to elsewhere: the one used last, unless it is locked."""
+        current = self.current_pane()
+        free = [pane for pane in self.panes if not pane.model.locked]
+        return current if current in free else free[-1] if free else None
+
     def _dock(self, name: str, title: str, widget: QWidget, bar: QWidget | None) -> QDockWidget:
         dock = QDockWidget(title)
         dock.setObjectName(name)
@@ -101,4 +142,5 @@ class Workbench(QMainWindow):
         return dock
 
     def _rename(self, pane: IrPane) -> None:
-        self._pane_docks[pane].setWindowTitle(pane.stage.currentText())
+        if pane in self._pane_docks:
+            self._pane_docks[pane].setWindowTitle(pane.stage.currentText())

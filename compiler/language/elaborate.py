@@ -117,6 +117,7 @@ class Elaborator:
         self.names: set[str] = {"kg_barrier"}
         self.kernel: _Kernel | None = None
         self.local: SourceFile | None = None
+        self.alone = False  # one kernel only: the functions it instantiates are its own, and belong to their first call
 
     def module(self) -> ModuleOp:
         """The module with everything elaborated so far."""
@@ -228,6 +229,8 @@ class Elaborator:
         builder.state_alignment = outer.state_alignment
         builder.open(block)
         builder.file, builder.line = generator.file, generator.line
+        if self.alone:
+            builder.provenance = outer.provenance
         fresh = iter(block.args)
         names = [name for (name, _), value in zip(generator.arguments, args) if isinstance(value, (Simd, Tensor))]
         for argument, name in zip(block.args, names, strict=False):

@@ -1,6 +1,7 @@
 """The commands over the database, as scripts see them: exit status, one line on stderr, one JSON document on stdout."""
 
 import json
+import shutil
 
 import pytest
 
@@ -87,24 +88,85 @@ def test_no_database_yet_is_no_runs(kernelglass, monkeypatch, tmp_path):
     assert not (tmp_path / "none.db").exists()
 
 
-def test_tag_note_pin_search_delete_and_vacuum(kernelglass, kept, tmp_path):
-    import shutil
+@pytest.fixture
+def copy(kept, tmp_path):
+    """A database of one's own to change."""
+    path = tmp_path / "copy.db"
+    shutil.copy(kept, path)
+    return path
 
-    copy = tmp_path / "copy.db"
-    shutil.copy(kept, copy)
-    assert kernelglass("runs", "--db", copy, "tag", "mine", "1", "2")[0] == 0
-    assert document(kernelglass("runs", "tag", "mine", "1", "--remove", "--db", copy, "--json"))["runs"] == [1]
-    assert kernelglass("runs", "note", "mine", "a note", "--db", copy)[0] == 0
-    assert kernelglass("runs", "pin", "2", "--db", copy)[0] == 0
-    row = document(kernelglass("runs", "--db", copy, "--pinned", "--json"))["runs"][0]
-    assert (row["id"], row["note"], row["pinned"], row["tags"]) == (2, "a note", True, ["mine", "r24"])
+
+def listed(kernelglass, copy, *arguments):
+    return document(kernelglass("runs", "--db", copy, *arguments, "--json"))["runs"]
+
+
+def test_a_tag_is_put_on_and_taken_off(kernelglass, copy):
+    assert kernelglass("runs", "--db", copy, "tag", "mine", "1", "2") == (0, "put mine on 1, 2\n", "")
+    assert [row["id"] for row in listed(kernelglass, copy, "--tag", "mine")] == [2, 1]
+    said = document(kernelglass("runs", "tag", "mine", "1", "--remove", "--db", copy, "--json"))
+    assert said == {"tag": "mine", "runs": [1], "removed": True}
+    assert [row["id"] for row in listed(kernelglass, copy, "--tag", "mine")] == [2]
+    assert document(kernelglass("compare", "1", "mine", "--db", copy, "--json"))["sides"][1]["run"] == 2
+    for words in ("12", "latest", "latest~1", "baseline", "baseline:x", "c3", "two words", ""):
+        assert_one_line(kernelglass("runs", "tag", words, "1", "--db", copy), 2, "not a tag")
+
+
+def test_a_note_is_written_and_taken_away(kernelglass, copy):
+    assert document(kernelglass("runs", "note", "1", "a note", "--db", copy, "--json")) == {"run": 1, "note": "a note"}
+    assert listed(kernelglass, copy)[1]["note"] == "a note" and "(a note)" in kernelglass("runs", "--db", copy)[1]
+    assert kernelglass("runs", "note", "1", "", "--db", copy) == (0, "noted on run 1\n", "")
+    assert listed(kernelglass, copy)[1]["note"] == ""
+
+
+def test_a_baseline_is_pinned_stands_for_itself_and_is_kept(kernelglass, copy):
+    assert document(kernelglass("runs", "pin", "1", "--db", copy, "--json")) == {"run": 1, "pinned": True}
+    assert [row["id"] for row in listed(kernelglass, copy, "--pinned")] == [1]
+    assert "1*" in kernelglass("runs", "--db", copy)[1].split()
+    assert document(kernelglass("compare", "baseline", "latest", "--db", copy, "--json"))["sides"][0]["run"] == 1
+    assert_one_line(kernelglass("runs", "delete", "1", "--db", copy), 2, "pinned")
+    assert kernelglass("runs", "pin", "2", "--db", copy)[0] == 0  # a source has one baseline
+    assert [row["id"] for row in listed(kernelglass, copy, "--pinned")] == [2]
+    assert document(kernelglass("runs", "pin", "2", "--off", "--db", copy, "--json"))["pinned"] is False
+    assert_one_line(kernelglass("compare", "baseline", "latest", "--db", copy), 2, "pin one")
+
+
+def test_ir_is_searched(kernelglass, copy):
+    hits = document(kernelglass("runs", "search", "mo.exp", "--db", copy, "--json"))["hits"]
+    assert {hit["compilation"] for hit in hits} == {1, 2} and "mo" in {hit["stage"] for hit in hits}
     assert "scale" in kernelglass("runs", "search", "mo.exp", "--db", copy)[1]
-    assert_one_line(kernelglass("runs", "delete", "2", "--db", copy), 2, "pinned")
-    assert kernelglass("runs", "pin", "2", "--off", "--db", copy)[0] == 0
-    assert document(kernelglass("runs", "delete", "1", "2", "--db", copy, "--json"))["deleted"] == [1, 2]
-    sizes = document(kernelglass("runs", "vacuum", "--db", copy, "--json"))
-    assert sizes["after"] <= sizes["before"]
+    assert kernelglass("runs", "search", "nonesuch", "--db", copy) == (0, "nothing found\n", "")
+
+
+def test_runs_are_deleted_and_the_space_given_back(kernelglass, copy):
+    assert document(kernelglass("runs", "delete", "1", "latest", "--db", copy, "--json")) == {
+        "deleted": [1, 2], "compilations": [],
+    }  # fmt: skip
     assert kernelglass("runs", "--db", copy)[1] == "no runs\n"
+    assert kernelglass("runs", "--compilations", "--db", copy)[1] == "no compilations\n"
+    sizes = document(kernelglass("runs", "vacuum", "--db", copy, "--json"))
+    assert sizes["after"] < sizes["before"]
+    assert "before" in kernelglass("runs", "vacuum", "--db", copy)[1]
+
+
+def test_deleting_is_all_or_nothing(kernelglass, copy):
+    assert_one_line(kernelglass("runs", "delete", "1", "99", "--db", copy), 2, "99")
+    assert_one_line(kernelglass("runs", "delete", "1", "c2", "--db", copy), 2, "belongs to run 2")
+    assert len(listed(kernelglass, copy)) == 2
+
+
+def test_a_compilation_without_runs_is_deleted_by_its_name(kernelglass, copy, tmp_path):
+    (tmp_path / "scale.py").write_text(SCALE)
+    assert kernelglass("compile", tmp_path / "scale.py", "-O", "1", "--db", copy)[0] == 0
+    assert kernelglass("runs", "delete", "c3", "--db", copy) == (0, "deleted c3\n", "")
+    rows = document(kernelglass("runs", "--compilations", "--db", copy, "--json"))["compilations"]
+    assert [row["id"] for row in rows] == [2, 1]
+
+
+def test_lists_are_filtered(kernelglass, copy):
+    assert [row["id"] for row in listed(kernelglass, copy, "--device", "cpu")] == [2, 1]
+    assert listed(kernelglass, copy, "--device", "cuda:0") == [] == listed(kernelglass, copy, "--since", "2999")
+    source = listed(kernelglass, copy)[0]["source"]
+    assert [row["id"] for row in listed(kernelglass, copy, "--source", source, "--limit", "1")] == [2]
 
 
 def test_compare_states_the_verdict_and_the_test(kernelglass):
@@ -122,15 +184,11 @@ def test_compare_writes_every_format_to_a_file(kernelglass, tmp_path, kind):
     assert path.stat().st_size > 100
 
 
-def test_compare_fails_a_ci_job_with_status_5(kernelglass, kept, tmp_path):
-    import shutil
-
+def test_compare_fails_a_ci_job_with_status_5(kernelglass, copy):
     from profiler.machine import this_machine
     from profiler.records import RunRequest, RunResult
     from profiler.store import open_store, queries, writer
 
-    copy = tmp_path / "copy.db"
-    shutil.copy(kept, copy)
     with open_store(copy) as store:
         for level in (1000_000, 1200_000):
             run = writer.begin_run(store, RunRequest("x"), this_machine())
@@ -144,6 +202,8 @@ def test_compare_fails_a_ci_job_with_status_5(kernelglass, kept, tmp_path):
         and err.startswith("kernelglass: run 4 is 20.0% slower")
         and err.count("\n") == 1
     )
+    status, out, err = kernelglass("compare", "3", "4", "--fail-if-slower", "5%", "--json", "--db", copy)
+    assert status == 5 and json.loads(out)["verdicts"][1]["verdict"] == "slower" and err.count("\n") == 1
     assert kernelglass("compare", "3", "4", "--fail-if-slower", "25%", "--db", copy)[0] == 0
     assert kernelglass("compare", "4", "3", "--fail-if-slower", "5%", "--db", copy)[0] == 0
 
@@ -153,9 +213,28 @@ def test_report_writes_one_html_file(kernelglass, tmp_path):
     assert kernelglass("report", "1", "-o", path) == (0, "", "")
     text = path.read_text()
     assert text.startswith("<!doctype html>") and "Time of a call" in text and len(text) < 2_000_000
-    assert document(kernelglass("report", "latest", "-o", path, "--json"))["run"] == 2
+    assert "What differs" not in text
+    said = document(kernelglass("report", "latest", "-o", path, "--json"))
+    assert said == {"run": 2, "against": [], "out": str(path), "bytes": path.stat().st_size}
     assert kernelglass("report", "1", "-o", tmp_path / "r.md")[0] == 0
     assert (tmp_path / "r.md").read_text().startswith("# ")
+
+
+def test_report_compares_with_the_runs_that_follow(kernelglass, tmp_path):
+    path = tmp_path / "r.html"
+    assert document(kernelglass("report", "2", "1", "-o", path, "--json"))["against"] == [1]
+    text = path.read_text()
+    assert "What differs" in text and "Kernels, matched by what they compute" in text and ", run 2</title>" in text
+    assert kernelglass("report", "2", "r48", "-o", tmp_path / "r.md") == (0, "", "")
+    assert "run 1" in (tmp_path / "r.md").read_text()
+    assert_one_line(kernelglass("report", "2", "latest", "-o", path), 2, "itself")
+
+
+def test_a_report_goes_into_a_pipe_and_through_a_link(kernelglass, tmp_path):
+    (tmp_path / "to.html").symlink_to(tmp_path / "real.html")
+    assert kernelglass("report", "1", "-o", tmp_path / "to.html") == (0, "", "")
+    assert (tmp_path / "to.html").is_symlink() and (tmp_path / "real.html").stat().st_size > 1000
+    assert kernelglass("report", "1", "-o", "/dev/null") == (0, "", "")
 
 
 @pytest.mark.parametrize("kind", ["perfetto", "csv", "json", "md", "html", "script"])

@@ -12,7 +12,9 @@ pytest.importorskip("PySide6")
 from app.main_window import MainWindow
 from app.settings import Settings
 
-HARMLESS = ("This plugin does not support propagateSizeHints()", "This plugin does not support raise()")
+HARMLESS = tuple(
+    f"This plugin does not support {what}" for what in ("propagateSizeHints()", "raise()", "grabbing the keyboard")
+)
 WAIT = 60_000
 
 
@@ -24,7 +26,7 @@ def qapp_args():
 
 @pytest.fixture(autouse=True)
 def _no_qt_warnings(request, qtlog, tmp_path, monkeypatch):
-    if "compiled" not in request.fixturenames:
+    if "shared" not in request.fixturenames:  # the shared window keeps to its own database
         monkeypatch.setenv("KERNELGLASS_DB", str(tmp_path / "runs.db"))
     monkeypatch.setenv("KERNELGLASS_CONFIG", str(tmp_path / "config"))
     yield
@@ -50,6 +52,8 @@ def shared(qapp, tmp_path_factory):
     window.resize(1400, 900)
     window.show()
     window.usual = records.CompileChoices()
+    window.presenter.ask_edits = lambda titles: "discard"
+    window.editing.pairs = 2
     yield window
     window.close()
     for name, value in kept.items():
@@ -71,13 +75,15 @@ def compiled(qtbot, shared):
         now is None
         or now.choices != window.usual
         or now.source != "sample:mlp"
-        or window.source_pane.edited
+        or window.editing.edits.edited()
         or "run" in now.name
     ):
         window.state.choose(**{name: getattr(window.usual, name) for name in vars(window.usual)})
+        window.editing.edits.drop()
         window.opening.open("sample:mlp")
     settle(qtbot, window)
     window.bar.hide()
+    window.workbench.graph_dock.raise_()
     for pane in window.workbench.panes[2:]:
         window.workbench.remove_pane(pane)
     for pane, stage in zip(window.workbench.panes, ("source", "asm")):
@@ -85,4 +91,9 @@ def compiled(qtbot, shared):
         pane.model.show(stage=stage)
     settle(qtbot, window)
     window.state.selection.reset()
-    return window
+    yield window
+    # The processes that wait for the next test are started here: a test between may have another database in its
+    # environment, which a process started then would take over.
+    window.compiler.warm_up()
+    workers = [window.compiler._spare, window.records._asker()]
+    qtbot.waitUntil(lambda: all(worker is None or worker._process is not None for worker in workers), timeout=WAIT)

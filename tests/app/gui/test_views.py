@@ -163,7 +163,7 @@ def test_the_timeline_zooms_pans_and_measures(qtbot, look):
     assert view.end - view.begin == pytest.approx(span)
     from PySide6.QtCore import QPoint
 
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(int(view._x(1.2)), 34))
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(int(view.x_of(1.2)), 34))
     assert selection.nodes == {"b"}
 
 

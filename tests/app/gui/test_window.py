@@ -186,6 +186,18 @@ def test_theme_zoom_and_layout_survive_a_restart(qtbot, tmp_path):
         window.deleteLater()
 
 
+def test_a_source_that_is_opened_before_the_first_turn_has_all_its_docks(qtbot, tmp_path):
+    window = MainWindow(Settings(tmp_path / "early"))
+    window.show()
+    window.opening.open("sample:mlp")
+    qtbot.waitUntil(lambda: window.bottom_docks["log"].isVisibleTo(window), timeout=10_000)
+    assert window.explorer_dock.isVisible()
+    assert window.inspector_dock.isVisible()
+    qtbot.waitUntil(lambda: window.state.compilation is not None, timeout=60_000)
+    window.close()
+    window.deleteLater()
+
+
 def test_every_action_is_in_the_palette_and_can_be_found(qtbot, window):
     window.commands.palette()
     assert window.palette_popup.list.count() >= 40

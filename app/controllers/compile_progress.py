@@ -1,0 +1,47 @@
+"""How far a compilation has come, from the passes as they begin: the stage in words and a share of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from app.viewmodels.requests import Progress
+
+_WORDS = {
+    "cache": "looking in the cache",
+    "mo": "graph passes",
+    "mogg": "fusion",
+    "kgen": "elaboration",
+    "kernel": "kernel passes",
+    "llvm": "LLVM IR",
+    "machine": "LLVM optimising and emitting",
+    "link": "linking",
+}
+# Where each stage begins and ends in a usual compilation. Between, kernels count: half of them is half of the stage.
+_SHARES = {
+    "mo": (0.05, 0.08), "mogg": (0.08, 0.12), "kgen": (0.12, 0.36), "kernel": (0.36, 0.44), "llvm": (0.44, 0.5),
+    "machine": (0.5, 0.97), "link": (0.97, 1.0),
+}  # fmt: skip
+
+
+class CompileProgress:
+    """Watches one compilation. What it reports never goes backwards."""
+
+    def __init__(self, report: Callable[[Progress], None], flow: str) -> None:
+        self._report = report
+        self._per_kernel = flow == "per-kernel"
+        self._kernels = 0
+        self._seen: dict[str, int] = {}
+        self._share = 0.05
+
+    def __call__(self, stage: str, name: str, kernel: str) -> None:
+        """A pass begins."""
+        if stage == "kernels":
+            self._kernels = int(name)
+            return
+        seen = self._seen[stage] = self._seen.get(stage, 0) + 1
+        begin, end = _SHARES.get(stage, (self._share, self._share))
+        if self._per_kernel and stage in ("kgen", "kernel", "llvm"):  # these follow each other for every kernel
+            begin, end, seen = _SHARES["kgen"][0], _SHARES["llvm"][1], self._seen.get("kgen", 1)
+        done = (seen - 1) / self._kernels if self._kernels else 0.0
+        self._share = max(self._share, begin + (end - begin) * min(done, 1.0))
+        self._report(Progress(f"{_WORDS.get(stage, stage)}: {kernel or name}", self._share))

@@ -1,0 +1,84 @@
+"""Finding everywhere: the graph here, then kernel by kernel in the process that holds the compilation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+
+from app.controllers.compiling import CompileController
+from app.state import State
+from app.viewmodels.finding import expression
+from app.viewmodels.requests import Failure, FindRequest, Hit
+from app.views.find_everywhere import FindEverywhere
+from app.views.ir_pane import IrPane
+
+_MOST = 5_000  # lines listed
+GRAPH = "graph"
+
+
+class FindController(QObject):
+    """One search at a time. A kernel is asked for when the one before has answered, so that texts are not held up."""
+
+    def __init__(
+        self, state: State, compiler: CompileController, view: FindEverywhere, pane: Callable[[], IrPane | None],
+        parent: QObject,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._state, self._compiler, self._view, self._pane = state, compiler, view, pane
+        self._generation = 0
+        self._hits: list[Hit] = []
+        view.search_wanted.connect(self.search)
+        view.hit_chosen.connect(self.go)
+        state.compiled.connect(lambda _: view.search() if view.field.text() else None)
+
+    def search(self, text: str, regex: bool, case: bool) -> None:
+        """Search all of it; what an older search still finds is dropped."""
+        self._generation += 1
+        self._hits = []
+        compilation = self._state.compilation
+        if not text or compilation is None:
+            self._view.show_hits([], "")
+            return
+        try:
+            pattern = expression(text, regex, case)
+        except ValueError as error:
+            self._view.show_hits([], str(error), problem=True)
+            return
+        found = re.compile(pattern)
+        self._hits = [
+            Hit(GRAPH, node.name, -1, f"{node.op} {node.dtype} {node.shape} {node.attributes}".strip())
+            for node in compilation.nodes
+            if found.search(f"{node.name} {node.op} {node.dtype} {node.shape} {node.attributes}")
+        ]
+        self._next(self._generation, pattern, ["", *(kernel.name for kernel in compilation.kernels)], 0)
+
+    def go(self, hit: Hit) -> None:
+        """Show a found line in a pane, and light what it came from; a node of the graph is selected."""
+        if hit.stage == GRAPH:
+            self._state.selection.select([hit.kernel], self)
+            return
+        pane = self._pane()
+        if pane is not None:
+            pane.show_line(hit.stage, hit.kernel, hit.line)
+
+    def _next(self, generation: int, pattern: str, kernels: list[str], at: int) -> None:
+        if generation != self._generation:
+            return
+        total = len(self._hits)
+        texts = len({(hit.stage, hit.kernel) for hit in self._hits if hit.stage != GRAPH})
+        more = "+" if total >= _MOST else ""
+        words = f"{total:,}{more} in {texts} texts and the graph" if total else "nothing found"
+        if at >= len(kernels) or total >= _MOST:
+            self._view.show_hits(self._hits, words)
+            return
+        self._view.show_hits(self._hits, f"{total:,} so far, {at} of {len(kernels)} searched")
+
+        def arrived(value: tuple[Hit, ...] | Failure) -> None:
+            if generation == self._generation:
+                if not isinstance(value, Failure):
+                    self._hits = [*self._hits, *value][:_MOST]
+                self._next(generation, pattern, kernels, at + 1)
+
+        self._compiler.find(FindRequest(pattern, kernels[at]), arrived)

@@ -1,0 +1,151 @@
+"""Preferences at work: loads them, applies each change at once, keeps it, and serves the dialog that shows them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QFileDialog
+
+from app.messages import Message
+from app.viewmodels import preferences
+from app.viewmodels.preferences import Preferences
+from app.viewmodels.requests import ListRunsRequest, StorageRequest, StorageTold
+from app.views.settings_dialog import SettingsDialog
+
+if TYPE_CHECKING:
+    from app.main_window import MainWindow
+
+DATABASE_VARIABLE = "KERNELGLASS_DB"
+
+
+class PreferencesController:
+    """Bound to one window. `now` is what holds."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._w = window
+        self.now: Preferences = preferences.load(window.settings)
+        self.dialog: SettingsDialog | None = None
+        self._fixed = os.environ.get(DATABASE_VARIABLE)  # what the user's environment says goes before the setting
+
+    def begin(self) -> None:
+        """Apply what was kept; the views are there."""
+        now = self.now
+        self._w.look.set_ui_font(now.ui_family, now.ui_pixels)
+        self._w.look.set_code_font(now.code_family, now.code_pixels)
+        self._w.state.choose(target=now.target, flow=now.flow, opt_level=now.opt_level)
+        self._w.run_view.threads.setValue(now.threads)
+        self._w.run_view.repeats.setValue(now.repeats)
+        self._point_to_database()
+        self._w.look.changed.connect(self._zoomed)
+        if problem := self._w.settings.problem():
+            self._w.messages.post(Message("warning", problem, "window"))
+
+    def apply(self, wanted: Preferences) -> None:
+        """Make these hold, and keep them."""
+        before, self.now = self.now, wanted
+        changed = set(preferences.save(self._w.settings, before, wanted))
+        if "theme" in changed:
+            self._w.look.apply(wanted.theme)
+        if changed & {"ui_family", "ui_pixels"}:
+            self._w.look.set_ui_font(wanted.ui_family, wanted.ui_pixels)
+        if changed & {"code_family", "code_pixels"}:
+            self._w.look.set_code_font(wanted.code_family, wanted.code_pixels)
+        if chosen := {n: getattr(wanted, n) for n in ("target", "flow", "opt_level") if n in changed}:
+            self._w.state.choose(**chosen)
+        if "threads" in changed:
+            self._w.run_view.threads.setValue(wanted.threads)
+        if "repeats" in changed:
+            self._w.run_view.repeats.setValue(wanted.repeats)
+        if "database" in changed:
+            self._move_database()
+        if "cache_mib" in changed:
+            self.ask_storage()
+        if self.dialog is not None:
+            self.dialog.set_preferences(wanted)
+            problem = self._w.settings.problem()
+            if problem:
+                self._w.messages.post(Message("warning", problem, "settings"))
+
+    def set(self, **changes: Any) -> None:
+        """Change some of them."""
+        self.apply(replace(self.now, **changes))
+
+    def show(self) -> None:
+        """Open the dialog, or bring it to the front."""
+        if self.dialog is None:
+            self.dialog = self._make_dialog()
+        self.dialog.set_preferences(self.now)
+        self.dialog.set_trusted(len(self._w.settings.get("trusted", [])))
+        self.dialog.fix_database(self._fixed is not None)
+        self.ask_storage()
+        self.dialog.show()
+        self.dialog.raise_()
+
+    def ask_storage(self, clear: bool = False) -> None:
+        """What the cache holds, for the status bar and the dialog; keeps it within its limit."""
+        limit = self.now.cache_mib << 20 if self.now.cache_mib < preferences.CACHE_MIB else 0
+        place = "settings" if self.dialog is not None and self.dialog.isVisible() else ""
+        self._w.records.ask(StorageRequest(clear, limit), self._told, place)
+
+    def _told(self, told: StorageTold) -> None:
+        self._w.status.set_cache(told.entries, told.bytes, told.cache)
+        if self.dialog is not None:
+            self.dialog.set_storage(told)
+
+    def _make_dialog(self) -> SettingsDialog:
+        fixed = [name for name in QFontDatabase.families() if QFontDatabase.isFixedPitch(name)]
+        dialog = SettingsDialog(self._w.look, self.now, (QFontDatabase.families(), fixed), self._w)
+        dialog.changed.connect(self.apply)
+        dialog.clear_cache_wanted.connect(lambda: self.ask_storage(clear=True))
+        dialog.forget_trust_wanted.connect(self._forget_trust)
+        dialog.browse_wanted.connect(self._browse_database)
+        dialog.bar.show_log.connect(lambda: self._w.show_bottom("log"))
+        return dialog
+
+    def _forget_trust(self) -> None:
+        self._w.settings.forget_trust()
+        if self.dialog is not None:
+            self.dialog.set_trusted(0)
+
+    def _browse_database(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(
+            self._w, "Trace database", self.database or "traces.db", "Databases (*.db);;All files (*)",
+            options=QFileDialog.Option.DontConfirmOverwrite,
+        )  # fmt: skip
+        if path:
+            self.set(database=path)
+
+    @property
+    def database(self) -> str:
+        """Where a run is to be kept; empty means the user's own place."""
+        return os.environ.get(DATABASE_VARIABLE, "")
+
+    def _point_to_database(self) -> None:
+        """Child processes find the database by the variable, as the command line does."""
+        if self._fixed is not None:
+            return
+        if self.now.database:
+            os.environ[DATABASE_VARIABLE] = str(Path(self.now.database).expanduser())
+        else:
+            os.environ.pop(DATABASE_VARIABLE, None)
+
+    def _move_database(self) -> None:
+        self._point_to_database()
+        self._w.messages.clear("settings")
+        self._w.records.forget()
+        place = "settings" if self.dialog is not None and self.dialog.isVisible() else "runs"
+        self._w.records.ask(ListRunsRequest(), self._w.records.runs_listed.emit, place)
+        self.ask_storage()
+
+    def _zoomed(self) -> None:
+        """The size of code was changed by a key or the wheel."""
+        pixels = self._w.look.code_pixels
+        if pixels != self.now.code_pixels:
+            before, self.now = self.now, replace(self.now, code_pixels=pixels)
+            preferences.save(self._w.settings, before, self.now)
+            if self.dialog is not None:
+                self.dialog.set_preferences(self.now)

@@ -1,0 +1,53 @@
+"""Work for the window's thread that is spread over turns of the event loop, so that none of it is felt."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QObject, QTimer
+
+_TURN = 0.008  # seconds of work after which events have their turn
+
+
+class Turns(QObject):
+    """Steps done one after the other, a few milliseconds of them at a time; newer steps replace or follow older."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._steps: deque[Callable[[], object]] = deque()
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._turn)
+
+    @property
+    def busy(self) -> bool:
+        """Whether steps are waiting."""
+        return bool(self._steps)
+
+    def start(self, steps: Iterable[Callable[[], object]]) -> None:
+        """Do these steps in place of whatever was left to do."""
+        self._steps = deque(steps)
+        self._timer.start(0)
+
+    def add(self, steps: Iterable[Callable[[], object]]) -> None:
+        """Do these steps after whatever is left to do."""
+        self._steps.extend(steps)
+        self._timer.start(0)
+
+    def then(self, step: Callable[[], object]) -> None:
+        """Do a step after those that wait; at once where none does."""
+        if not self._steps:
+            step()
+            return
+        self._steps.append(step)
+
+    def _turn(self) -> None:
+        end = time.perf_counter() + _TURN
+        while self._steps:
+            self._steps.popleft()()
+            if time.perf_counter() >= end:
+                break
+        if self._steps:
+            self._timer.start(0)

@@ -1,0 +1,46 @@
+"""What kernels can be run on, as the window's choosers show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DeviceRow:
+    """One device: its name in requests, a title, the compile target that fits it, and what is missing to use it."""
+
+    name: str
+    title: str
+    target: str
+    words: str
+    missing: str = ""
+
+
+CPU = DeviceRow("cpu", "CPU", "cpu", "this machine's processor")
+
+
+def device_for(target: str, devices: Sequence[DeviceRow]) -> DeviceRow:
+    """The device that runs code for a compile target; one that says why there is none otherwise."""
+    if target == "cpu":
+        return next((d for d in devices if d.name == "cpu"), CPU)
+    if target.startswith("sm_"):
+        usable = [d for d in devices if d.target and d.name != "cpu" and runs_on(target, d.target)]
+        if usable:
+            return usable[0]
+        cards = [d for d in devices if d.name != "cpu"]
+        why = next((d.missing for d in cards if d.missing), "")
+        if not why:
+            has = ", ".join(f"{d.words}" for d in cards) or "no CUDA device"
+            why = f"this machine has {has}"
+        return DeviceRow("cuda", "CUDA: none", "", "", f"{target} needs a CUDA device: {why}")
+    return DeviceRow("none", target, "", "", f"kernels for {target} can be compiled and read here, but not launched")
+
+
+def runs_on(target: str, chip: str) -> bool:
+    """Whether code for `target` runs on a chip whose own target is `chip`: `a` variants on their own chip alone."""
+    number = chip.removeprefix("sm_").rstrip("a")
+    if target.endswith("a"):
+        return target.removeprefix("sm_").rstrip("a") == number
+    wanted = target.removeprefix("sm_")
+    return wanted.isdigit() and number.isdigit() and int(wanted) <= int(number)

@@ -1,0 +1,69 @@
+"""A button with a menu of which several entries can be chosen; its text says which are."""
+
+from __future__ import annotations
+
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QToolButton
+
+
+class _StayingMenu(QMenu):
+    """Stays open while entries are ticked, so that three take three clicks."""
+
+    def mouseReleaseEvent(self, event) -> None:
+        action = self.actionAt(event.position().toPoint())
+        if action is not None and action.isEnabled() and action.isCheckable():
+            action.toggle()
+        else:
+            super().mouseReleaseEvent(event)
+
+
+class ManyChoice(QToolButton):
+    """Entries are (value, title); at least one stays chosen."""
+
+    changed = Signal()
+
+    def __init__(self, name: str, prefix: str, entries: Sequence[tuple[str, str]], chosen: Sequence[str]) -> None:
+        super().__init__()
+        self._name, self._prefix = name, prefix
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.setToolTip(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        menu = _StayingMenu(self)
+        self.entries: dict[str, QAction] = {}
+        for value, title in entries:
+            action = menu.addAction(title)
+            action.setCheckable(True)
+            action.setChecked(value in chosen)
+            action.toggled.connect(lambda on, a=action: self._toggled(a, on))
+            self.entries[value] = action
+        self.setMenu(menu)
+        self._show()
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What is chosen, in the order of the menu."""
+        return tuple(value for value, action in self.entries.items() if action.isChecked())
+
+    def set_values(self, values: Sequence[str]) -> None:
+        """Choose these."""
+        for wanted in (True, False):  # first what is added: the last one chosen cannot be taken away
+            for value, action in self.entries.items():
+                if (value in values) is wanted:
+                    action.setChecked(wanted)
+
+    def _toggled(self, action: QAction, on: bool) -> None:
+        if not on and not self.values:
+            action.setChecked(True)
+        self._show()
+        self.changed.emit()
+
+    def _show(self) -> None:
+        titles = ", ".join(action.text() for action in self.entries.values() if action.isChecked())
+        self.setText(f"{self._prefix}{titles}  \u25be")
+        self.setAccessibleName(f"{self._name}: {titles}")

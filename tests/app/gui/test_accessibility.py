@@ -1,0 +1,241 @@
+"""Everything can be reached and read: names, keyboard, contrast, large fonts; and no meaning by colour alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt, SignalInstance
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QHeaderView,
+    QLineEdit,
+    QMenuBar,
+    QPlainTextEdit,
+    QScrollBar,
+    QTabBar,
+    QTextEdit,
+    QToolButton,
+    QWidget,
+)
+
+from app.theme.tokens import THEMES, contrast
+from app.views.menus import ACTIONS, SEPARATOR
+from app.views.shortcut_sheet import ShortcutSheet
+
+pytestmark = pytest.mark.gui
+ROOT = Path(__file__).resolve().parents[3]
+INTERACTIVE = (
+    QAbstractButton, QComboBox, QLineEdit, QAbstractSpinBox, QAbstractItemView, QPlainTextEdit, QTextEdit, QTabBar,
+)  # fmt: skip
+
+
+def own(widget: QWidget) -> bool:
+    """Whether a widget is ours to name: not a part that Qt makes inside another (a spin box's editor, a pop-up)."""
+    parent = widget.parentWidget()
+    if isinstance(widget, (QHeaderView, QScrollBar)) or widget.objectName().startswith("qt_"):
+        return False
+    if type(widget).__name__ in ("QDockWidgetTitleButton", "QComboBoxListView", "QLineEditIconButton", "CloseButton"):
+        return False
+    inside = (QAbstractSpinBox, QComboBox, QTabBar, QAbstractItemView, QMenuBar, QLineEdit)
+    while parent is not None:
+        if isinstance(parent, inside) or type(parent).__name__ == "QComboBoxPrivateContainer":
+            return False
+        parent = parent.parentWidget()
+    return True
+
+
+def interactive(root: QWidget) -> list[QWidget]:
+    """What takes clicks or keys: the known kinds, and painted views that take the focus."""
+    found = []
+    for widget in root.findChildren(QWidget):
+        known = isinstance(widget, INTERACTIVE)
+        painted = widget.focusPolicy() != Qt.FocusPolicy.NoFocus and type(widget).__module__.startswith("app.")
+        if (known or painted) and own(widget) and widget.focusProxy() is None:
+            found.append(widget)
+    return found
+
+
+def where(widget: QWidget) -> str:
+    chain, at = [], widget
+    while at is not None and len(chain) < 4:
+        chain.append(type(at).__name__ + (f"({at.objectName()})" if at.objectName() else ""))
+        at = at.parentWidget()
+    text = widget.text() if isinstance(widget, (QAbstractButton, QLineEdit)) else ""
+    return " < ".join(chain) + (f" {text!r}" if text else "")
+
+
+def spoken(widget: QWidget) -> str:
+    """What a screen reader says: the given name, else the text on it, else the words of its label."""
+    if widget.accessibleName():
+        return widget.accessibleName()
+    if isinstance(widget, QAbstractButton) and widget.text().strip():
+        return widget.text()
+    return ""
+
+
+@pytest.fixture
+def everything(compiled):
+    """The window with every dialog open that it has of its own."""
+    compiled.commands.settings()
+    compiled.commands.shortcuts()
+    compiled.commands.palette()
+    yield compiled
+    compiled.preferences.dialog.close()
+    compiled.palette_popup.hide()
+    for sheet in compiled.findChildren(ShortcutSheet):
+        sheet.close()
+
+
+def test_every_interactive_widget_has_a_name(everything):
+    nameless = [where(widget) for widget in interactive(everything) if not spoken(widget)]
+    assert not nameless, "\n".join(nameless)
+
+
+def test_every_interactive_widget_can_get_the_keyboard(everything):
+    allowed = {everything.palette_popup.list}  # moved by the arrows of the field above it
+    deaf = [
+        where(widget)
+        for widget in interactive(everything)
+        if not widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget not in allowed
+        and not (isinstance(widget, QToolButton) and widget.defaultAction() is not None)
+    ]  # fmt: skip
+    assert not deaf, "\n".join(deaf)
+
+
+def test_no_attribute_hides_a_method_of_qt(everything):
+    methods = {name for name in dir(QWidget) if callable(getattr(QWidget, name)) and not name.startswith("__")}
+    hidden = {
+        f"{type(widget).__name__}.{name}"
+        for widget in everything.findChildren(QWidget)
+        if type(widget).__module__.startswith("app.")
+        for name, value in vars(widget).items()
+        if name in methods and not isinstance(value, SignalInstance)
+    }
+    assert not hidden, f"Qt calls these and would crash: {hidden}"
+
+
+def test_tab_goes_through_the_window_and_comes_back(qtbot, compiled):
+    seen: list[QWidget] = []
+    compiled.choices.source.setFocus()
+    for _ in range(400):
+        focused = QApplication.focusWidget()
+        if focused is None or focused in seen:
+            break
+        seen.append(focused)
+        # Editors take Tab for themselves; Ctrl+Tab is not theirs. `focusNextChild` is what Tab does elsewhere.
+        compiled.focusNextChild()
+    assert len(seen) > 20
+    assert compiled.choices.compile in seen and compiled.graph_panel.view in seen
+    assert seen.index(compiled.choices.compile) < seen.index(compiled.graph_panel.view)
+
+
+def test_every_action_is_in_a_menu_and_no_two_share_a_key(compiled):
+    in_menus = {a.objectName() for m in compiled.menuBar().actions() for a in m.menu().actions()}
+    assert {spec.command for spec in ACTIONS if spec.text != SEPARATOR} <= in_menus
+    keys = [QKeySequence(spec.keys).toString() for spec in ACTIONS if spec.keys]
+    assert len(keys) == len(set(keys))
+    for menu in compiled.menuBar().actions():
+        assert "&" in menu.text(), f"{menu.text()} has no mnemonic"
+
+
+def test_the_palette_lists_every_action_with_its_keys(qtbot, compiled):
+    compiled.commands.palette()
+    listed = {}
+    model = compiled.palette_popup.list.model()
+    for row in range(model.rowCount()):
+        listed[model.index(row, 0).data()] = model.index(row, 0).data(Qt.ItemDataRole.UserRole + 1)
+    for action in compiled.all_actions():
+        if action.isEnabled():
+            name = action.text().replace("&", "").rstrip(".")
+            assert name in listed, name
+            assert listed[name] == action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+    qtbot.keyClicks(compiled.palette_popup.field, "no such command at all")
+    assert compiled.palette_popup.list.count() == 0
+    qtbot.keyClick(compiled.palette_popup.field, Qt.Key.Key_Escape)
+    assert not compiled.palette_popup.isVisible()
+
+
+def test_the_shortcut_sheet_has_every_key(compiled):
+    compiled.commands.shortcuts()
+    sheet = compiled.findChildren(ShortcutSheet)[-1]
+    for spec in ACTIONS:
+        if spec.keys:
+            assert any(spec.keys == keys for keys, _ in sheet.entries), spec
+    sheet.close()
+
+
+@pytest.mark.parametrize("name", ["dark", "light"])
+def test_the_themes_meet_wcag_aa(name):
+    theme = THEMES[name]
+    grounds = {g: getattr(theme, g) for g in ("window", "panel", "raised", "code", "hover")}
+    for ground, colour in grounds.items():
+        assert contrast(theme.text, colour) >= 7, f"text on {ground}"
+        assert contrast(theme.muted, colour) >= 4.5, f"muted on {ground}"
+        for token in ("good", "warning", "bad", "info", "accent"):
+            assert contrast(getattr(theme, token), colour) >= 4.5, f"{token} on {ground}"
+    for token in ("window", "panel", "raised", "code"):
+        assert contrast(theme.faint, grounds[token]) >= 4.5, f"faint on {token}"  # it is text too: hints, empty views
+        # What tells a control from its ground (WCAG 1.4.11) needs 3:1.
+        assert contrast(theme.accent, grounds[token]) >= 3, f"focus on {token}"
+    for kind, colour in theme.syntax.items():
+        assert contrast(colour, theme.code) >= 4.5, f"syntax {kind}"
+    for index, colour in enumerate(theme.series):
+        assert contrast(colour, theme.panel) >= 3, f"series {index}"
+    assert contrast(theme.text, theme.selection) >= 4.5
+    assert contrast(theme.accent_text, theme.accent) >= 4.5
+
+
+def test_the_window_is_usable_with_a_large_font(qtbot, compiled):
+    compiled.resize(1400, 900)
+    compiled.look.set_ui_font("", 22)
+    try:
+        QApplication.processEvents()
+        for widget in interactive(compiled):
+            if isinstance(widget, QAbstractButton) and widget.isVisible() and widget.text() and widget.width() > 30:
+                assert widget.height() >= widget.fontMetrics().height(), where(widget)
+    finally:
+        compiled.look.set_ui_font("", 13)
+
+
+@pytest.mark.slow
+def test_at_twice_the_size_it_fits_a_small_screen(tmp_path):
+    """1280x720 points at 200 %: nothing makes the window larger than the screen, and the picture is twice as fine."""
+    code = f"""
+import sys, time
+from pathlib import Path
+from PySide6.QtWidgets import QApplication
+application = QApplication([])
+from app.main_window import MainWindow
+from app.settings import Settings
+window = MainWindow(Settings(Path({str(tmp_path / "kept")!r})))
+window.resize(1280, 720)
+window.show()
+window.opening.open("sample:mlp")
+end = time.monotonic() + 60
+while (window.compiler.busy or window.graph.layout is None) and time.monotonic() < end:
+    application.processEvents()
+    time.sleep(0.01)
+for name in window.bottom_docks:
+    window.show_bottom(name)
+    for _ in range(5):
+        application.processEvents()
+    assert (window.width(), window.height()) == (1280, 720), (name, window.size())
+picture = window.grab()
+assert picture.width() == 2560, picture.size()
+window.close()
+"""
+    environment = {
+        **os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": "2", "PYTHONPATH": str(ROOT),
+        "KERNELGLASS_DB": str(tmp_path / "runs.db"),
+    }  # fmt: skip
+    made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert made.returncode == 0, made.stderr[-2000:]

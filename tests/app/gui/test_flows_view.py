@@ -1,0 +1,121 @@
+"""The flows view driven by clicks, with real child processes: measure, stop and keep, measure one again, export."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import psutil
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog
+
+from app.flow_cells import Cell
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.fixture
+def flows(qtbot, compiled):
+    """The view with two cells chosen and nothing measured."""
+    window = compiled
+    if window.flow_jobs.busy:
+        window.flow_jobs.cancel()
+    window.show_bottom("flows")
+    view = window.flows
+    view.levels.set_values(("0",))
+    view.debugs.set_values(("none",))
+    view.caches.set_values(("cold",))
+    view.repeat.setValue(1)
+    return view
+
+
+def children():
+    """What measures: the processes that compile, wherever in the tree they are."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if "app.flow_child" in process.cmdline():
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def wait(qtbot, window):
+    qtbot.waitUntil(lambda: not window.flow_jobs.busy, timeout=60_000)
+
+
+def test_measuring_again_and_exporting(qtbot, compiled, flows, tmp_path, monkeypatch):
+    qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
+    assert compiled.status.cancel.isVisible()
+    assert flows.measure.text() == "Stop"
+    wait(qtbot, compiled)
+    assert not flows.bar.text
+    rows = [flows.view.model.record(row) for row in range(flows.view.model.rowCount())]
+    assert [row.cell.flow for row in rows] == ["per-kernel", "all-kernel"]
+    assert all(row.state == "done" and row.figures["user_s"] > 0 for row in rows)
+    assert all(row.figures["peak_bytes"] > 1 << 20 for row in rows)
+    per_kernel, all_kernel = (row.figures["user_s"] + row.figures["system_s"] for row in rows)
+    assert rows[1].time_ratio == pytest.approx(per_kernel / all_kernel)
+    assert "2 kernels" in flows.note.text() and "sample:mlp" in flows.note.text()
+
+    flows.view.table.selectRow(0)
+    qtbot.mouseClick(flows.again, Qt.MouseButton.LeftButton)
+    wait(qtbot, compiled)
+    again = [flows.view.model.record(row) for row in range(flows.view.model.rowCount())]
+    assert again[0].figures != rows[0].figures, "the chosen cell was measured again"
+    assert again[1].figures == rows[1].figures, "the other was left alone"
+    assert [row.cell for row in flows.view.selected()] == [rows[0].cell], "and what was selected stays so"
+
+    for kind, suffix in (("text", "txt"), ("md", "md"), ("csv", "csv"), ("json", "json")):
+        target = tmp_path / f"flows.{suffix}"
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, t=target, **k: (str(t), ""))
+        flows.exports[kind].trigger()
+        assert "wrote" in flows.bar.text
+        assert "per-kernel" in target.read_text()
+    document = json.loads((tmp_path / "flows.json").read_text())
+    assert document["cells"][0]["user_s"] == again[0].figures["user_s"]
+    assert len(list(csv.DictReader((tmp_path / "flows.csv").open()))) == 2
+
+
+def test_stopping_keeps_finished_cells_and_leaves_no_process(qtbot, compiled, flows):
+    flows.levels.set_values(("1",))
+    flows.repeat.setValue(20)
+    qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
+    model = compiled.flow_jobs.model
+    cell = Cell("per-kernel", 1, "none", "cold")
+    qtbot.waitUntil(lambda: (row := model.row(cell)) is not None and row.taken >= 1, timeout=60_000)
+    assert 0 < compiled.status.progress.value() < 100
+    assert "of 40" in compiled.status.what.text()
+    qtbot.waitUntil(lambda: bool(children()), timeout=10_000)
+    qtbot.mouseClick(compiled.status.cancel, Qt.MouseButton.LeftButton)
+    assert not compiled.flow_jobs.busy
+    assert not compiled.status.cancel.isVisible()
+    kept = model.row(cell)
+    assert kept.figures["user_s"] > 0 and 1 <= kept.taken < 20
+    assert "Stopped" in flows.note.text()
+    qtbot.waitUntil(lambda: not children(), timeout=5_000)
+    assert flows.export.isEnabled()
+
+
+def test_a_source_that_does_not_compile_is_said_in_the_view(qtbot, compiled, flows, tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("raise ValueError('no such thing')\n")
+    compiled.settings.trust(str(path))
+    before = compiled.state.source
+    compiled.state.source = str(path)
+    try:
+        qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
+        wait(qtbot, compiled)
+    finally:
+        compiled.state.source = before
+    assert "no such thing" in flows.bar.text
+    assert "no such thing" in compiled.log.toPlainText()
+    assert flows.measure.text() == "Measure"
+
+
+def test_a_choice_of_several_always_keeps_one(qtbot, flows):
+    flows.levels.set_values(())
+    assert len(flows.levels.values) == 1
+    assert "Optimisation levels" in flows.levels.accessibleName()

@@ -1,0 +1,304 @@
+"""The graph in the window, with real compilations: folding, walking, finding, fusing and cutting, exporting."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QApplication, QMenu
+
+pytestmark = pytest.mark.gui
+
+LAYERS = 4
+
+
+@pytest.fixture
+def llama(qtbot, shared):
+    """The shared window with a few llama layers compiled, folded."""
+    window = shared
+    window.activateWindow()
+    if window.compiler.busy:
+        window.compiler.cancel(quiet=True)
+    window.state.choose(force_cut=(), force_fuse=())
+    now = window.state.compilation
+    source = f"sample:llama-32:{LAYERS}"
+    if now is None or now.source != source or now.choices.force_cut or now.choices.force_fuse:
+        window.opening.open(source)
+        qtbot.waitUntil(lambda: window.state.compilation is not now, timeout=60_000)
+    settle(qtbot, window)
+    window.graph.folds = type(window.graph.folds)()
+    window.graph.fold_repeats(False)
+    window.graph.fold_repeats(True)
+    drawn(qtbot, window)
+    window.state.selection.reset()
+    window.graph_panel.view.fit()
+    window.graph_panel.view.setFocus()
+    return window
+
+
+def settle(qtbot, window) -> None:
+    qtbot.waitUntil(lambda: not window.compiler.busy and window.graph.layout is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: not any(pane.model.loading for pane in window.workbench.panes), timeout=60_000)
+
+
+def drawn(qtbot, window) -> None:
+    qtbot.waitUntil(lambda: not window.graph.pending and window.graph.layout is not None, timeout=20_000)
+
+
+def layer(window):
+    return next(i for i, frame in enumerate(window.graph.frames) if frame.key.kind == "layer")
+
+
+def place(window, rect: QRectF) -> QPoint:
+    return window.graph_panel.view.transform().map(rect.center()).toPoint()
+
+
+def close_up(view, node: str) -> None:
+    view.scale = 1.0
+    view.reveal(np.zeros(len(view.model.labels), bool))
+    centre = view.point_of(node)
+    view.origin += QPointF(view.width() / 2, view.height() / 2) - centre
+
+
+def popup(qtbot) -> QMenu:
+    qtbot.waitUntil(lambda: isinstance(QApplication.activePopupWidget(), QMenu), timeout=5000)
+    return QApplication.activePopupWidget()
+
+
+def test_repeated_layers_are_one_frame_and_a_click_selects_every_copy(qtbot, llama):
+    graph, view = llama.graph, llama.graph_panel.view
+    frame = graph.frames[layer(llama)]
+    assert frame.copies == LAYERS
+    assert f"\u00d7 {LAYERS}" in frame.title
+    node = next(n.name for n in llama.state.compilation.nodes if n.op == "silu")
+    close_up(view, node)
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=view.point_of(node).toPoint())
+    chosen = llama.state.selection.nodes
+    assert len(chosen) == LAYERS
+    assert {llama.state.compilation.node_table[n].op for n in chosen} == {"silu"}
+    kernel = llama.state.compilation.kernels_of(chosen)
+    assert len(kernel) == 1  # the same kernel in every layer
+    qtbot.waitUntil(lambda: not any(p.model.loading for p in llama.workbench.panes), timeout=60_000)
+    assert all(pane.model.kernel == kernel[0] for pane in llama.workbench.panes)
+
+
+def test_the_button_of_a_layer_unfolds_it_and_then_one_copy_is_selected(qtbot, llama):
+    graph, view = llama.graph, llama.graph_panel.view
+    number = layer(llama)
+    rect = QRectF(*graph.layout.groups[number])
+    view.scale = 1.0
+    chip = view._painter.frames.chip(number, rect)
+    view.origin = QPointF(100, 100) - chip.center()
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place(llama, chip))
+    drawn(qtbot, llama)
+    assert sum(frame.key.kind == "layer" for frame in graph.frames) == LAYERS
+    node = [n.name for n in llama.state.compilation.nodes if n.op == "silu"][1]
+    close_up(view, node)
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=view.point_of(node).toPoint())
+    assert llama.state.selection.nodes == {node}
+    qtbot.keyClick(view, Qt.Key.Key_U)
+    drawn(qtbot, llama)
+    assert graph.frames[layer(llama)].copies == LAYERS
+    assert view.lit[graph.box_of[node]]
+
+
+def test_one_copy_can_be_taken_out_from_the_menu(qtbot, llama):
+    view = llama.graph_panel.view
+    node = next(n.name for n in llama.state.compilation.nodes if n.op == "silu")
+    llama.state.selection.select([node])
+    qtbot.keyClick(view, Qt.Key.Key_X)
+    menu = popup(qtbot)
+    (sub,) = menu.findChildren(QMenu)
+    assert "one copy" in sub.title()
+    sub.actions()[2].trigger()
+    menu.close()
+    drawn(qtbot, llama)
+    titles = [f.title.split("  ")[0] for f in llama.graph.frames if f.key.kind == "layer"]
+    assert titles == ["layers 1 to 2 \u00d7 2", "layer 3 of 4", "layer 4 of 4"]
+
+
+def test_enter_collapses_and_expands_by_keyboard_alone(qtbot, llama):
+    graph, view = llama.graph, llama.graph_panel.view
+    node = next(n.name for n in llama.state.compilation.nodes if n.op == "silu")
+    llama.state.selection.select([node])
+    qtbot.keyClick(view, Qt.Key.Key_Return)
+    drawn(qtbot, llama)
+    box = graph.box_of[node]
+    assert graph.kinds[box] == "group"
+    assert view.current == box
+    assert "collapsed kernel" in view.accessibleDescription() or graph.labels[box]
+    qtbot.keyClick(view, Qt.Key.Key_Return)
+    drawn(qtbot, llama)
+    assert graph.kinds[graph.box_of[node]] == "op"
+
+
+def test_finding_a_node_of_one_copy_opens_that_copy(qtbot, llama):
+    graph, panel = llama.graph, llama.graph_panel
+    node = [n.name for n in llama.state.compilation.nodes if n.op == "silu"][2]
+    panel.open_find()
+    panel.field.setText(node)
+    assert "1 found" in panel.found.text()
+    assert graph.box_of[node] in panel.view.found
+    qtbot.keyClick(panel.field, Qt.Key.Key_Return)
+    drawn(qtbot, llama)
+    assert graph.box_nodes[graph.box_of[node]] == (node,)
+    assert llama.state.selection.nodes == {node}
+    assert panel.view.scene_rect().contains(panel.view.scene_point(panel.view.point_of(node)))
+    panel.field.setText("silu f32")
+    assert panel.found.text().startswith(f"{LAYERS} found")
+    qtbot.keyClick(panel.field, Qt.Key.Key_Escape)
+    assert not panel.view.found
+
+
+def test_arrows_walk_along_edges_and_say_where_they_are(qtbot, compiled):
+    view, graph = compiled.graph_panel.view, compiled.graph
+    view.setFocus()
+    compiled.state.selection.select(["add_0"])
+    qtbot.keyClick(view, Qt.Key.Key_Down)
+    assert compiled.state.selection.nodes == {"relu_0"}
+    assert view.accessibleDescription().startswith("relu_0, op relu, f32")
+    qtbot.keyClick(view, Qt.Key.Key_Up)
+    assert compiled.state.selection.nodes == {"add_0"}
+    before = QPoint(view.origin.toPoint())
+    qtbot.keyClick(view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    assert view.origin.toPoint() != before
+    qtbot.keyClick(view, Qt.Key.Key_Space)
+    seen = view.scene_rect()
+    assert seen.width() >= graph.layout.width
+    assert seen.height() >= graph.layout.height
+    qtbot.keyClick(view, Qt.Key.Key_F)
+    assert view.scene_rect().width() < graph.layout.width or view.scale > 1
+
+
+def test_every_edge_is_found_where_it_is_drawn(qtbot, compiled):
+    view, graph = compiled.graph_panel.view, compiled.graph
+    view.fit()
+    for edge in range(len(graph.edges)):
+        path = view._painter.path(edge)
+        drawn_at = [view.transform().map(path.pointAtPercent(share)) for share in (0.2, 0.35, 0.5)]
+        found = {view.edge_at(point) for point in drawn_at}
+        assert found & {edge}, f"edge {edge} is not where it is drawn"
+        assert -1 not in found
+    assert view.edge_at(QPointF(2, view.height() - 2)) == -1
+
+
+def test_an_edge_is_cut_from_its_menu_and_the_comparison_opens(qtbot, compiled):
+    view, graph = compiled.graph_panel.view, compiled.graph
+    before = compiled.state.compilation
+    assert before.node_table["add_0"].call == before.node_table["relu_0"].call
+    view.fit()
+    edge = graph.edges.index((graph.box_of["add_0"], graph.box_of["relu_0"]))
+    points = graph.layout.points[graph.layout.edge_starts[edge] : graph.layout.edge_starts[edge + 1]]
+    middle = view.transform().map((points[0] + points[-1])[0] / 2, (points[0] + points[-1])[1] / 2)
+    from PySide6.QtGui import QContextMenuEvent
+
+    spot = QPoint(round(middle[0]), round(middle[1]))
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, spot, view.mapToGlobal(spot))
+    QApplication.sendEvent(view, event)
+    menu = popup(qtbot)
+    action = next(a for a in menu.actions() if a.text().startswith("Cut here: add_0"))
+    action.trigger()
+    menu.close()
+    qtbot.waitUntil(lambda: compiled.state.compilation is not before, timeout=60_000)
+    after = compiled.state.compilation
+    assert after.choices.force_cut == (("add_0", "relu_0"),)
+    assert after.node_table["add_0"].call != after.node_table["relu_0"].call
+    assert compiled.state.previous is before
+    settle(qtbot, compiled)
+    compares = lambda: any(p.model.against is not None or p.model.diff is not None for p in compiled.workbench.panes)  # noqa: E731
+    qtbot.waitUntil(lambda: compiled.compare_view.isVisible() or compares(), timeout=60_000)
+
+
+def test_an_edge_is_fused_again_with_the_keyboard(qtbot, compiled):
+    compiled.commands.what_if("add_0", "relu_0", False)
+    qtbot.waitUntil(lambda: bool(compiled.state.compilation.choices.force_cut), timeout=60_000)
+    settle(qtbot, compiled)
+    compiled.graph_panel.view.setFocus()
+    compiled.state.selection.select(["relu_0"])
+    qtbot.keyClick(compiled.graph_panel.view, Qt.Key.Key_X)
+    menu = popup(qtbot)
+    action = next(a for a in menu.actions() if a.text().startswith("Fuse here: add_0"))
+    action.trigger()
+    menu.close()
+    qtbot.waitUntil(lambda: not compiled.state.compilation.choices.force_cut, timeout=60_000)
+    table = compiled.state.compilation.node_table
+    assert table["add_0"].call == table["relu_0"].call
+    settle(qtbot, compiled)
+
+
+def test_a_cut_in_a_folded_layer_is_made_in_every_copy(qtbot, llama):
+    from app.views.graph_menu import changes_at
+    from app.views.graph_view import GraphSpot
+
+    graph = llama.graph
+    silu = next(n for n in llama.state.compilation.nodes if n.op == "silu")
+    edges = [i for i, (_, b) in enumerate(graph.edges) if b == graph.box_of[silu.name]]
+    changes = changes_at(graph, llama.state.compilation, GraphSpot(edge=edges[0]))
+    assert len(changes[0].pairs) == LAYERS
+    assert f"in all {LAYERS} copies" in changes[0].text
+
+
+def test_a_what_if_that_is_cancelled_leaves_the_choices_as_they_were(qtbot, compiled):
+    compiled.commands.what_if("add_0", "relu_0", False)
+    assert compiled.state.choices.force_cut
+    compiled.compiler.cancel()
+    assert not compiled.state.choices.force_cut
+    assert not compiled.compare_after
+
+
+def test_an_edge_that_cannot_be_fused_says_why_and_changes_nothing(qtbot, llama):
+    before = llama.state.compilation
+    refused = next(d for d in before.ledger if not d.accepted and d.rule == "view")
+    llama.commands.what_if(refused.producer, refused.consumer, True)
+    qtbot.waitUntil(lambda: llama.state.compilation is not before, timeout=60_000)
+    assert f"cannot fuse {refused.producer}" in llama.graph_panel.bar.text
+    assert refused.reason in llama.graph_panel.bar.text
+    assert not llama.state.choices.force_fuse
+    assert not llama.compare_after
+    llama.graph_panel.bar.hide()
+    settle(qtbot, llama)
+
+
+def test_an_exported_picture_shows_what_the_view_shows(qtbot, compiled, tmp_path):
+    panel, layout = compiled.graph_panel, compiled.graph.layout
+    svg, png = tmp_path / "g.svg", tmp_path / "g.png"
+    assert panel.save_svg(str(svg))
+    assert panel.save_png(str(png))
+    texts = " ".join(ElementTree.parse(svg).getroot().itertext())
+    for node in compiled.state.compilation.nodes:
+        assert node.name in texts
+    renderer = QSvgRenderer(str(svg))
+    assert renderer.isValid()
+    assert renderer.viewBoxF().width() == pytest.approx(layout.width + 40, abs=1)
+    picture = QImage(str(png))
+    assert (picture.width(), picture.height()) == (int((layout.width + 40) * 2), int((layout.height + 40) * 2))
+    drawing = QImage(picture.size(), QImage.Format.Format_ARGB32)
+    drawing.fill(0)
+    painter = QPainter(drawing)
+    renderer.render(painter)
+    painter.end()
+    colours = {picture.pixel(x, y) for x in range(0, picture.width(), 7) for y in range(0, picture.height(), 7)}
+    assert len(colours) > 20
+    same = sum(
+        abs((picture.pixel(x, y) & 255) - (drawing.pixel(x, y) & 255)) < 40
+        for x in range(0, picture.width(), 11)
+        for y in range(0, picture.height(), 11)
+    )
+    total = len(range(0, picture.width(), 11)) * len(range(0, picture.height(), 11))
+    assert same / total > 0.9
+
+
+def test_heat_says_what_is_measured_and_what_is_divided_up(qtbot, compiled):
+    graph = compiled.graph
+    graph.set_heat("time")
+    assert "not measured" in graph.heat_note
+    compiled.commands.run()
+    qtbot.waitUntil(lambda: compiled.state.run is not None and bool(graph.times), timeout=60_000)
+    assert "measured per kernel, apportioned" in graph.heat_note
+    total = float((graph.heat_values**2).sum() * graph.heat_top)
+    assert total == pytest.approx(sum(graph.times.values()), rel=1e-6)
+    graph.set_heat("none")

@@ -1,0 +1,149 @@
+"""Stepping through the passes of a kernel in the real window: the list, the diffs, their provenance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from app.sources import load_source
+from compiler.backend.provenance import line_provenance
+from compiler.pipeline import CompileOptions
+from compiler.session import compile_graph
+from compiler.snapshots import snapshots_of
+
+pytestmark = pytest.mark.gui
+KERNEL = "matmul_add_relu"
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    """The same kernel's snapshots made directly."""
+    model = compile_graph(load_source("sample:mlp").graph, CompileOptions(debug="line-tables"))
+    return model.kernel(KERNEL), snapshots_of(model, KERNEL)
+
+
+@pytest.fixture
+def stepping(qtbot, compiled):
+    compiled.explorer.setCurrentWidget(compiled.passes)
+    compiled.passes.changed_only.setChecked(False)
+    compiled.passes.llvm.setChecked(True)
+    compiled.passes.kernel.set_value(KERNEL)
+    compiled.passes.kernel_wanted.emit(KERNEL)
+    qtbot.waitUntil(lambda: any(step.step >= 0 for step in compiled.passes.steps()), timeout=60_000)
+    qtbot.waitUntil(lambda: not compiled.compiler.busy, timeout=60_000)
+    yield compiled
+    compiled.stepping.show_kernel("")
+    compiled.explorer.setCurrentIndex(0)
+
+
+def loaded(qtbot, window):
+    qtbot.waitUntil(lambda: not any(pane.model.loading for pane in window.workbench.panes), timeout=60_000)
+
+
+def row_of(window, step: int) -> int:
+    return next(row for row, entry in enumerate(window.passes.steps()) if entry.step == step)
+
+
+def test_the_list_has_every_snapshot_with_time_ops_and_bytes(stepping, oracle):
+    _, snapshots = oracle
+    shown = [step for step in stepping.passes.steps() if step.step >= 0]
+    assert [(s.stage, s.name, s.scope) for s in shown] == [(s.stage, s.name, s.scope) for s in snapshots]
+    assert [(s.ops_before, s.ops_after, s.bytes_after) for s in shown] == [
+        (s.ops_before, s.ops_after, s.bytes_after) for s in snapshots
+    ]
+    assert {"kernel", "llvm"} <= {step.stage for step in stepping.passes.steps()}
+    assert any(step.llvms for step in shown)
+
+
+def test_unchanged_and_llvm_passes_can_be_hidden(stepping):
+    everything = stepping.passes.steps()
+    assert any(not step.changed for step in everything)
+    stepping.passes.changed_only.setChecked(True)
+    assert stepping.passes.steps() == [step for step in everything if step.changed]
+    stepping.passes.changed_only.setChecked(False)
+    stepping.passes.llvm.setChecked(False)
+    assert not any(step.llvms for step in stepping.passes.steps())
+
+
+def test_arrow_keys_step_and_the_pane_shows_the_diff_with_its_nodes(qtbot, stepping, oracle):
+    kernel, snapshots = oracle
+    number = next(n for n, s in enumerate(snapshots) if s.stage == "llvm" and n and snapshots[n - 1].stage == "llvm")
+    table = stepping.passes.view.table
+    table.setFocus()
+    table.selectRow(row_of(stepping, number - 1))
+    loaded(qtbot, stepping)
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    pane = stepping.workbench.step_pane()
+    qtbot.waitUntil(lambda: pane.model.step == number and not pane.model.loading, timeout=60_000)
+    assert not pane.model.error
+    before, after = snapshots[number - 1].text.splitlines(), snapshots[number].text.splitlines()
+    shown = [pane.diff.document.line(line) for line in range(pane.diff.document.lines)]
+    kept_after = [line for line, mark in zip(shown, pane.diff.marks) if mark >= 0]
+    assert kept_after == [line.expandtabs(8) for line in after]
+    assert pane.diff.went == sum(mark < 0 for mark in pane.diff.marks)
+    assert len(before) == sum(mark <= 0 for mark in pane.diff.marks)
+    assert snapshots[number].name in pane.strip.words.text()
+    assert pane.strip.isVisible()
+    provenance = line_provenance(snapshots[number].text, "llvm")
+    nodes = kernel.with_nodes(snapshots[number].text, provenance).nodes
+    lines = [line for line, mark in enumerate(pane.diff.marks) if mark >= 0]
+    assert [pane.diff.document.nodes(line) for line in lines] == list(nodes)
+    stepping.state.selection.select(["matmul_0"])
+    lit = [line for line, index in enumerate(lines) if pane.text.lit[index]]
+    assert lit == [line for line, entry in enumerate(nodes) if "matmul_0" in entry]
+
+
+def test_mlir_passes_know_their_nodes_too(qtbot, stepping, oracle):
+    _, snapshots = oracle
+    number = next(n for n, s in enumerate(snapshots) if s.stage == "kernel" and n)
+    stepping.passes.view.table.selectRow(row_of(stepping, number))
+    loaded(qtbot, stepping)
+    pane = stepping.workbench.step_pane()
+    known = [bool(pane.model.document.nodes(line)) for line in range(pane.model.document.lines)]
+    assert np.sum(known) == sum(bool(number) for number in snapshots[number].provenance) > 0
+
+
+def test_f7_walks_the_differences_and_closing_the_strip_brings_the_stage_back(qtbot, stepping, oracle):
+    _, snapshots = oracle
+    number = max(
+        (n for n, s in enumerate(snapshots) if n and s.stage == snapshots[n - 1].stage),
+        key=lambda n: abs(snapshots[n].bytes_after - snapshots[n].bytes_before),
+    )
+    stepping.passes.view.table.selectRow(row_of(stepping, number))
+    loaded(qtbot, stepping)
+    pane = stepping.workbench.step_pane()
+    places = []
+    for _ in range(len(pane.diff.changes)):
+        qtbot.keyClick(stepping, Qt.Key.Key_F7)
+        places.append(pane.text.caret)
+    assert sorted(places) == pane.diff.changes
+    qtbot.keyClick(stepping, Qt.Key.Key_F7, Qt.KeyboardModifier.ShiftModifier)
+    assert pane.text.caret in pane.diff.changes
+    pane.strip.closed.emit()
+    loaded(qtbot, stepping)
+    assert pane.diff is None
+    assert not pane.strip.isVisible()
+    assert pane.model.step == -1
+
+
+def test_a_second_look_is_answered_from_what_is_known(qtbot, stepping, monkeypatch):
+    monkeypatch.setattr(stepping.compiler, "passes", lambda *_: pytest.fail("asked again"))
+    stepping.stepping.show_kernel("")
+    assert all(step.step < 0 for step in stepping.passes.steps())
+    stepping.stepping.show_kernel(KERNEL)
+    assert any(step.step >= 0 for step in stepping.passes.steps())
+
+
+def test_running_the_passes_can_be_cancelled(qtbot, stepping):
+    other = next(k.name for k in stepping.state.compilation.kernels if k.name != KERNEL)
+    stepping.stepping.show_kernel(other)
+    assert stepping.compiler.busy
+    qtbot.waitUntil(lambda: stepping.status.cancel.isVisible())
+    qtbot.keyClick(stepping, Qt.Key.Key_Escape)
+    assert not stepping.compiler.busy
+    stepping.stepping.show_kernel(KERNEL)
+    pane = stepping.workbench.step_pane()
+    pane.model.show(stage="kgen", kernel=other)
+    loaded(qtbot, stepping)
+    assert not pane.model.error, "the compilation was not revived"

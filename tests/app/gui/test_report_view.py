@@ -1,0 +1,86 @@
+"""The report view: a preview of what was kept, every format saved, the whole report handed to the browser."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFileDialog
+
+pytestmark = pytest.mark.gui
+
+
+class Browser(QObject):
+    """Takes what Qt would hand to the system's browser."""
+
+    def __init__(self):
+        super().__init__()
+        self.urls = []
+
+    @Slot(QUrl)
+    def opened(self, url):
+        self.urls.append(url)
+
+
+def run_once(qtbot, window):
+    window.state.run = None
+    window.commands.run()
+    qtbot.waitUntil(lambda: window.state.run is not None or bool(window.run_view.bar.text), timeout=60_000)
+    return window.state.run.number
+
+
+def test_preview_save_and_browser(qtbot, compiled, tmp_path, monkeypatch):
+    first, second = run_once(qtbot, compiled), run_once(qtbot, compiled)
+    view = compiled.report
+    qtbot.waitUntil(lambda: view.run.findData(str(second)) >= 0, timeout=20_000)
+    compiled.commands.report()
+    qtbot.waitUntil(lambda: view.preview is not None and view.preview.runs == (second,), timeout=20_000)
+    page = view.page.toPlainText()
+    assert f"sample:mlp, run {second}" in page
+    for words in ("Time of a call", "Kernels", "matmul_add_relu", "Compilation", "Machine", "95 % interval"):
+        assert words in page
+
+    for kind in ("html", "md", "csv", "json", "perfetto"):
+        target = tmp_path / f"report.{kind}"
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, t=target, **k: (str(t), ""))
+        view.formats[kind].trigger()
+        qtbot.waitUntil(lambda t=target: t.exists(), timeout=60_000)
+    assert "<html" in (tmp_path / "report.html").read_text() and "<script" in (tmp_path / "report.html").read_text()
+    assert "matmul" in (tmp_path / "report.md").read_text()
+    assert len(list(csv.reader((tmp_path / "report.csv").open()))) > 2
+    assert json.loads((tmp_path / "report.json").read_text())["run"]["id"] == second
+    assert "traceEvents" in json.loads((tmp_path / "report.perfetto").read_text())
+
+    browser = Browser()
+    QDesktopServices.setUrlHandler("file", browser, "opened")
+    try:
+        qtbot.mouseClick(view.browser, Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda: bool(browser.urls), timeout=60_000)
+    finally:
+        QDesktopServices.unsetUrlHandler("file")
+    assert Path(browser.urls[0].toLocalFile()).read_text().count("matmul_add_relu") > 1
+
+    view.against.set_value(str(first))
+    view.against.chosen.emit(str(first))
+    qtbot.waitUntil(lambda: view.preview.runs == (first, second), timeout=30_000)
+    assert "verdict" in view.page.toPlainText()
+    assert "perfetto" not in view.formats
+    view.against.set_value("")
+    view.against.chosen.emit("")
+
+
+def test_a_report_that_cannot_be_written_is_said(qtbot, compiled, tmp_path, monkeypatch):
+    number = run_once(qtbot, compiled)
+    view = compiled.report
+    qtbot.waitUntil(lambda: view.run.findData(str(number)) >= 0, timeout=20_000)
+    view.show_run(number)
+    target = tmp_path / "nowhere" / "report.md"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
+    view.formats["md"].trigger()
+    qtbot.waitUntil(lambda: "cannot write" in compiled.bar.text, timeout=20_000)
+    assert str(target) in compiled.bar.text
+    assert "cannot write" in compiled.log.toPlainText()

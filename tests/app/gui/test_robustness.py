@@ -1,0 +1,199 @@
+"""What goes wrong outside: crashes, full disks, lost files. A message in its place, the window alive, nothing lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QFileDialog
+
+from app.files import write_whole
+from app.main_window import MainWindow
+from app.settings import Settings
+from compiler.errors import ExecutionError
+
+pytestmark = pytest.mark.gui
+
+CRASHES = textwrap.dedent(
+    """
+    @kernel("crash")
+    def crash(out: Tensor, x: Tensor):
+        out[position((index(1) << 44,))] = x[position((0,))]
+    """
+)
+GRAPH = textwrap.dedent(
+    """
+    from compiler import Graph, TensorType, ops
+    LIBRARY = ("kernels",)
+
+    def build():
+        g = Graph("g", inputs=[TensorType("f32", (64,))])
+        with g:
+            g.output(ops.custom("crash", [ops.relu(g.inputs[0])], TensorType("f32", (64,))))
+        return g
+    """
+)
+
+HARMLESS = "\n".join(line.replace('ops.custom("crash", [', "(").replace('], TensorType("f32", (64,)))', ")")
+                     for line in GRAPH.splitlines() if "LIBRARY" not in line)  # fmt: skip
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A real file system of two megabytes; skipped where none can be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("a small file system cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Take every byte that is left."""
+    path = folder / "filler"
+    with contextlib.suppress(OSError), open(path, "wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    return path
+
+
+def run(qtbot, window):
+    window.state.run = None
+    window.messages.clear("run")
+    window.commands.run()
+    qtbot.waitUntil(lambda: window.state.run is not None or bool(window.run_view.bar.text), timeout=60_000)
+    qtbot.waitUntil(lambda: not window.presenter.busy, timeout=20_000)
+
+
+def test_a_kernel_that_crashes_names_itself_and_takes_nothing_with_it(qtbot, compiled, tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "crash.py").write_text(CRASHES)
+    path = tmp_path / "crashing.py"
+    path.write_text(GRAPH)
+    compiled.settings.trust(str(path))
+    compiled.opening.open(str(path))
+    qtbot.waitUntil(lambda: compiled.state.compilation.source == str(path), timeout=60_000)
+    shown = compiled.state.compilation
+    run(qtbot, compiled)
+    assert compiled.state.run is None
+    assert "SIGSEGV" in compiled.run_view.bar.text and "crash" in compiled.run_view.bar.text
+    assert "SIGSEGV" in compiled.log.toPlainText()
+    assert compiled.state.compilation is shown
+    qtbot.waitUntil(lambda: compiled.runs.view.model.rowCount() > 0, timeout=20_000)
+    qtbot.waitUntil(lambda: compiled.runs.view.model.record(0).status == "failed", timeout=20_000)
+    compiled.opening.open("sample:mlp")
+    qtbot.waitUntil(lambda: compiled.state.compilation.source == "sample:mlp", timeout=60_000)
+    run(qtbot, compiled)
+    assert compiled.state.run is not None and compiled.state.run.ok
+
+
+def test_a_run_on_a_full_disk_is_shown_though_it_cannot_be_kept(qtbot, disk, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNELGLASS_DB", str(disk / "runs.db"))
+    window = MainWindow(Settings(tmp_path / "kept"))
+    window.show()
+    window.opening.open("sample:softmax")
+    qtbot.waitUntil(lambda: window.state.compilation is not None, timeout=60_000)
+    run(qtbot, window)
+    assert window.state.run.number == 1
+    filler = fill(disk)
+    run(qtbot, window)
+    assert window.state.run is not None, window.run_view.bar.text
+    assert window.state.run.number == 0 and window.state.run.ok
+    said = [note for note in window.state.run.notes if "not kept" in note]
+    assert said and "not kept" in window.run_view.summary.text()
+    assert said[0] in window.run_view.notes.text()
+    assert said[0] in window.run_view.bar.text and said[0] in window.log.toPlainText()
+    filler.unlink()
+    run(qtbot, window)
+    assert window.state.run.number > 1, "and once there is room again, runs are kept again"
+    window.close()
+    window.deleteLater()
+
+
+def test_a_full_disk_under_settings_and_icons(qtbot, disk):
+    fill(disk)
+    window = MainWindow(Settings(disk / "config"))
+    window.show()
+    assert "No space left" in window.bar.text
+    window.commands.theme_light()
+    assert window.look.theme.name == "light"
+    window.close()
+    window.deleteLater()
+
+
+def test_saving_to_a_full_disk_says_so_and_keeps_the_old_file(qtbot, compiled, disk, monkeypatch):
+    target = disk / "mine.py"
+    target.write_text("what was there")
+    fill(disk)
+    compiled.source_pane.editor.setPlainText(compiled.source_pane.text + "# longer\n" * 3000)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
+    compiled.commands.save_source()
+    assert "No space left" in compiled.source_pane.bar.text
+    assert target.read_text() == "what was there"
+    assert sorted(p.name for p in disk.iterdir()) == ["filler", "mine.py"], "nothing half-written is left"
+    assert "# longer" in compiled.source_pane.text, "the edit is still in the editor"
+    compiled.editing.revert("")
+    compiled.messages.clear("source")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_exporting_to_a_device_that_is_full_is_said(qtbot, compiled, monkeypatch):
+    run(qtbot, compiled)
+    compiled.records.export((compiled.state.run.number,), "md", "/dev/full")
+    qtbot.waitUntil(lambda: "No space left" in compiled.bar.text, timeout=30_000)
+    assert "/dev/full" in compiled.bar.text
+    compiled.bar.hide()
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    target.chmod(0o640)
+    write_whole(target, "new")
+    assert target.read_text() == "new" and target.stat().st_mode & 0o777 == 0o640
+    link = tmp_path / "link.txt"
+    link.symlink_to(target)
+    write_whole(link, "through")
+    assert link.is_symlink() and target.read_text() == "through"
+    with pytest.raises(ExecutionError, match="cannot write"):
+        write_whole(tmp_path / "no" / "such.txt", "x")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_database_deleted_while_open_is_made_again(qtbot, compiled):
+    run(qtbot, compiled)
+    number = compiled.state.run.number
+    for path in Path(os.environ["KERNELGLASS_DB"]).parent.glob("runs.db*"):
+        path.unlink()
+    compiled.report.show_run(number)
+    qtbot.waitUntil(lambda: bool(compiled.report.bar.text), timeout=30_000)
+    assert "there is no database" in compiled.report.bar.text
+    assert "there is no database" in compiled.log.toPlainText()
+    run(qtbot, compiled)
+    assert compiled.state.run.number == 1
+
+
+def test_a_source_that_vanishes_can_still_be_run_and_saved(qtbot, compiled, tmp_path, monkeypatch):
+    path = tmp_path / "mine.py"
+    path.write_text(HARMLESS)
+    compiled.settings.trust(str(path))
+    compiled.opening.open(str(path))
+    qtbot.waitUntil(lambda: compiled.state.compilation.source == str(path), timeout=60_000)
+    path.unlink()
+    qtbot.waitUntil(lambda: "gone from disk" in compiled.bar.text, timeout=10_000)
+    assert str(path) in compiled.bar.text
+    run(qtbot, compiled)
+    assert compiled.state.run is not None, compiled.run_view.bar.text
+    again = tmp_path / "again.py"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(again), ""))
+    compiled.commands.save_source()
+    assert "def build" in again.read_text()
+    compiled.commands.open_recent(0)
+    assert "there is no file" in compiled.bar.text
+    compiled.bar.hide()

@@ -1,0 +1,248 @@
+"""The run view, roofline, memory plan and funnel, driven as a user does, with real runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from app.controllers.machine_jobs import devices
+from app.viewmodels.devices import DeviceRow, device_for, runs_on
+from app.viewmodels.funnel import bar_share, from_cache, funnel
+from app.viewmodels.memory_plan import alive, describe
+from app.viewmodels.roof import flats, nearby, points, slopes
+from app.viewmodels.run_figures import CallFigures, distribution
+from app.views.run_view import counter_value, read_sizes
+
+pytestmark = pytest.mark.gui
+
+
+def wait_for_new(qtbot, window, before):
+    """Until another compilation is there and every view has been given it."""
+    qtbot.waitUntil(lambda: window.state.compilation is not before and not window.compiler.busy, timeout=90_000)
+    qtbot.waitUntil(lambda: not window.presenter.busy, timeout=20_000)
+
+
+@pytest.fixture
+def ran(qtbot, compiled):
+    """The shared window after a run of its own."""
+    window = compiled
+    window.state.run = None
+    window.run_view.repeats.setValue(40)
+    qtbot.mouseClick(window.run_view.run, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.state.run is not None or bool(window.run_view.bar.text), timeout=60_000)
+    assert window.state.run is not None, window.run_view.bar.text
+    qtbot.waitUntil(lambda: not window.presenter.busy, timeout=20_000)
+    window.run_view.repeats.setValue(0)
+    return window
+
+
+def test_a_run_shows_its_distribution_check_and_counters(qtbot, ran):
+    view, run = ran.run_view, ran.state.run
+    assert len(run.totals) == 40
+    low, high = run.interval
+    assert 0 < low <= np.median(run.totals) <= high
+    assert "95 %" in view.summary.text() and "\u2713 check passed" in view.summary.text()
+    shown = view.plot.shown
+    assert shown.counts.sum() + len(shown.outliers) == 40, "every call is in the plot"
+    assert "median" in view.plot.describe()
+    rows = [view.view.model.record(row) for row in range(view.view.model.rowCount())]
+    assert rows[0].kernel == "whole model" and len(rows) == 1 + len(run.calls)
+    view.view.table.selectRow(1)
+    assert view.plot.title.text().endswith(rows[1].kernel)
+    assert ran.state.selection.nodes == set(rows[1].nodes)
+    view.tabs.setCurrentIndex(1)
+    counters = {entry[0]: entry for entry in run.counters}
+    assert counters["user time"][1] > 0
+    for entry in run.counters:
+        assert entry[1] is not None or entry[3], f"{entry[0]} has neither a value nor a reason"
+    assert f"of {len(run.counters)})" in view.tabs.tabText(1)
+
+
+def test_a_stored_run_shows_the_same_figures_and_plan(qtbot, ran):
+    live, plan, number = ran.state.run, ran.state.compilation.blocks, ran.state.run.number
+    ran.compiler.open_run(number)
+    qtbot.waitUntil(lambda: ran.state.run is not live and ran.state.run is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: not ran.presenter.busy, timeout=20_000)
+    stored = ran.state.run
+    assert stored.totals == pytest.approx(live.totals)
+    assert stored.interval == pytest.approx(live.interval)
+    assert sorted(stored.counters) == sorted(live.counters)
+    assert {(b.name, b.offset, b.size, b.first) for b in ran.state.compilation.blocks} >= {
+        (b.name, b.offset, b.size, b.first) for b in plan if b.nodes
+    }
+    assert (
+        ran.run_view.tabs.tabText(1)
+        == f"Counters ({sum(c[1] is not None for c in live.counters)} of {len(live.counters)})"
+    )
+
+
+def test_sizes_can_be_given_and_nonsense_is_said(qtbot, compiled):
+    view = compiled.run_view
+    view.sizes.setText("M = 3; N")
+    compiled.commands.run()
+    assert "NAME=SIZE" in view.bar.text
+    name = compiled.state.compilation.dims[0][0]
+    view.sizes.setText(f"{name}=5")
+    compiled.state.run = None
+    compiled.commands.run()
+    qtbot.waitUntil(lambda: compiled.state.run is not None or bool(view.bar.text), timeout=60_000)
+    assert dict(compiled.state.run.dims)[name] == 5
+    view.sizes.clear()
+
+
+def test_outliers_are_never_swallowed_by_a_bar():
+    found = distribution([1.0] * 20 + [1.1] * 20 + [9.0, 30.0])
+    assert found.outliers == (9.0, 30.0)
+    assert found.counts.sum() == 40
+    assert found.cut < 9
+    assert distribution([]) is None
+    assert distribution([2e-6] * 5).counts.sum() == 5
+    assert distribution([2e-6] * 5).scale[1] == "\u00b5s"
+
+
+def test_sizes_and_counters_in_words():
+    assert read_sizes(" M=3, N = 4 ") == (("M", 3), ("N", 4))
+    assert counter_value(("cycles", None, "events", "not allowed")) == "not available"
+    assert counter_value(("user time", 0.5, "s", "")) == "500 ms"
+
+
+def test_the_chooser_lists_the_cpu_and_says_what_a_gpu_lacks(qtbot, compiled):
+    found = devices()
+    assert found[0].name == "cpu"
+    qtbot.waitUntil(lambda: len(compiled.running.devices) == len(found), timeout=30_000)
+    assert [compiled.choices.device.itemData(i) for i in range(len(found))] == [d.name for d in found]
+    absent = next((d for d in found if d.missing), None)
+    if absent is None:
+        pytest.skip("this machine has a GPU")
+    compiled.choices.device.set_value(absent.name)
+    compiled.choices.device.chosen.emit(absent.name)
+    assert absent.missing in compiled.run_view.bar.text
+    assert compiled.choices.device.value == "cpu", "what cannot be used is not chosen"
+    before = compiled.state.compilation
+    compiled.presenter.choice("target", "sm_90a")
+    wait_for_new(qtbot, compiled, before)
+    assert compiled.choices.run.isEnabled()
+    compiled.commands.run()
+    assert "cannot be run here" in compiled.run_view.bar.text and absent.missing in compiled.run_view.bar.text
+
+
+def test_a_target_finds_its_device():
+    card = DeviceRow("cuda:0", "cuda:0 H200", "sm_90a", "H200, sm_90")
+    cpu = DeviceRow("cpu", "CPU", "cpu", "")
+    assert device_for("sm_90a", (cpu, card)) is card
+    assert device_for("sm_80", (cpu, card)) is card
+    assert device_for("cpu", (cpu, card)) is cpu
+    assert "needs a CUDA device" in device_for("sm_100", (cpu, card)).missing
+    assert "not launched" in device_for("gfx942", (cpu, card)).missing
+    assert not runs_on("sm_90a", "sm_100") and runs_on("sm_90", "sm_100")
+
+
+@pytest.mark.slow
+def test_measuring_this_machine_gives_the_roofline_its_roofs(qtbot, ran):
+    ran.show_bottom("roofline")
+    view = ran.roofline
+    qtbot.mouseClick(view.measure, Qt.MouseButton.LeftButton)
+    assert ran.status.cancel.isVisible()
+    qtbot.waitUntil(lambda: not ran.records.busy, timeout=200_000)
+    assert not view.bar.text
+    assert dict(slopes(view.ceilings))["memory"] > 1 and dict(flats(view.ceilings))["f32"] > 1
+    assert view.points and all(point.roof for point in view.points)
+    view.view.table.selectRow(0)
+    assert ran.state.selection.nodes == set(view.points[0].call.nodes)
+
+
+def test_measuring_this_machine_can_be_cancelled(qtbot, compiled):
+    compiled.show_bottom("roofline")
+    qtbot.mouseClick(compiled.roofline.measure, Qt.MouseButton.LeftButton)
+    assert compiled.records.busy
+    qtbot.mouseClick(compiled.status.cancel, Qt.MouseButton.LeftButton)
+    assert not compiled.records.busy
+    assert not compiled.status.cancel.isVisible()
+
+
+def test_the_roof_over_a_launch():
+    ceilings = (("copy L1", 100.0, "GB/s"), ("copy memory", 10.0, "GB/s"), ("multiply-add f32", 50.0, "GFLOP/s"))
+    slow = CallFigures(0, "a", ("n",), 1.0, 1.0, 1.0, 1.0, 1e9, 5e9, 1.0)
+    dense = CallFigures(1, "b", ("m",), 1.0, 1.0, 1.0, 1.0, 1e9, 25e9, 100.0)
+    found = points([slow, dense], ceilings)
+    assert [(p.roof, p.bound, p.share) for p in found] == [(10.0, "memory", 0.5), (50.0, "compute", 0.5)]
+    assert points([slow], ())[0].roof is None
+    assert nearby([("L1", 100.0), ("L2", 90.0), ("memory", 10.0)]) == [("L1, L2", 100.0), ("memory", 10.0)]
+
+
+def test_memory_blocks_say_what_they_hold_and_select_it(qtbot, compiled):
+    before = compiled.state.compilation
+    compiled.opening.open("sample:transformer-block")
+    wait_for_new(qtbot, compiled, before)
+    compilation, view = compiled.state.compilation, compiled.memory
+    compiled.show_bottom("memory")
+    block = next(b for b in compilation.blocks if b.nodes)
+    words = describe(compilation, block)
+    assert block.nodes[0] in words and "launch" in words
+    used = alive(compilation)
+    assert len(used) == len(compilation.calls) and max(used) <= compilation.peak
+    centre = view.rect_of(block).center()
+    assert view.block_at(centre) is block
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=centre.toPoint())
+    assert compiled.state.selection.nodes == set(block.nodes)
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    qtbot.keyClick(view, Qt.Key.Key_Return)
+    following = compilation.blocks[(compilation.blocks.index(block) + 1) % len(compilation.blocks)]
+    if following.nodes:
+        assert compiled.state.selection.nodes == set(following.nodes)
+
+
+def test_the_funnel_counts_all_kernels_and_opens_a_stage(qtbot, compiled):
+    for flow in ("per-kernel", "all-kernel"):
+        before = compiled.state.compilation
+        compiled.state.choose(flow=flow)
+        compiled.commands.compile_afresh()
+        wait_for_new(qtbot, compiled, before)
+        passes = compiled.state.compilation.passes
+        made = sum(row.ops_after for row in passes if row.name == "elaborate")
+        rows = {row.stage: row for row in compiled.funnel.rows}
+        assert rows["kgen"].ops == made, "the operations of every kernel, not of the last one"
+        assert rows["llvm"].bytes > 1000 and rows["machine"].seconds > 0
+        assert not from_cache(compiled.funnel.rows)
+        last = {row.kernel: row.ops_after for row in passes if row.stage == "kernel" and row.ops_after >= 0}
+        assert rows["kernel"].ops == (last[""] if "" in last else sum(last.values()))
+    compiled.show_bottom("funnel")
+    chart = compiled.funnel.chart
+    at = next(i for i, row in enumerate(chart.rows) if row.stage == "llvm")
+    qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=chart.row_point(at))
+    assert compiled.workbench.panes[0].model.stage == "llvm"
+    compiled.funnel.log.setChecked(True)
+    chart.setFocus()
+    for _ in chart.rows:
+        qtbot.keyClick(chart, Qt.Key.Key_Up)
+    qtbot.keyClick(chart, Qt.Key.Key_Return)
+    assert compiled.workbench.panes[0].model.stage == chart.rows[0].stage
+    compiled.funnel.log.setChecked(False)
+
+
+def test_a_compilation_from_the_cache_says_so_and_can_be_made_afresh(qtbot, compiled):
+    compiled.commands.compile()
+    before = compiled.state.compilation
+    wait_for_new(qtbot, compiled, before)
+    if not from_cache(funnel(compiled.state.compilation)):
+        pytest.skip("nothing was cached here")
+    assert compiled.funnel.afresh.isVisibleTo(compiled.funnel)
+    compiled.show_bottom("funnel")
+    before = compiled.state.compilation
+    qtbot.mouseClick(compiled.funnel.afresh, Qt.MouseButton.LeftButton)
+    wait_for_new(qtbot, compiled, before)
+    assert not compiled.funnel.afresh.isVisibleTo(compiled.funnel)
+    assert any(row.stage == "machine" for row in compiled.funnel.rows)
+
+
+def test_bars_keep_small_stages_in_sight_on_a_log_scale():
+    values = [1e-4, 1e-2, 1.0]
+    assert bar_share(1.0, values, False) == bar_share(1.0, values, True) == 1
+    assert bar_share(1e-4, values, False) < 0.001 < 0.1 < bar_share(1e-4, values, True)
+    assert bar_share(-1, values, True) == 0
+
+
+def test_a_tip_over_a_block_names_it(qtbot, compiled):
+    assert compiled.memory.block_at(QPoint(-5, -5).toPointF()) is None

@@ -1,0 +1,150 @@
+"""Tables: sorting that never fails, filters with units, copying as TSV, the keyboard, and what an empty one says."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QTableView
+
+from app.models.tables import Column
+from app.viewmodels.filtering import column_name, compile_filter
+from app.views.table import RecordTableView, RecordView
+
+pytestmark = pytest.mark.gui
+
+ROWS = [("b", 0.005, None), ("a", None, 2048), ("c", None, None), ("d", 0.2, 10)]
+
+
+@pytest.fixture
+def view(qtbot):
+    made = RecordView(
+        "Things",
+        [
+            Column("Name", lambda r: r[0]),
+            Column("Time", lambda r: r[1], lambda v: "" if v is None else f"{v:g} s", right=True, unit="s"),
+            Column("Peak memory", lambda r: r[2], lambda v: "" if v is None else f"{v} B", right=True, unit="B"),
+        ],
+        "Filter: time > 5",
+        empty="Nothing here yet.",
+        key=lambda r: r[0],
+    )
+    qtbot.addWidget(made)
+    made.resize(500, 300)
+    made.show()
+    made.set_records(ROWS)
+    return made
+
+
+def names(view):
+    return [view.model.record(row)[0] for row in range(view.model.rowCount())]
+
+
+def test_unknown_values_sort_last_both_ways(view):
+    view.table.sortByColumn(1, Qt.SortOrder.AscendingOrder)
+    assert names(view)[:2] == ["b", "d"]
+    view.table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
+    assert names(view)[:2] == ["d", "b"]
+    assert set(names(view)[2:]) == {"a", "c"}
+
+
+def test_a_column_of_mixed_values_can_be_sorted(qtbot):
+    view = RecordView("Mixed", [Column("Value", lambda r: r)])
+    qtbot.addWidget(view)
+    view.set_records(["x", 3, None, (1, 2), 2.5, (1, None)])
+    view.table.sortByColumn(0, Qt.SortOrder.AscendingOrder)
+    assert view.model.record(0) == 2.5 and view.model.record(5) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("time > 0.1", ["d"]), ("time > 100ms", ["d"]), ("time<100 ms", ["b", "ms?"]), ("peak > 1KiB", ["a"]),
+        ("peak_memory = 10", ["d"]), ("name != a", ["b", "c", "d"]), ("name ~ A", ["a"]), ("", ["b", "a", "c", "d"]),
+        ("time > 1us time < 0.1", ["b"]),
+    ],
+)  # fmt: skip
+def test_filters(qtbot, view, text, expected):
+    if "ms?" in expected:  # a space before the unit makes it a word of its own
+        view.filter.setText(text)
+        assert names(view) == []
+        return
+    qtbot.keyClicks(view.filter, text)
+    assert names(view) == expected
+
+
+def test_a_filter_that_makes_no_sense_says_why_in_words(qtbot, view):
+    for text, words in (("speed > 1", "no column 'speed'"), ("time > fast", "needs a number"), ("time >", "compares")):
+        view.filter.setText(text)
+        assert words in view.said.text() and view.said.isVisible()
+        assert view.filter.accessibleDescription() == view.said.text()
+    view.filter.setText("time > 0")
+    assert view.said.text() == "2 of 4 rows"
+    view.filter.clear()
+    assert not view.said.isVisible()
+
+
+def test_the_filter_comes_with_a_key_and_goes_with_escape(qtbot):
+    view = RecordView("Bare", [Column("Value", lambda r: r)])
+    qtbot.addWidget(view)
+    view.resize(300, 200)
+    view.show()
+    view.set_records([1, 2, 3])
+    assert not view.filter.isVisible()
+    view.table.setFocus()
+    qtbot.keyClick(view.table, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert view.filter.isVisible()
+    qtbot.keyClicks(view.filter, "value > 1")
+    assert view.model.rowCount() == 2
+    qtbot.keyClick(view.filter, Qt.Key.Key_Escape)
+    assert view.model.rowCount() == 3 and not view.filter.isVisible()
+
+
+def test_units_are_converted_to_the_columns_own():
+    columns = {"time": lambda r: r}
+    assert compile_filter("time > 5us", columns, {"time": "us"})(6)
+    assert not compile_filter("time > 5ms", columns, {"time": "us"})(6)
+    with pytest.raises(ValueError, match="needs a number"):
+        compile_filter("time > 5MiB", columns, {"time": "us"})
+    assert column_name("Peak memory") == "peak_memory" and column_name("-O") == "o"
+
+
+def test_copying_gives_tsv_of_the_selected_rows_or_all(qtbot, view):
+    view.table.selectRow(1)
+    qtbot.keyClick(view.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "Name\tTime\tPeak memory\na\t\t2048 B"
+    view.table.copy(everything=True)
+    assert len(QGuiApplication.clipboard().text().splitlines()) == 5
+
+
+def test_enter_chooses_the_current_row_and_tab_leaves(qtbot, view):
+    chosen = []
+    view.activated.connect(chosen.append)
+    view.table.setFocus()
+    view.table.selectRow(2)
+    qtbot.keyClick(view.table, Qt.Key.Key_Return)
+    assert chosen == [ROWS[2]]
+    assert not view.table.tabKeyNavigation()
+
+
+def test_what_is_selected_stays_so_when_the_records_change(view):
+    view.table.selectRow(3)
+    view.set_records([("e", 1.0, 1), *ROWS])
+    assert [record[0] for record in view.selected()] == ["d"]
+
+
+def test_screen_readers_hear_the_column_and_the_value(view):
+    index = view.model.index(1, 1)
+    assert view.model.data(index, Qt.ItemDataRole.AccessibleTextRole) == "Time: not known"
+
+
+def test_every_table_of_the_window_sorts_filters_and_copies(compiled):
+    tables = [table for table in compiled.findChildren(QTableView)]
+    assert len(tables) >= 8
+    for table in tables:
+        assert isinstance(table, RecordTableView), table.accessibleName()
+        assert table.isSortingEnabled(), table.accessibleName()
+        holder = table.parentWidget()
+        while not isinstance(holder, RecordView):
+            holder = holder.parentWidget()
+        assert holder.filter.placeholderText(), f"{table.accessibleName()} has no filter"

@@ -1,0 +1,166 @@
+"""The timeline: lanes a worker and a thread, bytes below, moving, measuring, and links both ways."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QApplication
+
+from app.theme.look import Look
+from app.viewmodels.compilation import CallRecord, Compilation, CompileChoices, MemoryBlock, PassRow
+from app.viewmodels.requests import RunResult
+from app.viewmodels.selection import Selection
+from app.viewmodels.timeline import Timeline, Track, compile_timeline, run_timeline
+from app.views.timeline import TimelineView
+from app.views.timeline_painter import AXIS, LANE
+
+pytestmark = pytest.mark.gui
+
+
+def compilation(passes=(), calls=(), blocks=()) -> Compilation:
+    return Compilation("s", "", "s", CompileChoices(), (), (), calls, (), passes, (), blocks)
+
+
+@pytest.fixture
+def view(qtbot, tmp_path):
+    look = Look(tmp_path, "dark")
+    look.apply()
+    made = TimelineView(look, Selection())
+    qtbot.addWidget(made)
+    made.resize(900, 240)
+    made.show()
+    return made
+
+
+def move_to(view, point: QPointF) -> None:
+    """As the mouse would, wherever it was before."""
+    none = Qt.MouseButton.NoButton
+    place = QPointF(view.mapToGlobal(point.toPoint()))
+    event = QMouseEvent(QEvent.Type.MouseMove, point, place, none, none, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(view, event)
+
+
+def test_a_lane_for_each_worker_and_another_where_its_passes_overlap():
+    rows = (
+        PassRow("fuse", "mogg", "", 0.0, 1.0, lane=0),
+        PassRow("llvm", "machine", "a", 1.0, 2.0, bytes_after=100, lane=0),
+        PassRow("llvm", "machine", "b", 1.5, 1.0, bytes_after=50, lane=0),
+        PassRow("llvm", "machine", "c", 1.0, 1.0, lane=2),
+    )
+    timeline = compile_timeline(compilation(rows))
+    assert timeline.lanes == ["compiler", "", "worker 2"]
+    assert sorted(timeline.label(i) for i in np.flatnonzero(timeline.lane == 0)) == ["fuse", "llvm a"]
+    (track,) = timeline.tracks
+    assert [track.at(t) for t in (2.4, 2.6, 3.1)] == [None, 50.0, None]
+    assert track.values.tolist() == [50.0, 150.0]
+
+
+def test_memory_below_the_launches_is_what_the_plan_keeps_alive():
+    calls = tuple(CallRecord(i, f"k{i}", (f"n{i}",), (), ()) for i in range(3))
+    blocks = (MemoryBlock("a", 0, 100, 0, 1), MemoryBlock("b", 100, 50, 1, 2))
+    run = RunResult((1.0,), (), ((0, 0, 0.0, 0.1), (1, 0, 0.02, 0.1), (0, 1, 0.2, 0.1), (0, 2, 0.4, 0.1)), 2, ())
+    timeline = run_timeline(compilation(calls=calls, blocks=blocks), run)
+    assert timeline.lanes == ["thread 0", "thread 1"]
+    (track,) = timeline.tracks
+    assert [track.at(t) for t in (0.1, 0.25, 0.45, 0.6)] == [100.0, 150.0, 50.0, None]
+    assert track.top == 150.0
+
+
+def test_many_steps_of_a_track_are_merged_to_pixels_and_keep_their_peak():
+    values = np.zeros(100_000)
+    values[54_321] = 7.0
+    track = Track("bytes", np.arange(100_001) * 1e-5, values)
+    left, right, shown = track.steps(0.0, 1.0, 500)
+    assert len(left) <= 502
+    assert shown.max() == 7.0
+    assert (right >= left).all()
+
+
+def test_hovering_tells_of_an_event_and_of_the_memory_under_the_mouse(qtbot, view):
+    track = Track("memory in use", np.array([0.0, 1.0, 2.0]), np.array([1024.0, 2048.0]), "by the plan")
+    zeros = np.zeros(2, int)
+    view.set_timeline(Timeline(["one"], zeros, np.array([0.0, 1.0]), np.array([0.5, 0.5]), zeros, ["k"], (), (track,)))
+    move_to(view, QPointF(view.x_of(0.2), AXIS + LANE / 2))
+    assert "k\n500 ms" in view.toolTip()
+    move_to(view, QPointF(view.x_of(1.5), AXIS + LANE + 20))
+    assert "memory in use: 2 KiB" in view.toolTip()
+
+
+def test_moving_measuring_and_focusing_by_keyboard(qtbot, view):
+    zeros = np.zeros(3, int)
+    starts = np.array([0.0, 4.0, 8.0])
+    view.set_timeline(Timeline(["one"], zeros, starts, np.full(3, 0.5), zeros, ["k"], [("a",), ("b",), ("c",)]))
+    begin, end = view.begin, view.end
+    qtbot.keyClick(view, Qt.Key.Key_D)
+    assert view.begin > begin
+    qtbot.keyClick(view, Qt.Key.Key_A)
+    qtbot.keyClick(view, Qt.Key.Key_W)
+    assert view.end - view.begin < end - begin
+    qtbot.keyClick(view, Qt.Key.Key_Space)
+    qtbot.keyClick(view, Qt.Key.Key_N)
+    qtbot.keyClick(view, Qt.Key.Key_N)
+    assert view._selection.nodes == {"b"}
+    assert "500 ms" in view.accessibleDescription()
+    qtbot.keyClick(view, Qt.Key.Key_F)
+    assert 3.5 < view.begin < 4.0
+    assert 4.5 < view.end < 5.0
+    qtbot.keyClick(view, Qt.Key.Key_M)
+    assert view.measured == pytest.approx((4.0, 4.5))
+    view.measured = None
+    view.hover, view.lit = -1, np.zeros(0, int)
+    qtbot.keyClick(view, Qt.Key.Key_Space)
+    qtbot.keyClick(view, Qt.Key.Key_M)
+    assert view.measuring
+    left, right = QPoint(int(view.x_of(1.0)), 60), QPoint(int(view.x_of(3.0)), 60)
+    qtbot.mousePress(view, Qt.MouseButton.LeftButton, pos=left)
+    qtbot.mouseMove(view, right)
+    qtbot.mouseRelease(view, Qt.MouseButton.LeftButton, pos=right)
+    assert view.measured == pytest.approx((1.0, 3.0), abs=0.05)
+
+
+def test_a_selection_made_elsewhere_comes_into_sight(qtbot, view):
+    zeros = np.zeros(2, int)
+    nodes = [("a",), ("b",)]
+    view.set_timeline(Timeline(["one"], zeros, np.array([0.0, 100.0]), np.full(2, 1.0), zeros, ["k"], nodes))
+    view.begin, view.end = 0.0, 2.0
+    view._selection.select(["b"])
+    assert view.lit.tolist() == [1]
+    assert view.begin <= 100.0 <= view.end
+    assert view.end - view.begin == pytest.approx(2.0)
+
+
+def test_slices_and_kernels_select_each_other_in_the_window(qtbot, compiled):
+    compiled.show_bottom("timeline")
+    qtbot.waitUntil(lambda: compiled.timeline.timeline is not None and len(compiled.timeline.timeline) > 0)
+    view = compiled.timeline
+    known = [i for i, nodes in enumerate(view.timeline.nodes) if nodes]
+    event = max(known, key=lambda i: view.timeline.duration[i])
+    view.hover = event
+    view.focus()
+    point = view.point_of(event).toPoint()
+    hit = view.event_at(QPointF(point))
+    assert view.timeline.start[hit] == view.timeline.start[event]  # what the cache did takes no time: several at once
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
+    assert compiled.state.selection.nodes == set(view.timeline.nodes[hit])
+    compiled.state.selection.select(["relu_0"])
+    behind = [set(view.timeline.nodes[e]) for e in view.lit.tolist()]
+    assert behind
+    assert all("relu_0" in nodes for nodes in behind)
+
+
+def test_a_run_fills_the_launches_with_a_lane_a_thread_and_links(qtbot, compiled):
+    compiled.commands.run()
+    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=60_000)
+    compiled.show_bottom("launches")
+    lanes = compiled.run_lanes
+    qtbot.waitUntil(lambda: lanes.timeline is not None and len(lanes.timeline) > 0)
+    assert lanes.timeline.lanes == [f"thread {i}" for i in range(compiled.state.run.threads)]
+    point = lanes.point_of(0)
+    lanes.hover = 0
+    lanes.focus()
+    point = lanes.point_of(0)
+    assert lanes.event_at(QPointF(point)) == 0
+    qtbot.mouseClick(lanes, Qt.MouseButton.LeftButton, pos=point.toPoint())
+    assert compiled.state.selection.nodes == set(compiled.state.compilation.calls[0].nodes)

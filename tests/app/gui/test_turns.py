@@ -1,0 +1,105 @@
+"""Work that is spread over turns of the event loop; and the verdicts of the benchmark that watches it."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from pathlib import Path
+
+import pytest
+
+from app.turns import Turns
+
+pytestmark = pytest.mark.gui
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_events_have_their_turn_between_slow_steps(qtbot):
+    from PySide6.QtCore import QTimer
+
+    turns, done, beats = Turns(), [], []
+    timer = QTimer()
+    timer.timeout.connect(lambda: beats.append(len(done)))
+    timer.start(0)
+    turns.start([lambda i=i: (time.sleep(0.01), done.append(i)) for i in range(4)])
+    assert turns.busy
+    assert not done
+    qtbot.waitUntil(lambda: len(done) == 4)
+    timer.stop()
+    assert done == [0, 1, 2, 3]
+    assert {1, 2, 3} <= set(beats)  # something else ran after each of them
+
+
+def test_newer_steps_take_the_place_of_older_ones_and_others_wait_behind_them(qtbot):
+    turns, done = Turns(), []
+    turns.start([lambda: done.append("old")])
+    turns.start([lambda: done.append("new")])
+    turns.then(lambda: done.append("after"))
+    assert not done
+    qtbot.waitUntil(lambda: not turns.busy)
+    assert done == ["new", "after"]
+    turns.add([lambda: done.append("added")])
+    turns.add([lambda: done.append("last")])
+    qtbot.waitUntil(lambda: not turns.busy)
+    assert done[2:] == ["added", "last"]
+    turns.then(lambda: done.append("at once"))
+    assert done[-1] == "at once"
+
+
+@pytest.fixture(scope="module")
+def bench():
+    spec = importlib.util.spec_from_file_location("gui_benchmark", ROOT / "benchmarks" / "gui.py")
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    kept = list(sys.path)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    sys.path[:] = kept
+    return module
+
+
+def test_the_benchmark_judges_the_clock_only_where_nobody_else_took_the_processor(bench):
+    figure = bench.Figure("stall, wall", 120.0, 100.0, "ms", clock=True, others=0.1)
+    assert figure.verdict == "BROKEN"
+    busy = bench.Figure("stall, wall", 120.0, 100.0, "ms", clock=True, others=1.5)
+    assert busy.verdict.startswith("not judged: load 1.50 on")
+    cost = bench.Figure("stall, CPU", 60.0, 50.0, "ms", clock=False, others=1.5)
+    assert cost.verdict == "BROKEN"
+    assert bench.Figure("stall, wall", 90.0, 100.0, "ms", clock=True, others=1.5).verdict == "ok"
+
+
+def test_the_benchmark_ends_with_another_status_where_it_could_not_judge(bench, qapp, capsys):
+    made = bench.Bench()
+    made.add("fine", 1.0, 2.0, "ms")
+    assert made.report() == 0
+    made.add("late", 3.0, 2.0, "ms", others=1.0)
+    assert made.report() == bench.NOT_JUDGED == 75
+    made.add("slow", 3.0, 2.0, "ms", clock=False, others=1.0)
+    assert made.report() == 1
+    assert "1 not judged" in capsys.readouterr().out
+
+
+def test_the_load_of_others_is_measured_and_our_own_is_not(bench):
+    load, begun = bench.Load(), time.perf_counter()
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        pass
+    ours = 0.3 / (time.perf_counter() - begun)
+    assert 0.0 <= load.others() <= bench.CORES - ours + 0.25
+
+
+def test_a_large_record_travels_in_pieces_and_arrives_whole():
+    import pickle
+
+    from app.viewmodels.compilation import Compilation, CompileChoices, NodeRecord
+    from app.viewmodels.pieces import cut, join
+
+    nodes = tuple(NodeRecord(f"n{i}", i, "add", "op", "f32", "[M]", "", ()) for i in range(1234))
+    whole = Compilation("s", "", "s", CompileChoices(), (), nodes, (), (), (), ())
+    pieces, rest = cut(7, whole)
+    assert [len(piece.entries) for piece in pieces] == [500, 500, 234]
+    assert rest.nodes == ()
+    sent = [pickle.loads(pickle.dumps(piece)) for piece in pieces]
+    assert join(sent, rest) == whole
+    assert cut(7, "text") == ([], "text")
