@@ -19,7 +19,7 @@ run: $(USER_READY)
 	    $(BIN)/kernelglass compile sample:mlp && $(BIN)/kernelglass run sample:mlp --check; }
 
 test: $(DEV_READY)
-	$(PYTEST) -m "not slow and not gpu"
+	$(PYTEST) -n auto --dist loadfile -m "not slow and not gpu"
 
 test-slow: $(DEV_READY)
 	$(PYTEST) -m "slow and not gpu"
@@ -37,9 +37,10 @@ format: $(DEV_READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# A benchmark ends with status 75 where the machine was too busy to judge, after saying so.
 bench: $(DEV_READY)
 	@for file in benchmarks/[!_]*.py; do \
-	    case $$file in *gpu.py) continue;; esac; echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	    case $$file in *gpu.py) continue;; esac; echo "== $$file"; $(BIN)/python "$$file" || [ $$? -eq 75 ] || exit 1; done
 
 screenshots: $(DEV_READY)
 	QT_QPA_PLATFORM=offscreen $(BIN)/python tools/screenshots.py

@@ -23,7 +23,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from byte_code import keep_byte_code  # noqa: E402
+from _byte_code import keep_byte_code  # noqa: E402
 
 BATCH, LENGTH, MODEL, HEADS, HIDDEN = 1, 128, 256, 4, 1024
 SHAPES = [

@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from byte_code import keep_byte_code  # noqa: E402
+from _byte_code import keep_byte_code  # noqa: E402
 
 MANY, DEEP = "sample:many-kernels:64", "sample:llama-32"
 FLOWS = ("per-kernel", "all-kernel")

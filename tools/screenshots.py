@@ -54,10 +54,10 @@ def _wait(application, condition, seconds: float = 60.0) -> None:
 def _shoot(application, window, arguments, theme: str) -> None:
     wanted = set(filter(None, arguments.views.split(",")))
 
-    def save(name: str) -> None:
+    def save(name: str, widget=None) -> None:
         if not wanted or name in wanted:
             _wait(application, lambda: True)
-            window.grab().save(str(arguments.out / f"{name}-{theme}.png"))
+            (widget or window).grab().save(str(arguments.out / f"{name}-{theme}.png"))
 
     window.look.apply(theme)
     window.show_welcome()
@@ -104,7 +104,39 @@ def _shoot(application, window, arguments, theme: str) -> None:
     pane.compare.setChecked(True)
     _wait(application, lambda: pane.diff is not None)
     save("diff")
+    pane.compare.setChecked(False)
     pane.model.show(stage="asm")
+    _more(application, window, save)
+
+
+def _more(application, window, save) -> None:
+    """The views that need work of their own: passes of a kernel, flows, a report, settings, folded layers."""
+    kernel = window.state.compilation.kernels[1].name
+    window.explorer.setCurrentIndex(1)
+    window.stepping.show_kernel(kernel)
+    _wait(application, lambda: any(step.llvms for step in window.passes.steps()))
+    window.passes.view.table.selectRow(min(6, window.passes.view.model.rowCount() - 1))
+    save("passes")
+    window.explorer.setCurrentIndex(0)
+    window.show_bottom("flows")
+    if not window.flows.rows:
+        window.flows.measure.click()
+        _wait(application, lambda: not window.flow_jobs.busy, 300)
+    save("flows")
+    window.reporting.show(1)
+    _wait(application, lambda: bool(window.report.page.toPlainText()))
+    save("report")
+    window.show_bottom("timeline")
+    window.preferences.show()
+    _wait(application, lambda: False, 0.5)
+    save("settings", window.preferences.dialog)
+    window.preferences.dialog.close()
+    window.opening.open("sample:llama-32")
+    _wait(
+        application, lambda: not window.compiler.busy and window.graph.layout is not None and not window.graph.pending
+    )
+    _wait(application, lambda: not any(pane.model.loading for pane in window.workbench.panes))
+    save("layers")
 
 
 if __name__ == "__main__":

@@ -92,6 +92,7 @@ def measurement_of(
         force_fuse=choices.force_fuse,
         sources=choices.sources,
         libraries=tuple(str(folder) for folder in source.library_paths),
+        processes=request.processes,
     )
 
 
@@ -124,7 +125,7 @@ def _interval(result: Any) -> tuple[float, float]:
 
     if not result.samples:
         return 0.0, 0.0
-    found = summarise(result.samples, result.blocks)
+    found = summarise(result.samples, result.blocks, result.processes)
     return found.low, found.high
 
 

@@ -21,6 +21,7 @@ class RunController:
         self.devices: tuple[DeviceRow, ...] = (CPU,)
         self._preferred = CPU.name
         self._asked = False
+        self.processes = 5  # as on the command line
         window.choices.device_chosen.connect(self.choose)
         window.state.chosen.connect(lambda _: self._show())
         window.roofline.measure_wanted.connect(self.measure_ceilings)
@@ -84,7 +85,7 @@ class RunController:
         self._w.compiler.run(
             RunRequest(
                 view.repeats.value(), view.threads.value() or None, 0, sizes, now.check, device.name,
-                self._w.preferences.database,
+                self._w.preferences.database, self.processes,
             )
         )  # fmt: skip
 

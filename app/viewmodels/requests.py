@@ -111,6 +111,7 @@ class RunRequest:
     check: bool = True
     device: str = "cpu"
     database: str = ""  # where the run is kept; empty means the user's own
+    processes: int = 1  # that share the timing, so that runs can be told apart from processes
 
 
 @dataclass(frozen=True)

@@ -237,7 +237,7 @@ def test_a_size_nobody_gave_is_asked_for(kernelglass, scale):
 
 @pytest.mark.parametrize("sample", [sample.name for sample in samples()])
 def test_every_sample_runs_and_checks(kernelglass, sample):
-    status, out, err = kernelglass("run", f"sample:{sample}", "--check", "--repeat", "1")
+    status, out, err = kernelglass("run", f"sample:{sample}", "--check", "--repeat", "1", "--processes", "1")
     assert (status, err) == (0, ""), out
 
 

@@ -54,6 +54,7 @@ def shared(qapp, tmp_path_factory):
     window.usual = records.CompileChoices()
     window.presenter.ask_edits = lambda titles: "discard"
     window.editing.pairs = 2
+    window.running.processes = 2
     yield window
     window.close()
     for name, value in kept.items():

@@ -27,8 +27,9 @@ def test_run_compare_export_and_open_again(qtbot, compiled, tmp_path):
     qtbot.waitUntil(lambda: compiled.runs.view.model.rowCount() >= 2, timeout=30_000)
     assert compiled.runs.view.model.record(0).number == second
 
+    compiled.compare_view.comparison = None  # an earlier test may have left one
     compiled.records.compare((first, second))
-    qtbot.waitUntil(lambda: compiled.compare_view.view.model.rowCount() > 0, timeout=30_000)
+    qtbot.waitUntil(lambda: compiled.compare_view.comparison is not None, timeout=30_000)
     whole = compiled.compare_view.view.model.record(0)
     assert whole.name == "whole model"
     assert whole.verdict
