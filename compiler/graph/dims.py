@@ -149,8 +149,9 @@ class Dim:
 
 
 def _grouped(size: int | Dim) -> str:
-    text = str(size)
-    return f"({text})" if isinstance(size, Dim) and (" " in text or "*" in text) and not text.startswith("(") else text
+    """As an operand: in parentheses, unless it is one name, number or operation, which brings its own."""
+    single = not isinstance(size, Dim) or (len(size.terms) == 1 and size.terms[0][1] == 1 and len(size.terms[0][0]) == 1)
+    return str(size) if single else f"({size})"
 
 
 def _terms(size: int | Dim) -> tuple[tuple[Monomial, int], ...]:
