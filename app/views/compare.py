@@ -108,12 +108,12 @@ class CompareView(QWidget):
         facts += [Column(text, lambda f, at=at: f.values[at]) for at, text in enumerate(labels)]
         self.facts.model.set_columns(facts)
         columns = [Column("Kernel", lambda r: r.name)]
-        widths = [150]
+        widths = [142]
         if comparison.timed:
             several = len(labels) > 2
             for at, text in list(enumerate(labels))[1:]:
                 columns += self._verdict_columns(at, f"{text}: " if several else "")
-                widths += [200, 64 + 46 * several, 112 + 46 * several]
+                widths += [172, 64 + 46 * several, 112 + 46 * several]
             for at, text in enumerate(labels):
                 columns.append(Column(text, lambda r, at=at: r.times[at], right=True))
                 widths.append(76)

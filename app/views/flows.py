@@ -143,11 +143,11 @@ class FlowsView(QWidget):
             "time, CPU and memory of each. Press Measure.",
             key=lambda row: row.cell,
         )  # fmt: skip
-        widths = (80, 30, 78, 54, 70, 70, 70, 56, 98, 80, 104, 66, 120, 62)
+        widths = (98, 34, 92, 64, 78, 84, 84, 70, 116, 90, 116, 72, 120, 62)
         for column, width in enumerate(widths):
             if column != _BARS:
                 self.view.table.setColumnWidth(column, width)
-        self.view.spare_columns({10: 1150, 11: 1050, 7: 860})
+        self.view.spare_columns({10: 1250, 11: 1130, 7: 940})
         self.view.table.setItemDelegateForColumn(_BARS, _Bars(self._look, self))
         self._again = QAction("Measure again", self.view.table)
         self._again.triggered.connect(self._ask_again)

@@ -150,8 +150,10 @@ class Dim:
 
 def _grouped(size: int | Dim) -> str:
     """As an operand: in parentheses, unless it is one name, number or operation, which brings its own."""
-    single = not isinstance(size, Dim) or (len(size.terms) == 1 and size.terms[0][1] == 1 and len(size.terms[0][0]) == 1)
-    return str(size) if single else f"({size})"
+    if not isinstance(size, Dim):
+        return str(size)
+    (monomial, factor), *others = size.terms
+    return str(size) if factor == len(monomial) == 1 and not others else f"({size})"
 
 
 def _terms(size: int | Dim) -> tuple[tuple[Monomial, int], ...]:
