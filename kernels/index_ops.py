@@ -27,7 +27,8 @@ def filled(dt, value, width):
 @pointwise("mo.concat")
 def concatenate(at, *xs, axis):
     """The inputs one after the other along `axis`."""
-    xs = tuple([x for x in xs if not (is_static(x.shape[axis]) and x.shape[axis] == 0)])
+    some = tuple([x for x in xs if not (is_static(x.shape[axis]) and x.shape[axis] == 0)])
+    xs = some if len(some) > 0 else xs[:1]
     if at.width == 1 or at.axis != axis:
         return choose_input(at, xs, axis, 0)
     return choose_whole(at, xs, axis, 0)

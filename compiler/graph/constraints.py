@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler.dialects.mo.ops import GraphOp, MoOp, attrs_of, nodes_of
 from compiler.errors import ExecutionError
-from compiler.graph.dims import Compound, Dim, Symbol, evaluate
+from compiler.graph.dims import Dim, evaluate, surely_nonnegative
 from compiler.graph.types import Size, TensorType, format_shape
 
 # Ops that need something to choose from, and the attribute that says along which axes.
@@ -64,17 +64,6 @@ def check_sizes(constraints: Iterable[Constraint], sizes: Mapping[str, int]) -> 
         if not constraint.holds(sizes):
             bound = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()))
             raise ExecutionError(f"{constraint.message} ({bound})")
-
-
-def surely_nonnegative(size: Size) -> bool:
-    """Whether a size is at least 0 whatever its symbols are."""
-    if not isinstance(size, Dim):
-        return size >= 0
-    return all(factor > 0 and all(_nonnegative_atom(a) for a in monomial) for monomial, factor in size.terms)
-
-
-def _nonnegative_atom(atom: Symbol | Compound) -> bool:
-    return isinstance(atom, Symbol) or (surely_nonnegative(atom.left) and surely_nonnegative(atom.right))
 
 
 def _of_op(op: MoOp) -> Iterator[Constraint]:

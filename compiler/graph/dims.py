@@ -235,6 +235,17 @@ def floordiv(a: int | Dim, b: int | Dim) -> int | Dim:
     return divided if divided is not None else _atom(Compound("floordiv", a, b))
 
 
+def surely_nonnegative(size: int | Dim) -> bool:
+    """Whether a size is at least 0 whatever its symbols are."""
+    if not isinstance(size, Dim):
+        return size >= 0
+    return all(factor > 0 and all(_nonnegative_atom(a) for a in monomial) for monomial, factor in size.terms)
+
+
+def _nonnegative_atom(atom: Atom) -> bool:
+    return isinstance(atom, Symbol) or (surely_nonnegative(atom.left) and surely_nonnegative(atom.right))
+
+
 def _divide_monomials(a: int | Dim, b: int | Dim) -> int | Dim | None:
     """Exact division by a single product such as 2*M, when every term of `a` contains it."""
     if not isinstance(a, Dim) or not isinstance(b, Dim) or len(b.terms) != 1:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from compiler import Graph, TensorType, compile, ops, reference
+from compiler.pipeline import CompileOptions
+from compiler.session import compile_graph
 
 
 def test_matmul_bias_relu_is_one_kernel() -> None:
@@ -100,3 +102,12 @@ def test_an_edited_kernel_takes_the_place_of_the_generated_one() -> None:
     changed = compile_graph(g, CompileOptions(sources=((kernel.name, edited),)))
     x = np.arange(5, dtype=np.float32)
     np.testing.assert_array_equal(changed.execute(x)[0], x * 3)
+
+
+def test_a_concatenation_of_nothing_is_padded():
+    with Graph("g", inputs=[TensorType("i8", (0, "Z"))]) as graph:
+        x = graph.inputs[0]
+        graph.output(ops.pad(ops.concat([x, x], 0), ((2, 1), (0, 3))))
+    for options in (CompileOptions(cache=False), CompileOptions(cache=False, opt_level=0, fuse=False)):
+        (found,) = compile_graph(graph, options).execute(np.zeros((0, 4), np.int8))
+        np.testing.assert_array_equal(found, np.zeros((3, 7), np.int8))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.graph.broadcasting import check_broadcasts_to
-from compiler.graph.dims import product
+from compiler.graph.dims import product, surely_nonnegative
 from compiler.graph.infer.rules import Attrs, check_length, refuse
 from compiler.graph.types import TensorType, as_shape, format_shape
 
@@ -51,6 +51,8 @@ def slice(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
             continue
         last = start + (length - 1) * step
         beyond = (start - size, last - size)
+        if not surely_nonnegative(length):
+            continue  # it may be empty, or the sizes may not do: known once they are bound
         if (isinstance(last, int) and last < 0) or any(isinstance(b, int) and b >= 0 for b in beyond):
             refuse("mo.slice", f"elements {start} to {last} of axis {axis} are outside shape {format_shape(x.shape)}")
     return (TensorType.of(x.dtype, shape),)

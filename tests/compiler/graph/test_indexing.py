@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compiler.errors import GraphError
@@ -43,6 +43,7 @@ def test_static_indexing_is_numpys(index: tuple[Any, ...], shape: tuple[int, ...
 
 @settings(deadline=None, max_examples=150)
 @given(SLICE, st.integers(0, 9))
+@example(slice(0, -1, -1), 3)
 def test_symbolic_slicing_is_numpys_or_says_what_size_it_needs(part: slice, size: int) -> None:
     array = np.arange(size)
     with Graph("g", [TensorType("i64", ("M",))]) as g:
