@@ -114,7 +114,7 @@ def test_unsaved_edits_survive_a_crash_and_closing_asks(qtbot, tmp_path, monkeyp
     settle(qtbot, window)
     window.source_pane.editor.appendPlainText("# not saved")
     draft = window.settings.folder / "drafts"
-    qtbot.waitUntil(lambda: any(draft.glob("*.json")), timeout=10_000)
+    qtbot.waitUntil(lambda: any(draft.glob("*.json")), timeout=60_000)
     asked = []
     monkeypatch.setattr(window.presenter, "ask_edits", lambda titles: asked.append(titles) or "stay")
     assert not window.close()

@@ -88,14 +88,14 @@ def test_stopping_keeps_finished_cells_and_leaves_no_process(qtbot, compiled, fl
     qtbot.waitUntil(lambda: (row := model.row(cell)) is not None and row.taken >= 1, timeout=60_000)
     assert 0 < compiled.status.progress.value() < 100
     assert "of 40" in compiled.status.what.text()
-    qtbot.waitUntil(lambda: bool(children()), timeout=10_000)
+    qtbot.waitUntil(lambda: bool(children()), timeout=60_000)
     qtbot.mouseClick(compiled.status.cancel, Qt.MouseButton.LeftButton)
     assert not compiled.flow_jobs.busy
     assert not compiled.status.cancel.isVisible()
     kept = model.row(cell)
     assert kept.figures["user_s"] > 0 and 1 <= kept.taken < 20
     assert "Stopped" in flows.note.text()
-    qtbot.waitUntil(lambda: not children(), timeout=5_000)
+    qtbot.waitUntil(lambda: not children(), timeout=60_000)
     assert flows.export.isEnabled()
 
 

@@ -46,7 +46,7 @@ def settle(qtbot, window) -> None:
 
 
 def drawn(qtbot, window) -> None:
-    qtbot.waitUntil(lambda: not window.graph.pending and window.graph.layout is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: not window.graph.pending and window.graph.layout is not None, timeout=60_000)
 
 
 def layer(window):
