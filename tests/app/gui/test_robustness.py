@@ -67,7 +67,7 @@ def run(qtbot, window):
     window.state.run = None
     window.messages.clear("run")
     window.commands.run()
-    qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: window.state.run is not None or bool(window.run_view.bar.text), timeout=120_000)
     qtbot.waitUntil(lambda: not window.presenter.busy, timeout=60_000)
 
 
