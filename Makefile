@@ -18,10 +18,9 @@ run: $(USER_READY)
 	@$(BIN)/kernelglass gui sample:mlp || { status=$$?; [ $$status -eq 4 ] || exit $$status; \
 	    $(BIN)/kernelglass compile sample:mlp && $(BIN)/kernelglass run sample:mlp --check; }
 
-# The window's tests share one window, so they run in one process and in their own order.
+# The tests of one file share a window or a compilation, so a file stays in one process.
 test: $(DEV_READY)
-	$(PYTEST) -m "not slow and not gpu" tests/app/gui
-	$(PYTEST) -n auto --dist loadfile -m "not slow and not gpu" --ignore=tests/app/gui
+	$(PYTEST) -n auto --dist loadfile -m "not slow and not gpu"
 
 test-slow: $(DEV_READY)
 	$(PYTEST) -m "slow and not gpu"

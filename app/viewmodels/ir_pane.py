@@ -51,6 +51,7 @@ class IrPaneModel:
     stage: str = "mo"
     kernel: str = ""
     target: str = ""  # empty for the compilation's own
+    target_implied: bool = False  # the stage asked for the target, not the user: it goes with the stage
     own_target: str = "cpu"
     origin: str = CURRENT
     step: int = -1
@@ -80,9 +81,10 @@ class IrPaneModel:
         before = self.request
         self.stage = self.stage if stage is None else stage
         self.kernel = self.kernel if kernel is None else kernel
-        self.target = self.target if target is None else target
+        if target is not None or (self.target_implied and self.stage != "sass"):
+            self.target, self.target_implied = target or "", False
         if self.stage == "sass" and not (self.target or self.own_target).startswith(NVIDIA):
-            self.target = USUAL_GPU  # only NVIDIA's targets have one
+            self.target, self.target_implied = USUAL_GPU, True  # only NVIDIA's targets have one
         self.origin, self.step, self.note, self.against = CURRENT, -1, "", None
         if self.request != before or self.error:
             self.ask()
@@ -91,6 +93,7 @@ class IrPaneModel:
         """Ask for any text, compared with another or not."""
         before = self.request
         self.stage, self.target, self.origin, self.step = key.stage, key.target, key.origin, key.step
+        self.target_implied = False
         self.kernel = key.kernel or self.kernel
         self.note, self.against = note, against
         if self.request != before or self.error:
@@ -138,7 +141,8 @@ class IrPaneModel:
 
     def state(self) -> dict[str, Any]:
         """What is kept between sessions."""
-        return {"stage": self.stage, "kernel": self.kernel, "target": self.target, "locked": self.locked}
+        target = "" if self.target_implied else self.target
+        return {"stage": self.stage, "kernel": self.kernel, "target": target, "locked": self.locked}
 
 
 def pane_model(state: Mapping[str, Any], stages: tuple[str, ...]) -> IrPaneModel:

@@ -40,9 +40,9 @@ def settle(qtbot, window: MainWindow) -> None:
     qtbot.waitUntil(lambda: not any(pane.model.loading for pane in window.workbench.panes), timeout=WAIT)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared(qapp, tmp_path_factory):
-    """One window for the tests that start from a compiled sample: starting its processes anew takes seconds."""
+    """One window for the tests of a file that start from a compiled sample: its processes take seconds to start."""
     import app.viewmodels.compilation as records
 
     folder = tmp_path_factory.mktemp("shared")
@@ -89,9 +89,10 @@ def compiled(qtbot, shared):
         window.workbench.remove_pane(pane)
     for pane, stage in zip(window.workbench.panes, ("source", "asm")):
         pane.lock.setChecked(False)
-        pane.model.show(stage=stage)
+        pane.model.show(stage=stage, kernel=window.state.compilation.kernels[0].name, target="")
     settle(qtbot, window)
     window.state.selection.reset()
+    window.resize(1400, 900)
     yield window
     # The processes that wait for the next test are started here: a test between may have another database in its
     # environment, which a process started then would take over.

@@ -66,8 +66,22 @@ def test_sass_is_shown_for_an_nvidia_target_or_says_what_is_missing(qtbot, compi
     lines = [line for line, entry in enumerate(expected.nodes) if "matmul_0" in entry]
     assert lines
     assert np.flatnonzero(pane.text.lit).tolist() == lines
-    pane.model.show(stage="asm", target="")
+
+
+def test_leaving_sass_leaves_the_target_it_asked_for(qtbot, compiled):
+    pane = compiled.workbench.panes[1]
+    pane.model.show(stage="sass", kernel=KERNEL)
     loaded(qtbot, compiled)
+    assert pane.model.target == "sm_90a"
+    assert pane.model.state()["target"] == ""
+    pane.model.show(stage="asm")
+    loaded(qtbot, compiled)
+    assert (pane.model.target, pane.stage.currentText()) == ("", "Assembly")
+    pane.model.show(target="sm_90a")
+    pane.model.show(stage="sass")
+    pane.model.show(stage="asm")
+    loaded(qtbot, compiled)
+    assert (pane.model.target, pane.stage.currentText()) == ("sm_90a", "PTX")
 
 
 def test_a_missing_sass_tool_is_a_plain_statement(qtbot, compiled):
