@@ -203,12 +203,16 @@ class BoundProgram:
 
 
 def lost_time(spans: np.ndarray, clocks: np.ndarray, every: int, threads: int) -> np.ndarray:
-    """Processor time (ns) each call lost, from (wall, used) clocks read before every `every`th call and at the end."""
-    passed = np.diff(clocks, axis=0)
-    missing = np.maximum(threads * passed[:, 0] - passed[:, 1], 0)
+    """Processor time (ns) each call lost, from (wall, used) clocks read before every `every`th call and at the end.
+
+    A turn on the processor often ends while a clock is read, between two calls: only what is missing from the time
+    inside the calls is theirs.
+    """
+    used = np.diff(clocks[:, 1])
     lost = np.zeros(len(spans), np.int64)
-    for group, amount in enumerate(missing):
+    for group, got in enumerate(used):
         part = spans[group * every : (group + 1) * every]
         longest = int(np.argmax(part))
-        lost[group * every + longest] = min(int(amount), threads * int(part[longest]))
+        missing = max(threads * int(part.sum()) - int(got), 0)
+        lost[group * every + longest] = min(missing, threads * int(part[longest]))
     return lost

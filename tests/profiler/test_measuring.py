@@ -180,24 +180,27 @@ def test_a_process_that_crashes_fails_the_run_and_keeps_what_was_compiled(store,
 
 
 def test_processor_time_taken_by_others_is_seen_call_by_call():
-    model, arrays = dependent(200_000)
+    # A call takes longer than a turn on the processor, so that turns end inside calls and not only between them.
+    model, arrays = dependent(8_000_000)
     bound = BoundProgram(model.program, [arrays], 1)
-    times, lost = bound.measure_watched(20, 0, 1)
-    spans = times[:, 1] - times[:, 0]
-    assert lost.shape == spans.shape and (lost >= 0).all() and (lost <= spans).all()
-    # As many programs as it takes to have to share a processor with one.
+    # Enough programs to have to share a processor with one; nobody says when, so it is tried until it was shared.
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
     try:
-        time.sleep(0.3)
-        times, lost = bound.measure_watched(2000, 0, 1)
+        for _ in range(20):
+            times, lost = bound.measure_watched(40, 0, 1)
+            spans = times[:, 1] - times[:, 0]
+            if lost.sum() > spans.min():
+                break
     finally:
         for other in others:
             other.kill()
             other.wait()
-    spans = times[:, 1] - times[:, 0]
-    disturbed = spans > 3 * np.median(spans)
-    assert disturbed.any() and lost[disturbed].sum() > 0.5 * (spans[disturbed] - np.median(spans)).sum()
-    assert np.median(lost) < 0.05 * np.median(spans)
+    assert lost.shape == spans.shape and (lost >= 0).all() and (lost <= spans).all()
+    assert lost.sum() > spans.min(), "the processor was never shared, or nobody saw it"
+    own = spans - lost  # the same work each time, however long it was kept waiting
+    low, high = np.quantile(own, (0.1, 0.9))
+    assert high < 1.5 * low
+    assert spans.max() > 2 * high and lost[np.argmax(spans)] > 0.5 * (spans.max() - high)
 
 
 def test_the_child_ends_with_a_parent_that_is_killed(library):
@@ -333,9 +336,9 @@ def test_measuring_costs_less_than_a_microsecond_a_launch():
     costs = []
     for _ in range(7):
         trace = bound.new_trace(20_000)
-        start = time.thread_time_ns()  # its own time: others may be running
+        start = time.process_time_ns()  # its own time: others may be running
         bound.measure(20_000, 0, trace)
-        costs.append((time.thread_time_ns() - start) / 20_000)
+        costs.append((time.process_time_ns() - start) / 20_000)
     assert statistics.median(costs) < 1000, costs
 
 
