@@ -1,8 +1,8 @@
 """Jobs in child processes, seen from the window: a frozen request goes out, frozen replies come back as Qt signals.
 
 A worker is a fresh interpreter, not a copy of this one: Qt does not survive a fork, and the user's main module is not
-imported twice. A thread per process starts it and waits on its pipe, so the window's thread never waits. Ending the
-process cancels whatever it was doing; replies of an ended or replaced job are dropped here.
+imported twice. Threads of its own start it, write into its pipe and wait on it, so the window's thread never waits.
+Ending the process cancels whatever it was doing; replies of an ended or replaced job are dropped here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import queue
 import signal
 import socket
 import subprocess
@@ -38,8 +39,8 @@ class Worker(QObject):
         super().__init__(parent)
         self._waiting: dict[int, tuple[Done, Done]] = {}
         self._lock = threading.Lock()
-        self._outbox: list[tuple[int, Any]] = []
-        self._pipe: Any = None
+        # A process that is busy does not read, and a pipe holds little: whoever writes into it may have to wait.
+        self._outbox: queue.SimpleQueue[tuple[int, Any] | None] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = False
         self._received.connect(self._take)
@@ -61,12 +62,7 @@ class Worker(QObject):
         """Send a request; `done` gets the result or a Failure, unless the job is dropped before."""
         number = next(_numbers)
         self._waiting[number] = (done, progress)
-        with self._lock:
-            if self._pipe is None:
-                self._outbox.append((number, request))
-                return number
-            with contextlib.suppress(OSError):  # a process that just died is reported by its thread
-                self._pipe.send((number, request))
+        self._outbox.put((number, request))
         return number
 
     def drop(self, number: int) -> None:
@@ -99,10 +95,9 @@ class Worker(QObject):
                 # among sessions before it looks at who is nice, and a worker would count as much as the window.
                 process_group=0,
             )
-            self._process, self._pipe = process, pipe
-            for entry in self._outbox:
-                pipe.send(entry)
-            self._outbox.clear()
+            self._process = process
+        sender = threading.Thread(target=self._send, args=(pipe,), name=f"worker-{warm}-out", daemon=True)
+        sender.start()
         with contextlib.suppress(EOFError, OSError):
             pieces: list[Piece] = []
             while True:
@@ -119,9 +114,20 @@ class Worker(QObject):
                 self._received.emit(reply)
         _end_group(process)
         code = process.wait()
+        self._outbox.put(None)
+        sender.join()
         pipe.close()
         if not self._stopping:
             self._ended.emit(code)
+
+    def _send(self, pipe: Any) -> None:
+        while (entry := self._outbox.get()) is not None:
+            try:
+                pipe.send(entry)
+            except OSError:
+                pass  # a process that just died is reported by the thread that reads
+            except Exception as error:  # a request that cannot be sent is a bug of ours, and must not wait for ever
+                self._received.emit(Reply(entry[0], Failure(f"{type(error).__name__}: {error}", kind="bug")))
 
     def _take(self, reply: Reply) -> None:
         waiting = self._waiting.get(reply.job)

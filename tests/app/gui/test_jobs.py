@@ -1,0 +1,58 @@
+"""Child processes seen from the window: asking never waits, and every question is answered."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from app.jobs import Worker
+from app.viewmodels.requests import Failure, LayoutRequest
+
+NODES = 20_000
+
+
+@pytest.fixture
+def worker(qapp):
+    worker = Worker("layout")
+    yield worker
+    worker.stop()
+    assert not worker._thread.is_alive()
+
+
+def chain() -> LayoutRequest:
+    steps = np.arange(NODES - 1)
+    return LayoutRequest(np.full((NODES, 2), 40.0), np.stack([steps, steps + 1], 1), np.full(NODES, -1))
+
+
+def test_asking_a_busy_process_does_not_wait_for_it(qtbot, worker):
+    answers = []
+    worker.submit(chain(), answers.append)
+    qtbot.waitUntil(lambda: len(answers) == 1, timeout=60_000)
+    request = chain()
+    longest = 0.0
+    for _ in range(4):  # more than a pipe holds, and more than the process has read
+        before = time.perf_counter()
+        worker.submit(request, answers.append)
+        longest = max(longest, time.perf_counter() - before)
+    assert longest < 0.05
+    qtbot.waitUntil(lambda: len(answers) == 5, timeout=60_000)
+    assert not any(isinstance(answer, Failure) for answer in answers), answers
+
+
+def test_what_cannot_be_sent_is_answered_too(qtbot, worker):
+    answers = []
+    worker.submit(lambda: None, answers.append)
+    qtbot.waitUntil(lambda: bool(answers), timeout=60_000)
+    assert isinstance(answers[0], Failure) and answers[0].kind == "bug"
+
+
+def test_a_process_that_dies_while_it_is_asked_is_reported(qtbot, worker):
+    answers = []
+    worker.submit(chain(), answers.append)
+    qtbot.waitUntil(lambda: worker._process is not None, timeout=60_000)
+    worker._process.kill()
+    worker.submit(chain(), answers.append)
+    qtbot.waitUntil(lambda: len(answers) == 2, timeout=60_000)
+    assert all(isinstance(answer, Failure) and answer.kind == "crash" for answer in answers)
