@@ -185,4 +185,16 @@ class Thread(QObject):
 
     def _take(self, generation: int, result: Any) -> None:
         if generation == self._generation:
-            self._done(result)
+            done, self._done = self._done, lambda _: None  # what it holds may be large
+            done(result)
+
+
+def in_thread(parent: QObject, work: Callable[[Callable[[], bool]], Any], done: Done) -> None:
+    """Run one piece of work on Qt's pool and call `done` with what came of it, unless `parent` is gone by then."""
+    thread = Thread(parent)
+
+    def finished(result: Any) -> None:
+        thread.deleteLater()
+        done(result)
+
+    thread.start(work, finished)

@@ -18,6 +18,8 @@ class State:
     choices: CompileChoices = field(default_factory=CompileChoices)
     compilation: Compilation | None = None
     previous: Compilation | None = None
+    number: int = 0  # of the compilation among those that were on show
+    previous_number: int = 0
     run: RunResult | None = None
     selection: Selection = field(default_factory=Selection)
     compiled: Event = field(default_factory=Event)
@@ -32,8 +34,8 @@ class State:
     def set_compilation(self, compilation: Compilation) -> None:
         """A compilation arrived; the selection survives as far as its nodes do."""
         same = self.compilation is not None and self.compilation.source == compilation.source
-        self.previous = self.compilation if same else None
-        self.compilation = compilation
+        self.previous, self.previous_number = (self.compilation, self.number) if same else (None, 0)
+        self.compilation, self.number = compilation, self.number + 1
         self.run = None
         if same:
             self.selection.keep_only(compilation.node_table)

@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import QObject
 
 from app.controllers.compiling import CompileController
-from app.jobs import Thread
+from app.jobs import in_thread
 from app.state import State
 from app.viewmodels.compilation import LineText
 from app.viewmodels.diff import DiffDocument, diff_documents, diff_sides
@@ -20,6 +20,7 @@ from app.viewmodels.text_document import TextDocument, index_text
 _KEPT = 256 << 20  # bytes of text kept
 _INLINE = 1 << 20  # a text below this is indexed at once: under a millisecond
 _QUICK = 400  # lines on both sides together that are compared at once
+_STORED = -1  # stands for a compilation's number: a stored one's is in the key itself
 Key = tuple[int, TextKey]
 Stored = Callable[[int, TextKey, Callable[[Any], None]], None]
 
@@ -84,8 +85,7 @@ class TextStore(QObject):
             elif len(value.text) < _INLINE:
                 keep(index_text(value))
             else:
-                thread = Thread(self)
-                thread.start(lambda cancelled: index_text(value, cancelled), keep)
+                in_thread(self, lambda cancelled: index_text(value, cancelled), keep)
 
         def keep(document: TextDocument) -> None:
             self._documents[full] = document
@@ -100,7 +100,7 @@ class TextStore(QObject):
 
     def cached(self) -> list[tuple[Key, TextDocument]]:
         """What is in memory for the current compilation, for finding everywhere."""
-        now = id(self._state.compilation)
+        now = self._state.number
         return [(key, document) for key, document in self._documents.items() if key[0] == now]
 
     def _compare(
@@ -117,15 +117,15 @@ class TextStore(QObject):
         if document.lines + other.lines <= _QUICK:
             done(work(None))
         else:
-            Thread(self).start(work, done)
+            in_thread(self, work, done)
 
     def _full(self, key: TextKey) -> Key:
         if key.origin.startswith("c"):
-            return 0, key
-        return id(self._state.previous if key.origin == PREVIOUS else self._state.compilation), key
+            return _STORED, key
+        return self._state.previous_number if key.origin == PREVIOUS else self._state.number, key
 
     def _trim(self) -> None:
-        alive = {id(self._state.compilation), id(self._state.previous), 0}
+        alive = {self._state.number, self._state.previous_number, _STORED}
         for key in [key for key in self._documents if key[0] not in alive]:
             del self._documents[key]
         while sum(len(document.data) for document in self._documents.values()) > _KEPT and len(self._documents) > 1:
