@@ -23,6 +23,13 @@ __all__ = ["BufferType", "Graph", "TensorType", "compile", "load_library", "ops"
 
 
 def __getattr__(name: str) -> Any:
+    from compiler.collecting import rare_collection
+
+    with rare_collection():
+        return _loaded(name)
+
+
+def _loaded(name: str) -> Any:
     if name in _MODULES:
         return import_module(_MODULES[name])
     if name == "reference":

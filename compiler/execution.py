@@ -12,7 +12,6 @@ import numpy as np
 from compiler.backend.host import Executor, HostCall, load_kernels
 from compiler.backend.runtime import default_threads
 from compiler.binding import bind
-from compiler.dialects.mo import MoOp, attrs_of
 from compiler.errors import ExecutionError
 from compiler.graph.constraints import check_sizes, constraints_of
 from compiler.graph.dims import evaluate
@@ -72,7 +71,7 @@ class Program:
         self._constants: dict[int, np.ndarray] = {}
         self._slots: dict[Any, int] = {}
         self._symbols = tuple(sorted(graph.symbols))
-        self._constraints = constraints_of(graph.op)
+        self._constraints = constraints_of(graph)
         calls = self._host_calls(records)
         self.calls = len(calls)
         code = load_kernels(objects, {call.kernel: None for call in calls})
@@ -209,6 +208,5 @@ class Program:
 
 
 def _constant_array(buffer: Buffer) -> np.ndarray:
-    assert isinstance(buffer.constant, MoOp)
-    array = np.ascontiguousarray(attrs_of(buffer.constant)["value"])
+    array = np.ascontiguousarray(buffer.array)
     return array if array.size else np.zeros(1, array.dtype)

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from compiler.cache import Cache, key_of, pack, producer, target_identity, unpack
-from compiler.graph.dims import dim
+from compiler.kernel_records import read_record, record_document
 from compiler.pipeline import CompileOptions, KernelModule, elaborate, kernel_passes
 from compiler.trace import LLVM_PASS, PassRecord, Span, Trace
 
 if TYPE_CHECKING:
     from compiler.backend.split import Unit
     from compiler.backend.workers import Done
-    from compiler.language.elaborate import BufferArgument, ElaboratedKernel
+    from compiler.language.elaborate import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.language.source import SourceFile
     from compiler.lowering.llvm_text import Debug
@@ -322,47 +322,3 @@ def _read_unit(packed: bytes, cache: Cache) -> Unit | None:
             return None
         needs.append(needed)
     return Unit(document["name"], text.decode(), tuple(needs), document["shared"])
-
-
-def record_document(record: ElaboratedKernel) -> dict[str, Any]:
-    """What elaboration found out about a kernel, as plain data."""
-    launch = record.launch
-    return {
-        "name": record.name,
-        "arguments": [_argument_document(argument) for argument in record.arguments],
-        "workspaces": [_argument_document(argument) for argument in record.workspaces],
-        "symbols": record.symbols,
-        "provenance": record.provenance,
-        "launch": {"blocks": list(map(_plain_size, launch.blocks)), "threads": launch.threads} if launch else None,
-    }
-
-
-def _argument_document(argument: BufferArgument) -> list[Any]:
-    return [argument.name, argument.dtype, list(map(_plain_size, argument.shape))]
-
-
-def _plain_size(size: Any) -> int | str:
-    return size if isinstance(size, int) else str(size)
-
-
-def read_record(document: dict[str, Any]) -> ElaboratedKernel:
-    """A kernel's record from plain data."""
-    from compiler.language.elaborate import BufferArgument, ElaboratedKernel, Launch
-
-    def arguments(listed: list[Any]) -> tuple[BufferArgument, ...]:
-        return tuple(BufferArgument(name, dtype, tuple(map(read_size, shape))) for name, dtype, shape in listed)
-
-    launch = document["launch"]
-    return ElaboratedKernel(
-        document["name"],
-        arguments(document["arguments"]),
-        arguments(document["workspaces"]),
-        tuple(document["symbols"]),
-        tuple(tuple(slots) for slots in document["provenance"]),
-        Launch(tuple(map(read_size, launch["blocks"])), launch["threads"]) if launch else None,
-    )
-
-
-def read_size(size: int | str) -> Any:
-    """A size from plain data."""
-    return size if isinstance(size, int) else dim(size)

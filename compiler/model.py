@@ -198,6 +198,15 @@ class Model:
         """Every fusion candidate: accepted or not, by which rule, why, and the bytes saved."""
         return self.fusion.ledger
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was asked for and could not be done: edges that were to be fused or cut and are not, and why."""
+        wanted = {"forced-fuse": "fused", "forced-cut": "cut"}
+        return tuple(
+            f"{d.producer} -> {d.consumer} is not {wanted[d.rule]} as asked: {d.reason}"
+            for d in self.ledger if d.rule in wanted
+        )  # fmt: skip
+
     def record(self, kernel: str) -> ElaboratedKernel:
         """What elaboration found out about a kernel."""
         return self._records[kernel]

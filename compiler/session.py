@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from compiler.cache import Cache, default_cache, key_of, producer, target_identity
+from compiler.collecting import rare_collection
 from compiler.errors import CompilerError
 from compiler.language.library import Library, default_library
 from compiler.model import Model
@@ -57,7 +56,7 @@ def compile_graph(
     options.check()
     _check_kind(graph)
     work = _Work(graph, options, library or default_library(), watch)
-    with _rare_collection():
+    with rare_collection():
         parts = work.from_cache() or work.compiled()
         program = None
         if runs_here(work.target):
@@ -70,17 +69,6 @@ def compile_graph(
         graph, parts.fusion, options, work.target, work.library, work.trace, parts.records, program, parts.kernels,
         work.graph_text, () if work.target.is_cpu else parts.objects,
     )  # fmt: skip
-
-
-@contextmanager
-def _rare_collection() -> Iterator[None]:
-    """IR is thousands of small objects in cycles; Python's collector would walk them all, over and over."""
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], 100_000) if before[0] else 0, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _check_kind(graph: object) -> None:
@@ -178,7 +166,7 @@ class _Work:
         from compiler.passes import GRAPH_PASSES
 
         with self.trace.span("copy", "mo") as span:
-            op = self.graph.op.clone()
+            op = self.graph.copied_op()
             span.ops_after = count_operations(op)
         self.trace.start("", op, "mo")
         for name, run in GRAPH_PASSES:

@@ -107,6 +107,7 @@ def model_statistics(model: Model) -> dict[str, Any]:
         "funnel": [asdict(step) for step in steps],
         "llvm_share": next((step.share for step in steps if step.stage == LLVM_STAGE), 0.0),
         "fusion": {"accepted": accepted, "rejected": len(model.ledger) - accepted},
+        "warnings": list(model.warnings),
         "cache": cache_figures(trace, len(model.kernels)),
         "peak_memory": memory.peak if memory is not None else None,
     }

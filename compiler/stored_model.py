@@ -6,7 +6,6 @@ graph passes and fusion run again; executing a model asks for neither.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +13,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, StringAttr
 
 from compiler.cache import key_of, pack, producer, target_identity, unpack
-from compiler.dialects.mo import ArrayConstant, DimsAttr, attrs_of, make, nodes_of
-from compiler.flows import read_record, read_size, record_document
+from compiler.graph.digest import graph_digest
+from compiler.graph.draft import frozen_array
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.types import BufferType, TensorType
+from compiler.kernel_records import read_record, read_size, record_document
 from compiler.passes.fusion.records import Buffer, FusedKernel, FusionDecision, FusionResult, KernelCall
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute
-
     from compiler.graph.graph import Graph
     from compiler.language.elaborate import ElaboratedKernel
     from compiler.language.library import Library
@@ -42,53 +39,6 @@ def model_key(graph: Graph, options: CompileOptions, target: Target, library: Li
         options.fuse, sorted(options.force_cut), sorted(options.force_fuse), options.sources, library.fingerprint,
         [file.file for file in library.files] if options.debug != "none" else (), producer(),
     )  # fmt: skip
-
-
-def graph_digest(graph: Graph) -> str:
-    """A digest of a graph: ops, attributes, types, names, provenance."""
-    block = graph.op.body
-    numbers = {id(argument): str(number) for number, argument in enumerate(block.args)}
-    parts: list[str] = [graph.name, *(f"{a.name_hint}:{_attribute_text(a.type)}" for a in block.args)]
-    types: dict[Attribute, str] = {}  # most values share a few
-    op = block.first_op
-    while op is not None:
-        parts.append(op.name)
-        parts += [numbers[id(value)] for value in op._operands]  # pyright: ignore[reportPrivateUsage]
-        for result in op.results:
-            numbers[id(result)] = str(len(numbers))
-            kind = result.type
-            text = types.get(kind)
-            if text is None:
-                text = types[kind] = _attribute_text(kind)
-            parts += (result.name_hint or "", text)
-        parts += nodes_of(op)
-        for table in (op.properties, op.attributes):
-            for name, value in table.items():
-                parts += (name, _attribute_text(value))
-        op = op.next_op
-    return hashlib.blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
-
-
-def _attribute_text(attribute: Attribute) -> str:
-    """An attribute as text that tells it from every other; the frequent kinds without xDSL's printer."""
-    write = _TEXTS.get(type(attribute))
-    return str(attribute) if write is None else write(attribute)
-
-
-def _array_text(constant: ArrayConstant) -> str:
-    array = np.ascontiguousarray(constant.array)
-    return f"{array.dtype}{array.shape}{hashlib.blake2b(array.tobytes(), digest_size=16).hexdigest()}"
-
-
-_TEXTS: dict[type, Callable[[Any], str]] = {
-    TensorType: lambda t: f"tensor {t.dtype}{t.shape}",
-    BufferType: lambda t: f"buffer {t.dtype}{t.shape}",
-    DimsAttr: lambda a: f"dims {a.single}{a.sizes}",
-    StringAttr: lambda a: f'"{a.data}"',
-    FloatAttr: lambda a: f"{a.value.data.hex()} {a.type.name}",
-    IntegerAttr: lambda a: f"{a.value.data} {a.type.width.data if isinstance(a.type, IntegerType) else ''}",
-    ArrayConstant: _array_text,
-}
 
 
 # Writing
@@ -162,11 +112,26 @@ def _kernel_document(kernel: FusedKernel, types: _Table) -> list[Any]:
 
 
 def _array(buffer: Buffer) -> np.ndarray:
-    constant: Any = buffer.constant
-    return np.ascontiguousarray(attrs_of(constant)["value"])
+    return np.ascontiguousarray(buffer.array)
 
 
 # Reading
+
+
+class RestoredConstant(Buffer):
+    """A constant read from the cache: its elements are at hand, its graph op is made when somebody asks."""
+
+    @property
+    def array(self) -> np.ndarray:
+        """The elements."""
+        return self.__dict__["elements"]
+
+    @cached_property
+    def constant(self) -> Any:  # type: ignore[override]
+        """The mo.constant op."""
+        from compiler.dialects.mo import make
+
+        return make("mo.constant", [], [self.type], {"value": self.array}, self.nodes)
 
 
 class RestoredCall(KernelCall):
@@ -279,12 +244,13 @@ def _read_type(document: list[Any]) -> Any:
 
 def _read_buffer(entry: list[Any], types: list[Any], constant: Any) -> Buffer:
     name, kind, role, index, nodes = entry
-    op = None
-    if constant is not None:
-        (dtype, shape), data = constant
-        array = np.frombuffer(data, numpy_dtype(dtype)).reshape(shape)
-        op = make("mo.constant", [], [types[kind]], {"value": array}, tuple(nodes))
-    return Buffer(name, types[kind], role, index, tuple(nodes), op)
+    if constant is None:
+        return Buffer(name, types[kind], role, index, tuple(nodes))
+    (dtype, shape), data = constant
+    array = frozen_array(np.frombuffer(data, numpy_dtype(dtype)).reshape(shape))
+    buffer = RestoredConstant.__new__(RestoredConstant)
+    buffer.__dict__.update(name=name, type=types[kind], kind=role, index=index, nodes=tuple(nodes), elements=array)
+    return buffer
 
 
 def _read_kernel(entry: list[Any], types: list[Any]) -> FusedKernel:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Operation
-
 if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
     from compiler.snapshots import Snapshot
     from compiler.targets.target import Target
 

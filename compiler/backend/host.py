@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.backend.jit import LoadedCode, load_objects
-from compiler.backend.llvm import compile_llvm
 from compiler.backend.runtime import aligned_bytes, default_threads, load_runtime, runtime_symbols, thread_pool
 from compiler.backend.runtime_ir import ARGUMENT_COUNTS, BARRIER_BYTES, STEP_BYTES, TRACE_FIELDS
 from compiler.errors import ExecutionError
@@ -217,6 +216,7 @@ def _slots(call: HostCall, buffers: int) -> list[int]:
 
 
 def _compiled_program(calls: tuple[HostCall, ...], code: LoadedCode) -> tuple[object, int, _Steps]:
+    from compiler.backend.llvm import compile_llvm
     from compiler.targets import get_target
 
     target = get_target("cpu")

@@ -47,9 +47,9 @@ def llvm_steps(texts: Sequence[str], target: Target, opt_level: int) -> list[tup
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     try:
         done = subprocess.run(
-            [sys.executable, "-c", "from compiler.backend.llvm_steps import answer; answer()"], input=request.encode(),
-            capture_output=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, check=False,
-            timeout=_SECONDS * len(texts),
+            [sys.executable, "-P", "-c", "from compiler.backend.llvm_steps import answer; answer()"],
+            input=request.encode(), capture_output=True, check=False, timeout=_SECONDS * len(texts),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise LoweringError(f"LLVM's passes did not end within {_SECONDS * len(texts):.0f} s") from None

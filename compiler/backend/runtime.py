@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 
 from compiler.backend.jit import LoadedCode, load_objects
-from compiler.backend.llvm import compile_llvm
 from compiler.backend.runtime_ir import POOL_HEADER, POOL_SLOT, SYMBOLS, runtime_text
 from compiler.errors import ExecutionError
 from compiler.targets import get_target
@@ -39,6 +38,8 @@ def runtime_object(target: Target) -> bytes:
     """The runtime's object code for a CPU target: unoptimised, as it mostly waits and LLVM then takes 8 ms, not 80."""
     if target.name in _supplied:
         return _supplied[target.name]
+    from compiler.backend.llvm import compile_llvm
+
     return compile_llvm(runtime_text(target), target, 0).object
 
 

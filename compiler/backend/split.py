@@ -19,8 +19,9 @@ from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
+from compiler.dialects.operations import release
 from compiler.lowering.emit_func import callee_name
-from compiler.lowering.llvm_text import Debug, emit_module
+from compiler.lowering.llvm_text import Debug, module_text
 from compiler.lowering.llvm_types import symbol
 from compiler.targets.target import Target
 from compiler.trace import count_operations
@@ -106,13 +107,15 @@ def only(image: bytes, wanted: Collection[str], present: Collection[str] = ()) -
 
 
 def whole_unit(name: str, module: ModuleOp, target: Target, debug: Debug) -> Unit:
-    """A module with one kernel as one unit."""
+    """A module with one kernel as one unit; the module is used up."""
     operations = count_operations(module)
-    return Unit(name, emit_module(module, target, debug).text, operations=operations)
+    unit = Unit(name, module_text(module, target, debug), operations=operations)
+    release(module)
+    return unit
 
 
 class Split:
-    """A module taken apart; units are printed when they are asked for."""
+    """A module taken apart; units are printed when they are asked for, each once, which uses its entry up."""
 
     def __init__(self, module: ModuleOp, target: Target, debug: Debug) -> None:
         self._target = target
@@ -154,9 +157,10 @@ class Split:
         operations: list[Operation] = [self._tables[name] for name in inside if name in self._tables]
         operations += [self._functions[name] for name in inside if name in self._functions]
         count = len(operations) + sum(map(count_operations, operations))
-        text = emit_module(ModuleOp(operations), self._target, self._debug).text
+        text = module_text(ModuleOp(operations), self._target, self._debug)
         for operation in operations:
             operation.detach()
+        release(self._functions[entry])  # no other unit has it inside
         text = _renumbered(text, [name for name in inside if name in self._tables])
         for name, unit in needs.items():
             text = text.replace(f"{symbol(name)}(", f"{symbol(unit.name)}(")

@@ -169,7 +169,7 @@ def _spawn(descriptor: int) -> subprocess.Popen[bytes]:
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     code = f"from compiler.backend.workers import serve; serve({descriptor})"
     return subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[descriptor],
+        [sys.executable, "-P", "-c", code], stdin=subprocess.DEVNULL, pass_fds=[descriptor],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )  # fmt: skip
 

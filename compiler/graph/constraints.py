@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from compiler.dialects.mo.ops import GraphOp, MoOp, attrs_of, nodes_of
 from compiler.errors import ExecutionError
 from compiler.graph.dims import Dim, evaluate, surely_nonnegative
+from compiler.graph.draft import DraftOp
+from compiler.graph.graph import Graph
+from compiler.graph.reading import attrs_in, nodes_in, ops_of
 from compiler.graph.types import Size, TensorType, format_shape
+
+if TYPE_CHECKING:
+    from compiler.dialects.mo.ops import GraphOp, MoOp
 
 # Ops that need something to choose from, and the attribute that says along which axes.
 _NEEDS_ELEMENTS = {
@@ -35,19 +40,19 @@ class Constraint:
         return evaluate(self.value, sizes) >= 0 or evaluate(self.unless_empty, sizes) == 0
 
 
-def constraints_of(graph: GraphOp) -> tuple[Constraint, ...]:
+def constraints_of(graph: Graph | GraphOp) -> tuple[Constraint, ...]:
     """Everything that must hold of the symbolic sizes of a graph, each once."""
     found: dict[tuple[Size, Size], Constraint] = {}
     harmless: set[Any] = set()  # types whose sizes cannot be negative: most ops share a few
-    for op in graph.body.ops:
-        if isinstance(op, MoOp) and (op.name in _ASKING or not _all_harmless(op, harmless)):
+    for op in ops_of(graph):
+        if op.name in _ASKING or not _all_harmless(op, harmless):
             for constraint in _of_op(op):
                 if not surely_nonnegative(constraint.value):
                     found.setdefault((constraint.value, constraint.unless_empty), constraint)
     return tuple(found.values())
 
 
-def _all_harmless(op: MoOp, known: set[Any]) -> bool:
+def _all_harmless(op: DraftOp | MoOp, known: set[Any]) -> bool:
     """Whether no size of the op's results can be negative, whatever the symbols are."""
     for result in op.results:
         kind = result.type
@@ -66,8 +71,8 @@ def check_sizes(constraints: Iterable[Constraint], sizes: Mapping[str, int]) -> 
             raise ExecutionError(f"{constraint.message} ({bound})")
 
 
-def _of_op(op: MoOp) -> Iterator[Constraint]:
-    who = f"{', '.join(nodes_of(op)) or op.name}"
+def _of_op(op: DraftOp | MoOp) -> Iterator[Constraint]:
+    who = f"{', '.join(nodes_in(op)) or op.name}"
     for result in op.results:
         if isinstance(result.type, TensorType):
             for size in result.type.shape:
@@ -77,7 +82,7 @@ def _of_op(op: MoOp) -> Iterator[Constraint]:
         yield from _of_slice(op, who)
     elif op.name in _NEEDS_ELEMENTS:
         shape = op.operands[0].type.shape  # type: ignore[attr-defined]
-        axes = attrs_of(op)[_NEEDS_ELEMENTS[op.name]]
+        axes = attrs_in(op)[_NEEDS_ELEMENTS[op.name]]
         count = op.operands[1].type.size if op.name == "mo.gather" else 1  # type: ignore[attr-defined]
         for axis in axes if isinstance(axes, tuple) else (axes,):
             if isinstance(shape[axis], Dim):
@@ -85,8 +90,8 @@ def _of_op(op: MoOp) -> Iterator[Constraint]:
                 yield Constraint(shape[axis] - 1, message, count)
 
 
-def _of_slice(op: MoOp, who: str) -> Iterator[Constraint]:
-    attrs = attrs_of(op)
+def _of_slice(op: DraftOp | MoOp, who: str) -> Iterator[Constraint]:
+    attrs = attrs_in(op)
     shape = op.operands[0].type.shape  # type: ignore[attr-defined]
     for start, step, length, size in zip(attrs["starts"], attrs["steps"], attrs["shape"], shape, strict=True):
         if not any(isinstance(v, Dim) for v in (start, length, size)):

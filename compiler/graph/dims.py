@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from compiler.errors import ParseError
 
@@ -93,6 +93,10 @@ class Dim:
         return self * -1
 
     def __mul__(self, other: int | Dim) -> int | Dim:
+        if type(other) is int:  # the usual case: every term is scaled, and their order stays
+            if other == 1:
+                return self
+            return Dim(tuple([(monomial, factor * other) for monomial, factor in self.terms])) if other else 0
         total: dict[Monomial, int] = {}
         if len(self.terms) * len(_terms(other)) > _MOST_TERMS:
             raise ParseError("a dim expression is too large")
@@ -302,6 +306,19 @@ def ceildiv(a: int | Dim, b: int) -> int | Dim:
 
 def product(sizes: tuple[int | Dim, ...] | list[int | Dim]) -> int | Dim:
     """The number of elements of a shape."""
+    number = 1
+    named: list[Dim] = []
+    for size in sizes:
+        if isinstance(size, Dim):
+            named.append(size)
+        else:
+            number *= size
+    return _product(tuple(named)) * number if named else number
+
+
+@lru_cache(maxsize=4096)
+def _product(sizes: tuple[Dim, ...]) -> int | Dim:
+    """Shapes repeat, and multiplying out is slow."""
     total: int | Dim = 1
     for size in sizes:
         total = total * size

@@ -1,36 +1,35 @@
-"""The Graph: a named `mo.graph` op under construction, its inputs, and which graph ops are being added to right now."""
+"""The Graph: a named graph under construction, its inputs, and which graph ops are being added to right now.
+
+It begins as a draft (`draft.py`); asked for its IR it becomes one `mo.graph` op, holds that and nothing else, and is
+added to there.
+"""
 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, SSAValue
-from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.mo.ops import (
-    GraphOp,
-    MoOp,
-    OutputOp,
-    check_op,
-    graph_of,
-    make,
-    make_graph,
-    name_loc,
-    name_results,
-)
 from compiler.errors import GraphError
 from compiler.graph.dims import Dim
+from compiler.graph.draft import Draft, DraftOp, DraftValue, plain_attrs
 from compiler.graph.location import fail, located
 from compiler.graph.opspec import SPECS
 from compiler.graph.types import BufferType, OpaqueType, TensorType, Type
 from compiler.graph.value import Value
 
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import SSAValue
+
+    from compiler.dialects.mo.ops import GraphOp
+
+_WRITING = threading.Lock()  # two threads may ask a model for its graph
 _NAME = re.compile(r"[A-Za-z_$.-][\w$.-]*\Z", re.ASCII)
 _entered: ContextVar[tuple[Graph, ...]] = ContextVar("entered_graphs", default=())
 
@@ -64,34 +63,61 @@ class Graph:
             input_names, inputs = list(inputs), list(inputs.values())
         types = [_input_type(t, at) for at, t in enumerate(inputs)]
         names = _checked_names(input_names, len(types))
-        op = make_graph(name, types, names)
-        self._attach(ModuleOp([op]), op)
+        self.draft: Draft | None = Draft(name, types, names)
+        self._op: GraphOp | None = None
+        self._begin(self.draft.inputs)
 
-    def _attach(self, module: ModuleOp, op: GraphOp) -> None:
-        self.module = module
-        self.op = op
+    def _begin(self, inputs: Sequence[DraftValue] | Sequence[SSAValue]) -> None:
         self.custom_references: dict[str, Callable[..., Any]] = {}
-        self._block = op.body
         self._names: set[str] = set()
         self._counts: dict[str, int] = {}
-        self._scalars: dict[tuple[str, bytes], SSAValue] = {}
-        self._chain: SSAValue | None = None
+        self._scalars: dict[tuple[str, bytes], Value] = {}
+        self._chain: Value | None = None
         self._symbols: frozenset[str] = frozenset()
-        for argument in op.body.args:
+        for argument in inputs:
             self._names.add(argument.name_hint or "")
             if isinstance(argument.type, (TensorType, BufferType)):
                 self._symbols |= argument.type.symbols
-        self.inputs: tuple[Value, ...] = tuple(Value(a, self) for a in op.body.args)
+        self.inputs: tuple[Value, ...] = tuple(Value(a, self) for a in inputs)
+
+    @property
+    def op(self) -> GraphOp:
+        """The graph as IR, made when first asked for; from then on the graph is what this op holds."""
+        if self._op is None:
+            with _WRITING:
+                if self.draft is not None:
+                    from xdsl.dialects.builtin import ModuleOp
+
+                    op, made = self.draft.write()
+                    ModuleOp([op])
+                    for value, ssa in made.items():
+                        value.ssa = ssa
+                    self._op, self.draft = op, None
+        assert self._op is not None
+        return self._op
+
+    @property
+    def module(self) -> ModuleOp:
+        """The module around the op."""
+        return self.op.parent_op()  # type: ignore[return-value]
+
+    def copied_op(self) -> GraphOp:
+        """The graph as an op of its own, for whoever will change it."""
+        draft = self.draft
+        return self.op.clone() if draft is None else draft.write()[0]
 
     @classmethod
     def from_module(cls, module: ModuleOp) -> Graph:
         """The graph that a module of mo ops holds; ops and inputs without a name are given one."""
+        from compiler.dialects.mo.ops import MoOp, graph_of, name_loc, name_results
+
         graph = cls.__new__(cls)
         op = graph_of(module)
         for index, argument in enumerate(op.body.args):
             if argument.name_hint is None:
                 argument._name = f"x{index}"  # type: ignore[reportPrivateUsage]
-        graph._attach(module, op)
+        graph.draft, graph._op = None, op
+        graph._begin(op.body.args)
         for inner in op.body.ops:
             graph._names |= {r.name_hint for r in inner.results if r.name_hint}
         for inner in op.body.ops:
@@ -104,7 +130,8 @@ class Graph:
     @property
     def name(self) -> str:
         """The graph's name."""
-        return self.op.sym_name
+        draft = self.draft
+        return self.op.sym_name if draft is None else draft.name
 
     @property
     def input_types(self) -> tuple[Type, ...]:
@@ -119,8 +146,10 @@ class Graph:
     @property
     def outputs(self) -> tuple[Value, ...]:
         """The values given to `output`; none before that."""
-        last = self.op.output
-        return () if last is None else tuple(Value(o, self) for o in last.operands)
+        draft = self.draft
+        last = self.op.output if draft is None else None
+        held = draft.outputs if draft is not None else last.operands if last is not None else ()
+        return tuple(Value(o, self) for o in held or ())
 
     @property
     def output_types(self) -> tuple[Type, ...]:
@@ -148,24 +177,38 @@ class Graph:
 
         if len(values) == 1 and isinstance(values[0], (tuple, list)):
             values = tuple(values[0])
-        if self.op.output is not None:
+        if self._finished:
             raise GraphError(f"graph {self.name!r} already has its output")
         if not values:
             raise GraphError(f"graph {self.name!r}: output needs at least one value")
-        operands = [v.ssa if _is_opaque(v, self) else as_tensor("output", v, self).ssa for v in values]
-        self._block.add_op(OutputOp.create(operands=operands))
+        operands = [v if _is_opaque(v, self) else as_tensor("output", v, self) for v in values]
+        if self.draft is not None:
+            self.draft.outputs = tuple(self._drafted(v) for v in operands)
+            return
+        from compiler.dialects.mo.ops import OutputOp
+
+        self.op.body.add_op(OutputOp.create(operands=[v.ssa for v in operands]))
+
+    @property
+    def _finished(self) -> bool:
+        draft = self.draft
+        return self.op.output is not None if draft is None else draft.outputs is not None
+
+    def _drafted(self, value: Value) -> DraftValue:
+        held = value.held
+        assert isinstance(held, DraftValue)
+        return held
 
     @located
     def emit(
         self,
         op_name: str,
-        operands: Sequence[SSAValue],
+        operands: Sequence[Value],
         attrs: Mapping[str, Any] | None = None,
-        result_types: Sequence[Attribute] | None = None,
-    ) -> MoOp:
-        """Append an op; its result types come from its rule unless they are given."""
-        last = self._block.last_op
-        if last is not None and last.name == "mo.output":
+        result_types: Sequence[Any] | None = None,
+    ) -> tuple[Value, ...]:
+        """Append an op and give its results; their types come from its rule unless they are given."""
+        if self._finished:
             raise GraphError(f"graph {self.name!r} is finished: ops go before its output")
         spec = SPECS[op_name]
         if result_types is None:
@@ -176,9 +219,16 @@ class Graph:
                 if isinstance(size, Dim) and not size.symbols <= self._symbols:
                     free = ", ".join(sorted(size.symbols - self._symbols))
                     raise GraphError(f"{op_name}: the dim {free} is not a dim of any input of graph {self.name!r}")
-        op = make(op_name, operands, result_types, attrs, (self._fresh_name(spec.short),))
-        self._block.add_op(op)
-        return op
+        attrs, node = plain_attrs(attrs), self._fresh_name(spec.short)
+        if self.draft is not None:
+            made = DraftOp(op_name, [self._drafted(o) for o in operands], result_types, attrs, node)
+            self.draft.ops.append(made)
+        else:
+            from compiler.dialects.mo.ops import make
+
+            made = make(op_name, [o.ssa for o in operands], result_types, attrs, (node,))
+            self.op.body.add_op(made)
+        return tuple([Value(result, self) for result in made.results])
 
     def _fresh_name(self, short: str) -> str:
         count = self._counts.get(short, 0)
@@ -196,40 +246,54 @@ class Graph:
             fail(f"{name!r} is not a node name; use letters, digits and _ $ . -")
         if name in self._names:
             fail(f"graph {self.name!r} already has a node {name!r}")
-        owner = value.ssa.owner
         self._names.add(name)
+        held = value.held
+        if isinstance(held, DraftValue):
+            held.rename(name)
+            return
+        from compiler.dialects.mo.ops import MoOp, name_loc, name_results
+
+        owner = held.owner
         if isinstance(owner, MoOp):
             name_results(owner, name)
             owner.location = name_loc(name)
         else:
-            value.ssa._name = name  # type: ignore[reportPrivateUsage]
-            value.ssa.location = name_loc(name)  # type: ignore[attr-defined]
+            held._name = name  # type: ignore[reportPrivateUsage]
+            held.location = name_loc(name)  # type: ignore[attr-defined]
 
-    def scalar(self, number: np.ndarray, dtype: str) -> SSAValue:
+    def scalar(self, number: np.ndarray, dtype: str) -> Value:
         """A constant of shape (), made once per graph and bit pattern."""
         key = (dtype, number.tobytes())
         found = self._scalars.get(key)
         if found is None:
-            found = self._scalars[key] = self.emit("mo.constant", (), {"value": number}).results[0]
+            found = self._scalars[key] = self.emit("mo.constant", (), {"value": number})[0]
         return found
 
     @property
-    def chain(self) -> SSAValue:
+    def chain(self) -> Value:
         """The chain of side effects so far; the first use starts it."""
         if self._chain is None:
-            self._chain = self.emit("mo.chain", ()).results[0]
+            self._chain = self.emit("mo.chain", ())[0]
         return self._chain
 
     @chain.setter
-    def chain(self, value: SSAValue) -> None:
+    def chain(self, value: Value) -> None:
         self._chain = value
 
     @located
     def verify(self) -> None:
         """Check every op against its rule, and that there is an output; what is wrong is a GraphError."""
-        if self.op.output is None:
+        if not self._finished:
             raise GraphError(f"graph {self.name!r} has no output; finish it with graph.output(value)")
-        for op in self._block.ops:
+        if self.draft is not None:
+            for drafted in self.draft.ops:
+                drafted.check()
+            return
+        from xdsl.utils.exceptions import VerifyException
+
+        from compiler.dialects.mo.ops import MoOp, check_op
+
+        for op in self.op.body.ops:
             if isinstance(op, MoOp):
                 try:
                     check_op(op)
@@ -242,7 +306,9 @@ class Graph:
         return text_of(self.module)
 
     def __repr__(self) -> str:
-        return f"<Graph {self.name!r}: {len(self.inputs)} inputs, {sum(1 for _ in self._block.ops)} ops>"
+        draft = self.draft
+        count = sum(1 for _ in self.op.body.ops) if draft is None else len(draft.ops) + (draft.outputs is not None)
+        return f"<Graph {self.name!r}: {len(self.inputs)} inputs, {count} ops>"
 
 
 def _is_opaque(value: Any, graph: Graph) -> bool:

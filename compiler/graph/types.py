@@ -1,11 +1,12 @@
-"""The types of graph values: tensor, buffer, chain and opaque. Each is an xDSL type attribute, so IR holds it as is."""
+"""The types of graph values: tensor, buffer, chain and opaque. Each is an xDSL type attribute, so IR holds it as is.
+
+They do not inherit from xDSL, which a graph that is only built does not need: the mo dialect registers them with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
-
-from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from compiler.errors import GraphError, ParseError
 from compiler.graph.dims import Dim, DimLike, dim, product
@@ -13,8 +14,30 @@ from compiler.graph.dtypes import DTYPES, dtype_info
 from compiler.graph.location import located
 
 if TYPE_CHECKING:
+    from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
     from xdsl.parser import AttrParser
     from xdsl.printer import Printer
+
+    class _GraphType(ParametrizedAttribute, TypeAttribute):
+        """What the types are to the checker and, once the mo dialect is loaded, to `isinstance`."""
+else:
+
+    class _GraphType:
+        """What every type of a graph value has in common: it does not change."""
+
+        def __setattr__(self, name: str, value: object) -> NoReturn:
+            raise AttributeError(f"a {type(self).__name__} does not change")
+
+        def verify(self) -> None:
+            """For xDSL; a type is checked when it is made."""
+
+        def __str__(self) -> str:
+            from xdsl.ir import Attribute
+
+            import compiler.dialects.mo.attributes  # noqa: F401  registers the types, so that xDSL prints them
+
+            return Attribute.__str__(self)
+
 
 Size = int | Dim
 Shape = tuple[Size, ...]
@@ -61,7 +84,7 @@ def size_text(size: Size) -> str:
     return str(size).replace(" // ", " floordiv ").replace(" % ", " mod ")
 
 
-class _ShapedType(ParametrizedAttribute, TypeAttribute):
+class _ShapedType(_GraphType):
     """What tensors and buffers share: a dtype and a shape."""
 
     dtype: str
@@ -184,7 +207,7 @@ class BufferType(_ShapedType):
         return TensorType.of(self.dtype, self.shape)
 
 
-class ChainType(ParametrizedAttribute, TypeAttribute):
+class ChainType(_GraphType):
     """The order of side effects: what reads or writes a buffer takes a chain and gives the next one."""
 
     name = "mo.chain"
@@ -217,7 +240,7 @@ class ChainType(ParametrizedAttribute, TypeAttribute):
         pass
 
 
-class OpaqueType(ParametrizedAttribute, TypeAttribute):
+class OpaqueType(_GraphType):
     """A value the compiler passes through without looking inside; `label` names its kind.
 
     >>> print(OpaqueType("rng"))

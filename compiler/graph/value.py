@@ -1,4 +1,7 @@
-"""Value: what a graph computes, with the operators and methods of an array. It holds an SSA value and nothing else."""
+"""Value: what a graph computes, with the operators and methods of an array.
+
+It holds a value of the graph's draft, or an SSA value where the graph has come to be IR, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import SSAValue
-
+from compiler.graph.draft import DraftValue
 from compiler.graph.location import fail
 from compiler.graph.types import BufferType, Shape, Size, TensorType, Type, format_shape
 
 if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
     from compiler.graph.graph import Graph
 
 
@@ -22,18 +26,33 @@ def _ops() -> Any:
 class Value:
     """A value of a graph: a tensor, or a buffer input. Made by ops, never directly."""
 
-    __slots__ = ("graph", "ssa")
+    __slots__ = ("_born", "graph")
     __array_ufunc__ = None  # NumPy arrays on the left leave the operator to us
     __array_priority__ = 1000
 
-    def __init__(self, ssa: SSAValue, graph: Graph) -> None:
-        self.ssa = ssa
+    def __init__(self, held: DraftValue | SSAValue, graph: Graph) -> None:
+        self._born = held
         self.graph = graph
+
+    @property
+    def held(self) -> DraftValue | SSAValue:
+        """What it stands for now: part of the draft, or of the IR once the graph has that."""
+        born = self._born
+        return born.ssa if isinstance(born, DraftValue) and born.ssa is not None else born
+
+    @property
+    def ssa(self) -> SSAValue:
+        """The value in the graph's IR, which is made if need be."""
+        if isinstance(self.held, DraftValue):
+            self.graph.op  # noqa: B018  makes the IR
+        held = self.held
+        assert not isinstance(held, DraftValue)
+        return held
 
     @property
     def type(self) -> Type:
         """The value's type."""
-        return self.ssa.type  # type: ignore[return-value]
+        return self.held.type  # type: ignore[return-value]
 
     @property
     def shape(self) -> Shape:
@@ -60,11 +79,14 @@ class Value:
     @property
     def node_name(self) -> str:
         """The name of the graph node that makes this value (`add_3`), or of the input."""
+        held = self.held
+        if isinstance(held, DraftValue):
+            return held.node
         from compiler.dialects.mo.ops import nodes_of
 
-        owner = self.ssa.owner
+        owner = held.owner
         nodes = nodes_of(owner) if hasattr(owner, "location") else ()  # type: ignore[arg-type]
-        return nodes[0] if nodes else self.ssa.name_hint or "?"
+        return nodes[0] if nodes else held.name_hint or "?"
 
     def named(self, name: str) -> Value:
         """Give the node that makes this value a name of your own."""
@@ -72,20 +94,20 @@ class Value:
         return self
 
     def _shaped(self, what: str) -> TensorType | BufferType:
-        type = self.ssa.type
+        type = self.held.type
         if not isinstance(type, (TensorType, BufferType)):
             fail(f"a value of type {type} has no {what}")
         return type
 
     def __repr__(self) -> str:
-        type = self.ssa.type
+        type, name = self.held.type, self.held.name_hint
         if isinstance(type, (TensorType, BufferType)):
             kind = "buffer " if isinstance(type, BufferType) else ""
-            return f"<{self.ssa.name_hint}: {kind}{type.dtype} {format_shape(type.shape)}>"
-        return f"<{self.ssa.name_hint}: {type}>"
+            return f"<{name}: {kind}{type.dtype} {format_shape(type.shape)}>"
+        return f"<{name}: {type}>"
 
     def __hash__(self) -> int:
-        return hash(self.ssa)
+        return hash(self._born)  # the same before and after the IR is made
 
     def __bool__(self) -> bool:
         fail(f"{self!r} has no truth value while the graph is built; use ops.where")

@@ -37,6 +37,7 @@ _COMPARE_UNSIGNED = {"==": 0, "!=": 1, "<": 6, "<=": 7, ">": 8, ">=": 9}
 _PREDICATES = {number: {"predicate": IntegerAttr(number, i64)} for number in range(16)}
 _TRAPPING = (arith.FloorDivSIOp, arith.DivUIOp, arith.RemUIOp)
 _I64 = LANGUAGE_DTYPES["i64"]
+_INDEX_BOUND = 1 << 63
 
 
 def splat(b: Builder, value: Simd, width: int) -> Simd:
@@ -45,13 +46,13 @@ def splat(b: Builder, value: Simd, width: int) -> Simd:
         return value
     if value.width != 1:
         raise KernelError(f"a value of {value.width} lanes cannot become {width} lanes")
-    if value.ssa in b.literals:  # a splat of a constant is a constant: no instruction, and it folds further
-        return b.constant(value.dtype, width, b.literals[value.ssa])
+    if id(value.ssa) in b.literals:  # a splat of a constant is a constant: no instruction, and it folds further
+        return b.constant(value.dtype, width, b.literals[id(value.ssa)])
     kind = register_type(value.dtype, width)
-    source = b.lanes.get(value.ssa)
+    source = b.lanes.get(id(value.ssa))
     if source is not None:
         # A lane in every lane is one shuffle; taken apart and put together it is three operations.
-        whole, lane = source
+        whole, lane, _ = source
         order = (lane,) * width
         return Simd(b.pure(vector.ShuffleOp, (whole, whole), kind, shuffle_mask(order), order), value.dtype, width)
     return Simd(b.pure(vector.BroadcastOp, (value.ssa,), kind), value.dtype, width)
@@ -88,7 +89,7 @@ def dim_value(b: Builder, size: int | Dim) -> Simd:
             term = binary(b, "*", term, _atom_value(b, atom))
         total = binary(b, "+", total, term)
     if static.never_negative(size):
-        b.nonnegative.add(total.ssa)
+        b.nonnegative[id(total.ssa)] = total.ssa
     if b.depths[id(total.ssa)] == 0:  # inside the arm of an if it is seen in that arm alone
         b.dims[size] = total
     return total
@@ -144,6 +145,8 @@ def unify(b: Builder, left: Any, right: Any, what: str) -> tuple[Simd, Simd]:
 
 
 def _weak(b: Builder, value: Any, other: Simd, what: str) -> Simd:
+    if type(value) is int and other.dtype is INDEX and -_INDEX_BOUND <= value < _INDEX_BOUND:
+        return b.constant(INDEX, other.width, value)
     if isinstance(value, Dim):
         if other.dtype is not INDEX:
             raise KernelError(f"{what}: the size {value} and {other.type_name} do not mix; cast one of them")
@@ -155,6 +158,8 @@ def _weak(b: Builder, value: Any, other: Simd, what: str) -> Simd:
 def binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
     """`left sign right`."""
     if type(left) is not Simd and type(right) is not Simd:
+        if type(left) is int and type(right) is int:  # most often
+            return static.binary(sign, left, right)
         return _known(b, sign, left, right)
     if sign in COMPARISONS:
         return _compare(b, sign, left, right)
@@ -166,14 +171,18 @@ def binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
         quick = _shortcut(sign, left, right)
         if quick is not None:
             return quick
-    one, two = unify(b, left, right, sign)
+        one, two = unify(b, left, right, sign)
+    elif left.dtype is right.dtype and left.width == right.width:
+        one, two = left, right
+    else:
+        one, two = unify(b, left, right, sign)
     dtype = one.dtype
     kind = _OPERATIONS[dtype.kind].get(sign)
     if dtype is BF16 and kind is not None:
         # Rounded once from f32 it is exact; LLVM rounds vectors of bf16 wrongly on some targets.
         return cast(b, binary(b, sign, cast(b, one, F32), cast(b, two, F32)), BF16)
     if dtype is INDEX or sign == "%":
-        nonnegative = dtype is INDEX and one.ssa in b.nonnegative and two.ssa in b.nonnegative
+        nonnegative = dtype is INDEX and id(one.ssa) in b.nonnegative and id(two.ssa) in b.nonnegative
         if nonnegative and sign in ("//", "%"):
             kind = _UNSIGNED[sign]
         elif kind is None and sign == "%" and dtype.kind in "ix":
@@ -186,7 +195,7 @@ def binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
     # A division may be moved out of its loop only when the divisor is a number: it could trap there.
     ssa = b.pure(kind, (one.ssa, two.ssa), one.ssa.type, speculate=kind not in _TRAPPING or _nonzero(b, two))
     if nonnegative and sign in ("+", "*", "//", "%"):
-        b.nonnegative.add(ssa)
+        b.nonnegative[id(ssa)] = ssa
     return Simd(ssa, dtype, one.width)
 
 
@@ -194,19 +203,19 @@ def divide_sizes(b: Builder, left: Simd, right: Any) -> Simd:
     """`left // right` of sizes, which are never below zero: the division need not look at signs."""
     one, two = unify(b, left, right, "//")
     ssa = b.pure(arith.DivUIOp, (one.ssa, two.ssa), one.ssa.type, speculate=_nonzero(b, two))
-    b.nonnegative.add(ssa)
+    b.nonnegative[id(ssa)] = ssa
     return Simd(ssa, INDEX, one.width)
 
 
 def _known_index(b: Builder, value: Any) -> Any:
     """A position that is a constant, as the number it is; anything else as it is."""
     if type(value) is Simd and value.dtype is INDEX and value.width == 1:
-        return b.literals.get(value.ssa, value)
+        return b.literals.get(id(value.ssa), value)
     return value
 
 
 def _nonzero(b: Builder, divisor: Simd) -> bool:
-    value = b.literals.get(divisor.ssa, 0)
+    value = b.literals.get(id(divisor.ssa), 0)
     return 0 not in value if isinstance(value, tuple) else value != 0
 
 
@@ -319,9 +328,9 @@ def extremum(b: Builder, name: str, left: Any, right: Any) -> Any:
         raise KernelError(f"{name} is not defined for {one.type_name}")
     ssa = b.pure(kind, (one.ssa, two.ssa), one.ssa.type)
     if one.dtype is INDEX:
-        known = (one.ssa in b.nonnegative) + (two.ssa in b.nonnegative)
+        known = (id(one.ssa) in b.nonnegative) + (id(two.ssa) in b.nonnegative)
         if known == 2 or (known and name == "max"):
-            b.nonnegative.add(ssa)
+            b.nonnegative[id(ssa)] = ssa
     return Simd(ssa, one.dtype, one.width)
 
 
@@ -349,8 +358,8 @@ def select(b: Builder, condition: Any, left: Any, right: Any) -> Any:
         raise KernelError(f"select: the condition has {condition.width} lanes, the values {one.width}")
     kind = arith.SelectOp if condition.width == 1 else std.SelectOp
     ssa = b.pure(kind, (condition.ssa, one.ssa, two.ssa), one.ssa.type)
-    if one.dtype is INDEX and one.ssa in b.nonnegative and two.ssa in b.nonnegative:
-        b.nonnegative.add(ssa)
+    if one.dtype is INDEX and id(one.ssa) in b.nonnegative and id(two.ssa) in b.nonnegative:
+        b.nonnegative[id(ssa)] = ssa
     return Simd(ssa, one.dtype, one.width)
 
 
@@ -373,8 +382,8 @@ def cast(b: Builder, value: Any, dtype: DType) -> Simd:
     if kind is None:  # i8 and u8 share their bits
         return Simd(value.ssa, dtype, width)
     result = Simd(b.pure(kind, (value.ssa,), register_type(dtype, width)), dtype, width)
-    if (dtype is INDEX or (source is INDEX and dtype is _I64)) and value.ssa in b.nonnegative:
-        b.nonnegative.add(result.ssa)  # through i64 and back nothing is lost
+    if (dtype is INDEX or (source is INDEX and dtype is _I64)) and id(value.ssa) in b.nonnegative:
+        b.nonnegative[id(result.ssa)] = result.ssa  # through i64 and back nothing is lost
     return result
 
 

@@ -22,8 +22,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from compiler.dialects import operations
 from compiler.errors import KernelError
-from compiler.language import operations
 from compiler.language.dtypes import BOOL, INDEX, DType, register_type
 from compiler.language.limits import MAX_OPERATIONS
 from compiler.language.values import Simd
@@ -55,11 +55,12 @@ class Builder:
         self.file = ""
         self.line = 0
         self.provenance = 0
-        self.literals: dict[SSAValue, Any] = {}  # the number behind each constant
+        # By the id of a value, as xDSL hashes in Python; each holds on to its values, so that no id comes back.
+        self.literals: dict[int, Any] = {}  # the number behind each constant
         self.symbols: dict[str, Simd] = {}  # run-time sizes the function was given
         self.dims: dict[Any, Simd] = {}  # symbolic sizes computed where the whole function sees them
-        self.nonnegative: set[SSAValue] = set()  # positions known not to be below zero: cheaper division
-        self.lanes: dict[SSAValue, tuple[SSAValue, int]] = {}  # scalars that are a lane of a vector
+        self.nonnegative: dict[int, SSAValue] = {}  # positions known not to be below zero: cheaper division
+        self.lanes: dict[int, tuple[SSAValue, int, SSAValue]] = {}  # scalars that are a lane of a vector
         self.multiples: dict[SSAValue, int] = {}  # what positions are known to be multiples of
         self.state_alignment = False  # say how far vector accesses are aligned: GPUs need to be told
         self.operations = 0
@@ -101,13 +102,10 @@ class Builder:
             operation.attributes = attributes
         for result in operation.results:
             self.depths[id(result)] = scope.depth
-        self._count()
-        return operation
-
-    def _count(self) -> None:
         self.operations += 1
         if self.operations > MAX_OPERATIONS:
-            raise KernelError(f"a function of more than {MAX_OPERATIONS} operations; use run-time loops")
+            raise _too_many()
+        return operation
 
     def pure(
         self,
@@ -149,13 +147,15 @@ class Builder:
         (result,) = operation.results
         scope.table[identity] = result
         depths[id(result)] = level
-        self._count()
+        self.operations += 1
+        if self.operations > MAX_OPERATIONS:
+            raise _too_many()
         return result
 
     def constant(self, dtype: DType, width: int, value: Any) -> Simd:
         """A constant of the function, emitted once at its top; `value` is a number or one number a lane."""
-        # repr tells -0.0 from 0.0 and makes every NaN one constant.
-        key = (dtype, width, repr(value))
+        # repr tells -0.0 from 0.0 and makes every NaN one constant; an int is as good as its repr, which True is not.
+        key = (dtype, width, value if type(value) is int else repr(value))
         found = self.constants.get(key)
         if found is None:
             attribute = _ATTRIBUTES.get(key)
@@ -175,14 +175,18 @@ class Builder:
             (result,) = operation.results
             self.depths[id(result)] = 0
             found = self.constants[key] = Simd(result, dtype, width)
-            self.literals[result] = value
+            self.literals[id(result)] = value
             if dtype is INDEX and width == 1 and value >= 0:
-                self.nonnegative.add(result)
+                self.nonnegative[id(result)] = result
         return found
 
     def index(self, value: int) -> Simd:
         """A constant position."""
         return self.constant(INDEX, 1, value)
+
+
+def _too_many() -> KernelError:
+    return KernelError(f"a function of more than {MAX_OPERATIONS} operations; use run-time loops")
 
 
 @lru_cache(maxsize=1 << 15)

@@ -1,22 +1,18 @@
-"""Element types as the kernel language sees them: the graph's ten, plus `index`, the type of run-time positions."""
+"""Element types as the kernel language sees them: the graph's ten, plus `index`, the type of run-time positions.
+
+xDSL is loaded by who asks for the IR type of one; to know a library's functions does not take it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IndexType,
-    IntegerType,
-    VectorType,
-)
-from xdsl.ir import Attribute
+from typing import TYPE_CHECKING
 
 from compiler.graph.dtypes import DTYPES, dtype_info
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
 
 _FLOAT_LIMITS = {
     "f64": 1.7976931348623157e308,
@@ -24,7 +20,6 @@ _FLOAT_LIMITS = {
     "f16": 65504.0,
     "bf16": 3.3895313892515355e38,
 }
-_FLOAT_TYPES = {"f64": Float64Type(), "f32": Float32Type(), "f16": Float16Type(), "bf16": BFloat16Type()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +106,19 @@ BF16 = LANGUAGE_DTYPES["bf16"]
 @cache
 def element_type(dtype: DType) -> Attribute:
     """The IR type of one element in a register."""
+    from xdsl.dialects import builtin
+
+    floats = {"f64": builtin.f64, "f32": builtin.f32, "f16": builtin.f16, "bf16": builtin.bf16}
     if dtype.kind == "f":
-        return _FLOAT_TYPES[dtype.name]
-    return IndexType() if dtype.kind == "x" else IntegerType(dtype.bits)
+        return floats[dtype.name]
+    return builtin.IndexType() if dtype.kind == "x" else builtin.IntegerType(dtype.bits)
 
 
 @cache
 def register_type(dtype: DType, width: int) -> Attribute:
     """The IR type of a value: a scalar for width 1, a one-dimensional vector otherwise."""
+    from xdsl.dialects.builtin import VectorType
+
     return element_type(dtype) if width == 1 else VectorType(element_type(dtype), [width])
 
 

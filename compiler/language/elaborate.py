@@ -279,6 +279,7 @@ class Elaborator:
         except (RecursionError, MemoryError):
             raise KernelError("the source is nested too deeply", run.where()) from None
         finally:
+            run.finish()
             self.kernel = None
             self.local = None
 
@@ -309,7 +310,7 @@ class Elaborator:
         for argument, name in zip(block.args[len(arguments) :], symbols, strict=True):
             argument.name_hint = name
             builder.symbols[name] = Simd(argument, INDEX, 1)
-            builder.nonnegative.add(argument)
+            builder.nonnegative[id(argument)] = argument
             frame.env[name] = dimlib.symbol(name)
         for parameter in entry.parameters:
             if parameter.default is None:

@@ -80,9 +80,32 @@ def _assigned(body: Sequence[ast.stmt], subscripts: bool = True) -> Iterable[str
             yield statement.name
 
 
-def names_read(node: ast.AST) -> set[str]:
+def names_read(node: ast.AST) -> frozenset[str]:
     """Every name an expression or nested definition loads."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    found = node.__dict__.get("names_read")  # kept on the node, as loops in loops ask again and again
+    if found is None:
+        names: set[str] = set()
+        _read_names(node, names)
+        found = node.__dict__["names_read"] = frozenset(names)
+    return found
+
+
+def _read_names(node: ast.AST, names: set[str]) -> None:
+    """What `ast.walk` would find, which takes five times as long."""
+    kind = type(node)
+    if kind is ast.Name:
+        if type(node.ctx) is ast.Load:  # pyright: ignore[reportAttributeAccessIssue]
+            names.add(node.id)  # pyright: ignore[reportAttributeAccessIssue]
+        return
+    if kind is ast.Constant:
+        return
+    for value in [getattr(node, field, None) for field in kind._fields]:
+        if type(value) is list:
+            for item in value:
+                if isinstance(item, ast.AST):
+                    _read_names(item, names)
+        elif isinstance(value, ast.AST) and value._fields:  # operators and contexts hold nothing
+            _read_names(value, names)
 
 
 def _scan(body: Sequence[ast.stmt], defined: set[str], reads: set[str]) -> None:

@@ -188,8 +188,8 @@ def _runtime_loop(run: Interpreter, node: ast.For, bounds: tuple[Any, Any, Any],
     counter = Simd(block.args[0], INDEX, 1)
     if isinstance(node.target, ast.Name):
         block.args[0].name_hint = node.target.id
-    if low.ssa in b.nonnegative:
-        b.nonnegative.add(counter.ssa)
+    if id(low.ssa) in b.nonnegative:
+        b.nonnegative[id(counter.ssa)] = counter.ssa
     if b.state_alignment:
         b.multiples[counter.ssa] = gcd(memory.multiple_of(b, low.ssa), memory.multiple_of(b, step.ssa))
     carried.enter(block.args[1:])

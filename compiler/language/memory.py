@@ -76,8 +76,9 @@ def multiple_of(b: Builder, ssa: SSAValue, depth: int = 0) -> int:
     if known is None:
         owner = ssa.owner
         known = 1
-        if ssa in b.literals:
-            known = abs(b.literals[ssa]) if isinstance(b.literals[ssa], int) else 1
+        if id(ssa) in b.literals:
+            number = b.literals[id(ssa)]
+            known = abs(number) if isinstance(number, int) else 1
         elif isinstance(owner, (arith.MuliOp, arith.AddiOp, arith.SubiOp)) and depth < 16:
             one, two = (multiple_of(b, operand, depth + 1) for operand in owner.operands)
             known = one * two if isinstance(owner, arith.MuliOp) else gcd(one, two)
@@ -138,7 +139,7 @@ def extract(b: Builder, value: Simd, lane: Any) -> Simd:
         return value
     ssa = b.pure(vector.ExtractOp, (value.ssa, *operands), element_type(value.dtype), properties, key)
     if not operands:
-        b.lanes[ssa] = (value.ssa, key)
+        b.lanes[id(ssa)] = (value.ssa, key, ssa)
     return Simd(ssa, value.dtype, 1)
 
 
@@ -234,7 +235,7 @@ def lane_loop(run: Interpreter, width: int, one: Callable[[Simd], Any]) -> Simd:
     block = Block(arg_types=[element_type(INDEX)])
     b.open(block)
     lane = Simd(block.args[0], INDEX, 1)
-    b.nonnegative.add(lane.ssa)
+    b.nonnegative[id(lane.ssa)] = lane.ssa
     value = one(lane)
     if not isinstance(value, Simd) or value.width != 1:
         raise KernelError(f"lanes() needs a function that gives one run-time value, not {math.describe(value)}")

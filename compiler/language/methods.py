@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from compiler.language.interpreter import Interpreter
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Bound:
     """A method taken from a value, not yet called."""
 

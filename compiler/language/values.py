@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import Any
-
-from xdsl.ir import SSAValue
+from typing import TYPE_CHECKING, Any
 
 from compiler.graph.dims import Dim
 from compiler.language.dtypes import DType
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
 
 
 class Simd:
@@ -55,7 +56,7 @@ def describe(value: Any) -> str:
     return f"{name} {value!r}" if isinstance(value, (int, float)) else _KIND_NAMES.get(name, name)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: that takes four times as long to make, and many are made
 class Position:
     """Where a lambda is asked for values: start indices, how many lanes, along which axis."""
 
@@ -111,7 +112,7 @@ class Frame:
         return None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Closure:
     """A nested def or lambda: elaborated into whoever calls it, seeing the names of the frame it was made in."""
 
@@ -139,7 +140,7 @@ class Unroll:
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)
 class RuntimeRange:
     """What `range(...)` evaluates to as the iterable of a `for`."""
 
@@ -148,7 +149,7 @@ class RuntimeRange:
     step: Any
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Returned:
     """The outcome of a block that ended in `return`."""
 

@@ -49,13 +49,18 @@ def _call(e: Emitter, name: str, value: str, lanes: int, result: str) -> None:
     e.lines.append(f"  {result} = call {kind} {symbol}({source} {value})")
 
 
+def _by_hand(e: Emitter, element: str) -> str:
+    """The name a 16-bit float has in the hand-written conversions, where the target lacks its own."""
+    if element == "half" and not e.target.native_f16:
+        return "f16"
+    return "bf16" if element == "bfloat" and not e.target.native_bf16 else ""
+
+
 def to_f32(e: Emitter, value: str, source: str, result: str) -> None:
     """Widen a 16-bit float to f32."""
     lanes, element = split_vector(source)
-    if element == "half" and not e.target.native_f16:
-        _call(e, "f16_to_f32", value, lanes, result)
-    elif element == "bfloat" and not e.target.native_bf16:
-        _call(e, "bf16_to_f32", value, lanes, result)
+    if name := _by_hand(e, element):
+        _call(e, f"{name}_to_f32", value, lanes, result)
     else:
         e.lines.append(f"  {result} = fpext {source} {value} to {with_lanes(lanes, 'float')}")
 
@@ -63,10 +68,8 @@ def to_f32(e: Emitter, value: str, source: str, result: str) -> None:
 def from_f32(e: Emitter, value: str, kind: str, result: str) -> None:
     """Round an f32 to a 16-bit float."""
     lanes, element = split_vector(kind)
-    if element == "half" and not e.target.native_f16:
-        _call(e, "f32_to_f16", value, lanes, result)
-    elif element == "bfloat" and not e.target.native_bf16:
-        _call(e, "f32_to_bf16", value, lanes, result)
+    if name := _by_hand(e, element):
+        _call(e, f"f32_to_{name}", value, lanes, result)
     else:
         e.lines.append(f"  {result} = fptrunc {with_lanes(lanes, 'float')} {value} to {kind}")
 

@@ -9,7 +9,8 @@ line: they only bind a name. Values are looked up by `id()`, because xDSL's own 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -23,10 +24,23 @@ if TYPE_CHECKING:
     EmitFunction = Callable[["Emitter", Any], None]
 
 
+class EmitTable(dict[type[Operation], "EmitFunction"]):
+    """The emitter of each kind of op. The dialects that few kernels use are loaded with the first op of theirs."""
+
+    _LATE: ClassVar = {"llvm": "compiler.lowering.emit_llvm", "gpu": "compiler.lowering.emit_gpu"}
+
+    def find(self, op: Operation) -> EmitFunction | None:
+        """The emitter of an op that was not in the table."""
+        home = self._LATE.get(op.name.partition(".")[0])
+        if home is not None:
+            self.update(import_module(home).EMITTERS)
+        return self.get(type(op))
+
+
 class Emitter:
     """Everything the op emitters share while one module is printed."""
 
-    def __init__(self, target: Target, functions: dict[str, FuncOp], table: dict[type[Operation], EmitFunction]):
+    def __init__(self, target: Target, functions: dict[str, FuncOp], table: EmitTable):
         self.target = target
         self.functions = functions
         self.locations = Locations(None)
@@ -39,6 +53,8 @@ class Emitter:
         self.called: list[str] = []
         """Functions that emitted code calls, in order of first call."""
         self.metadata = Metadata()
+        self.placed = True
+        """Whether anybody will ask where a line comes from."""
         self._table = table
         self._groups: dict[str, int] = {}
         self._types: dict[int, str] = {}
@@ -132,16 +148,19 @@ class Emitter:
 
     def block(self, block: Block) -> None:
         """Print the ops of a block; its terminator leaves what it hands over in `yielded`."""
+        self.yielded = ()
+        if not self.placed:
+            self._plain_block(block)
+            return
         lines, where, table = self.lines, self.where, self._table
         outer = self.here
-        self.yielded = ()
         index_of = self.locations.index_of
         missing = len(lines) - len(where)
         if missing:  # the lines the parent op printed before entering this block
             where.extend([outer] * missing)
         op = block._first_op
         while op is not None:
-            emit = table.get(type(op))
+            emit = table.get(type(op)) or table.find(op)
             if emit is None:
                 raise LoweringError(f"{op.name} cannot be lowered to LLVM", self.locations.place_of(op))
             self.here = here = index_of(op.location)
@@ -153,6 +172,17 @@ class Emitter:
                 where.extend([here] * missing)
             op = op._next_op
         self.here = outer
+
+    def _plain_block(self, block: Block) -> None:
+        """The same where only the text counts."""
+        table = self._table
+        op = block._first_op
+        while op is not None:
+            emit = table.get(type(op)) or table.find(op)
+            if emit is None:
+                raise LoweringError(f"{op.name} cannot be lowered to LLVM", self.locations.place_of(op))
+            emit(self, op)
+            op = op._next_op
 
     def fail(self, op: Operation, message: str) -> LoweringError:
         """An error about `op`, at its place in the kernel source."""

@@ -20,23 +20,21 @@ from compiler.lowering import (
     emit_arith,
     emit_casts,
     emit_func,
-    emit_gpu,
-    emit_llvm,
     emit_math,
     emit_memref,
     emit_scf,
     emit_vector,
 )
-from compiler.lowering.emitter import Emitter
+from compiler.lowering.emitter import EmitTable, Emitter
 from compiler.lowering.llvm_types import symbol
 from compiler.lowering.locations import DebugInfo, Locations, resolve
 from compiler.targets.target import Target
 
 Debug = Literal["none", "line-tables"]
-_MODULES = (emit_arith, emit_casts, emit_math, emit_vector, emit_memref, emit_scf, emit_func, emit_gpu, emit_llvm)
-TABLE = {op: emit for module in _MODULES for op, emit in module.EMITTERS.items()}
+_MODULES = (emit_arith, emit_casts, emit_math, emit_vector, emit_memref, emit_scf, emit_func)
+TABLE = EmitTable({op: emit for module in _MODULES for op, emit in module.EMITTERS.items()})
 _BY_NAME = {op.name: emit for op, emit in TABLE.items()}
-TABLE |= {op: _BY_NAME[op.name] for op in std.OPS}  # the vector forms that xDSL's own classes leave out
+TABLE.update({op: _BY_NAME[op.name] for op in std.OPS})  # the vector forms that xDSL's own classes leave out
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,12 @@ class LlvmText:
     line_prov: list[int]
 
 
-def emit_module(module: ModuleOp, target: Target, debug: Debug = "none") -> LlvmText:
+def module_text(module: ModuleOp, target: Target, debug: Debug = "none") -> str:
+    """The text of `emit_module`, in less time: where lines come from is noted only where the text says it."""
+    return emit_module(module, target, debug, placed=debug != "none").text
+
+
+def emit_module(module: ModuleOp, target: Target, debug: Debug = "none", *, placed: bool = True) -> LlvmText:
     """Print the kernels of `module`, and the functions they call, as LLVM IR for `target`.
 
     A module without any `kg.kernel` function is printed whole, with external linkage.
@@ -65,6 +68,7 @@ def emit_module(module: ModuleOp, target: Target, debug: Debug = "none") -> Llvm
         op = op._next_op
 
     e = Emitter(target, functions, TABLE)
+    e.placed = placed
     info = DebugInfo(e.metadata, target.is_nvidia) if debug == "line-tables" else None
     for table in tables:
         emit_memref.define_global(e, table)
@@ -135,7 +139,7 @@ def _function(e: Emitter, function: func.FuncOp, info: DebugInfo | None, externa
         tails = [f", !dbg !{node}" for node in e.locations.metadata]
         lines = [text + tails[place] if text[0] == " " else text for text, place in zip(lines, at)]
         e.entry = [text + tails[0] for text in e.entry]
-    line_prov = [0] * (2 + len(e.entry)) + [provenance[place] for place in at] + [0, 0]
+    line_prov = [0] * (2 + len(e.entry)) + [provenance[place] for place in at] + [0, 0] if e.placed else []
     return _Function(head, ["entry:", *e.entry, *lines, "}", ""], line_prov, e.calls, e.has_barrier)
 
 

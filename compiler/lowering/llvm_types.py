@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     VectorType,
 )
-from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute
 
 from compiler.errors import LoweringError
@@ -49,6 +48,12 @@ def llvm_type(attr: Attribute, target: Target) -> str:
         return pointer(target.spaces.of(memory_space(attr)))  # pyright: ignore[reportArgumentType]
     if isinstance(attr, IntegerType):
         return f"i{attr.width.data}"
+    return _llvm_own(attr, target) if attr.name.startswith("llvm.") else _reject(attr)
+
+
+def _llvm_own(attr: Attribute, target: Target) -> str:
+    from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType  # slow to load, and here it is loaded already
+
     if isinstance(attr, LLVMStructType):
         return "{ " + ", ".join(llvm_type(field, target) for field in attr.types.data) + " }"
     if isinstance(attr, LLVMPointerType):

@@ -1,11 +1,12 @@
 """Common subexpression elimination: ops with the same operands and attributes become one."""
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
 from xdsl.ir import Operation
 
 from compiler.dialects.mo import GraphOp, MoOp
-from compiler.passes.rewrite import replace
+from compiler.passes.rewrite import mo_ops, replace
 
 # The order of operands does not matter to these.
 COMMUTATIVE = frozenset(
@@ -17,8 +18,8 @@ def cse(graph: GraphOp) -> int:
     """Merge equal ops into the first of them; how many went away. The survivor answers for all their nodes."""
     seen: dict[object, Operation] = {}
     merged = 0
-    for op in list(graph.body.ops):
-        if not isinstance(op, MoOp) or op.spec.effects or len(op.results) != 1:
+    for op in mo_ops(graph):
+        if op.spec.effects or len(op.results) != 1:
             continue
         key = _key(op)
         first = seen.setdefault(key, op)
@@ -29,8 +30,8 @@ def cse(graph: GraphOp) -> int:
 
 
 def _key(op: MoOp) -> object:
-    operands = tuple(op.operands)
-    if op.name in COMMUTATIVE and id(operands[0]) > id(operands[1]):
+    operands = tuple(map(id, op._operands))  # values compare by identity
+    if op.name in COMMUTATIVE and operands[0] > operands[1]:
         operands = operands[::-1]
     properties = op.properties
     held = tuple(properties.items()) if len(properties) < 2 else tuple(sorted(properties.items(), key=lambda p: p[0]))

@@ -5,15 +5,13 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from compiler.dialects.mo import GraphOp
-from compiler.passes.rewrite import erase
+from compiler.passes.rewrite import erase, mo_ops
 
 
 def dce(graph: GraphOp) -> int:
     """Remove ops that nothing needs; how many. Buffer stores are kept, except one that is overwritten at once."""
     removed = 0
-    for op in reversed(list(graph.body.ops)):
-        if op.name == "mo.output":
-            continue
+    for op in reversed(mo_ops(graph)):
         if op.name == "mo.buffer_store":
             if not _is_overwritten(op):
                 continue

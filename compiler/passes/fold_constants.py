@@ -1,4 +1,5 @@
 """Constant folding: ops on constants are computed now, by the NumPy reference, when the result is small."""
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from compiler.errors import CompilerError
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.opspec import COMPARISONS, FLOAT_UNARY, NUMBER_BINARY, NUMBER_UNARY
 from compiler.graph.types import TensorType
-from compiler.passes.rewrite import array_of, erase, splat_of, union
+from compiler.passes.rewrite import MOVES, array_of, erase, maker, mo_ops, splat_of, union
 
 LIMIT = 1 << 16  # bytes of operands and result
 _ELEMENTWISE = frozenset(
@@ -29,19 +30,25 @@ def fold_constants(graph: GraphOp, limit: int = LIMIT) -> int:
     """Replace ops on constants by their result; how many. An elementwise op on operands that are the same everywhere
     becomes one number, broadcast, whatever its shape."""
     folded = 0
-    for op in list(graph.body.ops):
-        if not isinstance(op, MoOp) or op.spec.effects or not op.operands or len(op.results) != 1:
+    for op in mo_ops(graph):
+        if not op._operands or not all(map(_may_be_constant, op._operands)):
             continue
-        kind = op.results[0].type
-        if op.name == "mo.custom" or not isinstance(kind, TensorType):
+        kind = op.results[0].type if len(op.results) == 1 else None
+        if op.spec.effects or op.name == "mo.custom" or not isinstance(kind, TensorType):
             continue
         if op.name in _ELEMENTWISE and _fold_splat(op, kind):
             folded += 1
             continue
-        arrays = [array_of(operand) for operand in op.operands]
+        arrays = [array_of(operand) for operand in op._operands]
         if all(a is not None for a in arrays) and _is_small(op, kind, arrays, limit):
             folded += _replace(op, _evaluate(op, arrays))
     return folded
+
+
+def _may_be_constant(value: SSAValue) -> bool:
+    """Whether a value is a constant or a view, perhaps of one: what most ops read is neither."""
+    owner = maker(value)
+    return owner is not None and (owner.name == "mo.constant" or owner.name in MOVES)
 
 
 def _is_small(op: MoOp, kind: TensorType, arrays: list[Any], limit: int) -> bool:

@@ -1,4 +1,5 @@
 """Shape inference: every result type again from the operand types, with symbols bound to sizes if asked."""
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -8,10 +9,11 @@ from typing import Any
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, SSAValue
 
-from compiler.dialects.mo import DimsAttr, GraphOp, MoOp, attrs_of, decode, encode
+from compiler.dialects.mo import DimsAttr, GraphOp, attrs_of, decode, encode
 from compiler.errors import GraphError
 from compiler.graph.dims import Dim, substitute
 from compiler.graph.types import BufferType, TensorType
+from compiler.passes.rewrite import mo_ops
 
 
 def infer_shapes(graph: GraphOp, sizes: Mapping[str, int | Dim] | None = None) -> int:
@@ -21,9 +23,7 @@ def infer_shapes(graph: GraphOp, sizes: Mapping[str, int | Dim] | None = None) -
     if sizes:
         for argument in graph.body.args:
             changed += _set_type(argument, _bound_type(argument.type, sizes))
-    for op in graph.body.ops:
-        if not isinstance(op, MoOp):
-            continue
+    for op in mo_ops(graph):
         if sizes:
             for name, attribute in op.properties.items():
                 if isinstance(attribute, (DimsAttr, ArrayAttr)):
@@ -33,27 +33,27 @@ def infer_shapes(graph: GraphOp, sizes: Mapping[str, int | Dim] | None = None) -
             for result in op.results:
                 changed += _set_type(result, _bound_type(result.type, sizes or {}))
             continue
-        operands = tuple([o.type for o in op.operands])
-        key = (op.name, operands, tuple(op.properties.items()))
+        operands = tuple([o._type for o in op._operands])
+        # An op without operands is as cheap to look at as to remember: a constant holds all its elements.
+        key = (infer, operands, tuple(op.properties.items())) if operands else None
         types = known.get(key)
-        if types is not None:
-            for result, inferred in zip(op.results, types, strict=True):
-                changed += _set_type(result, inferred)
-            continue
-        try:
-            types = known[key] = infer(operands, attrs_of(op))
-        except GraphError as error:
-            name = op.results[0].name_hint if op.results else op.name
-            raise GraphError(f"{name}: {error.message}") from error
+        if types is None:
+            try:
+                types = infer(operands, attrs_of(op))
+            except GraphError as error:
+                name = op.results[0].name_hint if op.results else op.name
+                raise GraphError(f"{name}: {error.message}") from error
+            if key is not None:
+                known[key] = types
         for result, inferred in zip(op.results, types, strict=True):
             changed += _set_type(result, inferred)
     return changed
 
 
 def _set_type(value: SSAValue, new: Attribute) -> int:
-    if value.type == new:
+    if value._type == new:
         return 0
-    value._type = new  # type: ignore[reportPrivateUsage]  # xDSL would make a new value and rename every use
+    value._type = new  # xDSL would make a new value and rename every use
     return 1
 
 

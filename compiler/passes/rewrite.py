@@ -1,23 +1,25 @@
 """What graph passes share: replacing values without losing the nodes they came from, and reading constants."""
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
-from compiler.dialects.mo import nodes_loc, nodes_of
+from compiler.dialects.mo import GraphOp, MoOp, nodes_loc, nodes_of
 from compiler.dialects.mo.attributes import ArrayConstant
+from compiler.graph.opspec import SPECS
 
 # Views through which a constant that is the same everywhere stays the same everywhere.
-_MOVES = frozenset({"mo.broadcast_to", "mo.reshape", "mo.transpose", "mo.slice"})
+MOVES = frozenset({"mo.broadcast_to", "mo.reshape", "mo.transpose", "mo.slice"})
 
 
 def replace(op: Operation, value: SSAValue) -> None:
     """Let `value` stand for the only result of `op`, take over its nodes, and erase it."""
-    owner = value.owner
-    if isinstance(owner, Operation):
+    owner = maker(value)
+    if owner is not None:
         absorb(owner, nodes_of(op))
     op.results[0].replace_all_uses_with(value)
     erase(op)
@@ -42,10 +44,26 @@ def union(*ops: Operation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for op in ops for name in nodes_of(op)))
 
 
+def mo_ops(graph: GraphOp) -> list[MoOp]:
+    """The ops of a graph without its output, in order; a list, so that the graph may change under whoever walks it."""
+    found: list[Any] = []
+    op = graph.body._first_op
+    while op is not None:
+        if op.name in SPECS:
+            found.append(op)
+        op = op._next_op
+    return found
+
+
+def maker(value: SSAValue) -> Operation | None:
+    """The op a value is a result of; None for an input. (`isinstance` of xDSL's classes goes through their `ABC`.)"""
+    return value.op if type(value) is OpResult else None
+
+
 def array_of(value: SSAValue) -> np.ndarray | None:
     """The array of a constant; None for any other value."""
-    owner = value.owner
-    if isinstance(owner, Operation) and owner.name == "mo.constant":
+    owner = maker(value)
+    if owner is not None and owner.name == "mo.constant":
         held = owner.properties["value"]
         return held.array if isinstance(held, ArrayConstant) else None
     return None
@@ -53,10 +71,10 @@ def array_of(value: SSAValue) -> np.ndarray | None:
 
 def splat_of(value: SSAValue) -> Any:
     """The element that every position of a value holds, as a NumPy scalar; None when it is not one constant."""
-    owner = value.owner
-    while isinstance(owner, Operation) and owner.name in _MOVES:
-        value = owner.operands[0]
-        owner = value.owner
+    owner = maker(value)
+    while owner is not None and owner.name in MOVES:
+        value = owner._operands[0]
+        owner = maker(value)
     array = array_of(value)
     if array is None or array.size == 0:
         return None

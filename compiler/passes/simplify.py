@@ -12,7 +12,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.mo import GraphOp, MoOp, make
-from compiler.passes.rewrite import replace, union
+from compiler.passes.rewrite import maker, mo_ops, replace, union
 from compiler.passes.simplify_numbers import NUMBER_RULES
 from compiler.passes.simplify_views import VIEW_RULES
 
@@ -25,13 +25,13 @@ for _family in (NUMBER_RULES, VIEW_RULES):
 
 def simplify(graph: GraphOp) -> int:
     """Apply the rules until none fits; how many times one did."""
-    waiting = [op for op in reversed(list(graph.body.ops)) if op.name in RULES]
+    waiting: list[Operation] = [op for op in reversed(mo_ops(graph)) if op.name in RULES]
     queued = set(waiting)
     applied = 0
     while waiting:
         op = waiting.pop()
         queued.discard(op)
-        if op.parent is None or not isinstance(op, MoOp):
+        if op.parent is None:
             continue
         value = _first_fit(op)
         if value is None:
@@ -39,8 +39,8 @@ def simplify(graph: GraphOp) -> int:
         applied += 1
         users = [use.operation for use in op.results[0].uses]
         replace(op, value)
-        owner = value.owner
-        again = [*users, owner] if isinstance(owner, Operation) else users
+        owner = maker(value)
+        again = [*users, owner] if owner is not None else users
         for user in again:
             if user.name in RULES and user not in queued:
                 waiting.append(user)
@@ -48,7 +48,7 @@ def simplify(graph: GraphOp) -> int:
     return applied
 
 
-def _first_fit(op: MoOp) -> SSAValue | None:
+def _first_fit(op: Any) -> SSAValue | None:
     for rule in RULES[op.name]:
         found = rule(op)
         if found is None:

@@ -12,14 +12,14 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.mo import MoOp, attrs_of
 from compiler.graph.dtypes import DTYPES, numpy_dtype
-from compiler.passes.rewrite import splat_of
+from compiler.passes.rewrite import maker, splat_of
 
 Rule = Callable[[MoOp], Any]
 
 
 def _maker(value: SSAValue, *names: str) -> Operation | None:
-    owner = value.owner
-    return owner if isinstance(owner, Operation) and owner.name in names else None
+    owner = maker(value)
+    return owner if owner is not None and owner.name in names else None
 
 
 def _is_float(value: SSAValue) -> bool:

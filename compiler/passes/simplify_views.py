@@ -9,13 +9,14 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.mo import MoOp, attrs_of
 from compiler.graph.dims import product
+from compiler.passes.rewrite import maker
 
 Rule = Callable[[MoOp], Any]
 
 
 def _maker(value: SSAValue, name: str) -> Operation | None:
-    owner = value.owner
-    return owner if isinstance(owner, Operation) and owner.name == name else None
+    owner = maker(value)
+    return owner if owner is not None and owner.name == name else None
 
 
 def _shape(value: SSAValue) -> tuple[Any, ...]:

@@ -46,8 +46,9 @@ def conv2d(
     height, width = seen.shape[2:4]
     # [groups, N*H*W, in/groups * kernel] @ [groups, in/groups * kernel, out/groups]
     columns = seen.reshape(n, groups, w.shape[1], height, width, *w.shape[2:])
-    columns = columns.transpose(1, 0, 3, 4, 2, 5, 6).reshape(groups, n * height * width, -1)
-    filters = w.reshape(groups, outputs // groups, -1).transpose(0, 2, 1)
+    depth = w.shape[1] * w.shape[2] * w.shape[3]  # written out: of nothing, NumPy cannot tell what -1 would be
+    columns = columns.transpose(1, 0, 3, 4, 2, 5, 6).reshape(groups, n * height * width, depth)
+    filters = w.reshape(groups, outputs // groups, depth).transpose(0, 2, 1)
     product = np.matmul(columns, filters).reshape(groups, n, height, width, outputs // groups)
     return product.transpose(1, 0, 4, 2, 3).reshape(n, outputs, height, width)
 

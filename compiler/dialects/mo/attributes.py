@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 
 from compiler.errors import GraphError
 from compiler.graph.dims import Dim
+from compiler.graph.draft import frozen_array
 from compiler.graph.dtypes import DTYPES, from_numpy, numpy_dtype
-from compiler.graph.types import Shape, Size, size_text
+from compiler.graph.types import BufferType, ChainType, OpaqueType, Shape, Size, TensorType, size_text
 
 if TYPE_CHECKING:
     from xdsl.parser import AttrParser
     from xdsl.printer import Printer
 
+for _kind in (TensorType, BufferType, ChainType, OpaqueType):  # types.py says why they do not inherit
+    ParametrizedAttribute.register(_kind)
+    TypeAttribute.register(_kind)
+
 _SMALL = 32  # arrays up to here print as numbers, larger ones as the hex of their bytes
+_SAMPLED = 1 << 14  # bytes from which on a hash looks at some of the elements only
 
 
 class DimsAttr(ParametrizedAttribute):
@@ -75,12 +81,7 @@ class ArrayConstant(ParametrizedAttribute):
     array: np.ndarray
 
     def __init__(self, array: np.ndarray) -> None:
-        from_numpy(array.dtype)
-        # What the caller may still write to is copied: a constant never changes under the compiler.
-        if array.flags.writeable or not array.flags.c_contiguous or array.base is not None:
-            array = np.array(array, order="C", copy=True)
-            array.flags.writeable = False
-        object.__setattr__(self, "array", array)
+        object.__setattr__(self, "array", frozen_array(array))
 
     @classmethod
     def new(cls, params: Sequence[Any]) -> ArrayConstant:
@@ -92,7 +93,10 @@ class ArrayConstant(ParametrizedAttribute):
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.array.dtype, self.array.shape, self.array.tobytes()))
+        flat = self.array.reshape(-1)
+        if flat.nbytes > _SAMPLED:  # weights are many and large; those that only differ elsewhere are told by __eq__
+            flat = np.concatenate([flat[:: max(flat.size // 256, 1)], flat[-16:]])
+        return hash((self.array.dtype, self.array.shape, flat.tobytes()))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -102,7 +106,9 @@ class ArrayConstant(ParametrizedAttribute):
         mine, theirs = self.array, other.array
         if mine is theirs:
             return True
-        return mine.dtype == theirs.dtype and mine.shape == theirs.shape and mine.tobytes() == theirs.tobytes()
+        if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
+            return False
+        return np.array_equal(mine.reshape(-1).view(np.uint8), theirs.reshape(-1).view(np.uint8))
 
     def __hash__(self) -> int:
         return self._hash

@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, OpTraits, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from compiler.dialects import operations
 from compiler.dialects.mo.attributes import decode, encode
 from compiler.errors import GraphError
 from compiler.graph.opspec import SPECS, OpSpec
@@ -166,6 +167,10 @@ class GraphOp(Operation):
 
     def clone(self, *args: Any, **kwargs: Any) -> Any:
         """A clone keeps the full names of inputs."""
+        if not args and not kwargs and not any(op.regions for op in self.body.ops):
+            from compiler.dialects.mo.copying import copied
+
+            return copied(self)
         cloned = super().clone(*args, **kwargs)
         if kwargs.get("clone_name_hints", True):
             for old, new in zip(self.body.args, cloned.body.args, strict=True):
@@ -191,11 +196,12 @@ def make(
     nodes: Sequence[str] = (),
 ) -> MoOp:
     """A new detached op, fast: plain Python attrs; `nodes` is its provenance and the first one names the result."""
-    op = OPS[op_name].create(
-        operands=operands,
-        result_types=result_types,
-        properties={k: encode(v) for k, v in attrs.items() if v is not None} if attrs else {},
-        location=nodes_loc(nodes if type(nodes) is tuple else tuple(nodes)),
+    op: Any = operations.make(
+        OPS[op_name],
+        operands if type(operands) is tuple else tuple(operands),
+        result_types if type(result_types) is tuple else tuple(result_types),
+        {k: encode(v) for k, v in attrs.items() if v is not None} if attrs else None,
+        nodes_loc(nodes if type(nodes) is tuple else tuple(nodes)),
     )
     if nodes:
         name_results(op, nodes[0])

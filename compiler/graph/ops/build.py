@@ -62,8 +62,8 @@ def is_scalar(operand: Any) -> bool:
 def constant_value(graph: Graph, array: np.ndarray) -> Value:
     """A constant in the graph; one of shape () is shared."""
     if array.ndim == 0:
-        return Value(graph.scalar(array, from_numpy(array.dtype)), graph)
-    return Value(graph.emit("mo.constant", (), {"value": array}).results[0], graph)
+        return graph.scalar(array, from_numpy(array.dtype))
+    return graph.emit("mo.constant", (), {"value": array})[0]
 
 
 def scalar_value(op: str, graph: Graph, number: Scalar, dtype: str) -> Value:
@@ -75,7 +75,7 @@ def scalar_value(op: str, graph: Graph, number: Scalar, dtype: str) -> Value:
             array = np.array(number, dtype=numpy_dtype(dtype))
     except OverflowError:
         raise GraphError(f"{op}: the number {number} does not fit in {dtype}") from None
-    return Value(graph.scalar(array, dtype), graph)
+    return graph.scalar(array, dtype)
 
 
 def as_tensor(op: str, operand: Any, graph: Graph | None = None, dtype: str | None = None) -> Value:
@@ -84,7 +84,7 @@ def as_tensor(op: str, operand: Any, graph: Graph | None = None, dtype: str | No
         owner = find_graph(op, (operand,))
         if graph is not None and owner is not graph:
             raise GraphError(f"{op}: {operand!r} belongs to graph {owner.name!r}, not to {graph.name!r}")
-        if not isinstance(operand.ssa.type, TensorType):
+        if not isinstance(operand.type, TensorType):
             raise GraphError(f"{op}: {operand!r} is not a tensor; read a buffer with ops.buffer_load")
         return operand
     graph = graph or find_graph(op, ())
@@ -103,8 +103,7 @@ def tensors(op: str, *operands: Any) -> tuple[Value, ...]:
 
 def emit(op: str, operands: Sequence[Value], attrs: Mapping[str, Any] | None = None) -> Value:
     """Add an op with one result."""
-    graph = operands[0].graph
-    return Value(graph.emit(f"mo.{op}", [o.ssa for o in operands], attrs).results[0], graph)
+    return operands[0].graph.emit(f"mo.{op}", operands, attrs)[0]
 
 
 def to_dtype(value: Value, dtype: str) -> Value:

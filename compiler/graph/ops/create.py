@@ -133,7 +133,7 @@ def iota(shape: Any, axis: int = 0, dtype: str = "i64") -> Value:
     at = normalize_axis("iota", axis, len(sizes))
     graph = find_graph("iota", ())
     attrs = {"shape": sizes, "axis": at, "dtype": dtype}
-    return Value(graph.emit("mo.iota", (), attrs).results[0], graph)
+    return graph.emit("mo.iota", (), attrs)[0]
 
 
 @builder
@@ -213,9 +213,6 @@ def _triangle(op: str, x: Operand, k: int) -> Value:
     if value.rank < 2:
         raise GraphError(f"{op}: needs at least two axes")
     graph, sizes = value.graph, value.shape[-2:]
-    row, column = (
-        Value(graph.emit("mo.iota", (), {"shape": sizes, "axis": axis, "dtype": "i64"}).results[0], graph)
-        for axis in (0, 1)
-    )
+    row, column = (graph.emit("mo.iota", (), {"shape": sizes, "axis": axis, "dtype": "i64"})[0] for axis in (0, 1))
     keep = greater_equal(add(row, k), column) if op == "tril" else greater_equal(column, add(row, k))
     return where(keep, value, zeros_like(value))

@@ -29,8 +29,8 @@ def buffer_load(buffer: Value) -> Value:
     """
     _buffer("buffer_load", buffer)
     graph = buffer.graph
-    result, graph.chain = graph.emit("mo.buffer_load", (buffer.ssa, graph.chain)).results
-    return Value(result, graph)
+    result, graph.chain = graph.emit("mo.buffer_load", (buffer, graph.chain))
+    return result
 
 
 @builder
@@ -43,7 +43,7 @@ def buffer_store(buffer: Value, value: Operand) -> None:
     graph = buffer.graph
     tensor = as_tensor("buffer_store", value, graph, type.dtype)
     tensor = to_shape(to_dtype(tensor, type.dtype), type.shape)
-    (graph.chain,) = graph.emit("mo.buffer_store", (buffer.ssa, tensor.ssa, graph.chain)).results
+    (graph.chain,) = graph.emit("mo.buffer_store", (buffer, tensor, graph.chain))
 
 
 @builder
@@ -78,8 +78,7 @@ def custom(
             raise GraphError(f"custom: a result type is a TensorType or an OpaqueType, not {type!r}")
     if not types:
         raise GraphError("custom: needs at least one result type")
-    op = graph.emit("mo.custom", [o.ssa for o in operands], {"kernel": kernel, **params}, types)
+    values = graph.emit("mo.custom", operands, {"kernel": kernel, **params}, types)
     if reference is not None:
         graph.custom_references[kernel] = reference
-    values = tuple(Value(r, graph) for r in op.results)
     return values[0] if len(values) == 1 else values

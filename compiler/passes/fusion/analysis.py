@@ -2,6 +2,7 @@
 
 Op names are looked at here only to find constants, buffer accesses and a custom op's kernel; signatures say the rest.
 """
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from compiler.dialects.mo import attrs_of, nodes_of
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
 from compiler.graph.types import ChainType, OpaqueType, TensorType
-from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend
+from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend, made_step
 from compiler.passes.fusion.records import Buffer, KernelLibrary, Signature
 from compiler.passes.fusion.view_method import view_method
 
@@ -61,8 +62,8 @@ class Value:
 class Node:
     """A graph op: its kind is elementwise, view, pointwise, kernel, literal, constant, chain, load or store."""
 
-    __slots__ = ("ancestors", "attrs", "cost", "index", "kind", "literal", "name", "nodes", "op", "operands", "results",
-                 "signature", "view")  # fmt: skip
+    __slots__ = ("ancestors", "attrs", "bit", "cost", "index", "kind", "literal", "name", "nodes", "op", "operands",
+                 "results", "signature", "step", "view")  # fmt: skip
 
     def __init__(self, index: int, op: Operation, operands: list[Value]) -> None:
         self.index = index
@@ -77,6 +78,8 @@ class Node:
         self.kind = ""
         self.literal: Any = None
         self.view = ""  # for a view: the method its definition is, if it is one
+        self.step: Step | None = None  # for a view that can be undone: its step
+        self.bit = 1 << index  # in a mask of ops
         self.cost = 1  # ops in the expression tree that ends here, for deciding whether to compute it again
 
     @property
@@ -84,27 +87,20 @@ class Node:
         """Its only or first result."""
         return self.results[0]
 
-    @property
-    def bit(self) -> int:
-        """Its bit in a mask of ops."""
-        return 1 << self.index
-
     def declares(self, operand: int) -> str:
         """What the signature says of an operand: "fused" or "tensor"."""
         inputs = self.signature.inputs
         return inputs[min(operand, len(inputs) - 1)] if inputs else "fused"
 
-    @property
-    def step(self) -> Step | None:
-        """For a view that can be undone: its step; None for any other."""
-        if self.kind != "view":
-            return None
-        before, after = self.operands[0].shape, self.result.shape
-        if self.view == "reshape":
-            return Step(before, after)
-        if self.view == "permute":
-            return Step(before, after, tuple(self.attrs[self.signature.params[0]]))
-        return None
+
+def _step(node: Node) -> Step | None:
+    """The step of a view that can be undone; None for any other."""
+    before, after = node.operands[0].shape, node.result.shape
+    if node.view == "reshape":
+        return made_step(before, after)
+    if node.view == "permute":
+        return made_step(before, after, tuple(node.attrs[node.signature.params[0]]))
+    return None
 
 
 class Analysis:
@@ -116,17 +112,17 @@ class Analysis:
         self.nodes: list[Node] = []
         self._known: dict[tuple[str, int], tuple[Signature | None, str]] = {}
         block = graph.regions[0].blocks[0]
-        values: dict[SSAValue, Value] = {}
+        values: dict[int, Value] = {}  # by the id of the graph's value, which is faster than xDSL's own hash
         self.inputs: list[Value] = []
         for k, argument in enumerate(block.args):
-            value = values[argument] = Value(argument, None, argument.name_hint or f"x{k}")
+            value = values[id(argument)] = Value(argument, None, argument.name_hint or f"x{k}")
             self.inputs.append(value)
         self.stores: dict[Value, list[Node]] = {}  # per mutable buffer, in order
         terminator = block.last_op
         for op in block.ops:
             if op is terminator:
                 break
-            node = Node(len(self.nodes), op, [values[u] for u in op.operands])
+            node = Node(len(self.nodes), op, [values[id(u)] for u in op._operands])
             self.nodes.append(node)
             self._classify(node)
             for k, operand in enumerate(node.operands):
@@ -134,8 +130,8 @@ class Analysis:
                 if operand.node is not None:
                     node.ancestors |= operand.node.ancestors | operand.node.bit
             for result in node.results:
-                values[result.ssa] = result
-        self.outputs = [values[u] for u in terminator.operands] if terminator is not None else []
+                values[id(result.ssa)] = result
+        self.outputs = [values[id(u)] for u in terminator._operands] if terminator is not None else []
         for position, value in enumerate(self.outputs):
             if not isinstance(value.type, TensorType):
                 raise KernelError(f"output {position} is {value.type}; only tensors can be computed")
@@ -148,6 +144,12 @@ class Analysis:
         yield from self.inputs
         for node in self.nodes:
             yield from node.results
+
+    def release(self) -> None:
+        """Let nodes and values go of each other once fusion is done, so that they need not wait for the collector."""
+        for value in self.values():
+            value.node = None
+            value.users, value.readers = [], []
 
     def _classify(self, node: Node) -> None:
         op = node.op
@@ -183,6 +185,8 @@ class Analysis:
             raise KernelError(f"{node.name}: {name!r} works on opaque values, which no kernel can hold")
         if len(node.results) != 1 and node.kind != "kernel":
             raise KernelError(f"{node.name}: {name!r} has {len(node.results)} results; only a kernel may have several")
+        if node.kind == "view":
+            node.step = _step(node)
 
 
 def _splat(array: np.ndarray) -> Any:

@@ -89,6 +89,8 @@ def _header(text: Expressions, outputs: list[TensorType], inputs: tuple[TensorTy
 
 def _leaf_order(written: Expressions) -> dict[int, int]:
     """The parameter of each leaf: numbered as a reader meets them who follows the names from the call."""
+    if len(written.leaves) < 2:
+        return {0: 0} if any(_TOKEN.search(line.text) for line in written.top) else {}
     definitions: dict[str, list[str]] = {}
     current = ""
     for line in written.top[:-1]:

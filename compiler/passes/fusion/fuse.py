@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+from dataclasses import replace
 from functools import partial
 
 from xdsl.ir import Operation
@@ -30,8 +31,8 @@ _LONGEST = 5  # ops that a kernel is named after
 
 def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None = None) -> FusionResult:
     """Divide a `mo.graph` into kernels. The graph is read, never changed; equal graphs give equal text."""
-    options = options or FusionOptions()
     analysis = Analysis(graph, library)
+    options = _named(options or FusionOptions(), analysis)
     groups = Groups()
     reasons: dict[Edge, str] = {}
     fuse_epilogues(analysis, groups, options, reasons)
@@ -46,7 +47,7 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
     for group, made in zip(ordered, emitted):
         for node in made.slots:
             computed_in.setdefault(node, []).append(group)
-    return FusionResult(
+    result = FusionResult(
         name=graph.properties["sym_name"].data,  # type: ignore[attr-defined]
         kernels=kernels,
         calls=calls,
@@ -57,6 +58,22 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
         stored={value.ssa: value.buffer for value in analysis.values() if value.buffer is not None},
         _graph=graph,
     )
+    groups.release()
+    analysis.release()
+    return result
+
+
+def _named(options: FusionOptions, analysis: Analysis) -> FusionOptions:
+    """The options with edges between ops as the ledger names them: one that stands for several nodes has one name."""
+    if not options.force_cut and not options.force_fuse:
+        return options
+    names = {alias: node.name for node in analysis.nodes for alias in node.nodes}
+    names |= {node.name: node.name for node in analysis.nodes}
+
+    def named(edges: frozenset[Edge]) -> frozenset[Edge]:
+        return frozenset((names.get(one, one), names.get(two, two)) for one, two in edges)
+
+    return replace(options, force_cut=named(options.force_cut), force_fuse=named(options.force_fuse))
 
 
 def _is_empty(group: Group) -> bool:
@@ -138,13 +155,14 @@ def _share(
     """Kernels with the same text become one; each gets a name from the ops inside."""
     known: dict[object, FusedKernel] = {}
     taken: set[str] = set()
+    names = frozenset(library.names())
     calls: list[KernelCall] = []
     for group, made in zip(groups, emitted):
         slots = tuple(node.op.name for node in made.slots)
         key = (made.source, made.line_slots, slots)
         kernel = known.get(key)
         if kernel is None:
-            name = _free_name(_name(made), taken, library)
+            name = _free_name(_name(made), taken, names)
             taken.add(name)
             kernel = known[key] = FusedKernel(
                 name=name,
@@ -185,9 +203,9 @@ def _name(made: Emitted) -> str:
     return "_".join(parts)
 
 
-def _free_name(name: str, taken: set[str], library: KernelLibrary) -> str:
+def _free_name(name: str, taken: set[str], library: frozenset[str]) -> str:
     """The name, made different from the library's own functions and from other kernels."""
-    if name in library.names():
+    if name in library:
         name += "_kernel"
     free, number = name, 1
     while free in taken:

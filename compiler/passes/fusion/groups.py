@@ -94,6 +94,7 @@ class Groups:
     def __init__(self) -> None:
         self.all: list[Group] = []
         self.owner: dict[Node, Group] = {}
+        self._several: dict[Group, int] = {}  # groups of more than one op, and the index of the first of these
 
     def new(self, core: Node | None, space: tuple[int | Dim, ...]) -> Group:
         """A new group; a core is its first member."""
@@ -107,14 +108,20 @@ class Groups:
         """Make a node a member of a group, its owner."""
         group.add(node, role)
         self.owner[node] = group
+        if group.mask != node.bit:
+            self._several[group] = (group.mask & -group.mask).bit_length() - 1
 
     def reaching(self, mask: int) -> int:
-        """Every op that must run before the ops in `mask`, once groups run as a whole; the mask itself included."""
+        """Every op that must run before the ops in `mask`, once groups run as a whole; the mask itself included.
+
+        A mask holds all that its ops depend on, so a group of one op has nothing to add to it.
+        """
         grew = True
         while grew:
             grew = False
-            for group in self.all:
-                if group.mask & mask and group.dependencies & ~mask:
+            last = mask.bit_length()
+            for group, first in self._several.items():
+                if first < last and group.mask & mask and group.dependencies & ~mask:
                     mask |= group.dependencies | group.mask
                     grew = True
         return mask
@@ -133,6 +140,12 @@ class Groups:
         left.stores += right.stores
         right.final = left
         right.mask = right.dependencies = 0
+        self._several.pop(right, None)
+
+    def release(self) -> None:
+        """Let groups go of themselves once fusion is done, so that they need not wait for the collector."""
+        for group in self.all:
+            del group.final
 
     def readers(self, value: Value) -> list[Group]:
         """The groups that read a value, each once, merged ones as what they became; by number."""
@@ -141,4 +154,4 @@ class Groups:
             while group.final is not group:
                 group = group.final
             found[group] = None
-        return sorted(found, key=lambda g: g.number)
+        return sorted(found, key=lambda g: g.number) if len(found) > 1 else list(found)

@@ -18,8 +18,12 @@ def write_ledger(
     reasons: dict[Edge, str],
     options: FusionOptions,
 ) -> tuple[FusionDecision, ...]:
-    """One decision per pair of ops that a tensor connects; `computed_in` says which kernels hold each op."""
+    """One decision per pair of ops that a tensor connects; `computed_in` says which kernels hold each op.
+
+    An edge that was to be fused or cut and is not has the rule `forced-fuse` or `forced-cut`, also one that is none.
+    """
     ledger: list[FusionDecision] = []
+    unmet_fuse, unmet_cut = set(options.force_fuse), set(options.force_cut)
     for consumer in analysis.nodes:
         for value in dict.fromkeys(consumer.operands):
             producer = value.node
@@ -27,17 +31,43 @@ def write_ledger(
                 continue
             if producer.kind == "literal" and value.buffer is not None:
                 continue
+            edge = (producer.name, consumer.name)
             shared = [g for g in computed_in.get(consumer, ()) if g in computed_in.get(producer, ())]
             if shared:
                 rule = _rule(producer, consumer, shared[0], value)
-                saved = _traffic(value.type, value.buffer is not None)
-                ledger.append(FusionDecision(producer.name, consumer.name, True, rule, _SAID[rule], saved))
+                said, saved = _SAID[rule], _traffic(value.type, value.buffer is not None)
+                ledger.append(FusionDecision(*edge, True, FORCED_CUT if edge in unmet_cut else rule, said, saved))
             elif computed_in.get(consumer) and computed_in.get(producer):
-                reason = reasons.get((producer.name, consumer.name)) if options.fuse else "fusion is off"
+                reason = reasons.get(edge) if options.fuse else "fusion is off"
                 reason = reason or _why_not(producer, consumer, value, groups.owner.get(producer))
-                rule = _attempted(producer, consumer)
-                ledger.append(FusionDecision(producer.name, consumer.name, False, rule, reason, _NOTHING))
+                rule = FORCED_FUSE if edge in unmet_fuse else _attempted(producer, consumer)
+                ledger.append(FusionDecision(*edge, False, rule, reason, _NOTHING))
+            else:
+                continue
+            unmet_fuse.discard(edge)
+            unmet_cut.discard(edge)
+    for rule, unmet in ((FORCED_FUSE, unmet_fuse), (FORCED_CUT, unmet_cut)):
+        ledger += [
+            FusionDecision(*edge, False, rule, _why_no_edge(analysis, *edge), _NOTHING)
+            for edge in sorted(unmet)
+            if rule == FORCED_CUT or edge[0] != edge[1]  # what the graph passes made one op is together
+        ]
     return tuple(ledger)
+
+
+def _why_no_edge(analysis: Analysis, producer: str, consumer: str) -> str:
+    """Why there is nothing to decide about an edge that the user named."""
+    if producer == consumer:
+        return "they are one op after the graph passes"
+    nodes = {node.name: node for node in analysis.nodes}
+    for name in (producer, consumer):
+        if name not in nodes and all(value.name != name for value in analysis.inputs):
+            return f"the graph has no op {name} after the graph passes"
+    if producer not in nodes or consumer not in nodes:
+        return f"{producer if producer not in nodes else consumer} is an input of the graph"
+    if all(value.node is not nodes[producer] for value in nodes[consumer].operands):
+        return f"{consumer} does not read {producer}"
+    return f"{producer} is a constant" if nodes[producer].kind in ("constant", "literal") else "no kernel computes it"
 
 
 @lru_cache(maxsize=4096)
@@ -46,6 +76,7 @@ def _traffic(kind: TensorType, stored: bool) -> int | Dim:
     return kind.bytes * (1 if stored else 2)
 
 
+FORCED_FUSE, FORCED_CUT = "forced-fuse", "forced-cut"
 _NOTHING: int | Dim = 0
 _SAID = {
     "inline-constant": "the constant is written into the kernel",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from compiler.graph.dims import Dim, product
 
@@ -30,6 +30,9 @@ class Step:
 
     def __hash__(self) -> int:
         return self._hash
+
+
+made_step = lru_cache(maxsize=4096)(Step)  # layers repeat: equal steps are one, and its hash is known
 
 
 Path = tuple[Step, ...]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from compiler.graph.dims import Dim
 
 if TYPE_CHECKING:
+    import numpy as np
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Operation, SSAValue
 
@@ -89,6 +90,13 @@ class Buffer:
     index: int = -1
     nodes: tuple[str, ...] = ()
     constant: object = None  # the mo.constant op, for kind constant
+
+    @property
+    def array(self) -> np.ndarray:
+        """The elements of a constant."""
+        from compiler.dialects.mo.ops import attrs_of
+
+        return attrs_of(self.constant)["value"]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,10 @@ from compiler.language.loadables import reshaped_strides, row_major
 from compiler.passes.fusion.analysis import Node, Value
 from compiler.passes.fusion.paths import Path, Shape
 
+# Layers repeat, and arithmetic on symbolic sizes is slow.
+_dense = lru_cache(maxsize=4096)(row_major)
+_reshaped = lru_cache(maxsize=4096)(reshaped_strides)
+
 
 @lru_cache(maxsize=4096)
 def is_storable(path: Path) -> bool:
@@ -21,7 +25,7 @@ def is_storable(path: Path) -> bool:
             inverse = sorted(range(len(step.perm)), key=step.perm.__getitem__)
             strides = tuple(strides[axis] for axis in inverse)
         else:
-            reshaped = reshaped_strides(step.after, strides, step.before)
+            reshaped = _reshaped(step.after, strides, step.before)
             if reshaped is None:
                 return False
             strides = reshaped
@@ -35,15 +39,14 @@ def scatters(node: Node) -> bool:
     while value.node is not None and value.node.kind == "view" and value.buffer is None:
         chain.append(value.node)
         value = value.node.operands[0]
-    strides: Shape | None = row_major(value.shape)
+    strides: Shape | None = _dense(value.shape)
     if value.node is not None and value.node.kind == "pointwise":
         strides = None
     for view in reversed(chain):
         before, after = view.operands[0].shape, view.result.shape
         if view.view == "reshape":
-            strides = reshaped_strides(before, strides, after) if strides is not None else None
-            rows = bool(before and after) and mod(before[-1], after[-1]) == 0
-            if strides is None and not rows and before != after:
+            strides = _reshaped(before, strides, after) if strides is not None else None
+            if strides is None and before != after and not (before and after and mod(before[-1], after[-1]) == 0):
                 return True
         else:
             strides = _strided(view, strides)

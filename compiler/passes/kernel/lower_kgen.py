@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from xdsl.dialects import func, gpu
+from xdsl.dialects import func
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
@@ -29,10 +30,6 @@ from compiler.trace import count_operations
 _UNIT = UnitAttr()
 _BARRIER = "kg_barrier"
 _RUNTIME = MemRefType(IntegerType(8), [DYNAMIC_INDEX])
-_DIMENSIONS = {0: gpu.DimensionAttr(gpu.DimensionEnum.X), 1: gpu.DimensionAttr(gpu.DimensionEnum.Y),
-               2: gpu.DimensionAttr(gpu.DimensionEnum.Z)}  # fmt: skip
-_GPU_OPS = {"thread_index": gpu.ThreadIdOp, "thread_count": gpu.BlockDimOp, "block_index": gpu.BlockIdOp,
-            "block_count": gpu.GridDimOp}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -143,11 +140,9 @@ def _replace(old: Operation, new: Operation) -> None:
 def _thread(operation: kgen.ThreadOp, threads: Mapping[str, SSAValue], gpu_target: bool) -> None:
     what = operation.what.data
     if gpu_target:
-        axis = operation.axis.value.data
-        kind = _GPU_OPS[what]
+        kind, properties = _gpu_place(what, operation.axis.value.data)
         _replace(operation, kind.create(
-            result_types=[IndexType()], properties={"dimension": _DIMENSIONS[axis]},
-            location=operation.location))  # fmt: skip
+            result_types=[IndexType()], properties=properties, location=operation.location))  # fmt: skip
         return
     value = threads.get({"thread_index": "tid", "thread_count": "nthreads"}.get(what, ""))
     if value is None:
@@ -157,8 +152,21 @@ def _thread(operation: kgen.ThreadOp, threads: Mapping[str, SSAValue], gpu_targe
     operation.erase()
 
 
+@cache
+def _gpu_place(what: str, axis: int) -> tuple[type[Operation], dict[str, Attribute]]:
+    """The gpu operation for a thread or block number; its dialect is loaded for GPUs alone."""
+    from xdsl.dialects import gpu
+
+    kinds = {"thread_index": gpu.ThreadIdOp, "thread_count": gpu.BlockDimOp, "block_index": gpu.BlockIdOp,
+             "block_count": gpu.GridDimOp}  # fmt: skip
+    dimensions = (gpu.DimensionEnum.X, gpu.DimensionEnum.Y, gpu.DimensionEnum.Z)
+    return kinds[what], {"dimension": gpu.DimensionAttr(dimensions[axis])}
+
+
 def _barrier(operation: kgen.BarrierOp, threads: Mapping[str, SSAValue], gpu_target: bool) -> None:
     if gpu_target:
+        from xdsl.dialects import gpu
+
         _replace(operation, gpu.BarrierOp.create(location=operation.location))
         return
     if not threads:

@@ -25,6 +25,8 @@ FLOATS = ("f64", "f32", "f16", "bf16")
 SIGNED = ("i64", "i32", "i16", "i8")
 INTEGERS = (*SIGNED, "u8")
 DTYPES = (*FLOATS, *INTEGERS, "bool")
+ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^")
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 EMPTY = Library([])
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
 from compiler.dialects import kgen
+from compiler.language.values import Frame
 from tests.compiler.language.drive import body_error, elaborate, error, kernel, library, lower, run, scalar, text
 
 SQUARE = "@function\ndef square(x, *, times=1):\n    for _ in unroll(times):\n        x = x * x\n    return x\n"
@@ -285,3 +288,17 @@ def test_recursion_on_known_values_ends():
     head = "@inline\ndef fib(n):\n    if n < 2:\n        return n\n    return fib(n - 1) + fib(n - 2)\n"
     assert scalar("fib(12)", head=head) == 144
     assert "fib calls itself without end" in body_error("x = fib(10 ** 6)", head=head)
+
+
+def test_elaborated_functions_leave_nothing_for_the_collector():
+    body = "def outer(x):\n    def inner(y):\n        return x + y\n    return inner\no[0] = outer(o[0])(o[1])"
+    source = kernel(body, "o: Tensor[f32, (N,)]")
+    elaborate(source)
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(held, Frame) for held in gc.get_objects())
+        elaborate(source)
+        assert sum(isinstance(held, Frame) for held in gc.get_objects()) == before
+    finally:
+        gc.enable()

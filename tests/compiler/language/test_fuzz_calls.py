@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compiler.errors import KernelError
 from compiler.language.builtins import BUILTINS
 from compiler.language.methods import _DTYPE_FIELDS, _SIMD_METHODS, _SINK_METHODS, _TARGET_FIELDS, _TENSOR_METHODS
-from tests.compiler.language.drive import elaborate, kernel, lower
+from tests.compiler.language.drive import ARITHMETIC, COMPARISONS, elaborate, kernel, lower
 
 HEAD = """
 K = (1, 2)
@@ -135,30 +135,7 @@ ATTRIBUTES = sorted(
         "memory",
     }
 )
-SIGNS = [
-    "+",
-    "-",
-    "*",
-    "/",
-    "//",
-    "%",
-    "**",
-    "@",
-    "<<",
-    ">>",
-    "&",
-    "|",
-    "^",
-    "==",
-    "!=",
-    "<",
-    ">=",
-    "is",
-    "in",
-    "not in",
-    "and",
-    "or",
-]
+SIGNS = [*ARITHMETIC, "@", *COMPARISONS, "is", "in", "not in", "and", "or"]
 CALLED = sorted(BUILTINS)
 ARGUMENTS = "o: Tensor[f32, (16,)], p: Tensor[i32, (4, 6)], z: Tensor[f32, (N,)]"
 

@@ -17,7 +17,7 @@ from compiler.language.library import Library, default_library
 from compiler.language.source import SourceFile
 from compiler.pipeline import language_target
 from compiler.targets import get_target
-from tests.compiler.language.drive import lower
+from tests.compiler.language.drive import ARITHMETIC, COMPARISONS, lower
 from tests.compiler.language.library_kernels import SOURCES
 
 SECONDS = 20.0  # of processor time, far more than the limits of the elaborator let anything take
@@ -66,25 +66,9 @@ REPLACEMENTS = [
     "static",
     "select",
     "error",
-    "+",
-    "-",
-    "*",
-    "/",
-    "//",
-    "%",
-    "**",
-    "<<",
-    ">>",
-    "&",
-    "|",
-    "^",
+    *ARITHMETIC,
     "~",
-    "==",
-    "!=",
-    "<",
-    ">",
-    "<=",
-    ">=",
+    *COMPARISONS,
     "and",
     "or",
     "not",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compiler.errors import KernelError
 from compiler.language import static
-from tests.compiler.language.drive import body_error, elaborate, error, kernel, run, scalar
+from tests.compiler.language.drive import ARITHMETIC, COMPARISONS, body_error, elaborate, error, kernel, run, scalar
 
 NUMBERS = st.one_of(st.integers(-50, 50), st.floats(-50, 50).map(lambda x: round(x, 2)), st.booleans())
 
@@ -26,30 +26,7 @@ def expressions() -> st.SearchStrategy[str]:
     literals = st.one_of(NUMBERS.map(repr), st.sampled_from(["(1, 2)", "(1, 2.5)", "[3]", "()", "'ab'", "''", "None"]))
 
     def grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-        signs = st.sampled_from(
-            [
-                "+",
-                "-",
-                "*",
-                "/",
-                "//",
-                "%",
-                "**",
-                "<<",
-                ">>",
-                "&",
-                "|",
-                "^",
-                "==",
-                "!=",
-                "<",
-                "<=",
-                ">",
-                ">=",
-                "and",
-                "or",
-            ]
-        )
+        signs = st.sampled_from([*ARITHMETIC, *COMPARISONS, "and", "or"])
         return st.one_of(
             st.tuples(inner, signs, inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
             st.tuples(st.sampled_from(["-", "+", "~", "not "]), inner).map(lambda t: f"({t[0]}{t[1]})"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.backend import compile_llvm, line_provenance
-from compiler.lowering.llvm_text import emit_module
+from compiler.lowering.llvm_text import emit_module, module_text
 from compiler.targets import get_target
 
 TEXT = """
@@ -49,6 +49,13 @@ def test_debug_info_says_the_same(parse):
     emitted = emit_module(parse(INLINE), get_target("cpu"), "line-tables")
     expected = {needle: node for needle, node in EXPECTED.items() if not needle.endswith(":")}
     check(emitted.text, line_provenance(emitted.text, "llvm"), expected)
+
+
+@pytest.mark.parametrize("debug", ["none", "line-tables"])
+@pytest.mark.parametrize("text", [INLINE, CALLED], ids=["inlined", "called"])
+def test_the_text_alone_is_the_same_text(parse, text, debug):
+    target = get_target("cpu")
+    assert module_text(parse(text), target, debug) == emit_module(parse(text), target, debug).text
 
 
 def test_no_debug_info_means_no_metadata(parse):

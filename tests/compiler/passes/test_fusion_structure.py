@@ -11,6 +11,7 @@ from compiler.dialects import mgp, mogg
 from compiler.dialects.mo import text_of
 from compiler.errors import KernelError
 from compiler.graph import BufferType, Graph, TensorType, ops
+from compiler.passes.cse import cse
 from compiler.passes.fusion.show import stage_text
 from compiler.reference import reference
 
@@ -419,3 +420,56 @@ def test_fusion_takes_milliseconds(fused, layers, limit):
         fused(graph)
         best = min(best, time.process_time() - start)
     assert best < limit
+
+
+def unmet(made) -> dict[tuple[str, str], tuple[str, str]]:
+    """The edges that were forced and are not as asked: their rule and reason."""
+    forced = [d for d in made.result.ledger if d.rule.startswith("forced")]
+    return {(d.producer, d.consumer): (d.rule, d.reason) for d in forced}
+
+
+def test_an_edge_that_cannot_be_fused_as_asked_is_reported(fused, check):
+    graph = build(lambda x, a, b: x @ a @ b, *tensors(("M", 8), (8, 8), (8, 4)))
+    made = fused(graph, force_fuse=frozenset({("matmul_0", "matmul_1")}))
+    assert unmet(made) == {("matmul_0", "matmul_1"): ("forced-fuse", "both are kernels")}
+    assert not made.decisions["matmul_0", "matmul_1"].accepted
+    check(graph, made.result)
+
+
+@pytest.mark.parametrize(
+    ("edge", "reason"),
+    [
+        (("exp_9", "relu_0"), "the graph has no op exp_9 after the graph passes"),
+        (("relu_0", "nothing"), "the graph has no op nothing after the graph passes"),
+        (("exp_0", "neg_0"), "neg_0 does not read exp_0"),
+        (("x0", "exp_0"), "x0 is an input of the graph"),
+    ],
+)
+def test_forcing_an_edge_that_is_none_is_reported(fused, edge, reason):
+    graph = build(lambda x: ops.neg(ops.relu(ops.exp(x))), *tensors(("M", 8)))
+    for option, rule in (("force_fuse", "forced-fuse"), ("force_cut", "forced-cut")):
+        made = fused(graph, **{option: frozenset({edge})})
+        assert unmet(made) == {edge: (rule, reason)}
+
+
+def test_a_constant_cannot_be_cut_from_its_user(fused):
+    graph = build(lambda x: ops.exp(x) * 3.0, *tensors(("M", 8)))
+    (literal,) = [d.producer for d in fused(graph).result.ledger if d.rule == "inline-constant"][:1]
+    (user,) = [d.consumer for d in fused(graph).result.ledger if d.producer == literal]
+    made = fused(graph, force_cut=frozenset({(literal, user)}))
+    assert unmet(made) == {(literal, user): ("forced-cut", "the constant is written into the kernel")}
+
+
+def test_what_is_done_as_asked_is_no_warning(fused):
+    graph = build(lambda x, a, b: (lambda y: (y @ a, y @ b))(ops.exp(x)), *tensors(("M", 8), (8, 8), (8, 4)))
+    edges = frozenset({("exp_0", "matmul_1")})
+    assert not unmet(fused(graph, force_fuse=edges))
+    assert not unmet(fused(graph, force_cut=edges))
+
+
+def test_an_edge_may_be_named_by_any_node_an_op_stands_for(fused):
+    graph = build(lambda x: (ops.relu(ops.exp(x)), ops.neg(ops.exp(x))), *tensors(("M", 8)))
+    cse(graph.op)  # exp_1 is exp_0 now
+    made = fused(graph, force_cut=frozenset({("exp_1", "neg_0")}))
+    assert made.decisions["exp_0", "neg_0"].reason == "forced cut"
+    assert not unmet(made)

@@ -305,3 +305,15 @@ def test_all_graph_passes_take_milliseconds():
             run_pass(op)
         best = min(best, time.process_time() - start)
     assert best < 0.03  # about 5 ms on the machine this was written on
+
+
+def test_large_constants_that_differ_in_one_element_stay_two():
+    array = np.zeros((256, 257), np.float32)
+    other = array.copy()
+    other[101, 3] = -0.0  # the same number, another constant
+    with Graph("weights", inputs=[TensorType("f32", ("M", 256))]) as graph:
+        (x,) = graph.inputs
+        graph.output(*(x @ ops.constant(held) for held in (array, other, array.copy())))
+    after = graph.op.clone()
+    cse(after)
+    assert [op.name for op in after.body.ops].count("mo.constant") == 2

@@ -52,6 +52,10 @@ def test_conv2d_is_the_sum_it_is_defined_by(stride, padding, dilation, groups):
     np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6)
 
 
+def test_conv2d_of_no_images_is_no_images():
+    assert op("conv2d", uniform(0, 4, 6, 7), uniform(6, 2, 3, 2), groups=2).shape == (0, 6, 4, 6)
+
+
 def test_softmax_sums_to_one_and_survives_large_values():
     x = np.array([[1000.0, 1000.0, -np.inf], [0.0, math.log(3), -np.inf]], np.float32)
     np.testing.assert_allclose(op("softmax", x, axis=-1), [[0.5, 0.5, 0], [0.25, 0.75, 0]], rtol=1e-6)

@@ -6,15 +6,9 @@ Stages: `kgen` (as elaborated, dead operations taken out), `kgen:all` (with them
 
 from __future__ import annotations
 
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from filecheck.finput import FInput
-from filecheck.matcher import Matcher
-from filecheck.options import Options
-from filecheck.parser import Parser, pattern_for_opts
 
 from compiler.language.elaborate import Elaborator, KernelSource
 from compiler.language.library import Library
@@ -22,6 +16,7 @@ from compiler.passes.kernel.dce import dce
 from compiler.pipeline import language_target
 from compiler.targets import get_target
 from tests.compiler.language.drive import lower, text
+from tests.filecheck.checking import check
 
 FILES = sorted(Path(__file__).parent.glob("*.kernel"))
 
@@ -45,13 +40,4 @@ def shown(source: str, words: list[str]) -> str:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_filecheck(path):
-    source = path.read_text()
-    first = source.splitlines()[0]
-    assert first.startswith("# RUN: "), "the first line names the stage"
-    output = shown(source, first.removeprefix("# RUN: ").split())
-    options = Options(str(path))
-    said = StringIO()
-    with path.open() as checks, redirect_stdout(said), redirect_stderr(said):
-        parser = Parser(options, checks, *pattern_for_opts(options))
-        status = Matcher(options, FInput("output", output), parser).run()
-    assert status == 0, f"{said.getvalue()}\n{output}"
+    check(path, "#", shown)

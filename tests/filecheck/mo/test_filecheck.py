@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from filecheck.finput import FInput
-from filecheck.matcher import Matcher
-from filecheck.options import Options
-from filecheck.parser import Parser, pattern_for_opts
 
 from compiler.dialects import mgp, mo, mogg
 from compiler.language.library import default_library
@@ -18,6 +12,7 @@ from compiler.passes import GRAPH_PASSES
 from compiler.passes.fusion import FusionOptions
 from compiler.passes.fusion.fuse import fuse
 from compiler.passes.fusion.show import stage_text
+from tests.filecheck.checking import check
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted(path for folder in ("mo", "mogg", "mgp") for path in (ROOT / folder).glob("*.mlir"))
@@ -53,13 +48,4 @@ def transformed(text: str, steps: list[str]) -> str:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_filecheck(path):
-    text = path.read_text()
-    first = text.splitlines()[0]
-    assert first.startswith("// RUN: "), "the first line names the passes"
-    output = transformed(text, first.removeprefix("// RUN: ").split())
-    options = Options(str(path))
-    said = StringIO()
-    with path.open() as checks, redirect_stdout(said), redirect_stderr(said):
-        parser = Parser(options, checks, *pattern_for_opts(options))
-        status = Matcher(options, FInput("output", output), parser).run()
-    assert status == 0, f"{said.getvalue()}\n{output}"
+    check(path, "//", transformed)

@@ -1,5 +1,7 @@
 """The kernel passes, each on a small module of its own: what goes in, what comes out."""
 
+import gc
+
 import pytest
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
@@ -312,3 +314,17 @@ def test_nothing_to_do_changes_nothing():
     body = "%l = memref.load %m[%x] : memref<?xf32>\nmemref.store %l, %m[%x] : memref<?xf32>"
     before = str(parse(function(body)))
     assert run(function(body), *PASSES) == before
+
+
+def test_a_new_operation_is_never_taken_for_one_that_is_gone():
+    dropped = "\n".join(f"%d{k} = arith.addi %x, %x : index" for k in range(200))
+    text = function(f"%t = arith.constant true\nscf.if %t {{\n}} else {{\n{dropped}\n}}")
+    module = parse(text)
+    census = take_census(module)
+    PASSES["sccp"](census)
+    gc.collect()  # what has gone may leave its place in memory to what comes
+    block = module.body.block.first_op.body.block
+    new = [arith.AddiOp(block.args[0], block.args[0]) for _ in range(1000)]
+    for operation in new:
+        block.insert_op_before(operation, block.last_op)
+    assert not any(census.is_gone(operation) for operation in new)

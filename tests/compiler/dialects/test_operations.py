@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, StringAttr, f32, i64
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, ModuleOp, StringAttr, f32, i64
 from xdsl.ir import Block, Operation, Region
 
-from compiler.language import operations
+from compiler.dialects import kgen, operations
+from compiler.dialects.mo import text_of
+from compiler.dialects.mo.copying import copied
+from compiler.dialects.mo.ops import set_name
+from compiler.graph import BufferType, Graph, TensorType, ops
 from compiler.language.dtypes import F32, INDEX, element_type, register_type
 from compiler.language.memory import buffer_type
 
@@ -89,3 +96,47 @@ def test_properties_are_not_shared_between_operations():
     x, y, *_ = block.args
     one, two = (operations.make(arith.AddfOp, (x, y), (f32,)) for _ in range(2))
     assert one.properties == two.properties and one.properties is not two.properties
+
+
+def test_a_copied_graph_is_what_clone_makes():
+    kinds = [TensorType("f32", ("M", 8)), TensorType("f32", (8, 8)), BufferType("f32", ("M", 8))]
+    with Graph("copied", inputs=kinds) as graph:
+        x, w, memory = graph.inputs
+        y = ops.relu(x @ w + 1.5)
+        ops.buffer_store(memory, y)
+        graph.output(y, y * y)
+    plain = Operation.clone(graph.op)
+    for old, new in zip(graph.op.body.args, plain.body.args, strict=True):
+        set_name(new, old._name)
+    made = copied(graph.op)
+    assert text_of(ModuleOp([made.clone()])) == text_of(ModuleOp([plain.clone()]))
+    for one, two in zip(made.walk(), plain.walk(), strict=True):
+        assert type(one) is type(two) and one.location == two.location
+        assert one.properties == two.properties and one.properties is not two.properties
+        assert [r._name for r in one.results] == [r._name for r in two.results]
+    assert [a.location for a in made.body.args] == [a.location for a in plain.body.args]
+    orders = [
+        [[(use.operation.name, use.index) for use in value.uses] for op in graph.body.ops for value in op.results]
+        for graph in (made, plain)
+    ]
+    assert orders[0] == orders[1]
+    made.verify()
+
+
+def test_what_is_released_needs_no_collector():
+    block, body = arguments(), Block(arg_types=[element_type(INDEX)])
+    x, y, i, _ = block.args
+    inner = operations.make(arith.AddfOp, (x, y), (f32,), None, PLACE)
+    operations.append(body, inner)
+    operations.append(body, operations.make(arith.MulfOp, (inner.results[0], inner.results[0]), (f32,)))
+    operations.append(body, operations.make(scf.YieldOp, (), ()))
+    operations.append(block, operations.make(scf.ForOp, (i, i, i), (), None, PLACE, (Region(body),)))
+    function = operations.make(kgen.FuncOp, (), (), None, PLACE, (Region(block),))
+    watched = [weakref.ref(held) for held in (inner, body, block, inner.results[0], block.args[0])]
+    del x, y, i, _, block, body, inner
+    gc.disable()
+    try:
+        operations.release(function)
+        assert [held() for held in watched] == [None] * len(watched)
+    finally:
+        gc.enable()

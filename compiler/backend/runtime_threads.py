@@ -1,0 +1,248 @@
+"""How threads wait for each other and for work, as LLVM IR text: barrier, worker loop, dispatcher.
+
+`runtime_ir` says how the memory they share is laid out.
+"""
+
+from __future__ import annotations
+
+from string import Template
+
+from compiler.targets.target import Target
+
+# Turns of a loop that waits for a word to change: a pause each, or the processor given away.
+_TURN = """pause:
+  call void asm sideeffect "$pause", ""()
+  br label %again
+yield:
+  %ignored = call i32 @sched_yield()
+  br label %again
+again:
+  %spins.next = add i32 %spins, 1
+  br label %wait"""
+# Where the pool keeps the job: what to call, with what, and how many threads do.
+_JOB = """  %entry.at = getelementptr i8, ptr %pool, i64 64
+  %args.at = getelementptr i8, ptr %pool, i64 72
+  %threads.at = getelementptr i8, ptr %pool, i64 80"""
+# The line of thread %tid in the pool.
+_LINE = """  %offset = mul i64 %tid, 64
+  %lines = getelementptr i8, ptr %pool, i64 128
+  %slot = getelementptr i8, ptr %lines, i64 %offset
+  %sleeping.at = getelementptr i8, ptr %slot, i64 4"""
+
+_THREADS = Template("""
+define void @kg_barrier(ptr %rt, i64 %threads) nounwind {
+entry:
+  %alone = icmp sle i64 %threads, 1
+  br i1 %alone, label %done, label %arrive
+arrive:
+  %generation.at = getelementptr i8, ptr %rt, i64 64
+  %generation = load atomic i32, ptr %generation.at acquire, align 4
+  %before = atomicrmw add ptr %rt, i32 1 acq_rel, align 4
+  %count = trunc i64 %threads to i32
+  %others = sub i32 %count, 1
+  %last = icmp eq i32 %before, %others
+  br i1 %last, label %release, label %wait
+release:
+  store atomic i32 0, ptr %rt monotonic, align 4
+  %following = add i32 %generation, 1
+  store atomic i32 %following, ptr %generation.at release, align 4
+  br label %done
+wait:
+  %spins = phi i32 [ 0, %arrive ], [ %spins.next, %again ]
+  %now = load atomic i32, ptr %generation.at acquire, align 4
+  %open = icmp ne i32 %now, %generation
+  br i1 %open, label %done, label %idle
+idle:
+  %patient = icmp ult i32 %spins, $pauses
+  br i1 %patient, label %pause, label %yield
+$turn
+done:
+  ret void
+}
+
+define void @kg_worker(ptr %pool, i64 %tid) nounwind {
+entry:
+$line
+$job
+  %waiting.at = getelementptr i8, ptr %pool, i64 4
+  br label %wait
+wait:
+  %last = phi i32 [ 0, %entry ], [ %last, %again ], [ %last, %sleep ], [ %job, %finish ]
+  %spins = phi i32 [ 0, %entry ], [ %spins.next, %again ], [ %spins, %sleep ], [ 0, %finish ]
+  %job = load atomic i32, ptr %slot acquire, align 4
+  %posted = icmp ne i32 %job, %last
+  br i1 %posted, label %check, label %idle
+idle:
+  %patient = icmp ult i32 %spins, $pauses
+  br i1 %patient, label %pause, label %polite
+polite:
+  %awake = icmp ult i32 %spins, $yields
+  br i1 %awake, label %yield, label %sleep
+$turn
+sleep:
+  store atomic i32 1, ptr %sleeping.at seq_cst, align 4
+  call void @kg_sleep(ptr %slot, i32 %last)
+  store atomic i32 0, ptr %sleeping.at seq_cst, align 4
+  br label %wait
+check:
+  %stop = icmp eq i32 %job, -1
+  br i1 %stop, label %done, label %run
+run:
+  %function = load ptr, ptr %entry.at, align 8
+  %args = load ptr, ptr %args.at, align 8
+  %threads = load i64, ptr %threads.at, align 8
+  call void %function(i64 %tid, i64 %threads, ptr %args)
+  %pending = atomicrmw sub ptr %pool, i32 1 seq_cst, align 4
+  %final = icmp eq i32 %pending, 1
+  br i1 %final, label %notify, label %finish
+notify:
+  %waiting = load atomic i32, ptr %waiting.at seq_cst, align 4
+  %asleep = icmp ne i32 %waiting, 0
+  br i1 %asleep, label %wake, label %finish
+wake:
+  call void @kg_wake(ptr %pool)
+  br label %finish
+finish:
+  br label %wait
+done:
+  ret void
+}
+
+define internal void @kg_post(ptr %pool, i64 %tid, i1 %stop) nounwind {
+entry:
+$line
+  %job = load atomic i32, ptr %slot monotonic, align 4
+  %following = add i32 %job, 1
+  %positive = and i32 %following, 2147483647
+  %next = select i1 %stop, i32 -1, i32 %positive
+  store atomic i32 %next, ptr %slot seq_cst, align 4
+  %sleeping = load atomic i32, ptr %sleeping.at seq_cst, align 4
+  %asleep = icmp ne i32 %sleeping, 0
+  br i1 %asleep, label %wake, label %done
+wake:
+  call void @kg_wake(ptr %slot)
+  br label %done
+done:
+  ret void
+}
+
+define void @kg_run(ptr %pool, ptr %function, ptr %args, i64 %threads) nounwind {
+entry:
+  %alone = icmp sle i64 %threads, 1
+  br i1 %alone, label %single, label %share
+single:
+  call void %function(i64 0, i64 1, ptr %args)
+  ret void
+share:
+$job
+  store ptr %function, ptr %entry.at, align 8
+  store ptr %args, ptr %args.at, align 8
+  store i64 %threads, ptr %threads.at, align 8
+  %count = trunc i64 %threads to i32
+  %others = sub i32 %count, 1
+  store atomic i32 %others, ptr %pool monotonic, align 4
+  br label %post
+post:
+  %tid = phi i64 [ 1, %share ], [ %tid.next, %post ]
+  call void @kg_post(ptr %pool, i64 %tid, i1 false)
+  %tid.next = add i64 %tid, 1
+  %more = icmp slt i64 %tid.next, %threads
+  br i1 %more, label %post, label %work
+work:
+  call void %function(i64 0, i64 %threads, ptr %args)
+  br label %wait
+wait:
+  %spins = phi i32 [ 0, %work ], [ %spins.next, %again ]
+  %left = load atomic i32, ptr %pool acquire, align 4
+  %busy = icmp ne i32 %left, 0
+  br i1 %busy, label %idle, label %done
+idle:
+  %patient = icmp ult i32 %spins, $pauses
+  br i1 %patient, label %pause, label %polite
+polite:
+  %watching = icmp ult i32 %spins, $yields
+  br i1 %watching, label %yield, label %prepare
+$turn
+prepare:
+  %waiting.at = getelementptr i8, ptr %pool, i64 4
+  store atomic i32 1, ptr %waiting.at seq_cst, align 4
+  br label %look
+look:
+  %remaining = load atomic i32, ptr %pool seq_cst, align 4
+  %unfinished = icmp ne i32 %remaining, 0
+  br i1 %unfinished, label %sleep, label %awake
+sleep:
+  call void @kg_sleep(ptr %pool, i32 %remaining)
+  br label %look
+awake:
+  store atomic i32 0, ptr %waiting.at seq_cst, align 4
+  br label %done
+done:
+  ret void
+}
+
+define void @kg_stop(ptr %pool, i64 %threads) nounwind {
+entry:
+  %some = icmp sgt i64 %threads, 1
+  br i1 %some, label %post, label %done
+post:
+  %tid = phi i64 [ 1, %entry ], [ %tid.next, %post ]
+  call void @kg_post(ptr %pool, i64 %tid, i1 true)
+  %tid.next = add i64 %tid, 1
+  %more = icmp slt i64 %tid.next, %threads
+  br i1 %more, label %post, label %done
+done:
+  ret void
+}
+""")
+
+_FUTEX = Template("""
+define internal void @kg_sleep(ptr %word, i32 %value) nounwind {
+entry:
+  %ignored = call i64 (i64, ...) @syscall(i64 $futex, ptr %word, i32 128, i32 %value, ptr null)
+  ret void
+}
+
+define internal void @kg_wake(ptr %word) nounwind {
+entry:
+  %ignored = call i64 (i64, ...) @syscall(i64 $futex, ptr %word, i32 129, i32 1)
+  ret void
+}
+declare i64 @syscall(i64, ...)
+""")
+
+# Where there is no futex a sleeper polls; whoever wakes it has nothing to do.
+_POLLING = """
+define internal void @kg_sleep(ptr %word, i32 %value) nounwind {
+entry:
+  %ignored = call i32 @usleep(i32 50)
+  ret void
+}
+
+define internal void @kg_wake(ptr %word) nounwind {
+entry:
+  ret void
+}
+declare i32 @usleep(i32)
+"""
+
+# Wait about 3 us without giving the processor away; then yield it, which costs little where nobody wants it and is
+# what keeps an oversubscribed machine moving; workers without a job sleep after some 100 us of that.
+_PAUSES = {"aarch64": 200, "x86_64": 100}
+_YIELDS = 300
+# On AArch64 `yield` does nothing on most cores; a barrier on instructions is the pause that others use.
+_PAUSE = {"aarch64": "isb sy", "x86_64": "pause"}
+_FUTEX_NUMBER = {"aarch64": 98, "x86_64": 202}
+
+
+def threads_text(target: Target) -> str:
+    """LLVM IR of `kg_barrier`, `kg_worker`, `kg_run` and `kg_stop`."""
+    pauses = _PAUSES.get(target.arch, 0)
+    turn = Template(_TURN).substitute(pause=_PAUSE.get(target.arch, ""))
+    return _THREADS.substitute(turn=turn, job=_JOB, line=_LINE, pauses=pauses, yields=pauses + _YIELDS)
+
+
+def sleep_text(target: Target) -> str:
+    """LLVM IR of `kg_sleep` and `kg_wake`, which the others call, and of what these call."""
+    linux = "linux" in target.triple and target.arch in _FUTEX_NUMBER
+    return _FUTEX.substitute(futex=_FUTEX_NUMBER[target.arch]) if linux else _POLLING

@@ -1,0 +1,54 @@
+"""What elaboration found out about a kernel, as plain data and back: the caches keep it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from compiler.graph.dims import dim
+
+if TYPE_CHECKING:
+    from compiler.language.elaborate import BufferArgument, ElaboratedKernel
+
+
+def record_document(record: ElaboratedKernel) -> dict[str, Any]:
+    """What elaboration found out about a kernel, as plain data."""
+    launch = record.launch
+    return {
+        "name": record.name,
+        "arguments": [_argument_document(argument) for argument in record.arguments],
+        "workspaces": [_argument_document(argument) for argument in record.workspaces],
+        "symbols": record.symbols,
+        "provenance": record.provenance,
+        "launch": {"blocks": list(map(_plain_size, launch.blocks)), "threads": launch.threads} if launch else None,
+    }
+
+
+def _argument_document(argument: BufferArgument) -> list[Any]:
+    return [argument.name, argument.dtype, list(map(_plain_size, argument.shape))]
+
+
+def _plain_size(size: Any) -> int | str:
+    return size if isinstance(size, int) else str(size)
+
+
+def read_record(document: dict[str, Any]) -> ElaboratedKernel:
+    """A kernel's record from plain data."""
+    from compiler.language.elaborate import BufferArgument, ElaboratedKernel, Launch
+
+    def arguments(listed: list[Any]) -> tuple[BufferArgument, ...]:
+        return tuple(BufferArgument(name, dtype, tuple(map(read_size, shape))) for name, dtype, shape in listed)
+
+    launch = document["launch"]
+    return ElaboratedKernel(
+        document["name"],
+        arguments(document["arguments"]),
+        arguments(document["workspaces"]),
+        tuple(document["symbols"]),
+        tuple(tuple(slots) for slots in document["provenance"]),
+        Launch(tuple(map(read_size, launch["blocks"])), launch["threads"]) if launch else None,
+    )
+
+
+def read_size(size: int | str) -> Any:
+    """A size from plain data."""
+    return size if isinstance(size, int) else dim(size)
