@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from app.errors import BAD_INPUT, INTERRUPTED, OK, exit_status
-from app.sources import looks_like_source
+from compiler.collecting import rare_collection
 from compiler.errors import CompilerError
 
 COMMANDS = (
@@ -27,14 +28,20 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command called `cmd_name`, imported now."""
-        return importlib.import_module(f"app.commands.{cmd_name}").command if cmd_name in COMMANDS else None
+        if cmd_name not in COMMANDS:
+            return None
+        with rare_collection():
+            return importlib.import_module(f"app.commands.{cmd_name}").command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Take a first argument that is a source as `gui SRC`."""
-        if args[0] not in COMMANDS and looks_like_source(args[0]):
-            args = ["gui", *args]
+        if args[0] not in COMMANDS:
+            from app.sources import looks_like_source
+
+            if looks_like_source(args[0]):
+                args = ["gui", *args]
         return super().resolve_command(ctx, args)
 
 
@@ -54,9 +61,31 @@ def kernelglass(ctx: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that this terminal cannot show is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = _status(arguments)
+        if sys.stdout is not None:  # it may be closed
+            sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader (`| head`) has left
+        _leave_stdout()
+        return OK
+    except OSError as error:
+        _leave_stdout()
+        return _fail(f"{error.filename or 'cannot write the output'}: {error.strerror or error}", BAD_INPUT)
+
+
+def _leave_stdout() -> None:
+    """Point stdout elsewhere, so that the interpreter's last flush is quiet."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _status(arguments: Sequence[str] | None) -> int:
     try:
         status = kernelglass.main(args=arguments, prog_name="kernelglass", standalone_mode=False)
-        sys.stdout.flush()
         return status if isinstance(status, int) else OK
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -66,10 +95,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), exit_status(error))
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # The reader (`| head`) has left; point stdout elsewhere so that the interpreter's last flush is quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
 
 
 def _show_version(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:

@@ -44,7 +44,7 @@ int64_t run(kernel k, int64_t count, void *out, void *in) {
 def known_cost(rounds: int) -> tuple[Any, list[np.ndarray]]:
     """A kernel of `rounds` dependent multiply-adds, and its inputs."""
     from compiler import Graph, TensorType, compile, load_library, ops
-    from profiler.ceilings import LIBRARY
+    from profiler.ceiling_probes import LIBRARY
 
     with Graph("known", inputs=[TensorType("f32", (12,))]) as graph:
         result = TensorType("f32", (4,))

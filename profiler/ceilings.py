@@ -1,61 +1,57 @@
-"""This machine's ceilings, measured with our own kernels: copy bandwidth by cache level, multiply-add peak by dtype."""
+"""This machine's ceilings, measured with our own kernels: copy bandwidth by memory level, peaks by dtype.
+
+Those of the processor are kept by machine and number of threads; those of a card by machine and card together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from compiler import Graph, TensorType, ops
-from compiler.backend.runtime import default_threads
 from compiler.errors import ExecutionError
-from compiler.graph.dtypes import numpy_dtype
-from profiler.capture import graph_text
-from profiler.launch.measure import measure
-from profiler.machine import cache_sizes, this_machine
-from profiler.records import FINISHED, RunRequest
-from profiler.stats import summarise
+from profiler.records import FINISHED, GFLOPS, Ceiling, Machine, RunRequest
 from profiler.store import Store, queries, writer
 
-LIBRARY = Path(__file__).parent / "ceiling_kernels"
-DTYPES = ("f64", "f32", "f16")
-CHAINS = 12
-"""Enough to keep two multiply-add pipes of four or five cycles busy, and they fit in sixteen registers."""
+if TYPE_CHECKING:
+    from profiler.ceiling_probes import Probe
+
+CARD = 0
+"""The number of threads under which a card's ceilings are kept."""
 
 
-@dataclass(frozen=True)
-class Ceiling:
-    """What this machine reaches: GB/s of a copy (read and written bytes together) or GFLOP/s, with its interval."""
+def measured_ceilings(
+    store: Store | None, *, device: str = "cpu", threads: int | None = None, again: bool = False,
+    progress: Callable[[str, float], None] = lambda words, share: None,
+) -> list[Ceiling]:  # fmt: skip
+    """The ceilings of a device: from the store where this machine's are there, else measured and stored.
 
-    name: str
-    threads: int
-    value: float
-    unit: str
-    low: float
-    high: float
+    `progress` is told what is measured next, and what share of all is done.
+    """
+    from profiler.machine import machine_with
 
-
-def measured_ceilings(store: Store | None, *, threads: int | None = None, again: bool = False,
-                      progress: Callable[[str], None] = lambda words: None) -> list[Ceiling]:  # fmt: skip
-    """The ceilings for so many threads: from the store where this machine's are there, else measured and stored."""
-    count = threads or default_threads()
-    machine = this_machine()
+    count = ceiling_threads(device, threads)
+    machine = machine_with(device)
     if store is not None and not again:
         found = stored_ceilings(store, machine.fingerprint, count)
         if found:
             return found
-    made = list(_measure_all(count, progress))
+    made = _measure_all(device, count, progress)
     if store is not None:
-        for item in made:
-            writer.put_ceiling(store, machine, item.name, count, item.value, item.unit, item.low, item.high)
+        _keep(store, machine, made)
     return made
 
 
+def ceiling_threads(device: str, threads: int | None) -> int:
+    """The number of threads by which ceilings are kept: a card has none."""
+    if device != "cpu":
+        return CARD
+    from compiler.backend.runtime import default_threads
+
+    return threads or default_threads()
+
+
 def stored_ceilings(store: Store, fingerprint: str, threads: int) -> list[Ceiling]:
-    """What was measured on a machine with so many threads."""
+    """What was measured on a machine with so many threads (`CARD` for its card)."""
     rows = queries.ceilings(store, fingerprint)
     return [
         Ceiling(row["name"], row["threads"], row["value"], row["unit"], row["low"], row["high"])
@@ -64,63 +60,62 @@ def stored_ceilings(store: Store, fingerprint: str, threads: int) -> list[Ceilin
     ]
 
 
-def _measure_all(threads: int, progress: Callable[[str], None]) -> Iterator[Ceiling]:
-    for name, count, rounds in copy_sizes(threads):
-        progress(f"copy {name}")
-        yield _copy(name, count, rounds, threads)
-    for dtype in DTYPES:
-        progress(f"multiply-add {dtype}")
-        yield _multiply(dtype, threads)
+def ceilings_for(store: Store, row: Mapping[str, Any], fingerprint: str) -> list[Ceiling]:
+    """The ceilings that hold for a stored run: of the machine it was made on, with its threads."""
+    threads = row["conditions"].get("threads") or row["threads"] or 1
+    return stored_ceilings(store, fingerprint, ceiling_threads(row["device"], threads))
 
 
-def copy_sizes(threads: int) -> list[tuple[str, int, int]]:
-    """(level, f32 elements of each buffer, rounds): both buffers fill half of the level, a thread's own or shared."""
-    caches = cache_sizes()
-    levels = sorted(caches.items())
-    found = []
-    for position, (name, size) in enumerate(levels):
-        shared = position == len(levels) - 1 and len(levels) > 2
-        whole = size // 2 if shared else size // 2 * threads
-        found.append((name, whole // 2 // 4 // 1024 * 1024, max(round(3e7 / whole), 1)))
-    beyond = max(4 * max(caches.values()), 64 << 20)
-    found.append(("memory", beyond // 2 // 4, 1))
-    return found
+def _keep(store: Store, machine: Machine, made: Sequence[Ceiling]) -> None:
+    with store.transaction():
+        for item in made:
+            writer.put_ceiling(store, machine, item.name, item.threads, item.value, item.unit, item.low, item.high)
 
 
-def _copy(name: str, count: int, rounds: int, threads: int) -> Ceiling:
-    kind = TensorType("f32", (count,))
-    with Graph("copy", inputs=[kind]) as graph:
-        graph.output(ops.custom("kg.copy_rounds", [graph.inputs[0]], kind, rounds=rounds))
-    array = np.random.default_rng(0).random(count, dtype=np.float32)
-    return _ceiling(f"copy {name}", graph, array, threads, 2 * count * 4 * rounds * 1e-9, "GB/s")
+def _measure_all(device: str, threads: int, progress: Callable[[str, float], None]) -> list[Ceiling]:
+    """Each ceiling once; where two ways lead to it (tensor cores by warps or by groups of them), the better one."""
+    from profiler.ceiling_probes import cpu_probes
+
+    target, probes = ("cpu", cpu_probes(threads)) if device == "cpu" else _card_probes(device)
+    best: dict[str, Ceiling] = {}
+    for number, probe in enumerate(probes):
+        progress(probe.name, number / len(probes))
+        found = _ceiling(probe, device, target, threads)
+        if probe.name not in best or best[probe.name].value < found.value:
+            best[probe.name] = found
+    return list(best.values())
 
 
-def _multiply(dtype: str, threads: int) -> Ceiling:
-    from compiler.targets import get_target
+def _card_probes(device: str) -> tuple[str, list[Probe]]:
+    from profiler.devices import cuda_device
+    from profiler.gpu_probes import gpu_probes
+    from profiler.launch.cuda import best_target
 
-    width = max(get_target("cpu").simd_bytes // numpy_dtype(dtype).itemsize, 1)
-    rounds = 20_000
-    kind, result = TensorType(dtype, ((2 + CHAINS) * width,)), TensorType(dtype, (threads * width,))
-    with Graph("multiply", inputs=[kind]) as graph:
-        graph.output(ops.custom("kg.multiply_rounds", [graph.inputs[0]], result, rounds=rounds, chains=CHAINS))
-    array = np.full((2 + CHAINS) * width, 1 / 128, numpy_dtype(dtype))  # sums grow slowly: no overflow, no denormals
-    work = 2.0 * threads * width * rounds * CHAINS * 1e-9
-    return _ceiling(f"multiply-add {dtype}", graph, array, threads, work, "GFLOP/s")
+    card = cuda_device(device)
+    target = best_target(int(card.target.removeprefix("sm_")))
+    return target, gpu_probes(card, target)
 
 
-def _ceiling(name: str, graph: Graph, array: np.ndarray, threads: int, work: float, unit: str) -> Ceiling:
+def _ceiling(probe: Probe, device: str, target: str, threads: int) -> Ceiling:
+    from profiler.capture import graph_text
+    from profiler.ceiling_probes import LIBRARY
+    from profiler.launch.measure import measure
+    from profiler.stats import summarise
+
     request = RunRequest(
-        source=name, threads=threads, budget=0.5, rotate=False, libraries=(str(LIBRARY),), count=False, time_limit=60
-    )
-    outcome = measure(request, graph_text(graph), [array])
+        source=probe.name, device=device, target=target, threads=threads or None, budget=0.5, rotate=False,
+        libraries=(str(LIBRARY),), count=False, time_limit=60,
+    )  # fmt: skip
+    outcome = measure(request, graph_text(probe.graph), list(probe.arrays))
     result: Any = outcome.result
     if result.status != FINISHED:
-        raise outcome.error or ExecutionError(f"{name} could not be measured: {result.error}")
-    launch = result.launches[0]
+        raise outcome.error or ExecutionError(f"{probe.name} could not be measured: it {result.error}")
+    launch = next(launch for launch in result.launches if probe.kernel in launch.kernel)
     figures = summarise(launch.samples, result.blocks)
     # A ceiling is what can be reached: everything else that runs only ever makes it slower.
     best = figures.minimum
-    if unit == "GFLOP/s":
+    if probe.unit == GFLOPS and launch.thread_seconds:
         # Threads share nothing here, so each one's own time counts, also where they were never all running at once.
         best = min(best, threads / sum(1 / seconds for seconds in launch.thread_seconds))
-    return Ceiling(name, threads, work / best, unit, work / figures.high, work / min(best, figures.low))
+    work = probe.work
+    return Ceiling(probe.name, threads, work / best, probe.unit, work / figures.high, work / min(best, figures.low))

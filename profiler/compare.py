@@ -19,6 +19,7 @@ from profiler.matching import first_stage, groups, model_stage
 from profiler.records import FINISHED, LOST, LOST_TRACED, WHOLE
 from profiler.stats import Summary, summarise
 from profiler.store import Store, queries
+from profiler.store.finished import finished_samples
 from profiler.verdicts import SAME, SLOWER, Times, Verdict, compare_family, compare_times, stated
 
 
@@ -133,15 +134,13 @@ class _Times:
     def __init__(self, store: Store, side: Side) -> None:
         assert side.run is not None
         run = side.run["id"]
-        samples = queries.run_samples(store, run)
+        self.launches = queries.launches(store, run)
+        samples = finished_samples(store, side.run, self.launches)
         conditions = side.run["conditions"]
         self.blocks = tuple(conditions.get("blocks", ()))
         self.processes = tuple(conditions.get("processes", ()))
-        if WHOLE not in samples or not samples[WHOLE].size:
-            raise ExecutionError(f"run {run} has no samples")
         self.whole = Times(samples[WHOLE], self.blocks, self.processes, samples.get(LOST))
         self.summary = summarise(samples[WHOLE], self.blocks, self.processes)
-        self.launches = queries.launches(store, run)
         self._samples = samples
 
     def of(self, names: Sequence[str]) -> Times | None:

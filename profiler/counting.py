@@ -68,8 +68,9 @@ def _attention(s: _Shapes) -> int:
     *lead, queries, depth = s.operands[0]
     keys, values = s.operands[1][-2], s.operands[2][-1]
     pairs = queries * keys
-    if s.attrs.get("is_causal") and keys >= queries:
-        pairs = queries * (queries + 1) // 2
+    if s.attrs.get("is_causal"):  # query i sees keys 0 to i
+        first = min(queries, keys)
+        pairs = first * (first + 1) // 2 + (queries - first) * keys
     return math.prod(lead) * pairs * (2 * depth + 2 * values + 5)
 
 

@@ -37,6 +37,7 @@ class CudaDevice:
     multiprocessors: int
     memory_bytes: int
     driver: str
+    l2_bytes: int = 0
 
 
 def cpu_device() -> CpuDevice:
@@ -88,15 +89,27 @@ def cuda_devices() -> list[CudaDevice]:
     return [_cuda_device(driver, index, version) for index in range(_value(driver.cuDeviceGetCount()))]
 
 
+def cuda_device(name: str) -> CudaDevice:
+    """The device called `cuda:N` (plain `cuda` is the first); UnavailableError where there is none."""
+    index = int(name.partition(":")[2] or 0)
+    found = cuda_devices()
+    if not found:
+        raise UnavailableError("the NVIDIA driver finds no device")
+    if not 0 <= index < len(found):
+        raise UnavailableError(f"there is no device cuda:{index}; this machine has {len(found)}")
+    return found[index]
+
+
 def _cuda_device(driver: Any, index: int, version: int) -> CudaDevice:
     device = _value(driver.cuDeviceGet(index))
     kinds = driver.CUdevice_attribute
-    major, minor, multiprocessors = (
+    major, minor, multiprocessors, cache = (
         _value(driver.cuDeviceGetAttribute(kind, device))
         for kind in (
             kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
             kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
             kinds.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+            kinds.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
         )
     )
     return CudaDevice(
@@ -106,6 +119,7 @@ def _cuda_device(driver: Any, index: int, version: int) -> CudaDevice:
         multiprocessors=multiprocessors,
         memory_bytes=_value(driver.cuDeviceTotalMem(device)),
         driver=f"{version // 1000}.{version % 1000 // 10}",
+        l2_bytes=cache,
     )
 
 

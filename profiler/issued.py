@@ -42,12 +42,17 @@ _MINUS: dict[str, Callable[[int, int], int]] = {
 }  # fmt: skip
 _DIVIDES: dict[str, Callable[[int, int], int]] = {
     "arith.divui": operator.floordiv, "arith.floordivsi": operator.floordiv, "arith.remui": operator.mod,
-    "arith.divsi": lambda a, b: int(a / b) if abs(a) < 1 << 52 else a // b, "arith.ceildivsi": lambda a, b: -(-a // b),
-    "arith.ceildivui": lambda a, b: -(-a // b), "arith.remsi": lambda a, b: a - b * int(a / b),
+    "arith.divsi": lambda a, b: _cut(a, b), "arith.ceildivsi": lambda a, b: -(-a // b),
+    "arith.ceildivui": lambda a, b: -(-a // b), "arith.remsi": lambda a, b: a - b * _cut(a, b),
 }  # fmt: skip
 _COMPARES = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.lt, operator.le,
              operator.gt, operator.ge)  # fmt: skip
 _CASTS = frozenset({"arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci"})
+
+
+def _cut(a: int, b: int) -> int:
+    """a / b, cut towards zero."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 @dataclass(frozen=True)

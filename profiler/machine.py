@@ -32,9 +32,9 @@ def machine_with(device: str) -> Machine:
     host = this_machine()
     if device == "cpu":
         return host
-    from profiler.devices import cuda_devices
+    from profiler.devices import cuda_device
 
-    card = cuda_devices()[int(device.partition(":")[2] or 0)]
+    card = cuda_device(device)
     facts = {"name": card.name, "target": card.target, "memory_bytes": card.memory_bytes, "driver": card.driver}
     return with_card(host, facts)
 

@@ -33,8 +33,7 @@ def run_and_record(
         outcome = measure(request, graph, arrays, texts=texts, outputs=outputs, progress=progress, cancelled=cancelled)
     except BaseException as error:
         if store is not None and run is not None:
-            words = "interrupted by the user" if isinstance(error, KeyboardInterrupt) else str(error) or repr(error)
-            writer.finish_run(store, run, RunResult(INTERRUPTED, error=words))
+            writer.finish_run(store, run, RunResult(INTERRUPTED, error=ending_words(error)))
         raise
     if store is not None and run is not None:
         with store.transaction():
@@ -44,6 +43,11 @@ def run_and_record(
                 writer.add_stages(store, number, outcome.stages)
             writer.finish_run(store, run, outcome.result, number)
     return run, outcome
+
+
+def ending_words(error: BaseException) -> str:
+    """Why a run came to no end, for its record."""
+    return "interrupted by the user" if isinstance(error, KeyboardInterrupt) else str(error) or repr(error)
 
 
 def record_compilation(store: Store, model: Model, source: str, seconds: float, libraries: Sequence[str] = ()) -> int:

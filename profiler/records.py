@@ -132,6 +132,23 @@ class Launch:
     counting: str = ""
 
 
+COPY, MULTIPLY, TENSOR = "copy ", "multiply-add ", "tensor "
+"""How the names of ceilings begin; the memory level or the dtype follows."""
+GBYTES, GFLOPS = "GB/s", "GFLOP/s"
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What a machine reaches: GB/s of a copy (read and written bytes together) or GFLOP/s, with its interval."""
+
+    name: str
+    threads: int
+    value: float
+    unit: str
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
 class RunRequest:
     """Everything that decides a run: with it, the same run can be made again."""

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from profiler.ceilings import Ceiling
+from profiler.records import COPY, GBYTES, GFLOPS, MULTIPLY, TENSOR, Ceiling
 
 
 @dataclass(frozen=True)
 class RooflinePoint:
-    """One launch. `roof` is the most GFLOP/s possible at its intensity and dtype, `share` how much of it it reached."""
+    """One launch. `roof` is the most GFLOP/s possible at its intensity and dtype, `share` how much of it it reached.
+
+    `peak` names what the flat part of the roof is: a dtype, or the tensor cores' products of it.
+    """
 
     kernel: str
     position: int
@@ -25,11 +28,12 @@ class RooflinePoint:
     share: float | None
     bound: str
     dtype: str = "f32"
+    peak: str = ""
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """Points and the ceilings they lie under: `bandwidths` GB/s by level, `peaks` GFLOP/s by dtype."""
+    """Points and the ceilings they lie under: `bandwidths` GB/s by level, `peaks` GFLOP/s by dtype ("tensor bf16")."""
 
     points: tuple[RooflinePoint, ...]
     bandwidths: dict[str, float]
@@ -54,17 +58,33 @@ def roofline(
 
     `dtypes` says what each kernel computes in, f32 where it does not. No peak was measured for some: they have no roof.
     """
-    bandwidths = {c.name.removeprefix("copy "): c.value for c in ceilings if c.unit == "GB/s"}
-    peaks = {c.name.removeprefix("multiply-add "): c.value for c in ceilings if c.unit == "GFLOP/s"}
+    bandwidths, peaks = levels_of(ceilings), peaks_of(ceilings)
     memory = bandwidths.get("memory")
     points = []
     for launch in launches:
         dtype = (dtypes or {}).get(launch["kernel"], "f32")
-        points.append(_point(launch, memory, peaks.get(dtype), dtype))
+        points.append(_point(launch, memory, peak_for(dtype, peaks), dtype))
     return Roofline(tuple(points), bandwidths, peaks)
 
 
-def _point(launch: dict[str, Any], memory: float | None, peak: float | None, dtype: str) -> RooflinePoint:
+def levels_of(ceilings: Sequence[Ceiling]) -> dict[str, float]:
+    """GB/s by level of memory."""
+    return {c.name.removeprefix(COPY): c.value for c in ceilings if c.unit == GBYTES}
+
+
+def peaks_of(ceilings: Sequence[Ceiling]) -> dict[str, float]:
+    """GFLOP/s by dtype, and by "tensor" and dtype."""
+    return {c.name.removeprefix(MULTIPLY): c.value for c in ceilings if c.unit == GFLOPS}
+
+
+def peak_for(dtype: str, peaks: Mapping[str, float]) -> tuple[str, float] | None:
+    """The highest peak for a dtype, and its name: the tensor cores' where they were measured."""
+    found = [(name, peaks[name]) for name in (dtype, f"{TENSOR}{dtype}") if name in peaks]
+    return max(found, key=lambda entry: entry[1], default=None)
+
+
+def _point(launch: dict[str, Any], memory: float | None, top: tuple[str, float] | None, dtype: str) -> RooflinePoint:
+    name, peak = top or ("", None)
     seconds, flops, moved = launch["median"], launch["flops"], launch["bytes"]
     gflops = flops / seconds * 1e-9 if flops and seconds else None
     gbytes = moved / seconds * 1e-9 if moved and seconds else None
@@ -80,5 +100,5 @@ def _point(launch: dict[str, Any], memory: float | None, peak: float | None, dty
     elif memory and gbytes is not None and not flops:
         share, bound = gbytes / memory, "memory"
     return RooflinePoint(
-        launch["kernel"], launch["position"], seconds, intensity, gflops, gbytes, ratio, roof, share, bound, dtype
+        launch["kernel"], launch["position"], seconds, intensity, gflops, gbytes, ratio, roof, share, bound, dtype, name
     )

@@ -36,7 +36,8 @@ class Summary:
     @property
     def width(self) -> float:
         """Half the interval's width as a share of the median."""
-        return (self.high - self.low) / 2 / self.median if self.median else math.inf
+        spread = (self.high - self.low) / 2
+        return spread / self.median if self.median else math.inf if spread else 0.0
 
 
 def summarise(

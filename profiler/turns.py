@@ -19,6 +19,7 @@ from profiler.launch.measure import measure_once
 from profiler.launch.outcome import Outcome
 from profiler.launch.processes import joined, process_requests
 from profiler.machine import machine_with, versions
+from profiler.recording import ending_words
 from profiler.records import FAILED, FINISHED, INTERRUPTED, RunRequest, RunResult, request_from_json
 from profiler.store import Store, queries, writer
 
@@ -73,9 +74,9 @@ def run_in_turns(
                 )
                 _check(taken[side][-1], ("the first", "the second")[side])
     except BaseException as error:
-        status = FAILED if isinstance(error, ExecutionError) else INTERRUPTED
+        status = FAILED if isinstance(error, ExecutionError) and not cancelled() else INTERRUPTED
         for run in runs:
-            writer.finish_run(store, run, RunResult(status, error=str(error) or type(error).__name__))
+            writer.finish_run(store, run, RunResult(status, error=ending_words(error)))
         raise
     session = {"session": uuid.uuid4().hex, "first": order}
     with store.transaction():

@@ -43,8 +43,17 @@ def flops(value: float) -> str:
 
 
 def figure(value: float | None, digits: int = 3) -> str:
-    """A number with a few digits; empty where there is none."""
-    return "" if value is None else f"{value:.{digits}g}"
+    """A number with a few digits, a large one whole; empty where there is none."""
+    if value is None:
+        return ""
+    return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+
+
+def rate(value: float, unit: str) -> str:
+    """GB/s or GFLOP/s with three digits; from a thousand on in the next larger unit."""
+    if value < 1000 or not unit.startswith("G"):
+        return f"{figure(value)} {unit}"
+    return f"{figure(value / 1000)} T{unit[1:]}"
 
 
 def percent(value: float | None) -> str:

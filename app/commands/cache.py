@@ -15,9 +15,12 @@ _HELD = {
 }
 
 
-@click.group("cache")
-def command() -> None:
+@click.group("cache", invoke_without_command=True, subcommand_metavar="info|clear")
+@click.pass_context
+def command(ctx: click.Context) -> None:
     """Show or clear the compilation cache."""
+    if ctx.invoked_subcommand is None:
+        raise click.UsageError("cache needs a second word: info or clear")
 
 
 @command.command("info")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.options import json_option
-from app.commands.runs import store_option
+from app.commands.options import json_option, store_option
 from app.errors import CheckFailed
+from app.files import check_place
 from app.output import print_json, write_out
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def command(
 
     if len(items) < 2:
         raise click.UsageError("compare takes at least two runs or compilations")
+    if out is not None:
+        check_place(out)
     with open_store(db, create=False) as store:
         numbers = [queries.find_compilation(store, words) for words in items]
         if again:
@@ -80,10 +82,10 @@ def command(
             raise ExecutionError("a run and a compilation cannot be compared; give two of a kind")
         else:
             comparison = compare_runs(store, [queries.find_run(store, words) for words in items])
-    if as_json or kind == "json":
-        text = export_comparison(comparison, "json")
-        write_out(text, out) if out is not None else print_json(json.loads(text))
-    else:
+    if as_json:
+        print_json(json.loads(export_comparison(comparison, "json")))
+        kind = "json" if kind == "text" else kind
+    if out is not None or not as_json:
         write_out(export_comparison(comparison, kind), out)
     if limit is not None:
         if len({side.machine["fingerprint"] for side in comparison.sides}) > 1 and not unlike:

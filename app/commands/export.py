@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from app.commands.options import json_option
-from app.commands.runs import store_option
+from app.commands.options import json_option, store_option
 from app.files import write_whole
 from app.output import print_json, write_out
 

@@ -8,6 +8,7 @@ import click
 
 from app.commands.options import json_option, source_argument
 from app.errors import INTERRUPTED
+from app.files import check_place
 from app.output import print_json, write_out
 
 FORMATS = ("text", "md", "csv", "json")
@@ -79,21 +80,23 @@ def command(
     from compiler.targets import get_target
     from profiler.machine import this_machine
 
-    load_source(src)  # what is wrong with it is said once, here
+    source = load_source(src)  # what is wrong with it is said once, here
+    unsized = sorted(name for name in source.graph.symbols if name not in source.dims)
+    if unsized and start_up:
+        click.echo(f"no first result: the source gives no size for {', '.join(unsized)}", err=True)
+        start_up = False
+    if out is not None:
+        check_place(out)
     wanted = cells([int(level) for level in levels], debugs, start_up=start_up and get_target(target).name == "cpu")
     request = Request(src, target, jobs, str(library) if library else None)
     measured = measure(request, wanted, repeat, lambda words: click.echo(words, err=True))
     found = flow_tables.document(measured, this_machine().name, default_threads())
     if not found["cells"] and not found["start_up"]:
         raise KeyboardInterrupt
-    if as_json or (form == "json" and out is None):
+    if as_json:
         print_json(found)
-    elif form == "json":
-        import json
-
-        write_out(json.dumps(found, indent=2), out)
-    else:
-        made = {"text": flow_tables.text, "md": flow_tables.markdown, "csv": flow_tables.comma_separated}[form](found)
-        write_out(made, out)
+        form = "json" if form == "text" else form
+    if out is not None or not as_json:
+        write_out(flow_tables.WRITERS[form](found), out)
     if measured.interrupted:
         ctx.exit(INTERRUPTED)

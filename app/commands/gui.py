@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from compiler.collecting import rare_collection
 from compiler.errors import UnavailableError
 
 _PACKAGES = "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libxcb-cursor0"
@@ -22,11 +23,13 @@ def command(src: str | None = None) -> int:
         from PySide6.QtWidgets import QApplication
     except ImportError as error:
         raise UnavailableError(_missing(error)) from None
-    from app.main_window import MainWindow
+    with rare_collection():
+        from app.main_window import MainWindow
 
     application = QApplication.instance() or QApplication(sys.argv[:1])
     application.setApplicationName("Kernelglass")
-    window = MainWindow()
+    with rare_collection():
+        window = MainWindow()
     window.show()
     if src:
         window.opening.open(src)

@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Any
+
 import click
 
 source_argument = click.argument("src", metavar="SRC")
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-db_option = click.option("--db", metavar="DB", help="Keep the record in this database.")
+
+
+class Finite(click.FloatRange):
+    """A number in a range; neither infinite nor none at all."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return found
+
+
+class Database(click.ParamType):
+    """The path of a database file."""
+
+    name = "DB"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The path as it was given."""
+        if not value:
+            self.fail("it needs the path of a file", param, ctx)
+        return value
 
 
 class Dims(click.ParamType):
@@ -24,3 +50,16 @@ class Dims(click.ParamType):
         if not (equals and name.isidentifier() and size.isascii() and size.isdigit() and len(size) < 19):
             self.fail(f"{value!r} is not NAME=SIZE, as in M=256", param, ctx)
         return name, int(size)
+
+
+def sizes_of(dims: Sequence[tuple[str, int]]) -> dict[str, int]:
+    """Sizes by name; one that was given twice has to be the same both times."""
+    found: dict[str, int] = {}
+    for name, size in dims:
+        if found.setdefault(name, size) != size:
+            raise click.UsageError(f"--dim {name} is given twice, as {found[name]} and as {size}")
+    return found
+
+
+db_option = click.option("--db", type=Database(), metavar="DB", help="Keep the record in this database.")
+store_option = click.option("--db", type=Database(), metavar="DB", help="The database; the user's own by default.")

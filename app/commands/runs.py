@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.commands.options import json_option
+from app.commands.options import json_option, store_option
 from app.output import print_json
 from app.tables import seconds, size, table
 
-store_option = click.option("--db", metavar="DB", help="The database; the user's own by default.")
+if TYPE_CHECKING:
+    from profiler.store.texts import Found
+
+
+class _Since(click.ParamType):
+    """A moment in UTC, or the beginning of one: a year, a month, a day."""
+
+    name = "DATE"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The moment as the database writes it, as far as it was given."""
+        whole = value.strip().replace(" ", "T")
+        missing = {4: "-01-01", 7: "-01"}.get(len(whole), "")
+        try:
+            if value:
+                datetime.fromisoformat(whole + missing)
+        except ValueError:
+            self.fail(f"{value!r} is not a date, as in 2026-01-31", param, ctx)
+        return whole
 
 
 class _Group(click.Group):
@@ -32,7 +51,7 @@ class _Group(click.Group):
 @click.option("--tag", metavar="TAG", default="", help="Only runs with this tag.")
 @click.option("--device", metavar="DEVICE", default="", help="Only runs on this device.")
 @click.option("--pinned", is_flag=True, help="Only baselines.")
-@click.option("--since", metavar="DATE", default="", help="Only runs since then, as in 2026-01-31.")
+@click.option("--since", type=_Since(), metavar="DATE", default="", help="Only runs since then, as in 2026-01-31.")
 @click.option("--limit", default=100, type=click.IntRange(1), metavar="N", show_default=True)
 @click.option("--compilations", is_flag=True, help="List compilations in place of runs.")
 @json_option
@@ -195,9 +214,26 @@ def search(ctx: click.Context, words: tuple[str, ...], limit: int, db: str | Non
 
     db, as_json = _chosen(ctx, db, as_json)
     with open_store(db, create=False) as store:
-        hits = queries.search_texts(store, " ".join(words), limit)
-    rows = [(f"c{hit['compilation']}", hit["source"], hit["kernel"], hit["stage"], size(hit["size"])) for hit in hits]
-    _said(as_json, table(("id", "source", "kernel", "stage", "size"), rows) if rows else "nothing found", hits=hits)
+        found = queries.search_texts(store, " ".join(words), limit)
+    rows = [
+        (f"c{hit['compilation']}", hit["source"], hit["kernel"], hit["stage"], size(hit["size"])) for hit in found.hits
+    ]
+    shown = table(("id", "source", "kernel", "stage", "size"), rows) if rows else "nothing found"
+    left_out = _left_out(found)
+    _said(
+        as_json, f"{shown}\n\n{left_out}" if left_out else shown, hits=list(found.hits), texts=found.texts,
+        places=found.places, left_out=found.left_out,
+    )  # fmt: skip
+
+
+def _left_out(found: Found) -> str:
+    """What a list of hits does not show, in words."""
+    if found.places is None:
+        words = f"the newest {len(found.hits)} places; {found.texts:,} texts hold these words"
+        return f"{words}, too many to follow: --limit N follows more of them"
+    if found.left_out:
+        return f"the newest {len(found.hits)} of {found.places:,} places; --limit N shows more"
+    return ""
 
 
 @command.command("vacuum")

@@ -38,6 +38,7 @@ from profiler.launch.outcome import Outcome
 from profiler.records import (
     FAILED,
     FINISHED,
+    INTERRUPTED,
     CompilationRecord,
     Counter,
     RunRequest,
@@ -204,8 +205,8 @@ def _outcome(folder: Path, request: RunRequest, received: _Received, code: int, 
     where = _where(folder, received)
     types = tuple((dtype, shape) for dtype, shape, _ in received.outputs)
     base = Outcome(RunResult(FAILED), received.compilation, tuple(received.stages), (), types, received.error)
-    if received.done and not ended:
-        timed = received.timed
+    timed = received.timed
+    if received.done and timed and not ended:
         result = RunResult(
             FINISHED, tuple(timed["samples"]), tuple(timed["blocks"]), tuple(received.launches),
             tuple(Counter(**counter) for counter in timed["counters"]), timed["conditions"], timed["memory"],
@@ -219,12 +220,13 @@ def _outcome(folder: Path, request: RunRequest, received: _Received, code: int, 
         result = replace(result, error=str(received.error), kernel="")
         return replace(base, result=result, compiling=where.compiling)
     name = signal.Signals(-code).name if code < 0 else ""
-    if ended == "cancelled":
-        words = f"cancelled{where}"
-    elif ended:
-        words = f"no end within the time limit of {request.time_limit:g} s{where}"
-    elif name == "SIGKILL":
-        words = f"ended by the system with SIGKILL, most likely for lack of memory{where}"
+    if ended:  # by us: how that was done says nothing about the run
+        cancelled = ended == "cancelled"
+        words = "was cancelled" if cancelled else f"had no end within the time limit of {request.time_limit:g} s"
+        result = replace(result, status=INTERRUPTED if cancelled else FAILED, error=f"{words}{where}")
+        return replace(base, result=result, compiling=where.compiling)
+    if name == "SIGKILL":
+        words = f"was ended by the system with SIGKILL, most likely for lack of memory{where}"
     elif name:
         words = f"crashed with {name}{where}"
     else:

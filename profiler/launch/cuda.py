@@ -13,7 +13,7 @@ from typing import Any
 
 from compiler.errors import ExecutionError, UnavailableError
 from compiler.targets import nvptx
-from profiler.devices import CudaDevice, cuda_devices
+from profiler.devices import CudaDevice, cuda_device
 from profiler.launch.cuda_driver import CudaError, call, driver
 from profiler.launch.cuda_memory import MemoryPool, MemoryReport, Transfers
 
@@ -125,12 +125,8 @@ def runs_on(target: str, capability: int) -> bool:
 @cache
 def open_device(index: int = 0) -> Device:
     """The device `cuda:index`, opened once a process; UnavailableError says in one line what is missing."""
-    devices = cuda_devices()
-    if not devices:
-        raise UnavailableError("the NVIDIA driver finds no device")
-    if not 0 <= index < len(devices):
-        raise UnavailableError(f"there is no device cuda:{index}; this machine has {len(devices)}")
+    record = cuda_device(f"cuda:{index}")
     try:
-        return Device(devices[index])
+        return Device(record)
     except CudaError as error:
         raise UnavailableError(f"cuda:{index} does not open: {error}") from None

@@ -10,6 +10,7 @@ error that spoils the context it answers and ends: the parent starts another.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -18,6 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from compiler.errors import CompilerError, UnavailableError
+from profiler.launch.child import end_with_parent
 from profiler.launch.cuda_driver import CudaError
 from profiler.launch.cuda_timing import CudaTiming, rotating_sets, time_residents
 from profiler.launch.cuda_wire import (
@@ -165,7 +167,9 @@ def serve(requests: BinaryIO, answers: BinaryIO, index: int) -> None:
 
 
 def main() -> None:
-    """Keep stdout for frames: what a library prints goes to stderr."""
+    """Keep stdout for frames: what a library prints goes to stderr. When to stop is the parent's to say."""
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     serve(sys.stdin.buffer, answers, int(sys.argv[1]) if len(sys.argv) > 1 else 0)

@@ -20,10 +20,10 @@ from compiler.graph.dtypes import from_numpy
 from profiler.capture import compilation_record, kernel_key, stage_records
 from profiler.counting import count_call
 from profiler.launch.cuda_program import DeviceProgram, program_of
-from profiler.launch.cuda_wire import DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
+from profiler.launch.cuda_wire import CANCELLED, DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
 from profiler.launch.outcome import Outcome
 from profiler.machine import conditions
-from profiler.records import FAILED, FINISHED, Counter, Launch, RunRequest, RunResult
+from profiler.records import FAILED, FINISHED, INTERRUPTED, Counter, Launch, RunRequest, RunResult
 
 if TYPE_CHECKING:
     from compiler.model import Model
@@ -35,7 +35,7 @@ _CAREFUL_SECONDS = 60.0
 
 def measure_cuda_once(
     request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, brief: bool = False,
-    progress: Callable[[str], None] = lambda words: None,
+    progress: Callable[[str], None] = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:  # fmt: skip
     """Compile `graph` (its text) for the device, run it there on `arrays`, and time every launch.
 
@@ -60,8 +60,8 @@ def measure_cuda_once(
         width=request.width, rotate=request.rotate,
     )  # fmt: skip
     with CudaWorker(int(request.device.partition(":")[2] or 0)) as worker:
-        response = worker.run(asked, request.time_limit)
-        response = _with_kernel(response, worker, asked)
+        response = worker.run(asked, request.time_limit, cancelled)
+        response = _with_kernel(response, worker, asked, cancelled)
     if response.failure == "unavailable":
         error = UnavailableError(response.error)
         return Outcome(RunResult(FAILED, error=response.error), record, stages, error=error)
@@ -86,22 +86,20 @@ def _compile(request: RunRequest, graph: str) -> tuple[Model, float]:
     return compile_graph(parsed, options, library), perf_counter() - start
 
 
-def _with_kernel(response: CudaResponse, worker: Any, asked: CudaRequest) -> CudaResponse:
+def _with_kernel(
+    response: CudaResponse, worker: Any, asked: CudaRequest, cancelled: Callable[[], bool] = lambda: False
+) -> CudaResponse:
     """A failure in a timed call does not tell its kernel: as many calls again, kernel by kernel, do."""
     if response.failure not in (FAULT, TIMEOUT, DIED) or response.kernel or response.calls < 2:
         return response
-    careful = worker.run(replace(asked, careful=response.calls), _CAREFUL_SECONDS)
+    careful = worker.run(replace(asked, careful=response.calls), _CAREFUL_SECONDS, cancelled)
     return replace(response, kernel=careful.kernel) if careful.kernel else response
 
 
 def result_of(response: CudaResponse, model: Model, request: RunRequest, program: DeviceProgram) -> RunResult:
     """The child's answer as a result; milliseconds become nanoseconds."""
     if response.status != FINISHED:
-        name = response.error_name
-        call = f" (call {response.calls} of the model)" if response.kernel and response.calls else ""
-        words = f"failed{f' in kernel {response.kernel}' if response.kernel else ''}{call}: {response.error}"
-        conditions = {"call": response.calls}
-        return RunResult(FAILED, error=words, signal=name, kernel=response.kernel, conditions=conditions)
+        return _failed(response, request)
     nanoseconds = _nanoseconds(response, program)
     repeats = len(nanoseconds)
     blocks = response.blocks or (
@@ -121,6 +119,18 @@ def result_of(response: CudaResponse, model: Model, request: RunRequest, program
         FINISHED, tuple(int(x) for x in whole), tuple(blocks), tuple(launches), tuple(_counters(response)),
         _conditions(response), memory, _timeline(nanoseconds),
     )  # fmt: skip
+
+
+def _failed(response: CudaResponse, request: RunRequest) -> RunResult:
+    """A run that did not end well, in the words that a run on the CPU has for it."""
+    call = f" (call {response.calls} of the model)" if response.kernel and response.calls else ""
+    where = f" in kernel {response.kernel}{call}" if response.kernel else ""
+    ended = {CANCELLED: "was cancelled", TIMEOUT: f"had no end within the time limit of {request.time_limit:g} s"}
+    words = ended.get(response.failure)
+    words = f"{words}{where}" if words else f"failed{where}: {response.error}"
+    status = INTERRUPTED if response.failure == CANCELLED else FAILED
+    conditions = {"call": response.calls}
+    return RunResult(status, error=words, signal=response.error_name, kernel=response.kernel, conditions=conditions)
 
 
 def _nanoseconds(response: CudaResponse, program: DeviceProgram) -> np.ndarray:

@@ -21,6 +21,7 @@ _LENGTHS = struct.Struct("<QQ")
 FINISHED, FAILED = "finished", "failed"
 # What went wrong, for a failed answer
 UNAVAILABLE, REFUSED, FAULT, TIMEOUT, DIED = "unavailable", "refused", "fault", "timeout", "died"
+CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
 from typing import IO, Any
 
 from profiler.launch.cuda_wire import (
+    CANCELLED,
     DIED,
     FAILED,
     FAULT,
@@ -26,6 +29,7 @@ from profiler.launch.cuda_wire import (
 )
 
 _ENDING = 10.0  # seconds the driver gets to tear a process down
+_POLL = 0.1  # seconds between two looks at whether it is still wanted
 
 
 class CudaWorker:
@@ -45,39 +49,56 @@ class CudaWorker:
         self.close()
 
     @property
+    def command(self) -> list[str]:
+        """What is started."""
+        return [sys.executable, "-P", "-m", "profiler.launch.cuda_child", str(self.device)]
+
+    @property
     def pid(self) -> int | None:
         """The child's process id while there is one."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
-    def run(self, request: CudaRequest, time_limit: float = 60.0) -> CudaResponse:
-        """Run a request within `time_limit` seconds, the child's start included; what a kernel does never raises."""
+    def run(
+        self, request: CudaRequest, time_limit: float = 60.0, cancelled: Callable[[], bool] = lambda: False
+    ) -> CudaResponse:
+        """Run a request within `time_limit` seconds, the child's start included; what a kernel does never raises.
+
+        A kernel cannot be told to stop: where it is cancelled, or this thread interrupted, its process is ended.
+        """
         with self._lock:
-            deadline = monotonic() + time_limit
-            process = self._started()
-            assert process.stdin is not None
-            sender = threading.Thread(target=_send, args=(process.stdin, request), daemon=True)
-            sender.start()
-            kernel, call = "", 0
-            while True:
-                try:
-                    frame = self._frames.get(timeout=max(deadline - monotonic(), 0.0))
-                except queue.Empty:
-                    self._end()
-                    where = f"in {kernel} " if kernel else ""
-                    return CudaResponse(
-                        FAILED, failure=TIMEOUT, kernel=kernel, calls=call,
-                        error=f"the run {where}did not end within {time_limit:g} s; its process was ended",
-                    )  # fmt: skip
-                if frame is None:
-                    return self._died(kernel, call)
-                header, blobs = frame
-                if header["kind"] == "running":
-                    kernel, call = header["kernel"], header["call"]
-                    continue
-                response = response_of(header, blobs)
-                if response.failure == FAULT:
-                    self._end()
-                return response
+            try:
+                return self._answer(request, time_limit, cancelled)
+            except BaseException:
+                self._end()
+                raise
+
+    def _answer(self, request: CudaRequest, time_limit: float, cancelled: Callable[[], bool]) -> CudaResponse:
+        deadline = monotonic() + time_limit
+        process = self._started()
+        assert process.stdin is not None
+        threading.Thread(target=_send, args=(process.stdin, request), daemon=True).start()
+        kernel, call = "", 0
+        while True:
+            left = deadline - monotonic()
+            stopped = CANCELLED if cancelled() else TIMEOUT if left <= 0 else ""
+            if stopped:
+                self._end()
+                error = f"no end within {time_limit:g} s; its process was ended" if stopped == TIMEOUT else stopped
+                return CudaResponse(FAILED, failure=stopped, error=error, kernel=kernel, calls=call)
+            try:
+                frame = self._frames.get(timeout=min(left, _POLL))
+            except queue.Empty:
+                continue
+            if frame is None:
+                return self._died(kernel, call)
+            header, blobs = frame
+            if header["kind"] == "running":
+                kernel, call = header["kernel"], header["call"]
+                continue
+            response = response_of(header, blobs)
+            if response.failure == FAULT:
+                self._end()
+            return response
 
     def close(self) -> None:
         """End the child."""
@@ -92,10 +113,11 @@ class CudaWorker:
         if self._process is not None and self._process.poll() is None:
             return self._process
         self._end()
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-        command = [sys.executable, "-m", "profiler.launch.cuda_child", str(self.device)]
+        # This program's own folder first: the folder one works in, which may be on the path too, must not hide it.
+        paths = [str(Path(__file__).parents[2]), *(path or os.getcwd() for path in sys.path)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
         )
         frames: queue.Queue[Any] = queue.Queue()
         assert process.stdout is not None and process.stderr is not None

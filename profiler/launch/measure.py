@@ -42,4 +42,4 @@ def measure_once(
         )
     from profiler.launch.cuda_measuring import measure_cuda_once
 
-    return measure_cuda_once(request, graph, arrays, texts=texts, brief=brief, progress=progress)
+    return measure_cuda_once(request, graph, arrays, texts=texts, brief=brief, progress=progress, cancelled=cancelled)

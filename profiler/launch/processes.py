@@ -22,7 +22,7 @@ from profiler.stats import summarise
 Once = Callable[[RunRequest, int], Outcome]
 """Measures a request in one process; the number tells which process of the run it is, from 0."""
 
-_HIGHEST = ("resident memory, highest",)
+_HIGHEST = ("resident memory, highest", "device memory, peak")
 _PER_PROCESS = ("load", "load_after", "megahertz", "lost_share", "disturbed_calls", "buffer_sets", "device")
 
 
@@ -62,7 +62,7 @@ def _failed(outcome: Outcome, before: Sequence[Outcome], request: RunRequest, co
     """The failure, with what the processes before it had found out about the compilation."""
     result = outcome.result
     if "time limit" in result.error:
-        words = f"no end within the time limit of {request.time_limit:g} s"
+        words = f"had no end within the time limit of {request.time_limit:g} s"
         result = replace(result, error=words + result.error.partition(" s")[2])
     if before:
         result = replace(result, error=f"{result.error}, in process {len(before) + 1} of {count}")
@@ -84,7 +84,7 @@ def joined(outcomes: Sequence[Outcome], request: RunRequest) -> Outcome:
     result = replace(
         results[0], status=FINISHED, samples=samples, blocks=blocks, processes=processes,
         launches=tuple(_launch([result.launches[at] for result in results]) for at in range(len(results[0].launches))),
-        counters=tuple(_counter(counters) for counters in zip(*(result.counters for result in results))),
+        counters=tuple(_counters(results)),
         conditions=conditions | {"interval_reached": request.repeat is not None or reached},
         lost=tuple(x for result in results for x in result.lost),
         lost_traced=tuple(x for result in results for x in result.lost_traced),
@@ -97,6 +97,12 @@ def _launch(same: Sequence[Launch]) -> Launch:
     threads = [launch.thread_seconds for launch in same]
     shares = tuple(float(x) for x in np.median(threads, axis=0)) if len({len(x) for x in threads}) == 1 else threads[0]
     return replace(same[0], samples=tuple(x for launch in same for x in launch.samples), thread_seconds=shares)
+
+
+def _counters(results: Sequence[RunResult]) -> list[Counter]:
+    """Each counter that every process has; which hardware ones there are may differ, and so their order."""
+    tables = [{counter.name: counter for counter in result.counters} for result in results]
+    return [_counter([table[name] for table in tables]) for name in tables[0] if all(name in t for t in tables)]
 
 
 def _counter(same: Sequence[Counter]) -> Counter:

@@ -147,4 +147,4 @@ def known_well_enough(blocks: Sequence[np.ndarray], width: float) -> bool:
         return False
     medians = np.sort([float(np.median(block)) for block in blocks])
     low, high = order_interval(medians)
-    return (high - low) / 2 / float(np.median(medians)) <= width
+    return (high - low) / 2 <= width * float(np.median(medians))  # of nothing to do, all is known

@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from profiler.ceilings import stored_ceilings
+from profiler.ceilings import ceilings_for
 from profiler.compare import Comparison
 from profiler.records import FINISHED, WHOLE
 from profiler.roofline import kernel_dtype, roofline
 from profiler.stats import summarise
 from profiler.store import Store, queries
+from profiler.store.finished import finished_samples, timeline_of
 
 SCHEMA = "kernelglass-run/1"
 COMPARISON_SCHEMA = "kernelglass-comparison/1"
@@ -26,11 +27,9 @@ def run_document(store: Store, run: int) -> dict[str, Any]:
     row = queries.run_row(store, run)
     machine = queries.machine_row(store, row["machine"])
     launches = queries.launches(store, run)
-    samples = queries.run_samples(store, run)
+    samples = finished_samples(store, row, launches) if row["status"] == FINISHED else {}
     blocks = row["conditions"].get("blocks", [])
-    threads = row["conditions"].get("threads") or row["threads"] or 1
-    ceilings = stored_ceilings(store, machine["fingerprint"], threads)
-    timeline = queries.timeline(store, run)
+    ceilings = ceilings_for(store, row, machine["fingerprint"])
     found: dict[str, Any] = {
         "schema": SCHEMA,
         "run": {name: row[name] for name in _RUN},
@@ -43,7 +42,7 @@ def run_document(store: Store, run: int) -> dict[str, Any]:
         "counters": queries.counters(store, run),
         "memory": row["memory"],
         "ceilings": [asdict(ceiling) for ceiling in ceilings],
-        "timeline_ns": timeline.tolist() if timeline is not None else [],
+        "timeline_ns": timeline_of(store, row, launches),
     }
     if row["status"] == FINISHED:
         found["times"] = asdict(summarise(samples[WHOLE], blocks, row["conditions"].get("processes", []))) | {

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, UndefinedError
+from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup, escape
 
 from profiler import units
@@ -55,10 +55,7 @@ def run_html(
     while True:
         said = [*notes, *([f"left out for size: {', '.join(left_out)}"] if left_out else [])]
         links = embedded(_links(kept) | {"hot": hot})
-        try:
-            page = template.render(doc=document, notes=said, texts=kept, ir=links, **gathered)
-        except UndefinedError as error:
-            raise ValueError(f"a record lacks something: {error}") from error
+        page = template.render(doc=document, notes=said, texts=kept, ir=links, **gathered)
         waiting = [stage for stage in _DROPPED if any(record.stage == stage for record in kept)]
         if len(page.encode("utf-8", "replace")) < MOST_BYTES or not waiting:
             return page.encode("utf-8", "replace").decode()

@@ -11,7 +11,6 @@ from profiler.recording import ensure_stages
 from profiler.records import StageRecord
 from profiler.report.document import comparison_document, run_document
 from profiler.store import Store
-from profiler.store.connection import sensible
 
 RUN_FORMATS = ("perfetto", "csv", "json", "md", "html", "script")
 COMPARISON_FORMATS = ("text", "md", "html", "csv", "json")
@@ -19,11 +18,6 @@ COMPARISON_FORMATS = ("text", "md", "html", "csv", "json")
 
 def export_run(store: Store, run: int, kind: str, against: Sequence[int] = ()) -> str:
     """A stored run as text of one of RUN_FORMATS; HTML and Markdown compare it with the runs `against`, where given."""
-    with sensible(store, f"run {run}"):
-        return _exported(store, run, kind, against)
-
-
-def _exported(store: Store, run: int, kind: str, against: Sequence[int]) -> str:
     document = run_document(store, run)
     comparison = None
     if against:

@@ -86,16 +86,6 @@ class Store:
         return [dict(zip(names, row)) for row in found]
 
 
-@contextlib.contextmanager
-def sensible(store: Store, what: str) -> Iterator[None]:
-    """Records that read but make no sense together, in the block, as one line: that too is damage, not a crash."""
-    try:
-        yield
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        words = " ".join(f"{type(error).__name__}: {error}".split())
-        raise StoreError(f"{what} in {store.path} makes no sense and may be damaged ({words})") from error
-
-
 def open_store(
     path: Path | str | None = None,
     *,
@@ -124,7 +114,7 @@ def _opened(path: Path, migrations: tuple[Migration, ...], readonly: bool, refus
     try:
         _upgrade(store, migrations)
         if not readonly:
-            from profiler.store.writer import mark_interrupted
+            from profiler.store.interrupted import mark_interrupted
 
             mark_interrupted(store)
     except BaseException:
@@ -240,8 +230,12 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise StoreError(" ".join(_words(path, error).split())) from error
-    except (UnicodeDecodeError, OverflowError) as error:  # text or numbers that no writer of ours leaves behind
+    except UnicodeDecodeError as error:  # text that no writer of ours leaves behind
         raise StoreError(f"{path} is damaged ({error}); nothing was changed") from error
+    except UnicodeEncodeError as error:
+        raise StoreError(f"{path} keeps UTF-8 text, and {error.object!r} is none; nothing was written") from error
+    except OverflowError as error:
+        raise StoreError(f"{path} cannot keep so large a number ({error}); nothing was written") from error
 
 
 def _words(path: Path, error: sqlite3.Error) -> str:
@@ -277,7 +271,9 @@ def _is_full(path: Path, error: sqlite3.Error) -> bool:
         found = os.statvfs(path.parent)
     except (OSError, AttributeError):
         return False
+    if not found.f_blocks:  # a place without a disk, such as /proc
+        return False
     return found.f_bavail * found.f_frsize < _ROOM or (found.f_files > 0 and found.f_favail == 0)
 
 
-__all__ = ["BUSY_SECONDS", "Store", "StoreError", "VERSION", "default_path", "open_store", "sensible", "translated"]
+__all__ = ["BUSY_SECONDS", "Store", "StoreError", "VERSION", "default_path", "open_store", "translated"]

@@ -6,14 +6,16 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from profiler.records import WHOLE, Decision, KernelRecord, PassTime, StageRecord
 from profiler.store.connection import Store, StoreError
 from profiler.store.samples import unpack
+from profiler.store.shapes import SHAPES, misfit
 from profiler.store.texts import get_text, search_texts, unpack_nodes
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _JSON: dict[str, type] = {
     "dims": dict, "conditions": dict, "memory": dict, "request": dict, "options": dict, "versions": dict, "stats": dict,
@@ -89,8 +91,9 @@ def _json(text: Any, name: str, kind: type) -> Any:
         found = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise StoreError(f"the database is damaged: {name} does not read ({error})") from None
-    if not isinstance(found, kind):
-        raise StoreError(f"the database is damaged: {name} is not what it should be")
+    wrong = misfit(found, SHAPES[name], name) if isinstance(found, kind) else f"{name} is not what it should be"
+    if wrong:
+        raise StoreError(f"the database is damaged: {wrong}; nothing was changed")
     return found
 
 

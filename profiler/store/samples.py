@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from profiler.store.connection import StoreError
+
+if TYPE_CHECKING:  # slow to load, and listing runs unpacks no samples
+    import numpy as np
 
 _MOST = 1 << 31
 
 
 def pack(values: Sequence[int] | np.ndarray) -> bytes:
     """Bytes of some integers."""
+    import numpy as np
+
     return zlib.compress(np.asarray(values, dtype="<i8").tobytes(), 1)
 
 
 def unpack(data: bytes, count: int) -> np.ndarray:
     """The `count` integers behind some bytes."""
+    import numpy as np
+
     try:
         if not 0 <= count <= _MOST:
             raise ValueError(f"there cannot be {count}")

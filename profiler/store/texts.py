@@ -6,6 +6,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from profiler.store.connection import Store, StoreError
@@ -70,36 +71,69 @@ def unpack_nodes(text: str) -> tuple[tuple[str, ...], ...]:
 
 MANY, NEWEST = 2000, 120
 """Of the texts that hold the words, so many of the newest are followed; so many of the newest places are looked at."""
+_ORDER = "ORDER BY compilation DESC, kernel, stage"
 
 
-def search_texts(store: Store, words: str, limit: int = 50) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Found:
+    """Places that hold some words, newest first, and how many there are in all.
+
+    Of words that stand in more texts than are followed not all places are known: `places` is then None.
+    """
+
+    hits: tuple[dict[str, Any], ...]
+    texts: int
+    places: int | None
+
+    @property
+    def left_out(self) -> int | None:
+        """Places that are not among the hits; None where nobody counted them."""
+        return None if self.places is None else self.places - len(self.hits)
+
+
+def search_texts(store: Store, words: str, limit: int = 50) -> Found:
     """Where IR contains all of `words`: compilation, kernel and stage, newest first.
 
-    Of words that stand nearly everywhere not all places are found, but the newest: those in the newest compilations,
-    and those of the newest texts. So no question takes longer for a larger store.
+    Of words that stand nearly everywhere not all places are followed, but the newest: those in the newest compilations,
+    and those of the newest texts. So no question takes longer for a larger store, unless more places are asked for.
     """
     quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
     if not quoted:
-        return []
-    order = "ORDER BY compilation DESC, kernel, stage"
+        return Found((), 0, 0)
+    most = max(MANY, limit)
     numbers = [
         row["text"]
         for row in store.rows(
             "SELECT rowid AS text FROM texts_search WHERE texts_search MATCH ? ORDER BY rowid DESC LIMIT ?",
-            (quoted, MANY),
+            (quoted, most + 1),
         )
     ]
-    places: list[tuple[Any, ...]] = []
-    if len(numbers) == MANY:
-        sql = f"""SELECT compilation, kernel, stage FROM (SELECT * FROM stages {order} LIMIT ?) WHERE EXISTS
-                  (SELECT 1 FROM texts_search WHERE rowid = text AND body MATCH ?) LIMIT ?"""
-        places = [tuple(row.values()) for row in store.rows(sql, (NEWEST, quoted, limit))]
-    if len(places) < limit:
+    texts, places = len(numbers), None
+    chosen: list[tuple[Any, ...]] = []
+    if texts > most:
+        texts = store.rows("SELECT count(*) AS n FROM texts_search WHERE texts_search MATCH ?", (quoted,))[0]["n"]
+        chosen = _among_newest(store, quoted, set(numbers))[:limit]
+    known = json.dumps(numbers)
+    if len(chosen) < limit:
         sql = f"""SELECT compilation, kernel, stage FROM stages WHERE text IN (SELECT value FROM json_each(?))
-                  {order} LIMIT ?"""
-        places += [tuple(row.values()) for row in store.rows(sql, (json.dumps(numbers), limit))]
-    chosen = sorted(dict.fromkeys(places), key=lambda place: (-place[0], place[1], place[2]))[:limit]
-    return [_hit(store, *place) for place in chosen]
+                  {_ORDER} LIMIT ?"""
+        chosen += [tuple(row.values()) for row in store.rows(sql, (known, limit))]
+    if texts == len(numbers):
+        sql = "SELECT count(*) AS n FROM stages WHERE text IN (SELECT value FROM json_each(?))"
+        places = store.rows(sql, (known,))[0]["n"]
+    newest = sorted(dict.fromkeys(chosen), key=lambda place: (-place[0], place[1], place[2]))[:limit]
+    return Found(tuple(_hit(store, *place) for place in newest), texts, places)
+
+
+def _among_newest(store: Store, quoted: str, known: set[int]) -> list[tuple[Any, ...]]:
+    """Those of the newest places whose text holds the words: it is one of the `known`, or asked for by itself."""
+    rows = store.rows(f"SELECT compilation, kernel, stage, text FROM stages {_ORDER} LIMIT ?", (NEWEST,))
+    sql = "SELECT 1 FROM texts_search WHERE rowid = ? AND texts_search MATCH ?"
+    return [
+        (row["compilation"], row["kernel"], row["stage"])
+        for row in rows
+        if row["text"] in known or store.rows(sql, (row["text"], quoted))
+    ]
 
 
 def _hit(store: Store, compilation: int, kernel: str, stage: str) -> dict[str, Any]:
@@ -121,8 +155,8 @@ def texts_of(store: Store, compilation: int) -> set[int]:
     """The texts that a compilation refers to, but for its graph's."""
     numbers: set[int] = set()
     for table, column in _REFERRED[1:]:
-        rows = store.db.conn.execute(f"SELECT {column} FROM {table} WHERE compilation = ?", (compilation,))
-        numbers |= {row[0] for row in rows}
+        rows = store.rows(f"SELECT {column} AS number FROM {table} WHERE compilation = ?", (compilation,))
+        numbers |= {row["number"] for row in rows}
     return numbers
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -14,7 +13,6 @@ from compiler.errors import CompilerError
 from profiler.records import (
     FAILED,
     FINISHED,
-    INTERRUPTED,
     LOST,
     LOST_TRACED,
     RUNNING,
@@ -30,6 +28,7 @@ from profiler.records import (
 )
 from profiler.stats import summarise
 from profiler.store.connection import Store, StoreError
+from profiler.store.interrupted import mark_interrupted, process_mark
 from profiler.store.samples import pack
 from profiler.store.texts import drop_unreferred, drop_unused, pack_nodes, put_text, texts_of
 
@@ -174,44 +173,6 @@ def put_ceiling(
         db.conn.execute("INSERT OR REPLACE INTO ceilings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def mark_interrupted(store: Store) -> int:
-    """Runs that show as running though their process is gone become interrupted; how many there were."""
-    dead = [row["id"] for row in store.rows("SELECT id, process FROM runs WHERE status = ?", (RUNNING,))
-            if not _alive(row["process"])]  # fmt: skip
-    if dead:
-        with store.transaction() as db:
-            words = "the program ended before the run did"
-            sql = "UPDATE runs SET status = ?, error = ? WHERE id = ? AND status = ?"
-            db.conn.executemany(sql, [(INTERRUPTED, words, run, RUNNING) for run in dead])
-    return len(dead)
-
-
-def process_mark() -> str:
-    """This process in words that no other process of this or another boot shares."""
-    import platform
-
-    import psutil
-
-    own = psutil.Process()
-    return json.dumps([platform.node(), own.pid, round(own.create_time(), 2)])
-
-
-def _alive(mark: str) -> bool:
-    import platform
-
-    import psutil
-
-    try:
-        host, pid, created = json.loads(mark)
-        if host != platform.node():
-            return True  # another machine's run on a shared file: not ours to judge
-        if pid == os.getpid():
-            return abs(psutil.Process().create_time() - created) < 0.1
-        return abs(psutil.Process(pid).create_time() - created) < 0.1
-    except (psutil.Error, ValueError, TypeError):
-        return False
-
-
 def _existing(store: Store, runs: Sequence[int]) -> None:
     for run in runs:
         if not store.rows("SELECT 1 FROM runs WHERE id = ?", (run,)):
@@ -246,24 +207,30 @@ def _delete_compilation(store: Store, compilation: int) -> None:
     """Forget a compilation, its graph if no other has it, and the texts that only it referred to."""
     connection = store.db.conn
     texts = texts_of(store, compilation)
-    graph = connection.execute(
-        """SELECT graphs.id, graphs.text FROM graphs JOIN compilations ON compilations.graph = graphs.id
+    graphs = store.rows(
+        """SELECT graphs.id, graphs.text AS number FROM graphs JOIN compilations ON compilations.graph = graphs.id
            WHERE compilations.id = ?""",
         (compilation,),
-    ).fetchone()
+    )
     connection.execute("DELETE FROM compilations WHERE id = ?", (compilation,))
-    if graph and not connection.execute("SELECT 1 FROM compilations WHERE graph = ? LIMIT 1", graph[:1]).fetchone():
-        connection.execute("DELETE FROM graphs WHERE id = ?", graph[:1])
-        texts.add(graph[1])
+    for graph in graphs:
+        if not store.rows("SELECT 1 FROM compilations WHERE graph = ? LIMIT 1", (graph["id"],)):
+            connection.execute("DELETE FROM graphs WHERE id = ?", (graph["id"],))
+            texts.add(graph["number"])
     drop_unreferred(store, texts)
+
+
+def check_tag(tag: str, *, taken: bool = True) -> None:
+    """Raise for what cannot be a tag; `taken` also for words that mean something else where a run is asked for."""
+    if not tag or tag.isdigit() or any(c.isspace() for c in tag):
+        raise CompilerError(f"{tag!r} is not a tag: use a word that is not a number")
+    if taken and re.fullmatch(r"c\d+|latest(~.*)?|baseline(:.*)?", tag):
+        raise CompilerError(f"{tag!r} is not a tag: it means a run or a compilation already")
 
 
 def tag_runs(store: Store, runs: Sequence[int], tag: str, *, remove: bool = False) -> None:
     """Put a tag on runs, or take it off."""
-    if not tag or tag.isdigit() or any(c.isspace() for c in tag):
-        raise CompilerError(f"{tag!r} is not a tag: use a word that is not a number")
-    if not remove and re.fullmatch(r"c\d+|latest(~.*)?|baseline(:.*)?", tag):
-        raise CompilerError(f"{tag!r} is not a tag: it means a run or a compilation already")
+    check_tag(tag, taken=not remove)
     with store.transaction() as db:
         _existing(store, runs)
         sql = (

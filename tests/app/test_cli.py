@@ -3,40 +3,11 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from command_line import ROOT, SCALE, TWO, assert_one_line, in_a_process
 
-from app.cli import main
 from app.sources import samples
-
-ROOT = Path(__file__).parents[2]
-SCALE = """
-from compiler import Graph, TensorType, ops
-
-DIMS = {"M": 8}
-
-def build():
-    graph = Graph("scale", inputs=[TensorType("f32", ("M", 4))])
-    with graph:
-        graph.output(ops.exp(graph.inputs[0]) * 2)
-    return graph
-"""
-TWO = SCALE.replace("ops.exp(graph.inputs[0]) * 2", "ops.softmax(ops.softmax(graph.inputs[0], axis=0), axis=1)")
-
-
-@pytest.fixture
-def kernelglass(capfd, tmp_path, monkeypatch):
-    """Run the command line here, with a cache of its own, and give (status, stdout, stderr)."""
-    monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("KERNELGLASS_DB", str(tmp_path / "traces.db"))
-
-    def run(*arguments):
-        status = main([str(argument) for argument in arguments])
-        out, err = capfd.readouterr()
-        return status, out, err
-
-    return run
 
 
 @pytest.fixture
@@ -44,19 +15,6 @@ def scale(tmp_path):
     path = tmp_path / "scale.py"
     path.write_text(SCALE)
     return path
-
-
-def assert_one_line(result, status, *words):
-    got, out, err = result
-    assert (got, out) == (status, ""), err
-    assert err.startswith("kernelglass: ") and err.count("\n") == 1
-    for word in words:
-        assert word in err
-
-
-def in_a_process(*arguments, **options):
-    command = [sys.executable, "-m", "app", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, **options)
 
 
 def test_help_loads_nothing_heavy():
@@ -206,7 +164,7 @@ def test_an_mlir_file_compiles_to_the_same_kernels(kernelglass, scale, tmp_path)
 def test_run_times_and_checks(kernelglass, scale):
     status, out, err = kernelglass("run", scale, "--check", "--repeat", "3", "--dim", "M=5", "--threads", "2")
     assert (status, err) == (0, "")
-    for words in ("M=5", "median", "min", "check", "f32[5x4]"):
+    for words in ("M=5", "median", "min", "check", "f32[5x64]"):
         assert words in out
 
 
@@ -215,7 +173,7 @@ def test_run_json(kernelglass, scale):
     document = json.loads(out)
     assert (status, err) == (0, "")
     assert document["dims"] == {"M": 8} and len(document["seconds"]["all"]) == 3
-    assert document["check"][0]["ok"] and document["outputs"] == [{"dtype": "f32", "shape": [8, 4]}]
+    assert document["check"][0]["ok"] and document["outputs"] == [{"dtype": "f32", "shape": [8, 64]}]
 
 
 def test_a_wrong_result_is_status_5_and_says_where(kernelglass, tmp_path):

@@ -4,27 +4,18 @@ Bytes are cut off, flipped, zeroed and replaced in the file; and values of every
 SQLite would keep there, which is what a flipped bit in a record's header does.
 """
 
+import json
 import os
 import random
 import shutil
 import sqlite3
 
 import pytest
+from command_line import SCALE
 
 from app.cli import main
 from profiler.store import open_store, queries
 
-SCALE = """
-from compiler import Graph, TensorType, ops
-
-DIMS = {"M": 8}
-
-def build():
-    graph = Graph("scale", inputs=[TensorType("f32", ("M", 64))])
-    with graph:
-        graph.output(ops.exp(graph.inputs[0]) * 2)
-    return graph
-"""
 FORMATS = ("json", "csv", "md", "script", "perfetto", "html")
 READERS = [
     ("runs",), ("runs", "--json", "--limit", "3"), ("runs", "--compilations"), ("runs", "search", "mo.exp"),
@@ -128,6 +119,82 @@ def fuzz_values(whole, ask, rng, times, folder):
     return counted
 
 
+JSON_COLUMNS = [
+    ("runs", "dims"), ("runs", "conditions"), ("runs", "memory"), ("runs", "request"), ("compilations", "options"),
+    ("compilations", "versions"), ("compilations", "stats"), ("machines", "description"), ("kernels", "nodes"),
+    ("kernels", "slots"), ("launches", "nodes"), ("launches", "thread_seconds"),
+]  # fmt: skip
+INSIDE = [None, "", "x", -1, 0, 1 << 40, 1 << 70, -1.5, 1e308, float("nan"), True, [], {}, [1], ["x"], {"a": 1}]
+
+
+def changed(value, rng):
+    """A document with one place in it, at any depth, replaced, dropped or doubled."""
+    if isinstance(value, dict) and value and rng.random() < 0.9:
+        name = rng.choice(list(value))
+        rest = {key: item for key, item in value.items() if key != name}
+        return rest if rng.random() < 0.2 else value | {name: changed(value[name], rng)}
+    if isinstance(value, list) and value and rng.random() < 0.8:
+        at = rng.randrange(len(value))
+        middle = rng.choice(([], [value[at], value[at]], [changed(value[at], rng)], [changed(value[at], rng)]))
+        return [*value[:at], *middle, *value[at + 1 :]]
+    return rng.choice(INSIDE)
+
+
+def fuzz_json(whole, ask, rng, times, folder):
+    counted = {0: 0, 2: 0}
+    path = folder / "j.db"
+    for _ in range(times):
+        path.write_bytes(whole)
+        table, column = rng.choice(JSON_COLUMNS)
+        connection = sqlite3.connect(path)
+        with connection:
+            for number, text in connection.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
+                damage = json.dumps(changed(json.loads(text), rng))
+                connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (damage, number))
+        connection.close()
+        for command in rng.sample(READERS, 4):
+            counted[ask(path.read_bytes(), command)] += 1
+    return counted
+
+
+def test_json_that_does_not_fit_is_an_answer_or_one_line(whole, ask, tmp_path):
+    counted = fuzz_json(whole, ask, random.Random(10), 60, tmp_path)
+    assert counted[0] > 20 and counted[2] > 20
+
+
+@pytest.mark.parametrize(
+    "statement, words",
+    [("DELETE FROM samples WHERE position = 0 AND run = 1", "run 1 has times of 48 calls and of 0 of launch 0"),
+     ("DELETE FROM samples WHERE run = 1", "run 1 is finished and has no times"),
+     ("UPDATE runs SET conditions = json_set(conditions, '$.blocks[0]', 1)", "has blocks of"),
+     ("UPDATE runs SET conditions = json_set(conditions, '$.notes', 3)", "conditions.notes is not a list"),
+     ("UPDATE runs SET memory = json_set(memory, '$.blocks', json('[{}]'))", "memory.blocks[0] has no first"),
+     ("UPDATE launches SET nodes = '[\"a\", 1]'", "nodes[1] is not a text")],
+)  # fmt: skip
+def test_damage_is_named_by_its_place(whole, tmp_path, capfd, statement, words):
+    path = tmp_path / "t.db"
+    path.write_bytes(whole)
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(statement)
+    connection.close()
+    for command in (("export", "1", "--format", "html"), ("export", "1", "--format", "json")):
+        assert main([*command, "--db", str(path)]) == 2
+        err = capfd.readouterr().err
+        assert "is damaged" in err and words in err and err.count("\n") == 1
+
+
+def test_a_mistake_of_the_program_is_not_called_damage(whole, tmp_path, monkeypatch):
+    def wrong(document):
+        raise KeyError("nonesuch")
+
+    path = tmp_path / "t.db"
+    path.write_bytes(whole)
+    monkeypatch.setattr("profiler.export.csv_table.run_csv", wrong)
+    with pytest.raises(KeyError, match="nonesuch"):
+        main(["export", "1", "--format", "csv", "--db", str(path)])
+
+
 def test_damaged_bytes_are_an_answer_or_one_line(whole, ask):
     counted = fuzz_bytes(whole, ask, random.Random(5), 50)
     assert counted[0] > 20 and counted[2] > 20  # neither all refused nor all overlooked
@@ -140,6 +207,7 @@ def test_values_of_a_wrong_kind_are_an_answer_or_one_line(whole, ask, tmp_path):
 @pytest.mark.slow
 def test_hundreds_of_damaged_files(whole, ask, tmp_path):
     print(fuzz_bytes(whole, ask, random.Random(7), 800), fuzz_values(whole, ask, random.Random(8), 600, tmp_path))
+    print(fuzz_json(whole, ask, random.Random(11), 600, tmp_path))
 
 
 def test_a_damaged_file_is_not_rewritten_by_vacuum(whole, ask):

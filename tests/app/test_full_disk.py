@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import main
 from profiler.records import FINISHED, INTERRUPTED
 from profiler.store import StoreError, open_store, queries, writer
 from profiler.store.migrations import MIGRATIONS, VERSION
@@ -76,16 +75,6 @@ def filled(tmp_path_factory):
             a_run(store, number)
         store.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path
-
-
-@pytest.fixture
-def kernelglass(capfd):
-    def run(*arguments):
-        capfd.readouterr()
-        status = main([str(argument) for argument in arguments])
-        return status, *capfd.readouterr()
-
-    return run
 
 
 def assert_whole(path, runs=RUNS):

@@ -4,21 +4,9 @@ import json
 import shutil
 
 import pytest
+from command_line import SCALE, assert_one_line, document
 
-import app.cli
 from app.cli import main
-
-SCALE = """
-from compiler import Graph, TensorType, ops
-
-DIMS = {"M": 8}
-
-def build():
-    graph = Graph("scale", inputs=[TensorType("f32", ("M", 64))])
-    with graph:
-        graph.output(ops.exp(graph.inputs[0]) * 2)
-    return graph
-"""
 
 
 @pytest.fixture(scope="module")
@@ -36,33 +24,10 @@ def kept(tmp_path_factory):
 
 
 @pytest.fixture
-def kernelglass(capfd, tmp_path, monkeypatch, kept):
-    monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "cache"))
+def kernelglass(kernelglass, monkeypatch, kept):
+    """The command line over that database."""
     monkeypatch.setenv("KERNELGLASS_DB", str(kept))
-    known = dict.fromkeys((*app.cli.COMMANDS, "runs", "compare", "report", "export"))
-    monkeypatch.setattr(app.cli, "COMMANDS", tuple(known))
-    capfd.readouterr()
-
-    def run(*arguments):
-        status = main([str(argument) for argument in arguments])
-        out, err = capfd.readouterr()
-        return status, out, err
-
-    return run
-
-
-def assert_one_line(result, status, *words):
-    got, out, err = result
-    assert (got, out) == (status, ""), err
-    assert err.startswith("kernelglass: ") and err.count("\n") == 1
-    for word in words:
-        assert word in err
-
-
-def document(result):
-    status, out, err = result
-    assert (status, err) == (0, "")
-    return json.loads(out)
+    return kernelglass
 
 
 def test_runs_lists_newest_first_with_medians_and_tags(kernelglass):

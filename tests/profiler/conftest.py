@@ -14,3 +14,14 @@ from profiler.store import open_store
 def store(tmp_path):
     with open_store(tmp_path / "traces.db") as opened:
         yield opened
+
+
+@pytest.fixture
+def library(tmp_path):
+    """A folder with kernels that crash, hang or compute nonsense."""
+    import profiled_graphs as graphs
+
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    (folder / "bad.py").write_text(graphs.KERNELS)
+    return str(folder)

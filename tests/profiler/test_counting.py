@@ -4,9 +4,10 @@ import profiled_graphs as graphs
 import pytest
 
 from compiler import Graph, TensorType, compile, ops
-from profiler.ceilings import Ceiling, copy_sizes
+from profiler.ceiling_probes import copy_sizes
 from profiler.counting import call_bytes, call_flops, count_call
 from profiler.memory import memory_record
+from profiler.records import Ceiling
 from profiler.roofline import roofline
 
 
@@ -59,6 +60,23 @@ def test_causal_attention_counts_half_the_pairs():
 
     assert attention(False) == 2 * 16 * 16 * (2 * 8 + 2 * 8 + 5)
     assert attention(True) == 2 * (16 * 17 // 2) * (2 * 8 + 2 * 8 + 5)
+
+
+@pytest.mark.parametrize("queries, keys, pairs", [(16, 16, 136), (16, 24, 136), (16, 4, 4 * 5 // 2 + 12 * 4)])
+def test_causal_attention_sees_no_key_after_its_query(queries, keys, pairs):
+    build = lambda q, k, v: ops.scaled_dot_product_attention(q, k, v, is_causal=True)  # noqa: E731
+    graph = graph_of((1, 2, queries, 8), (1, 2, keys, 8), (1, 2, keys, 8), build=build)
+    (found,) = [call_flops(call, {}) for call in compile(graph).fusion.calls]
+    assert found == 2 * pairs * (2 * 8 + 2 * 8 + 5)
+
+
+@pytest.mark.parametrize("a", [7, -7, 0, (1 << 60) + 3, -(1 << 60) - 3])
+@pytest.mark.parametrize("b", [3, -3, 7])
+def test_signed_division_cuts_towards_zero_whatever_the_size(a, b):
+    from profiler.issued import _DIVIDES
+
+    quotient, rest = _DIVIDES["arith.divsi"](a, b), _DIVIDES["arith.remsi"](a, b)
+    assert quotient == (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) and rest == a - b * quotient
 
 
 def test_views_and_casts_are_free():

@@ -234,6 +234,16 @@ def test_the_worker_reports_what_is_missing() -> None:
     assert response.error == words
 
 
+def test_the_folder_one_works_in_does_not_hide_the_worker(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = _missing()
+    (tmp_path / "profiler").mkdir()
+    (tmp_path / "profiler" / "__init__.py").write_text("raise SystemExit('not mine')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    with CudaWorker() as worker:
+        assert worker.run(_request()).error == words
+
+
 def test_a_worker_that_does_not_answer_is_ended_and_the_next_request_works() -> None:
     _missing()
     with CudaWorker() as worker:

@@ -86,7 +86,7 @@ class Worker:
     def __init__(self, kernel):
         self.kernel, self.asked = kernel, []
 
-    def run(self, request, time_limit):
+    def run(self, request, time_limit, cancelled):
         self.asked.append(request)
         return CudaResponse(FAILED, failure=FAULT, kernel=self.kernel, calls=request.careful)
 

@@ -80,3 +80,11 @@ def test_a_slow_model_is_warmed_up_with_a_few_calls():
 )  # fmt: skip
 def test_buffers_rotate_until_they_leave_the_cache_or_memory_is_short(size, cache, free, rotate, sets):
     assert rotating_sets(size, cache, free, rotate) == sets
+
+
+def test_a_model_that_launches_nothing_is_timed_as_nothing():
+    device = Device()
+    found = time_residents(
+        [Buffers(device, 0, ())], repeat=None, width=0.01, budget=0.1, clock=lambda: len(device.calls) * 1e-3
+    )
+    assert found.reached and sum(map(sum, found.traces)) == 0 and len(found.blocks) == BLOCKS

@@ -14,7 +14,7 @@ import pytest
 
 from compiler import Graph, TensorType, ops
 from profiler.capture import graph_text
-from profiler.ceilings import LIBRARY
+from profiler.ceiling_probes import LIBRARY
 from profiler.compare import compare_runs
 from profiler.recording import run_and_record
 from profiler.records import FINISHED, RunRequest

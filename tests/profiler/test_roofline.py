@@ -2,7 +2,7 @@
 
 import pytest
 
-from profiler.ceilings import Ceiling
+from profiler.records import Ceiling
 from profiler.roofline import kernel_dtype, roofline
 
 CEILINGS = [

@@ -125,14 +125,29 @@ def test_a_word_that_stands_everywhere_is_found_in_the_newest(store, monkeypatch
     monkeypatch.setattr(texts, "MANY", 30)
     monkeypatch.setattr(texts, "NEWEST", 10)
     fill(store, 40, 40)
-    hits = queries.search_texts(store, "common", 20)
+    found = queries.search_texts(store, "common", 20)
+    hits = found.hits
     assert [hit["compilation"] for hit in hits[:9]] == [40, 40, 40, 39, 39, 39, 38, 38, 38] and len(hits) == 20
     again = writer.add_compilation(store, made.compilation(text="new\n"), made.MACHINE)
     old = queries.stage(store, 1, "k", "asm")
     writer.add_stages(store, again, [old])  # the newest place of the oldest text
-    hits = queries.search_texts(store, "common", 20)
+    hits = queries.search_texts(store, "common", 20).hits
     assert (hits[0]["compilation"], hits[0]["stage"]) == (again, "asm")
-    assert [hit["compilation"] for hit in queries.search_texts(store, "rare0", 20)] == [again, 1, 1, 1]
+    assert [hit["compilation"] for hit in queries.search_texts(store, "rare0", 20).hits] == [again, 1, 1, 1]
+
+
+def test_a_search_says_what_it_leaves_out(store, monkeypatch):
+    from profiler.store import texts
+
+    monkeypatch.setattr(texts, "MANY", 30)
+    monkeypatch.setattr(texts, "NEWEST", 10)
+    fill(store, 40, 40)
+    few = queries.search_texts(store, "rare7", 2)
+    assert (len(few.hits), few.texts, few.places, few.left_out) == (2, 3, 3, 1)
+    common = queries.search_texts(store, "common", 20)
+    assert (common.texts, common.places, common.left_out) == (120, None, None)
+    every = queries.search_texts(store, "common", 200)
+    assert (len(every.hits), every.texts, every.places, every.left_out) == (120, 120, 120, 0), "asked for"
 
 
 @pytest.mark.slow

@@ -8,8 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from profiler.report.plots.axes import WIDTH, Scale, dot, line, plain, svg, text, x_axis, y_axis
+from profiler.records import GBYTES, GFLOPS, Ceiling
+from profiler.report.plots.axes import WIDTH, Scale, dot, line, svg, text, x_axis, y_axis
 from profiler.report.words import seconds
+from profiler.roofline import levels_of, peaks_of
+from profiler.units import rate
 
 HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 400.0, 62.0, 20.0, 14.0, 350.0
 
@@ -19,19 +22,19 @@ def roofline_plot(points: Sequence[dict[str, Any]], ceilings: Sequence[dict[str,
     shown = [p for p in points if p["intensity"] and p["gflops"]]
     if not shown:
         return Markup("")
-    bandwidths = {c["name"].removeprefix("copy "): c["value"] for c in ceilings if c["unit"] == "GB/s"}
-    peaks = {c["name"].removeprefix("multiply-add "): c["value"] for c in ceilings if c["unit"] == "GFLOP/s"}
+    measured = [Ceiling(**ceiling) for ceiling in ceilings]
+    bandwidths, peaks = levels_of(measured), peaks_of(measured)
     across, up = _scales(shown, bandwidths, peaks)
     parts = y_axis(up, LEFT, WIDTH - RIGHT, "achieved, GFLOP/s")
     parts += x_axis(across, TOP, BOTTOM, "arithmetic intensity, FLOP per byte of compulsory traffic")
     parts += _slopes(across, up, bandwidths, max(peaks.values(), default=up.high))
     parts += _flats(across, up, bandwidths, peaks)
     for point in shown:
-        under = f"{point['bound']}, {point['dtype']}"
+        under = f"{point['bound']}, {point['peak'] or point['dtype']}"
         reached = f", {point['share']:.0%} of its roof ({under})" if point["share"] is not None else ""
         words = (
-            f"{point['position']} {point['kernel']}: {point['gflops']:.3g} GFLOP/s at {point['intensity']:.3g} FLOP/B, "
-            f"{seconds(point['median'])}{reached}"
+            f"{point['position']} {point['kernel']}: {rate(point['gflops'], GFLOPS)} "
+            f"at {point['intensity']:.3g} FLOP/B, {seconds(point['median'])}{reached}"
         )
         x, y = across(point["intensity"]), up(point["gflops"])
         parts.append(dot(x, y, 9, "point", words, point.get("nodes", ())))
@@ -71,7 +74,7 @@ def _slopes(across: Scale, up: Scale, bandwidths: dict[str, float], highest: flo
             continue
         x1, y1, x2, y2 = across(start), up(start * value), across(bend), up(bend * value)
         parts.append(line(x1, y1, x2, y2, "roof memory" if name == "memory" else "roof"))
-        words = f"{name} {plain(float(f'{value:.3g}'))} GB/s"
+        words = f"{name} {rate(value, GBYTES)}"
         if named and named[-1][0] / value < 1.25:
             named[-1][1].append(words)
         else:
@@ -94,5 +97,5 @@ def _flats(across: Scale, up: Scale, bandwidths: dict[str, float], peaks: dict[s
             continue
         start = across(max(value / fastest, across.low)) if fastest else across.begin
         parts.append(line(start, up(value), across.end, up(value), "roof"))
-        parts.append(text(across.end - 4, up(value) - 5, f"{name} {value:.3g} GFLOP/s", "end", "small"))
+        parts.append(text(across.end - 4, up(value) - 5, f"{name} {rate(value, GFLOPS)}", "end", "small"))
     return parts

@@ -1,0 +1,25 @@
+"""The command line as the tests call it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture
+def kernelglass(capfd, tmp_path, monkeypatch):
+    """Run the command line here, with a cache and a database of its own, and give (status, stdout, stderr)."""
+    from app.cli import main
+
+    monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KERNELGLASS_DB", str(tmp_path / "traces.db"))
+
+    def run(*arguments):
+        capfd.readouterr()
+        status = main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return status, out, err
+
+    return run
