@@ -150,7 +150,7 @@ def device_index(text: str) -> int | None:
     """None for `cpu`, N for `cuda:N`; anything else is bad usage."""
     if text == "cpu":
         return None
-    match = re.fullmatch(r"cuda(?::(\d+))?", text)
+    match = re.fullmatch(r"cuda(?::([0-9]{1,4}))?", text)
     if not match:
-        raise ExecutionError(f"unknown device {text!r}; use cpu or cuda:N")
+        raise ExecutionError(f"unknown device {text[:40]!r}; use cpu or cuda:N")
     return int(match.group(1) or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -32,6 +33,20 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         if waiting:
             with contextlib.suppress(OSError):
                 os.unlink(waiting)
+        raise ExecutionError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def check_place(path: str | Path) -> None:
+    """Raise at once where a file could not be written there, before there is anything to write."""
+    target = Path(path)
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not target.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if not os.access(target if target.exists() else target.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
         raise ExecutionError(f"cannot write {path}: {error.strerror or error}") from None
 
 

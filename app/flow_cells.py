@@ -189,7 +189,7 @@ def _process(request: Request, cell: Cell, cache: str) -> Sample:
     environment = {**os.environ, "KERNELGLASS_CACHE": cache, "PYTHONPATH": os.pathsep.join(_paths())}
     start = time.perf_counter()
     child = subprocess.Popen(
-        [sys.executable, "-m", "app.flow_child", json.dumps(asked)], stdout=subprocess.PIPE, env=environment,
+        [sys.executable, "-P", "-m", "app.flow_child", json.dumps(asked)], stdout=subprocess.PIPE, env=environment,
         stdin=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -138,7 +139,9 @@ def _notes(found: dict[str, Any]) -> list[str]:
 
 def text(found: dict[str, Any]) -> str:
     """For a terminal."""
-    parts = [_title(found), "", table(HEADER, _cells_text(found), right=_NUMBERS), ""]
+    parts = [_title(found), ""]
+    if found["cells"]:
+        parts += [table(HEADER, _cells_text(found), right=_NUMBERS), ""]
     if found["start_up"]:
         parts += [
             "From `compile` to the first result:",
@@ -151,7 +154,9 @@ def text(found: dict[str, Any]) -> str:
 
 def markdown(found: dict[str, Any]) -> str:
     """For a ticket."""
-    parts = [f"**{_title(found)}**", "", _markdown_table(HEADER, _cells_text(found), 4), ""]
+    parts = [f"**{_title(found)}**", ""]
+    if found["cells"]:
+        parts += [_markdown_table(HEADER, _cells_text(found), 4), ""]
     if found["start_up"]:
         parts += ["From `compile` to the first result:", "", _markdown_table(START_HEADER, _starts_text(found), 2), ""]
     return "\n".join([*parts, *(f"- {note}" for note in _notes(found))])
@@ -172,3 +177,11 @@ def comma_separated(found: dict[str, Any]) -> str:
     shared = {name: found[name] for name in ("source", "target", "kernels", "jobs")}
     writer.writerows(shared | line for line in lines)
     return out.getvalue()
+
+
+def _json(found: dict[str, Any]) -> str:
+    return json.dumps(found, indent=2)
+
+
+WRITERS = {"text": text, "md": markdown, "csv": comma_separated, "json": _json}
+"""The document in each format."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +15,19 @@ from compiler.graph.dims import evaluate, product
 from compiler.graph.dtypes import dtype_info, numpy_dtype
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation, SSAValue
-
     from compiler.graph.graph import Graph
 
 # What may stand between an input and the op that gives it its role.
 _SAME_VALUES = frozenset({"mo.reshape", "mo.transpose", "mo.broadcast_to", "mo.slice", "mo.cast", "mo.buffer_load"})
 
 
-def graph_sizes(graph: Graph, defaults: Mapping[str, int], chosen: Mapping[str, int]) -> dict[str, int]:
-    """The size of each symbol: the one chosen, else the source's own; a symbol that has neither is an error."""
+def graph_sizes(
+    graph: Graph, defaults: Mapping[str, int], chosen: Mapping[str, int], how: str = "with --dim"
+) -> dict[str, int]:
+    """The size of each symbol: the one chosen, else the source's own; a symbol that has neither is an error.
+
+    `how` tells the user where a size can be given.
+    """
     names = sorted(graph.symbols)
     for name in chosen:
         if name not in names:
@@ -33,7 +36,7 @@ def graph_sizes(graph: Graph, defaults: Mapping[str, int], chosen: Mapping[str, 
     sizes = {name: chosen.get(name, defaults.get(name, -1)) for name in names}
     missing = [name for name, size in sizes.items() if size < 0]
     if missing:
-        raise ExecutionError(f"no size is known for dim {missing[0]}; give one with --dim {missing[0]}=N")
+        raise ExecutionError(f"no size is known for dim {missing[0]}; give one {how} {missing[0]}=N")
     return sizes
 
 
@@ -46,9 +49,8 @@ def random_inputs(graph: Graph, sizes: Mapping[str, int], seed: int) -> list[np.
     types: list[Any] = list(graph.input_types)
     shapes = [tuple(evaluate(size, sizes) for size in kind.shape) for kind in types]
     _check_shapes(shapes, [dtype_info(kind.dtype).bytes for kind in types])
-    return [
-        _random(rng, kind.dtype, shape, _roles(x.ssa, sizes)) for kind, shape, x in zip(types, shapes, graph.inputs)
-    ]
+    uses = _uses(graph)
+    return [_random(rng, kind.dtype, shape, _roles(of, sizes)) for kind, shape, of in zip(types, shapes, uses)]
 
 
 def _check_shapes(shapes: list[tuple[int, ...]], element_bytes: list[int]) -> None:
@@ -90,31 +92,34 @@ def _random(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], roles:
     return values.astype(twin, copy=False)
 
 
-def _roles(x: SSAValue, sizes: Mapping[str, int]) -> _Roles:
-    """Look at the ops that take `x`, also by way of views and casts."""
-    from compiler.dialects.mo import attrs_of
+def _roles(uses: Sequence[tuple[Any, int]], sizes: Mapping[str, int]) -> _Roles:
+    """What an input is for, by the ops that take it."""
+    from compiler.graph.reading import attrs_in
 
     picks_from, fan_in = None, 1
-    for user, position in _uses(x):
-        operands: Any = user.operand_types
+    for user, position in uses:
         if user.name == "mo.gather" and position == 1:
-            length = evaluate(operands[0].shape[attrs_of(user)["axis"]], sizes)
+            length = evaluate(user.operands[0].type.shape[attrs_in(user)["axis"]], sizes)
             picks_from = length if picks_from is None else min(picks_from, length)
         elif user.name == "mo.matmul" and position == 1:
-            fan_in = max(fan_in, evaluate(operands[1].shape[-2], sizes))
+            fan_in = max(fan_in, evaluate(user.operands[1].type.shape[-2], sizes))
         elif user.name == "mo.conv2d" and position == 1:
-            fan_in = max(fan_in, evaluate(product(operands[1].shape[1:]), sizes))
+            fan_in = max(fan_in, evaluate(product(user.operands[1].type.shape[1:]), sizes))
     return _Roles(picks_from, fan_in)
 
 
-def _uses(x: SSAValue) -> Iterator[tuple[Operation, int]]:
-    seen: set[Operation] = set()
-    queue = [x]
-    while queue:
-        for use in queue.pop().uses:
-            user = use.operation
-            if user.name not in _SAME_VALUES:
-                yield user, use.index
-            elif user not in seen:
-                seen.add(user)
-                queue.append(user.results[0])
+def _uses(graph: Graph) -> list[list[tuple[Any, int]]]:
+    """For each input the ops that take it and in which place, also by way of views and casts."""
+    from compiler.graph.reading import ops_of
+
+    found: list[list[tuple[Any, int]]] = [[] for _ in graph.inputs]
+    behind: dict[Any, set[int]] = {x.held: {number} for number, x in enumerate(graph.inputs)}
+    for op in ops_of(graph):
+        for position, operand in enumerate(op.operands):
+            inputs = behind.get(operand, set())
+            if op.name in _SAME_VALUES:
+                behind.setdefault(op.results[0], set()).update(inputs)
+                continue
+            for number in inputs:
+                found[number].append((op, position))
+    return found

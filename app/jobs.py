@@ -23,7 +23,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal
 
 from app.viewmodels.pieces import Piece, join
-from app.viewmodels.requests import Failure, Progress, Reply
+from app.viewmodels.requests import DATABASE_VARIABLE, Failure, Progress, Reply
 
 _numbers = itertools.count(1)
 Done = Callable[[Any], None]
@@ -40,7 +40,7 @@ class Worker(QObject):
         self._waiting: dict[int, tuple[Done, Done]] = {}
         self._lock = threading.Lock()
         # A process that is busy does not read, and a pipe holds little: whoever writes into it may have to wait.
-        self._outbox: queue.SimpleQueue[tuple[int, Any] | None] = queue.SimpleQueue()
+        self._outbox: queue.SimpleQueue[tuple[int, str | None, Any] | None] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = False
         self._received.connect(self._take)
@@ -62,7 +62,7 @@ class Worker(QObject):
         """Send a request; `done` gets the result or a Failure, unless the job is dropped before."""
         number = next(_numbers)
         self._waiting[number] = (done, progress)
-        self._outbox.put((number, request))
+        self._outbox.put((number, os.environ.get(DATABASE_VARIABLE), request))
         return number
 
     def drop(self, number: int) -> None:
@@ -87,7 +87,8 @@ class Worker(QObject):
                 pipe.close()
                 return
             process = subprocess.Popen(
-                [sys.executable, "-m", "app.controllers.worker", str(theirs.fileno()), warm],
+                # -P: a folder one works in may have an `app` of its own, which must not be taken for ours.
+                [sys.executable, "-P", "-m", "app.controllers.worker", str(theirs.fileno()), warm],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

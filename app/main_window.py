@@ -34,7 +34,7 @@ from app.controllers.running import RunController
 from app.controllers.stepping import PassesController
 from app.controllers.texts import TextStore
 from app.messages import Messages
-from app.settings import Settings
+from app.settings import LAST_SESSION, Settings
 from app.sources import samples
 from app.state import State
 from app.theme.look import Look
@@ -67,6 +67,7 @@ from app.views.toolbar import ChoiceBar
 from app.views.welcome import WelcomePage
 from app.views.widgets import MessageBar, dock_bar
 from app.views.workbench import Workbench, read_panes
+from compiler.collecting import rare_collection
 
 _LAYOUT_VERSION = 1
 
@@ -74,11 +75,14 @@ _LAYOUT_VERSION = 1
 class MainWindow(QMainWindow):
     """One window on one source."""
 
+    @rare_collection()
     def __init__(self, settings: Settings | None = None) -> None:
+        settings = settings or Settings()
+        look = Look(settings.folder / "icons", settings.get("theme", "system"))
+        look.begin()  # before there is a window: one that exists would keep the font it was made with
         super().__init__()
-        self.settings = settings or Settings()
-        self.look = Look(self.settings.folder / "icons", self.settings.get("theme", "system"), self)
-        self.look.apply()
+        look.setParent(self)
+        self.settings, self.look = settings, look
         self.state, self.messages = State(), Messages()
         self._turns = Turns(self)
         self.compare_after = False
@@ -103,6 +107,7 @@ class MainWindow(QMainWindow):
         DockTabs(self.workbench, "Panes")
         self._place_views()
         self._wire()
+        self.look.dress()
         self.resize(QSize(1440, 900))
         self._usual = self.layout_states()
         self._restored = self._restore()
@@ -222,6 +227,7 @@ class MainWindow(QMainWindow):
         self.status.cancel_pressed.connect(commands.cancel)
         self.opening.opened.connect(self.presenter.opened)
         self.opening.changed_on_disk.connect(self.presenter.changed_on_disk)
+        self.opening.database_opened.connect(self.preferences.visit_database)
         self.source_pane.compile_wanted.connect(commands.compile_edit)
         self.source_pane.strip.compare_wanted.connect(self.records.compare)
         self.compiler.started.connect(self.presenter.started)
@@ -250,7 +256,7 @@ class MainWindow(QMainWindow):
         for jobs in (self.records, self.flow_jobs):
             jobs.started.connect(self.status.start)
             jobs.progressed.connect(self.status.set_progress)
-            jobs.ended.connect(lambda good: self.status.finish("Done" if good else "Stopped"))
+            jobs.ended.connect(self.status.end)
         self.compare_view.pair_wanted.connect(self.presenter.pair)
         self.compare_view.ended.connect(self.pairs.end)
         self.runs.compare_compilations_wanted.connect(self.records.compare_compilations)
@@ -329,16 +335,15 @@ class MainWindow(QMainWindow):
         self._share_room()
 
     def _share_room(self) -> None:
-        small = self.width() < 1400
-        self.resizeDocks(
-            [self.explorer_dock, self.inspector_dock], [230, 240] if small else [270, 300], Qt.Orientation.Horizontal
-        )
-        below = 210 if self.height() < 800 else max(260, int(self.height() * 0.27))
+        wide = self.width()
+        sides = [230, 240] if wide < 1400 else [sorted((270, wide * 2 // 13, 420))[1], sorted((300, wide // 6, 460))[1]]
+        self.resizeDocks([self.explorer_dock, self.inspector_dock], sides, Qt.Orientation.Horizontal)
+        below = 240 if self.height() < 800 else max(280, int(self.height() * 0.27))
         self.resizeDocks([self.bottom_docks["timeline"]], [below], Qt.Orientation.Vertical)
         QTimer.singleShot(0, self.workbench.spread)
 
     def _restore(self) -> dict[str, QByteArray]:
-        saved = self.settings.layout("last session")
+        saved = self.settings.layout(LAST_SESSION)
         if "geometry" in saved:
             self.restoreGeometry(saved.pop("geometry"))
         self.preferences.begin()
@@ -377,7 +382,7 @@ class MainWindow(QMainWindow):
         self.editing.keep()
         self._turns.start(())  # what was still to be shown is not shown any more, and nothing is asked
         if self.stack.currentWidget() is self.workbench:
-            self.settings.save_layout("last session", {**self.layout_states(), "geometry": self.saveGeometry()})
+            self.settings.save_layout(LAST_SESSION, {**self.layout_states(), "geometry": self.saveGeometry()})
         if self.state.source:
             self.settings.set("last_source", self.state.source)
         self.settings.sync()

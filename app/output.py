@@ -39,6 +39,8 @@ def write_out(content: str | bytes, path: Path | None) -> None:
     if path is None:
         if isinstance(content, bytes) and sys.stdout.isatty():
             raise CompilerError("this output is binary: give -o FILE, or pipe it somewhere")
+        if sys.stdout is None:  # it was closed: nobody wants it
+            return
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         return

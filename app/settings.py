@@ -13,6 +13,7 @@ from platformdirs import user_config_dir
 from PySide6.QtCore import QByteArray, QSettings
 
 FOLDER_VARIABLE = "KERNELGLASS_CONFIG"
+LAST_SESSION = "last session"  # the arrangement the window was closed with
 _RECENT = 20
 
 
@@ -66,8 +67,8 @@ class Settings:
         self.set("trusted", [])
 
     def layout_names(self) -> list[str]:
-        """Names of saved layouts."""
-        return sorted(self.get("layouts", {}))
+        """Names of the layouts the user saved."""
+        return sorted(name for name in self.get("layouts", {}) if name != LAST_SESSION)
 
     def layout(self, name: str) -> dict[str, QByteArray]:
         """The window states of a saved layout; empty when there is none."""

@@ -5,18 +5,16 @@ Some samples come in sizes: `sample:many-kernels:128`.
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import inspect
 import sys
-import traceback
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib.resources import files
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.resources import resource_folder
 from compiler.errors import CompilerError, GraphError, Location, ParseError, UnavailableError
 
 if TYPE_CHECKING:
@@ -50,12 +48,26 @@ class Sample:
 
 def samples() -> list[Sample]:
     """The samples by name; their files are read, not run."""
+    return list(_samples())
+
+
+@cache
+def _samples() -> tuple[Sample, ...]:
+    import ast
+
     found = []
-    for path in Path(str(files("resources"))).joinpath("samples").glob("*.py"):
-        if path.stem != "__init__":
-            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            found.append(Sample(path.stem.replace("_", "-"), text.split("\n")[0], path))
-    return sorted(found, key=lambda sample: sample.name)
+    for path in _sample_files():
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        found.append(Sample(_sample_name(path), text.split("\n")[0], path))
+    return tuple(sorted(found, key=lambda sample: sample.name))
+
+
+def _sample_files() -> Iterator[Path]:
+    return (path for path in resource_folder().joinpath("samples").glob("*.py") if path.stem != "__init__")
+
+
+def _sample_name(path: Path) -> str:
+    return path.stem.replace("_", "-")
 
 
 def looks_like_source(text: str) -> bool:
@@ -70,10 +82,10 @@ def load_source(text: str) -> Source:
     """
     if text.startswith(_SAMPLE):
         name, colon, size = text.removeprefix(_SAMPLE).partition(":")
-        known = {sample.name: sample for sample in samples()}
+        known = {_sample_name(path): path for path in _sample_files()}
         if name not in known:
-            raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(known)}")
-        return _load_python(known[name].path, name + colon + size, _sample_size(size, text) if colon else None)
+            raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(sorted(known))}")
+        return _load_python(known[name], name + colon + size, _sample_size(size, text) if colon else None)
     path = Path(text)
     if path.suffix not in _SUFFIXES:
         raise ParseError(f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir or FILE.onnx")
@@ -153,11 +165,15 @@ def _running(path: Path, module: types.ModuleType) -> Iterator[None]:
 
 def _place(error: BaseException, path: Path) -> Location:
     """The deepest line of the user's own file that led to the error."""
+    import traceback
+
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     return Location(str(path), (lines[-1] or 0) if lines else 0)
 
 
 def _build_function(module: types.ModuleType, path: Path, size: int | None = None) -> Any:
+    import inspect
+
     build = getattr(module, "build", None)
     if not callable(build):
         raise GraphError("no build() here; define `def build() -> Graph`", Location(str(path)))

@@ -10,7 +10,7 @@ from profiler.units import size as size
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Columns under a header, two spaces apart; the columns in `right` are right-aligned."""
-    lines = [list(header), *(list(row) for row in rows)]
+    lines = [list(header), *([_shown(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     text = []
     for line in lines:
@@ -20,3 +20,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[
         ]
         text.append("  ".join(cells).rstrip())
     return "\n".join(text)
+
+
+def _shown(cell: str) -> str:
+    """A cell on one line; what a terminal would take for an order is shown as a blank."""
+    return cell if cell.isprintable() else "".join(c if c.isprintable() else " " for c in cell)

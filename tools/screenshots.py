@@ -1,4 +1,8 @@
-"""Screenshots of every view in both themes, made by driving the real window: `make screenshots`."""
+"""Screenshots of every view in both themes, made by driving the real window: `make screenshots`.
+
+Without `--views`, the pictures of the guide. To look at the program as a user of another screen does:
+`tools/screenshots.py --size 1280x720 --views all --out /tmp/small`, or with QT_SCALE_FACTOR=2.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,9 @@ from pathlib import Path
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+# Drawn only when asked for: the guide does not show them.
+MORE = ("timeline", "launches", "kernels", "samples", "runs", "log", "message", "shortcuts", "about")
+
 
 def main() -> int:
     """Compile a sample, open each view, save what it looks like."""
@@ -20,7 +27,7 @@ def main() -> int:
     parser.add_argument("--sample", default="transformer-block")
     parser.add_argument("--size", default="1600x1000")
     parser.add_argument("--themes", default="dark,light")
-    parser.add_argument("--views", default="")
+    parser.add_argument("--views", default="", help=f"names with commas between them, or all; beyond the guide: {MORE}")
     arguments = parser.parse_args()
     from PySide6.QtWidgets import QApplication
 
@@ -44,18 +51,25 @@ def main() -> int:
 def _wait(application, condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
-        application.processEvents()
-        time.sleep(0.01)
+        _turn()
     for _ in range(20):
-        application.processEvents()
-        time.sleep(0.01)
+        _turn()
+
+
+def _turn() -> None:
+    """A moment of a real event loop: what is to be deleted later is deleted in no other."""
+    from PySide6.QtCore import QEventLoop, QTimer
+
+    loop = QEventLoop()
+    QTimer.singleShot(10, loop.quit)
+    loop.exec()
 
 
 def _shoot(application, window, arguments, theme: str) -> None:
     wanted = set(filter(None, arguments.views.split(",")))
 
     def save(name: str, widget=None) -> None:
-        if not wanted or name in wanted:
+        if "all" in wanted or name in wanted or (not wanted and name not in MORE):
             _wait(application, lambda: True)
             (widget or window).grab().save(str(arguments.out / f"{name}-{theme}.png"))
 
@@ -120,6 +134,7 @@ def _more(application, window, save) -> None:
     window.explorer.setCurrentIndex(0)
     window.show_bottom("flows")
     if not window.flows.rows:
+        window.flows.levels.set_values(("3",))
         window.flows.measure.click()
         _wait(application, lambda: not window.flow_jobs.busy, 300)
     save("flows")
@@ -131,12 +146,37 @@ def _more(application, window, save) -> None:
     _wait(application, lambda: False, 0.5)
     save("settings", window.preferences.dialog)
     window.preferences.dialog.close()
+    _frame(window, save)
     window.opening.open("sample:llama-32")
     _wait(
         application, lambda: not window.compiler.busy and window.graph.layout is not None and not window.graph.pending
     )
     _wait(application, lambda: not any(pane.model.loading for pane in window.workbench.panes))
     save("layers")
+
+
+def _frame(window, save) -> None:
+    """What is around the views: the explorer's tabs, lanes and log, a message, the dialogs."""
+    from app.messages import Message
+    from app.views.about import AboutDialog
+    from app.views.shortcut_sheet import ShortcutSheet
+
+    for name in ("timeline", "launches", "log"):
+        window.show_bottom(name)
+        save(name)
+    for index, name in ((0, "kernels"), (2, "samples"), (3, "runs")):
+        window.explorer.setCurrentIndex(index)
+        save(name, window.explorer_dock)
+    window.explorer.setCurrentIndex(0)
+    window.messages.post(Message("warning", "the file changed on disk; your edit is kept (Ctrl+R reloads)", "graph"))
+    save("message")
+    window.messages.clear("graph")
+    for command, kind in (("shortcuts", ShortcutSheet), ("about", AboutDialog)):
+        getattr(window.commands, command)()
+        dialog = window.findChildren(kind)[-1]
+        save(command, dialog)
+        dialog.close()
+    window.show_bottom("timeline")
 
 
 if __name__ == "__main__":

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QMessageBox
+from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QMenu
 
 from app.controllers.pane_commands import PaneCommands
 from app.files import write_whole
 from app.flow_cells import Cell
 from app.messages import Message
+from app.settings import LAST_SESSION
 from app.theme.fonts import CODE_PIXELS
+from app.viewmodels.flows import no_first_result
 from app.viewmodels.requests import CompileRequest, FlowsRequest
 from app.viewmodels.what_if import WhatIf
 from app.views.flows import EXPORTS
 from app.views.menus import shortcut_groups
-from app.views.shortcut_sheet import ShortcutSheet
 from compiler.errors import CompilerError
-
-if TYPE_CHECKING:
-    pass
 
 
 class Commands(PaneCommands):
@@ -33,7 +30,8 @@ class Commands(PaneCommands):
 
     def browse(self) -> None:
         """Choose a file and open it."""
-        path, _ = QFileDialog.getOpenFileName(self._w, "Open", "", "Graphs (*.py *.mlir *.onnx)")
+        kinds = "Graphs (*.py *.mlir *.onnx);;Databases of runs (*.db *.sqlite *.sqlite3)"
+        path, _ = QFileDialog.getOpenFileName(self._w, "Open", "", kinds)
         if path:
             self._w.opening.open(path)
 
@@ -43,6 +41,15 @@ class Commands(PaneCommands):
         if position < len(recent):
             self._w.opening.open(recent[position])
 
+    def fill_recent(self, menu: QMenu) -> None:
+        """The sources opened lately, into the menu that is about to be shown."""
+        menu.clear()
+        for position, source in enumerate(self._w.settings.recent()[:9]):
+            name = source.removeprefix("sample:").replace("&", "&&")
+            menu.addAction(f"{name}\tCtrl+{position + 1}", lambda p=position: self.open_recent(p))
+        if menu.isEmpty():
+            menu.addAction("Nothing has been opened yet").setEnabled(False)
+
     def reload(self) -> None:
         """Read the source again and compile it."""
         text = self._w.opening.read()
@@ -50,15 +57,34 @@ class Commands(PaneCommands):
             self._w.editing.reload(text)
             self.compile()
 
+    def own_database(self) -> None:
+        """Leave a database that was opened as a file."""
+        self._w.preferences.visit_database("")
+
     def save_source(self) -> None:
-        """Write the edited text to a file the user chooses; a sample is never written over."""
-        path, _ = QFileDialog.getSaveFileName(self._w, "Save source", self._w.suggested_file())
-        if not path:
+        """Write the edited text to its file; a sample is never written over, and a kernel has no file yet."""
+        path, pane = self._w.opening.path(self._w.state.source), self._w.source_pane
+        sample = self._w.state.source.startswith("sample:")
+        if path is None or pane.key or sample or path.suffix not in (".py", ".mlir") or not path.exists():
+            self.save_source_as()
             return
-        if self._write(path, self._w.source_pane.text, "source"):
-            self._w.settings.trust(path)
-            if not self._w.source_pane.key and path == self._w.state.source:
-                self._w.editing.saved()
+        known = self._w.editing.edits.get("")
+        if known is not None and known.original != self._w.opening.read() and not self._w.presenter.ask_overwrite(path):
+            return
+        if self._write(str(path), pane.text, "source"):
+            self._w.editing.saved()
+
+    def save_source_as(self) -> None:
+        """Write the edited text to a file the user chooses; a graph's file is then the one that is open."""
+        path, _ = QFileDialog.getSaveFileName(self._w, "Save source", self._w.suggested_file())
+        if not path or not self._write(path, self._w.source_pane.text, "source"):
+            return
+        self._w.settings.trust(path)
+        if self._w.source_pane.key:
+            return
+        self._w.editing.saved()
+        if path != self._w.state.source and path.endswith((".py", ".mlir")):
+            self._w.opening.open(path)
 
     def export_graph(self) -> None:
         """Write the graph as SVG or PNG."""
@@ -151,19 +177,34 @@ class Commands(PaneCommands):
 
     def save_layout(self) -> None:
         """Keep the arrangement under a name."""
-        name, good = QInputDialog.getText(self._w, "Save layout", "Name:")
-        if good and name.strip():
-            self._w.settings.save_layout(name.strip(), self._w.layout_states())
+        name, good = QInputDialog.getText(self._w, "Save layout", "Name of this arrangement of views and panes:")
+        name = name.strip()
+        if good and name == LAST_SESSION:
+            words = f"{name!r} is where the window keeps its own arrangement: choose another name"
+            self._w.messages.post(Message("warning", words, "window"))
+        elif good and name:
+            self._w.settings.save_layout(name, self._w.layout_states())
+            self._w.status.what.setText(f"Saved the layout {name} (View, Load layout)")
 
     def load_layout(self) -> None:
         """Choose a kept arrangement."""
+        if name := self._choose_layout("Load layout", "Arrange views and panes as in:"):
+            self._w.restore_layout(self._w.settings.layout(name))
+
+    def delete_layout(self) -> None:
+        """Forget a kept arrangement; the window stays as it is."""
+        if name := self._choose_layout("Delete layout", "Forget the layout:"):
+            self._w.settings.remove_layout(name)
+            self._w.status.what.setText(f"Deleted the layout {name}")
+
+    def _choose_layout(self, title: str, words: str) -> str:
+        """One of the layouts there are; nothing where there is none, or the user has second thoughts."""
         names = self._w.settings.layout_names()
         if not names:
             self._w.messages.post(Message("info", "no layout has been saved yet (View, Save layout as)", "window"))
-            return
-        name, good = QInputDialog.getItem(self._w, "Load layout", "Layout:", names, 0, False)
-        if good:
-            self._w.restore_layout(self._w.settings.layout(name))
+            return ""
+        name, good = QInputDialog.getItem(self._w, title, words, names, 0, False)
+        return name if good else ""
 
     def reset_layout(self) -> None:
         """The arrangement the program came with."""
@@ -295,11 +336,19 @@ class Commands(PaneCommands):
             self._w.messages.post(Message("info", "open a source first: flows compile it both ways", "flows"))
             return
         self._w.show_bottom("flows")
+        compilation = state.compilation
+        unsized = compilation.unsized if compilation is not None and compilation.source == state.source else ()
+        why = no_first_result(state.choices.target, unsized)
+        notes = [why] if why and any(cell.execute for cell in cells) else []
+        if notes:
+            cells = tuple(cell for cell in cells if not cell.execute)
         if self._w.source_pane.edited:
-            words = "flows measure the file on disk, not the edit in the source pane"
-            self._w.messages.post(Message("info", words, "flows"))
+            notes.append("flows measure the file on disk, not the edit in the source pane")
         jobs = self._w.settings.get("jobs", 0) or None
-        self._w.flow_jobs.measure(FlowsRequest(state.source, state.choices.target, cells, repeat, jobs))
+        if cells:
+            self._w.flow_jobs.measure(FlowsRequest(state.source, state.choices.target, cells, repeat, jobs))
+        if notes:  # after the beginning, which clears what was said of the measuring before
+            self._w.messages.post(Message("info", "; ".join(notes), "flows"))
 
     def export_flows(self, kind: str) -> None:
         """The table of flows to a file."""
@@ -347,8 +396,12 @@ class Commands(PaneCommands):
 
     def shortcuts(self) -> None:
         """Every key."""
+        from app.views.shortcut_sheet import ShortcutSheet
+
         ShortcutSheet(shortcut_groups(), self._w).show()
 
     def about(self) -> None:
         """What this is."""
-        QMessageBox.about(self._w, "Kernelglass", "Kernelglass: a graph-to-kernel compiler you can look through.")
+        from app.views.about import AboutDialog, versions  # asked for once in a while: not before the first paint
+
+        AboutDialog(self._w.look, versions(), self._w).show()

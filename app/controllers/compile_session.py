@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from app.sources import Source, load_source
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, CompileChoices, LineText
 from app.viewmodels.finding import hits
 from app.viewmodels.passes import PassStep
+from app.viewmodels.patterns import compile_pattern
 from app.viewmodels.requests import (
     CompileRequest,
     EditTiming,
@@ -96,6 +96,7 @@ class CompileSession:
             blocks=blocks,
             peak=peak,
             plan_note=note,
+            unsized=tuple(name for name in model.symbols if name not in dims),
             seconds=self._seconds,
         )
 
@@ -122,7 +123,7 @@ class CompileSession:
     def find(self, request: FindRequest) -> tuple[Hit, ...]:
         """Matches in every stage of a kernel, or in the model's stages."""
         stages = KERNEL_STAGES if request.kernel else MODEL_STAGES
-        pattern = re.compile(request.pattern.encode(), re.MULTILINE)
+        pattern = compile_pattern(request.pattern)
         found: list[Hit] = []
         for stage in stages:
             document = index_text(self.stage(StageRequest(stage, request.kernel)))

@@ -108,7 +108,7 @@ def memory_blocks(model: Any, dims: Mapping[str, int]) -> tuple[tuple[MemoryBloc
     """The memory plan at the source's own sizes; a note instead where a size is missing."""
     missing = [name for name in model.symbols if name not in dims]
     if missing:
-        return (), 0, f"the plan depends on the size of {', '.join(missing)}"
+        return (), 0, f"depends on the size of {', '.join(missing)}"
     plan = model.plan(**{name: dims[name] for name in model.symbols})
     first: dict[str, int] = {}
     last: dict[str, int] = {}

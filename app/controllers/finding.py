@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject
 
 from app.controllers.compiling import CompileController
+from app.jobs import in_thread
 from app.state import State
+from app.viewmodels.compilation import NodeRecord
 from app.viewmodels.finding import expression
+from app.viewmodels.patterns import TOO_SLOW, Pattern, TooSlowError, compile_pattern
 from app.viewmodels.requests import Failure, FindRequest, Hit
 from app.views.find_everywhere import FindEverywhere
 from app.views.ir_pane import IrPane
@@ -46,13 +48,19 @@ class FindController(QObject):
         except ValueError as error:
             self._view.show_hits([], str(error), problem=True)
             return
-        found = re.compile(pattern)
-        self._hits = [
-            Hit(GRAPH, node.name, -1, f"{node.op} {node.dtype} {node.shape} {node.attributes}".strip())
-            for node in compilation.nodes
-            if found.search(f"{node.name} {node.op} {node.dtype} {node.shape} {node.attributes}")
-        ]
-        self._next(self._generation, pattern, ["", *(kernel.name for kernel in compilation.kernels)], 0)
+        generation = self._generation
+        nodes = compilation.nodes
+
+        def found(result: list[Hit] | str) -> None:
+            if generation != self._generation:
+                return
+            if isinstance(result, str):
+                self._view.show_hits([], result, problem=True)
+                return
+            self._hits = result
+            self._next(generation, pattern, ["", *(kernel.name for kernel in compilation.kernels)], 0)
+
+        in_thread(self, lambda _: _in_graph(nodes, compile_pattern(pattern)), found)
 
     def go(self, hit: Hit) -> None:
         """Show a found line in a pane, and light what it came from; a node of the graph is selected."""
@@ -76,9 +84,26 @@ class FindController(QObject):
         self._view.show_hits(self._hits, f"{total:,} so far, {at} of {len(kernels)} searched")
 
         def arrived(value: tuple[Hit, ...] | Failure) -> None:
-            if generation == self._generation:
-                if not isinstance(value, Failure):
-                    self._hits = [*self._hits, *value][:_MOST]
-                self._next(generation, pattern, kernels, at + 1)
+            if generation != self._generation:
+                return
+            if isinstance(value, Failure) and value.message.endswith(TOO_SLOW):
+                self._view.show_hits(self._hits, TOO_SLOW, problem=True)
+                return
+            if not isinstance(value, Failure):
+                self._hits = [*self._hits, *value][:_MOST]
+            self._next(generation, pattern, kernels, at + 1)
 
         self._compiler.find(FindRequest(pattern, kernels[at]), arrived)
+
+
+def _in_graph(nodes: Sequence[NodeRecord], pattern: Pattern) -> list[Hit] | str:
+    """The nodes that match by name, op, type or attributes; words where the expression takes too long."""
+    hits = []
+    try:
+        for node in nodes:
+            about = f"{node.op} {node.dtype} {node.shape} {node.attributes}".strip()
+            if pattern.found(f"{node.name} {about}".encode()):
+                hits.append(Hit(GRAPH, node.name, -1, about))
+    except TooSlowError as error:
+        return str(error)
+    return hits

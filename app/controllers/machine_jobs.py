@@ -6,10 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from app.viewmodels.devices import DeviceRow
-from app.viewmodels.requests import CeilingsRequest, DevicesRequest, Progress, StorageRequest, StorageTold
+from app.viewmodels.requests import (
+    CeilingsRequest,
+    CeilingsTold,
+    DevicesRequest,
+    Progress,
+    StorageRequest,
+    StorageTold,
+)
 from compiler.errors import CompilerError, UnavailableError
-
-_CEILINGS = 7
 
 
 def answer(request: Any, report: Callable[[Progress], None]) -> Any:
@@ -18,7 +23,7 @@ def answer(request: Any, report: Callable[[Progress], None]) -> Any:
         case DevicesRequest():
             return devices()
         case CeilingsRequest():
-            return _ceilings(request.measure, report)
+            return _ceilings(request, report)
         case StorageRequest():
             return _storage(request)
     raise TypeError(f"unknown request {request!r}")
@@ -47,35 +52,33 @@ def devices() -> tuple[DeviceRow, ...]:
     return tuple(rows)
 
 
-def _ceilings(measure: bool, report: Callable[[Progress], None]) -> tuple[tuple[str, float, str], ...]:
-    from compiler.backend.runtime import default_threads
-    from profiler.ceilings import measured_ceilings, stored_ceilings
-    from profiler.machine import this_machine
+def _ceilings(request: CeilingsRequest, report: Callable[[Progress], None]) -> CeilingsTold:
+    from profiler.ceilings import ceiling_threads, measured_ceilings, stored_ceilings
+    from profiler.machine import machine_with
     from profiler.store import StoreError, default_path, open_store
 
-    if not measure:
+    device = request.device
+    if not request.measure:
         if not default_path().exists():
-            return ()
+            return CeilingsTold(device, ())
         with open_store(None, create=False) as store:
-            found = stored_ceilings(store, this_machine().fingerprint, default_threads())
-        return tuple((c.name, c.value, c.unit) for c in found)
-    begun = 0
+            found = stored_ceilings(store, machine_with(device).fingerprint, ceiling_threads(device, None))
+        return CeilingsTold(device, tuple((c.name, c.value, c.unit) for c in found))
+    where = "this machine" if device == "cpu" else device
 
-    def progress(words: str) -> None:
-        nonlocal begun
-        report(Progress(f"measuring this machine: {words}", min(begun / _CEILINGS, 0.99)))
-        begun += 1
+    def progress(words: str, share: float) -> None:
+        report(Progress(f"measuring {where}: {words}", share))
 
     try:
         store = open_store(None)
     except (StoreError, OSError):  # they can be measured all the same; they are not kept then
         store = None
     try:
-        found = measured_ceilings(store, again=True, progress=progress)
+        found = measured_ceilings(store, device=device, again=True, progress=progress)
     finally:
         if store is not None:
             store.close()
-    return tuple((c.name, c.value, c.unit) for c in found)
+    return CeilingsTold(device, tuple((c.name, c.value, c.unit) for c in found))
 
 
 def _storage(request: StorageRequest) -> StorageTold:

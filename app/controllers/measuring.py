@@ -21,7 +21,7 @@ def measure_source(
     from app.inputs import graph_sizes, random_inputs
     from profiler.records import FINISHED
 
-    sizes = graph_sizes(source.graph, source.dims, dict(request.dims))
+    sizes = graph_sizes(source.graph, source.dims, dict(request.dims), "in the field of sizes:")
     report(Progress("making inputs", 0.02))
     inputs = random_inputs(source.graph, sizes, request.seed)
     measurement = measurement_of(source, name, choices, request, sizes)

@@ -12,13 +12,19 @@ from app.settings import Settings
 from app.sources import samples
 from app.state import State
 
-SUFFIXES = (".py", ".mlir", ".onnx")
+SOURCES = (".py", ".mlir", ".onnx")
+DATABASES = (".db", ".sqlite", ".sqlite3")
+SUFFIXES = SOURCES + DATABASES
 
 
 class OpenController(QObject):
-    """`opened(source, text)` once a source may be used; `changed_on_disk` when somebody else wrote its file."""
+    """`opened(source, text)` once a source may be used; `changed_on_disk` when somebody else wrote its file.
+
+    A database is data: `database_opened(path)`, and whoever reads it finds out whether it is one.
+    """
 
     opened = Signal(str, str)
+    database_opened = Signal(str)
     changed_on_disk = Signal()
 
     def __init__(
@@ -43,8 +49,10 @@ class OpenController(QObject):
     def open(self, source: str) -> bool:
         """Open a sample or a file; False when it cannot be or the user says no."""
         path = self.path(source)
-        if path is None or path.suffix not in SUFFIXES:
-            self._complain(f"{source}: not a .py, .mlir or .onnx file")
+        if path is not None and path.suffix in DATABASES:
+            return self._open_database(path)
+        if path is None or path.suffix not in SOURCES:
+            self._complain(f"{source}: not a .py, .mlir or .onnx file, nor a database of runs (.db)")
             return False
         if not source.startswith("sample:"):
             source = str(path.resolve())
@@ -60,6 +68,14 @@ class OpenController(QObject):
         self._settings.add_recent(source)
         self._state.source = source
         self.opened.emit(source, text)
+        return True
+
+    def _open_database(self, path: Path) -> bool:
+        if not path.is_file():
+            self._complain(f"there is no file {path}")
+            return False
+        self._messages.clear("window")
+        self.database_opened.emit(str(path.resolve()))
         return True
 
     def read(self) -> str | None:

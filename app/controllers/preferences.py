@@ -13,13 +13,11 @@ from PySide6.QtWidgets import QFileDialog
 from app.messages import Message
 from app.viewmodels import preferences
 from app.viewmodels.preferences import Preferences
-from app.viewmodels.requests import ListRunsRequest, StorageRequest, StorageTold
-from app.views.settings_dialog import SettingsDialog
+from app.viewmodels.requests import DATABASE_VARIABLE, ListRunsRequest, StorageRequest, StorageTold
 
 if TYPE_CHECKING:
     from app.main_window import MainWindow
-
-DATABASE_VARIABLE = "KERNELGLASS_DB"
+    from app.views.settings_dialog import SettingsDialog
 
 
 class PreferencesController:
@@ -30,6 +28,7 @@ class PreferencesController:
         self.now: Preferences = preferences.load(window.settings)
         self.dialog: SettingsDialog | None = None
         self._fixed = os.environ.get(DATABASE_VARIABLE)  # what the user's environment says goes before the setting
+        self._visited = ""  # a database opened as a file, until the own one is wanted again
 
     def begin(self) -> None:
         """Apply what was kept; the views are there."""
@@ -97,6 +96,8 @@ class PreferencesController:
             self.dialog.set_storage(told)
 
     def _make_dialog(self) -> SettingsDialog:
+        from app.views.settings_dialog import SettingsDialog  # not before somebody opens it
+
         fixed = [name for name in QFontDatabase.families() if QFontDatabase.isFixedPitch(name)]
         dialog = SettingsDialog(self._w.look, self.now, (QFontDatabase.families(), fixed), self._w)
         dialog.changed.connect(self.apply)
@@ -126,12 +127,27 @@ class PreferencesController:
 
     def _point_to_database(self) -> None:
         """Child processes find the database by the variable, as the command line does."""
-        if self._fixed is not None:
-            return
-        if self.now.database:
+        if self._visited:
+            os.environ[DATABASE_VARIABLE] = self._visited
+        elif self._fixed is not None:
+            os.environ[DATABASE_VARIABLE] = self._fixed
+        elif self.now.database:
             os.environ[DATABASE_VARIABLE] = str(Path(self.now.database).expanduser())
         else:
             os.environ.pop(DATABASE_VARIABLE, None)
+
+    def visit_database(self, path: str) -> None:
+        """Look into another database file, in this session only; no path goes back to the own one."""
+        if path == self._visited:
+            return
+        self._visited = path
+        self._move_database()
+        self._w.presenter.show_runs()
+        if path:
+            words = f"{path} is open: its runs are listed, and new ones are kept there (File, Back to my database)"
+            self._w.messages.post(Message("info", words, "runs"))
+        else:
+            self._w.messages.clear("runs")
 
     def _move_database(self) -> None:
         self._point_to_database()

@@ -14,7 +14,7 @@ from app.viewmodels.comparison import KernelVerdict, comparison_view
 from app.viewmodels.compilation import Compilation, CompileChoices
 from app.viewmodels.formats import seconds
 from app.viewmodels.requests import Failure, RunResult
-from app.viewmodels.run_figures import call_figures, kernel_times
+from app.viewmodels.run_figures import call_figures, kernel_times, run_words
 from app.viewmodels.timeline import compile_timeline, run_timeline
 from app.viewmodels.what_if import WhatIf
 from app.views.graph_menu import graph_menu
@@ -63,7 +63,7 @@ class Presenter:
     def ended(self, good: bool) -> None:
         """A job is over."""
         self._w.choices.set_enabled(bool(self._w.state.source), self._w.state.compilation is not None)
-        self._w.status.finish("Done" if good else "Stopped")
+        self._w.status.end(good)
         if self.trying is not None and not good:  # what cannot be compiled must not stay chosen
             self._forget_trial()
 
@@ -121,10 +121,11 @@ class Presenter:
             {index: sorted(times)[len(times) // 2] for index, (_, times) in enumerate(run.calls) if times}
         )
         self._w.run_lanes.set_timeline(run_timeline(compilation, run))
-        self._w.roofline.set_calls(call_figures(compilation, run), run.device)
+        self._w.roofline.set_calls(call_figures(compilation, run), run.device, run.elsewhere, run.ceilings)
         for pane in self._w.workbench.panes:
             pane.set_run(run)
         self._w.records.list_runs()
+        self._w.status.finish(run_words(run))
         if not run.number and (why := next((note for note in run.notes if "not kept" in note), "")):
             self._w.messages.post(Message("warning", why, "run"))
         if run.ok is False:
@@ -159,6 +160,12 @@ class Presenter:
             )
         else:
             self._w.commands.reload()
+
+    def show_runs(self) -> None:
+        """Bring the list of runs to the front."""
+        self._w.show_work()
+        self._w.explorer_dock.show()
+        self._w.explorer.setCurrentWidget(self._w.runs)
 
     def show_stage(self, stage: str, kernel: str = "") -> None:
         """Show a stage (or the stage a pass belongs to) in the first pane that is not locked."""
@@ -252,6 +259,18 @@ class Presenter:
         box.exec()
         return buttons.get(box.clickedButton(), "stay")
 
+    def ask_overwrite(self, path: Path) -> bool:
+        """Ask before a file is written over that somebody else changed since it was read."""
+        box = QMessageBox(self._w)
+        box.setIcon(QMessageBox.Icon.Warning)
+        box.setWindowTitle("The file changed on disk")
+        box.setText(f"{path.name} was changed by another program since it was opened here.")
+        box.setInformativeText("Saving writes your text over that change.")
+        over = box.addButton("Write over it", QMessageBox.ButtonRole.DestructiveRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.exec()
+        return box.clickedButton() is over
+
     def ask_trust(self, path: str) -> bool:
         """Ask before a Python file is run."""
         box = QMessageBox(self._w)
@@ -262,6 +281,6 @@ class Presenter:
             f"{path}\n\nTrust it only if you know where it came from. MLIR and ONNX files are never run."
         )
         trust = box.addButton("Trust and open", QMessageBox.ButtonRole.AcceptRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))  # Enter in haste must not run it
         box.exec()
         return box.clickedButton() is trust

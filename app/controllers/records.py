@@ -73,9 +73,10 @@ class RecordsController(QObject):
         """A quick question of another controller; what fails is said at `place`."""
         self._asker().submit(request, self._tell(good, place))
 
-    def measure_ceilings(self) -> None:
-        """What this machine can do."""
-        self._measure(CeilingsRequest(), "Measuring this machine", self.ceilings_measured.emit, "roofline")
+    def measure_ceilings(self, device: str = "cpu") -> None:
+        """What a device of this machine can do."""
+        words = "Measuring this machine" if device == "cpu" else f"Measuring {device}"
+        self._measure(CeilingsRequest(device=device), words, self.ceilings_measured.emit, "roofline")
 
     def cancel(self) -> bool:
         """End a long measurement; False when there is none."""

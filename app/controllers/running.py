@@ -39,6 +39,10 @@ class RunController:
         """These are here."""
         self.devices = devices
         self._w.choices.set_devices(devices)
+        for device in devices:
+            if device.name != CPU.name and not device.missing:
+                asked = CeilingsRequest(measure=False, device=device.name)
+                self._w.records.ask(asked, self._w.roofline.set_ceilings, "roofline")
         self._show()
 
     @property
@@ -90,9 +94,9 @@ class RunController:
         )  # fmt: skip
 
     def measure_ceilings(self) -> None:
-        """Measure what this machine can do."""
+        """Measure what the device of the run on show can do."""
         self._w.messages.clear("roofline")
-        self._w.records.measure_ceilings()
+        self._w.records.measure_ceilings(self._w.roofline.device)
 
     def _show(self) -> None:
         device = self.device

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from app.viewmodels.compilation import MODEL_STAGES, LineText
@@ -103,13 +104,13 @@ def _compare(request: CompareRunsRequest) -> dict[str, Any]:
         return comparison_document(compare_runs(store, request.runs))
 
 
-def stored_stage(compilation: int, stage: str, kernel: str) -> LineText:
-    """The text of a stage of a stored compilation, where it was kept."""
+def stored_stage(compilation: int, stage: str, kernel: str, database: Path | None = None) -> LineText:
+    """The text of a stage of a stored compilation, where it was kept; the window's database is the usual one."""
     from compiler.errors import CompilerError
     from profiler.store import open_store, queries
 
     kernel = "" if stage in MODEL_STAGES else kernel
-    with open_store(None, create=False) as store:
+    with open_store(database, create=False) as store:
         if stage == "source":
             known = {record.name: record for record in queries.kernels(store, compilation)}
             if kernel not in known:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from dataclasses import asdict
 from typing import Any
 
@@ -23,6 +22,7 @@ from app.viewmodels.compilation import (
 )
 from app.viewmodels.finding import hits
 from app.viewmodels.passes import PassStep, trace_steps
+from app.viewmodels.patterns import compile_pattern
 from app.viewmodels.requests import (
     EditTiming,
     FindRequest,
@@ -37,7 +37,7 @@ from app.viewmodels.requests import (
 from app.viewmodels.text_document import index_text
 from compiler.errors import CompilerError
 from profiler.records import WHOLE
-from profiler.store import open_store, queries
+from profiler.store import Store, default_path, open_store, queries
 
 
 class StoredSession:
@@ -45,7 +45,8 @@ class StoredSession:
 
     def __init__(self, run: int) -> None:
         self._run = run
-        with open_store(None, create=False) as store:
+        self._database = default_path()  # it stays this run's, wherever the window looks later
+        with open_store(self._database, create=False) as store:
             self._row = queries.run_row(store, run)
             if self._row["compilation"] is None:
                 raise CompilerError(
@@ -57,7 +58,7 @@ class StoredSession:
         """The compilation and the run as the views know them."""
         from compiler.importers.mlir_text import parse_graph
 
-        with open_store(None, create=False) as store:
+        with open_store(self._database, create=False) as store:
             row = queries.compilation_row(store, self._number)
             launches = queries.launches(store, self._run)
             samples = queries.run_samples(store, self._run)
@@ -66,6 +67,7 @@ class StoredSession:
             passes = queries.passes(store, self._number)
             decisions = queries.decisions(store, self._number)
             counters = queries.counters(store, self._run)
+            elsewhere, ceilings = _roofs(store, self._row)
         graph = parse_graph(row["graph_text"], row["source"])
         dims = {str(k): int(v) for k, v in self._row["dims"].items()}
         calls = tuple(
@@ -90,7 +92,7 @@ class StoredSession:
             ledger=tuple(decisions),
             blocks=_blocks(self._row["memory"], graph_names),
             peak=int((self._row["memory"] or {}).get("planned_peak", 0)),
-            plan_note="" if "blocks" in (self._row["memory"] or {}) else "the memory plan of this run was not kept",
+            plan_note="" if "blocks" in (self._row["memory"] or {}) else "not kept with this run",
             seconds=row["seconds"],
         )
         times = tuple(
@@ -116,23 +118,25 @@ class StoredSession:
             device=self._row["device"],
             interval=(self._row["low"] or 0.0, self._row["high"] or 0.0),
             counters=tuple((c["name"], c["value"], c["unit"], c["note"] or "") for c in counters),
+            elsewhere=elsewhere,
+            ceilings=ceilings,
         )
 
     def stage(self, request: StageRequest) -> LineText:
         """The text of a stage, where it was kept."""
         if request.target:
             raise CompilerError("this is a stored run; open its source to see it for another target")
-        return stored_stage(self._number, request.stage, request.kernel)
+        return stored_stage(self._number, request.stage, request.kernel, self._database)
 
     def passes(self, request: PassesRequest, report: Any) -> tuple[PassStep, ...]:
         """The passes as they were recorded; the IR between them was not kept."""
-        with open_store(None, create=False) as store:
+        with open_store(self._database, create=False) as store:
             rows = queries.passes(store, self._number)
         return trace_steps((PassRow(**asdict(row)) for row in rows), request.kernel)
 
     def find(self, request: FindRequest) -> tuple[Hit, ...]:
         """Matches in the stages that were kept."""
-        pattern = re.compile(request.pattern.encode(), re.MULTILINE)
+        pattern = compile_pattern(request.pattern)
         found: list[Hit] = []
         for stage in KERNEL_STAGES if request.kernel else MODEL_STAGES:
             with contextlib.suppress(CompilerError):
@@ -173,3 +177,18 @@ def _listed(nodes: Any) -> list[str]:
     import json
 
     return json.loads(nodes) if isinstance(nodes, str) else list(nodes)
+
+
+def _roofs(store: Store, row: dict[str, Any]) -> tuple[str, tuple[tuple[str, float, str], ...]]:
+    """The machine a run was made on, where that is not this one, and what was measured of its device there."""
+    from profiler.ceilings import ceilings_for
+    from profiler.machine import machine_with
+
+    machine = queries.machine_row(store, row["machine"])
+    try:
+        here = machine_with(row["device"]).fingerprint
+    except CompilerError:  # the device it ran on is not here
+        here = ""
+    if machine["fingerprint"] == here:
+        return "", ()
+    return machine["name"], tuple((c.name, c.value, c.unit) for c in ceilings_for(store, row, machine["fingerprint"]))

@@ -26,7 +26,7 @@ def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, 
         raise ExecutionError(f"{kernel} is not edited, so there is nothing to time against")
     others = tuple(entry for entry in choices.sources if entry[0] != kernel)
     asked = RunRequest(repeats=0)
-    sizes = graph_sizes(source.graph, source.dims, {})
+    sizes = graph_sizes(source.graph, source.dims, {}, "in the DIMS of the source:")
     inputs, graph = random_inputs(source.graph, sizes, asked.seed), graph_text(source.graph)
     edited = measurement_of(source, request.source, choices, asked, sizes)
     original = measurement_of(source, request.source, replace(choices, sources=others), asked, sizes)

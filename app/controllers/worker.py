@@ -17,6 +17,7 @@ from typing import Any
 
 from app.viewmodels.pieces import cut
 from app.viewmodels.requests import (
+    DATABASE_VARIABLE,
     CompileRequest,
     Failure,
     FindRequest,
@@ -42,9 +43,10 @@ def serve(connection: Connection, warm: str) -> None:
     handlers.warm_up(warm)
     while True:
         try:
-            job, request = connection.recv()
+            job, database, request = connection.recv()
         except (EOFError, OSError):
             return
+        _use_database(database)
         value = handlers.answer(request, lambda progress, job=job: connection.send(Reply(job, progress)))
         pieces, rest = cut(job, value)
         try:
@@ -53,6 +55,14 @@ def serve(connection: Connection, warm: str) -> None:
             connection.send(Reply(job, rest))
         except (BrokenPipeError, OSError):
             return
+
+
+def _use_database(path: str | None) -> None:
+    """Ask the database that the window has now; this process may be older than that choice."""
+    if path is None:
+        os.environ.pop(DATABASE_VARIABLE, None)
+    else:
+        os.environ[DATABASE_VARIABLE] = path
 
 
 def _give_way() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QFont
 
 from app.viewmodels.filtering import column_name, compile_filter
 
@@ -29,6 +29,7 @@ class Column:
     unit: str = ""
     tip: Callable[[Any], str] | None = None
     words: Callable[[Any], str] | None = None
+    font: Callable[[], QFont] | None = None
 
     def text(self, record: Any) -> str:
         """What a cell says; nothing for a value that is not known."""
@@ -138,6 +139,8 @@ class RecordTable(QAbstractTableModel):
         if role == Qt.ItemDataRole.ForegroundRole and column.colour is not None:
             colour = column.colour(record)
             return QColor(colour) if colour else None
+        if role == Qt.ItemDataRole.FontRole and column.font is not None:
+            return column.font()
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from PySide6.QtGui import QFont, QFontDatabase
 
 _CODE = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "Menlo", "Consolas", "Source Code Pro", "DejaVu Sans Mono")
@@ -23,9 +25,13 @@ def code_font(family: str = "", pixels: int = CODE_PIXELS) -> QFont:
     return font
 
 
+@cache
+def _installed() -> frozenset[str]:
+    return frozenset(QFontDatabase.families())
+
+
 def _font(family: str, wanted: tuple[str, ...], fallback: QFontDatabase.SystemFont, pixels: int) -> QFont:
-    installed = set(QFontDatabase.families())
-    chosen = next((name for name in (family, *wanted) if name and name in installed), None)
+    chosen = next((name for name in (family, *wanted) if name and name in _installed()), None)
     font = QFont(chosen) if chosen else QFontDatabase.systemFont(fallback)
     font.setPixelSize(pixels)
     return font

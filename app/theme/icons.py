@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
+from app.resources import resource_folder
+
 
 @lru_cache(maxsize=256)
 def svg(name: str, colour: str) -> bytes:
     """The icon's SVG text with every `currentColor` replaced."""
-    path = Path(str(files("resources"))) / "icons" / f"{name}.svg"
+    path = resource_folder() / "icons" / f"{name}.svg"
     return path.read_text(encoding="utf-8").replace("currentColor", colour).encode()
 
 

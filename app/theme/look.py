@@ -37,21 +37,32 @@ class Look(QObject):
     def apply(self, choice: str | None = None) -> None:
         """Put the theme on the application."""
         self.choice = choice or self.choice
+        self.begin()
+        self.dress()
+        self.changed.emit()
+
+    def begin(self) -> None:
+        """Style, font and colours: what views are made with. The style sheet can wait until they are made.
+
+        Under a style sheet Qt works out the looks of a widget, and of all that is in it, whenever it is put into
+        another one: making the window then takes more than twice as long.
+        """
         self.theme = _resolve(self.choice)
-        application = QApplication.instance()
-        assert isinstance(application, QApplication)
+        application, palette = _application(), _palette(self.theme)
         # Each of these walks through every widget there is, so none is done twice.
         if application.property("kernelglass") is None:
             application.setProperty("kernelglass", True)
             application.setStyle("Fusion")
         if application.font() != self.ui_font:
             application.setFont(self.ui_font)
-        palette, sheet = _palette(self.theme), style_sheet(self.theme, self._icon_folder, self.ui_pixels)
         if application.palette() != palette:
             application.setPalette(palette)
-        if application.styleSheet() != sheet:
-            application.setStyleSheet(sheet)
-        self.changed.emit()
+
+    def dress(self) -> None:
+        """Put the style sheet on what there is and what will be."""
+        sheet = style_sheet(self.theme, self._icon_folder, self.ui_pixels)
+        if _application().styleSheet() != sheet:
+            _application().setStyleSheet(sheet)
 
     def zoom_code(self, pixels: int) -> None:
         """Set the size of code text."""
@@ -86,6 +97,12 @@ class Look(QObject):
 
     def _measure(self) -> float:
         return QFontMetricsF(self.code_font).horizontalAdvance("M" * 64) / 64
+
+
+def _application() -> QApplication:
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    return application
 
 
 def tint(colour: str, alpha: int = 255) -> QColor:

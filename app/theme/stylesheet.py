@@ -5,10 +5,10 @@ from __future__ import annotations
 import atexit
 import tempfile
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from app.resources import resource_folder
 from app.theme.fonts import UI_PIXELS
 from app.theme.icons import write_for_style_sheet
 from app.theme.tokens import BAR, RADIUS, ROW, Theme
@@ -20,7 +20,7 @@ def style_sheet(theme: Theme, icon_folder: Path, pixels: int = UI_PIXELS) -> str
     Where nothing can be written there, icons go to a temporary folder.
     """
     icon_folder = _writable(icon_folder)
-    template = Path(str(files("resources"))) / "styles" / "kernelglass.qss"
+    template = resource_folder() / "styles" / "kernelglass.qss"
     tokens = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
     icons = {
         f"icon_{name}": write_for_style_sheet(icon_folder, name, theme.muted)

@@ -27,7 +27,7 @@ STAGE_TITLES = {
     "asm": "Assembly",
     "sass": "SASS",
 }
-LANGUAGES = {"source": "python", "llvm": "llvm", "llvm-opt": "llvm", "asm": "asm", "sass": "asm"}
+LANGUAGES = {"source": "python", "llvm": "llvm", "llvm-opt": "llvm", "asm": "asm", "sass": "sass"}
 
 
 NVIDIA, AMD = "sm_", "gfx"
@@ -160,6 +160,7 @@ class Compilation:
     blocks: tuple[MemoryBlock, ...] = ()
     peak: int = 0
     plan_note: str = ""
+    unsized: Nodes = ()  # dims that neither the graph nor the source gives a size
     seconds: float = 0.0
     stats: dict[str, object] = field(default_factory=dict, compare=False)
 

@@ -6,21 +6,24 @@ import re
 
 import numpy as np
 
+from app.viewmodels.patterns import Pattern, compile_pattern
 from app.viewmodels.requests import Hit
 from app.viewmodels.text_document import TextDocument
+
+_FLAGS = re.compile(r"\(\?([amsux]+)\)")  # an expression may begin with flags of its own
 
 
 def expression(text: str, regex: bool, case: bool) -> str:
     """What was typed as a regular expression; ValueError says what is wrong with it."""
     source = text if regex else re.escape(text)
-    try:
-        re.compile(source.encode(), re.MULTILINE)
-    except re.error as error:
-        raise ValueError(str(error).split(" at ")[0]) from None
-    return source if case else f"(?i:{source})"
+    if not case:
+        given = _FLAGS.match(source)
+        source = f"(?i{given[1]}){source[given.end() :]}" if given else f"(?i){source}"
+    compile_pattern(source)
+    return source
 
 
-def found_lines(document: TextDocument, pattern: re.Pattern[bytes], most: int) -> list[int]:
+def found_lines(document: TextDocument, pattern: Pattern, most: int) -> list[int]:
     """The lines with a match, each once, at most so many."""
     lines: list[int] = []
     for part in document.search(pattern, most * 8):
@@ -32,7 +35,7 @@ def found_lines(document: TextDocument, pattern: re.Pattern[bytes], most: int) -
     return lines[:most]
 
 
-def hits(document: TextDocument, pattern: re.Pattern[bytes], stage: str, kernel: str, most: int) -> list[Hit]:
+def hits(document: TextDocument, pattern: Pattern, stage: str, kernel: str, most: int) -> list[Hit]:
     """The same as records that say where each line is."""
     return [
         Hit(stage, kernel, line, document.line(line, 400).strip()[:200])

@@ -7,17 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from app import flow_tables
-from app.flow_cells import BASE, Cell, Measured, Request, Sample
+from app.flow_cells import BASE, Cell, Measured, Request, Sample, cells
 from app.viewmodels.event import Event
 from app.viewmodels.requests import FlowsRequest
 
 WAITING, RUNNING, DONE, STOPPED = "waiting", "running", "done", "stopped"
-FIGURES = ("user_s", "system_s", "elapsed_s", "cpu_percent", "peak_bytes", "spread")
+FIGURES = ("user_s", "system_s", "elapsed_s", "cpu_percent", "peak_bytes", "spread", "compile_s", "first_result_s")
+COMPILED, FIRST_RESULT = "compiled", "first result"
+ENDS = (COMPILED, FIRST_RESULT)
+"""Up to where a process is measured: until its model is compiled, or until that has run once."""
 
 
 @dataclass(frozen=True)
 class FlowRow:
-    """One cell and what is known of it; `figures` is empty until it has been measured once."""
+    """One cell and what is known of it; `figures` is empty until it has been measured once.
+
+    `time_ratio` is of user + system time; of a cell that runs, of the time to the first result.
+    """
 
     cell: Cell
     state: str
@@ -26,6 +32,11 @@ class FlowRow:
     figures: dict[str, Any]
     time_ratio: float | None = None
     memory_ratio: float | None = None
+
+    @property
+    def until(self) -> str:
+        """Up to where it is measured."""
+        return FIRST_RESULT if self.cell.execute else COMPILED
 
     @property
     def progress(self) -> str:
@@ -90,12 +101,13 @@ class FlowsModel:
 
     def rows(self) -> list[FlowRow]:
         """Every cell that was asked for, in the order of its settings."""
-        found = {_key(entry): entry for entry in (self.document() or {"cells": []})["cells"]}
+        document = self.document() or {"cells": (), "start_up": ()}
+        found = {_key(entry): entry for entry in (*document["cells"], *document["start_up"])}
         rows = []
         for cell, samples in sorted(self._samples.items(), key=lambda item: _order(item[0])):
-            entry = found.get((cell.flow, cell.opt_level, cell.debug, cell.cache))
+            entry = found.get(cell)
             figures = {name: entry[name] for name in FIGURES} if entry and samples else {}
-            ratios = (entry["time_ratio"], entry["memory_ratio"]) if entry else (None, None)
+            ratios = (_time_ratio(entry), entry.get("memory_ratio")) if entry else (None, None)
             rows.append(FlowRow(cell, self._state(cell), len(samples), self._repeats[cell], figures, *ratios))
         return rows
 
@@ -132,18 +144,32 @@ class FlowsModel:
         return DONE if taken else STOPPED
 
 
-def groups(rows: Sequence[FlowRow]) -> list[tuple[str, list[FlowRow]]]:
-    """Rows that differ only in the flow, under the name of what they share."""
-    found: dict[str, list[FlowRow]] = {}
-    for row in rows:
-        name = f"-O{row.cell.opt_level} {row.cell.debug} {row.cell.cache}"
-        found.setdefault(name, []).append(row)
-    return list(found.items())
+def wanted_cells(
+    levels: Sequence[int], debugs: Sequence[str], caches: Sequence[str], ends: Sequence[str]
+) -> list[Cell]:
+    """The cells of `kernelglass flows` for these choices."""
+    listed = cells(levels, debugs, start_up=FIRST_RESULT in ends)
+    return [cell for cell in listed if cell.cache in caches and (cell.execute or COMPILED in ends)]
 
 
-def _key(entry: dict[str, Any]) -> tuple[str, int, str, str]:
-    return entry["flow"], entry["opt_level"], entry["debug"], entry["cache"]
+def no_first_result(target: str, unsized: Sequence[str]) -> str:
+    """Why what is compiled cannot be run at once, and what to do about it; empty where it can."""
+    if target != "cpu":
+        return f"code for {target} has no first result here: choose until code, or the CPU"
+    if unsized:
+        sizes = ", ".join(f'"{name}": 256' for name in unsized)
+        return f"there is no first result without sizes: write them into the source, as in DIMS = {{{sizes}}}"
+    return ""
 
 
-def _order(cell: Cell) -> tuple[int, bool, bool, bool]:
-    return cell.opt_level, cell.debug != "none", cell.cache != "cold", cell.flow != "per-kernel"
+def _key(entry: dict[str, Any]) -> Cell:
+    return Cell(entry["flow"], entry["opt_level"], entry["debug"], entry["cache"], entry["execute"])
+
+
+def _time_ratio(entry: dict[str, Any]) -> float | None:
+    return entry["start_ratio"] if entry["execute"] else entry["time_ratio"]
+
+
+def _order(cell: Cell) -> tuple[bool, int, bool, bool, bool]:
+    """What only compiles first, then flows beside each other."""
+    return cell.execute, cell.opt_level, cell.debug != "none", cell.cache != "cold", cell.flow != "per-kernel"

@@ -18,7 +18,7 @@ def fold_regions(document: TextDocument, language: str) -> dict[int, int]:
         return {}
     if language == "python":
         return _by_indentation(document)
-    if language == "asm":
+    if language in ("asm", "sass"):
         return _by_labels(document)
     return _by_braces(document)
 
@@ -78,12 +78,13 @@ _NOISE = re.compile(
 )
 
 
+_SASS_NOISE = re.compile(rb"^[ \t]*(?:\.(?!L_x_\d+:)[\w.]+.*|//.*)?$", re.MULTILINE)
 _PTX_NOISE = re.compile(rb"^[ \t]*(?:\.(?:loc|file|section)\b.*|//.*|\$L__(?:tmp|func_)\w*:.*)?$", re.MULTILINE)
 
 
 def directive_lines(document: TextDocument, language: str = "asm") -> np.ndarray:
     """Lines of machine code that are no instruction and no label a branch goes to: directives, comments, blanks."""
-    pattern = _PTX_NOISE if language == "ptx" else _NOISE
+    pattern = {"ptx": _PTX_NOISE, "sass": _SASS_NOISE}.get(language, _NOISE)
     hidden = np.zeros(document.lines, bool)
     if document.lines and len(document.data) <= _LARGEST:
         starts = np.fromiter((m.start() for m in pattern.finditer(document.data)), np.int64)

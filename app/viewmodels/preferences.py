@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
 THEMES = (("system", "As the system has it"), ("dark", "Dark"), ("light", "Light"))
-TRUST = (("once", "Once for each file"), ("always", "Every time it is opened"))
+TRUST = (("once", "Ask once for each file before it is run"), ("always", "Ask every time before one is run"))
 CACHE_MIB = 512
 
 

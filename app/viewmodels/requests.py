@@ -8,6 +8,8 @@ from typing import Any
 from app.flow_cells import Cell
 from app.viewmodels.compilation import CompileChoices
 
+DATABASE_VARIABLE = "KERNELGLASS_DB"  # its value goes with every request: the database may move while a process lives
+
 
 @dataclass(frozen=True)
 class CompileRequest:
@@ -166,9 +168,18 @@ class FlowsRequest:
 
 @dataclass(frozen=True)
 class CeilingsRequest:
-    """This machine's ceilings: measured again, or only those that were measured before and kept."""
+    """The ceilings of a device: measured again, or only those that were measured before and kept."""
 
     measure: bool = True
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class CeilingsTold:
+    """What a device can do: (name, value, unit) of each ceiling; none where it was never measured."""
+
+    device: str
+    ceilings: tuple[tuple[str, float, str], ...]
 
 
 @dataclass(frozen=True)
@@ -274,6 +285,8 @@ class RunResult:
     device: str = "cpu"
     interval: tuple[float, float] = (0.0, 0.0)  # of the median, in seconds; both 0 where it is not known
     counters: tuple[tuple[str, float | None, str, str], ...] = ()  # name, value, unit, why there is no value
+    elsewhere: str = ""  # the machine it was made on, where that is not this one
+    ceilings: tuple[tuple[str, float, str], ...] = ()  # what was measured there: name, value, unit
 
 
 @dataclass(frozen=True)

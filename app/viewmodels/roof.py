@@ -44,21 +44,26 @@ def nearby(levels: Sequence[tuple[str, float]], share: float = 0.25) -> list[tup
 
 
 def flats(ceilings: Ceilings) -> list[tuple[str, float]]:
-    """(dtype, GFLOP/s), the highest first."""
+    """(dtype, GFLOP/s), the highest first; the tensor cores' are called `tensor` and the dtype."""
     found = [(name.removeprefix("multiply-add "), value) for name, value, unit in ceilings if unit == "GFLOP/s"]
     return sorted(found, key=lambda entry: -entry[1])
 
 
+def peak(ceilings: Ceilings, dtype: str) -> tuple[str, float] | None:
+    """(name, GFLOP/s) of the highest flat roof for a dtype: the tensor cores' where they were measured."""
+    return next(((name, value) for name, value in flats(ceilings) if name in (dtype, f"tensor {dtype}")), None)
+
+
 def points(calls: Sequence[CallFigures], ceilings: Ceilings, dtype: str = "f32") -> list[RoofPoint]:
     """The launches that have both work and traffic counted."""
-    memory, peak = dict(slopes(ceilings)).get("memory"), dict(flats(ceilings)).get(dtype)
+    memory, top = dict(slopes(ceilings)).get("memory"), peak(ceilings, dtype)
     found = []
     for call in calls:
         if call.intensity <= 0 or call.flops <= 0:
             continue
         roof, bound = None, ""
-        if memory and peak:
-            roof = min(peak, memory * call.intensity)
-            bound = "compute" if peak < memory * call.intensity else "memory"
+        if memory and top:
+            roof = min(top[1], memory * call.intensity)
+            bound = "compute" if top[1] < memory * call.intensity else "memory"
         found.append(RoofPoint(call, call.intensity, call.flops / 1e9, roof, bound))
     return found

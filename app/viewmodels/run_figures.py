@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.viewmodels.compilation import Compilation, Nodes
+from app.viewmodels.formats import seconds
 from app.viewmodels.requests import RunResult
 
 
@@ -41,6 +42,15 @@ def whole_figures(run: RunResult) -> CallFigures:
     return CallFigures(
         -1, WHOLE, (), median, low, high, 1.0, moved * rate, work * rate, work / moved if moved else 0.0, times
     )
+
+
+CHECKS = {True: "\u2713 check passed", False: "\u2717 CHECK FAILED", None: "not checked"}
+
+
+def run_words(run: RunResult) -> str:
+    """A run in a few words, for the status bar."""
+    name = f"Run {run.number}" if run.number else "Run"
+    return f"{name}: {seconds(whole_figures(run).median)} median, {CHECKS[run.ok]}"
 
 
 def call_figures(compilation: Compilation, run: RunResult) -> list[CallFigures]:

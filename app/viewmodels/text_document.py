@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
 from app.viewmodels.compilation import LineText, Nodes
+from app.viewmodels.patterns import Pattern
 
 _CHUNK = 4 << 20  # bytes looked at in one go: short enough that other threads get their turn
-TAB = 8
+TAB, INDENT = 8, 4  # columns from one tab stop to the next, and those a tab at the beginning of a line takes
+_ADDRESS = re.compile(rb"^ {8}(/\*[0-9a-f]{4,}\*/) {1,12}(?= )")  # how nvdisasm begins an instruction
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class TextDocument:
 
     def line(self, line: int, limit: int | None = None) -> str:
         """A line as it is displayed: tabs expanded, bytes that are no UTF-8 replaced."""
-        return self.line_bytes(line, limit).decode("utf-8", "replace").expandtabs(TAB)
+        return displayed(self.line_bytes(line, limit))
 
     def nodes(self, line: int) -> Nodes:
         """The graph nodes of a line."""
@@ -77,7 +80,7 @@ class TextDocument:
         """Lines `first` to `last`, both included, as they are in the file."""
         return bytes(self.data[int(self.starts[first]) : int(self.starts[last + 1])]).decode("utf-8", "replace")
 
-    def search(self, pattern: re.Pattern[bytes], limit: int = 100_000) -> Iterator[np.ndarray]:
+    def search(self, pattern: Pattern, limit: int = 100_000) -> Iterator[np.ndarray]:
         """Matches as arrays of (line, start byte in line, end byte in line), a chunk of the text at a time.
 
         Chunks end at line ends, so that a match never crosses one; a generator, so that a caller can stop.
@@ -88,7 +91,7 @@ class TextDocument:
             stop = min(max(stop, line + 1), self.lines)
             begin, end = int(self.starts[line]), int(self.starts[stop])
             chunk = bytes(self.data[begin:end])
-            spans = [m.span() for m in pattern.finditer(chunk) if m.end() > m.start()][: limit - found]
+            spans = list(islice(pattern.spans(chunk), limit - found))
             if spans:
                 array = np.array(spans, np.int64) + begin
                 lines = np.searchsorted(self.starts, array[:, 0], "right") - 1
@@ -96,6 +99,29 @@ class TextDocument:
                 found += len(spans)
                 yield np.column_stack((lines, array[:, 0] - offset, array[:, 1] - offset))
             line = stop
+
+
+def displayed(line: bytes) -> str:
+    """A line, or the beginning of one, as it is displayed. Columns are scarce: indents of machine code are narrowed."""
+    if line.startswith(b"        /*"):
+        line = _ADDRESS.sub(rb"  \1", line)
+    text = line.decode("utf-8", "replace")
+    if "\t" not in text:
+        return text
+    rest = text.lstrip("\t")
+    return " " * (INDENT * (len(text) - len(rest))) + rest.expandtabs(TAB)
+
+
+def widest(document: TextDocument, lines: np.ndarray | None = None) -> int:
+    """How many columns the longest line takes at most, of all or of those given."""
+    if not document.lines:
+        return 0
+    wide = np.diff(document.starts)
+    raw = np.frombuffer(document.data, np.uint8)
+    tabs = np.flatnonzero(raw == 9)
+    if len(tabs):
+        wide = wide + np.diff(np.searchsorted(tabs, document.starts)) * (TAB - 1)
+    return int((wide if lines is None else wide[lines]).max(initial=0))
 
 
 def index_text(text: LineText, cancelled: Callable[[], bool] = lambda: False) -> TextDocument:

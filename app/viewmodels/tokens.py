@@ -62,6 +62,16 @@ _LANGUAGES = {
         ("register", r"%[\w.]+"),
         ("number", _NUMBER + r"|\b0[fd][0-9A-Fa-f]+"),
     ),
+    "sass": (
+        ("comment", r"/\*.*?\*/|//.*"),
+        ("label", r"^[\w.$]+:"),
+        ("directive", r"^\s*\.[\w.]+"),
+        ("string", _STRING),
+        ("register", r"\bU?(?:R|P)(?:\d+|[ZT])\b(?:\.\w+)*|\bSR\w*\b(?:\.\w+)*|\bB\d+\b"),
+        ("keyword", r"(?<=\s)[A-Z][A-Z0-9]+(?:\.[A-Z0-9_]+)*(?=\s|$)"),
+        ("symbol", r"\.L_\w+"),
+        ("number", _NUMBER),
+    ),
     "python": (
         ("comment", r"#.*"),
         ("string", r"[rbf]?(?:'(?:[^'\\]|\\.)*'?|\"(?:[^\"\\]|\\.)*\"?)"),

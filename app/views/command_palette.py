@@ -79,7 +79,7 @@ class CommandPalette(QFrame):
         self._actions = [action for action in actions if action.isEnabled() and action.text()]
         parent = self.parentWidget()
         width = min(620, parent.width() - 80)
-        self.setGeometry((parent.width() - width) // 2, 60, width, min(460, parent.height() - 120))
+        self.setGeometry((parent.width() - width) // 2, 80, width, min(460, parent.height() - 140))
         self.field.clear()
         self._fill("")
         self.show()

@@ -13,7 +13,8 @@ from app.viewmodels.selection import Selection
 from app.views.table import RecordView
 from app.views.widgets import Choice, Elided, MessageBar, flat_button, header, label
 
-_VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower"}
+_VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower", "no measurable difference": "no difference"}
+_NARROW = 880  # pixels below which the facts and the verdicts do not fit beside each other
 _STAGES = [stage for stage in STAGES if stage != "sass"]
 
 
@@ -40,13 +41,17 @@ class CompareView(QWidget):
         self.method = Elided(role="faint")
         self.method.setContentsMargins(10, 0, 10, 0)
         self.method.setFixedHeight(22)
+        self.differs = Elided(role="muted")  # the facts in a line, where there is no room for their table
+        self.differs.setContentsMargins(8, 0, 8, 0)
+        self.differs.setFixedHeight(24)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
         self.split.addWidget(self.facts)
         self.split.addWidget(self.view)
         self.split.setStretchFactor(0, 0)
         self.split.setStretchFactor(1, 1)
-        self.split.setSizes([270, 700])
+        self.split.splitterMoved.connect(lambda: setattr(self, "_moved", True))
+        self._moved = False  # by the user: then it stays where it was put
         full = QWidget()
         inner = QVBoxLayout(full)
         inner.setContentsMargins(0, 0, 0, 0)
@@ -56,9 +61,8 @@ class CompareView(QWidget):
         for fixed in (self.title, words):
             fixed.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         top = header(self.title, self.notes, words, self.stage, back).spare(words)
-        for widget in (top, self.split):
+        for widget in (top, self.differs, self.split, self.method):
             inner.addWidget(widget)
-        inner.addWidget(self.method)
         empty = label(
             "Nothing is compared yet. Select two or more runs or compilations in the explorer (Runs) and press "
             "Compare; cut or fuse an edge in the graph; or time an edited kernel.",
@@ -77,12 +81,32 @@ class CompareView(QWidget):
         layout.addWidget(self.bar)
         layout.addWidget(holder, 1)
 
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._share()
+
+    @property
+    def _narrow(self) -> bool:
+        return self.width() < _NARROW
+
+    def _share(self) -> None:
+        """The facts beside the verdicts where both have room, else in a line above them."""
+        some = bool(self.comparison and self.comparison.differences)
+        self.facts.setVisible(not self._narrow and some)
+        self.differs.setVisible(self._narrow and some)
+        if not self._moved:
+            facts = max(230, min(int(self.width() * 0.26), 460))
+            self.split.setSizes([facts, max(self.width() - facts, 1)])
+
     def set_comparison(self, comparison: ComparisonView) -> None:
         """Show it, opened at the first stage whose IR differs."""
         self.comparison = comparison
         self._stack.setCurrentIndex(1)
         self.title.setText(comparison.title)
         self._set_columns(comparison)
+        facts = (f"{fact.what}: {' | '.join(fact.values)}" for fact in comparison.differences)
+        self.differs.setText("What differs:  " + "   \u00b7   ".join(facts))
+        self._share()
         self.facts.set_records(comparison.differences)
         self.view.set_records(comparison.rows)
         notes = [*comparison.warnings, *comparison.break_even]
@@ -108,17 +132,18 @@ class CompareView(QWidget):
         facts += [Column(text, lambda f, at=at: f.values[at]) for at, text in enumerate(labels)]
         self.facts.model.set_columns(facts)
         columns = [Column("Kernel", lambda r: r.name)]
-        widths = [142]
+        roomy = self.width() > 1000
+        widths = [(180 if roomy else 150) if comparison.timed else 320]
         if comparison.timed:
             several = len(labels) > 2
             for at, text in list(enumerate(labels))[1:]:
                 columns += self._verdict_columns(at, f"{text}: " if several else "")
-                widths += [172, 64 + 46 * several, 112 + 46 * several]
+                widths += [116 + 46 * several, 64 + 46 * several, 108 + 46 * several]
             for at, text in enumerate(labels):
                 columns.append(Column(text, lambda r, at=at: r.times[at], right=True))
-                widths.append(76)
+                widths.append(84)
         columns.append(Column("IR differs at", _differs))
-        widths.append(110)
+        widths.append(100)
         self.view.model.set_columns(columns)
         table = self.view.table.horizontalHeader()
         for column, width in enumerate(widths):  # the first column never gives way: it says what the row is about
@@ -128,7 +153,7 @@ class CompareView(QWidget):
         heads = self.facts.table.horizontalHeader()
         heads.setTextElideMode(Qt.TextElideMode.ElideRight)
         heads.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
-        self.facts.table.setColumnWidth(0, 110)
+        self.facts.table.setColumnWidth(0, 150 if roomy else 110)
         for column in range(1, len(facts)):
             heads.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
 
@@ -141,6 +166,7 @@ class CompareView(QWidget):
                 f"{prefix}Verdict",
                 lambda r: _VERDICT.get(v.words, v.words) if (v := of(r)) else "one side only",
                 colour=lambda r: self._colour(v.words if (v := of(r)) else ""),
+                tip=lambda r: v.words if (v := of(r)) else "only one of the sides has this kernel",
             ),
             Column(f"{prefix}Ratio", lambda r: v.ratio if (v := of(r)) else None, _ratio, right=True),
             Column(f"{prefix}95 % interval", lambda r: v.interval if (v := of(r)) else "", right=True),

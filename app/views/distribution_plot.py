@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.theme.look import Look, tint
 from app.viewmodels.formats import seconds
 from app.viewmodels.run_figures import Distribution, distribution
-from app.views.widgets import Choice, header, label
+from app.views.widgets import Choice, Elided, header
 
 MODES = (("bars", "Distribution"), ("calls", "Every call"))
+_TALL = 170  # pixels below which the plot needs the room of its lower label itself
 _FAR = 1.6  # outliers further out than this share of the bars' end are drawn at the edge, so that the bars keep room
 
 
@@ -26,21 +28,38 @@ class DistributionPlot(QWidget):
         self._times: tuple[float, ...] = ()
         self._interval = (0.0, 0.0)
         self.shown: Distribution | None = None
-        self.title = label("", "muted")
+        self.name = ""
+        self.title = Elided(where=Qt.TextElideMode.ElideMiddle, role="muted")
+        self.title.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.title.setMinimumWidth(60)
         self.mode = Choice("What the plot shows", MODES, flat=True)
         self.mode.chosen.connect(lambda _: self._draw())
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(0)
-        self._layout.addWidget(header(self.mode, None, self.title))
+        controls = header(self.mode, self.title)
+        controls.stretch(self.title)
+        self._layout.addWidget(controls)
         self.setMinimumWidth(240)
         look.changed.connect(self._draw)
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        if self._plot is not None and self.shown is not None:
+            self._plot.getAxis("bottom").showLabel(self.height() >= _TALL)
+            self._name()
+
+    def _name(self) -> None:
+        """What the times are of; with their unit, where the axis has no room to say it."""
+        unit = f", {self.shown.scale[1]}" if self.shown is not None and self.height() < _TALL else ""
+        self.title.setText(f"{self.name}{unit}")
 
     def set_times(self, name: str, times: tuple[float, ...], interval: tuple[float, float] = (0.0, 0.0)) -> None:
         """Show these times, in seconds."""
         self._times, self._interval = times, interval
         self.shown = distribution(times, interval)
-        self.title.setText(name)
+        self.name = name
+        self._name()
         self._draw()
 
     def describe(self) -> str:
@@ -50,7 +69,7 @@ class DistributionPlot(QWidget):
             return "no times"
         far = f", {len(found.outliers)} outliers up to {seconds(max(found.outliers))}" if found.outliers else ""
         return (
-            f"{self.title.text()}: median {seconds(found.median)}, 95 % interval {seconds(found.low)} to "
+            f"{self.name}: median {seconds(found.median)}, 95 % interval {seconds(found.low)} to "
             f"{seconds(found.high)}{far}"
         )
 
@@ -76,6 +95,7 @@ class DistributionPlot(QWidget):
         for side, text in zip(("bottom", "left"), words):
             axis = self._plot.getAxis(side)
             axis.setLabel(text, color=theme.muted)
+            axis.showLabel(side == "left" or self.height() >= _TALL)
             axis.setPen(theme.strong_border)
             axis.setTextPen(theme.muted)
 
@@ -119,6 +139,7 @@ class DistributionPlot(QWidget):
         span = max(end - float(found.edges[0]), 1e-12)
         plot.setXRange((float(found.edges[0]) - span * 0.02) * scale, (end + span * 0.04) * scale, padding=0)
         plot.setYRange(0, top * 1.12, padding=0)
+        plot.getAxis("left").setTickSpacing(levels=[(max(1, round(top / 5)), 0)])  # there are no half calls
         return f"one call, {unit}", "calls"
 
     def _calls(self, pyqtgraph: Any) -> tuple[str, str]:
@@ -139,6 +160,7 @@ class DistributionPlot(QWidget):
         plot.addItem(
             pyqtgraph.InfiniteLine(found.median * scale, angle=0, pen=pyqtgraph.mkPen(theme.series[1], width=1.5))
         )
+        plot.getAxis("left").setTickSpacing(levels=None)
         plot.setXRange(0, len(values) + 1, padding=0)
         plot.setYRange(0, float(values.max()) * 1.08, padding=0)
         return "call", f"time, {unit}"

@@ -21,9 +21,13 @@ class DockTabs(QObject):
             child = event.child()
             if isinstance(child, QTabBar):
                 self._dress(child)
+        elif event.type() == QEvent.Type.Paint and isinstance(watched, QTabBar) and watched.drawBase():
+            watched.setDrawBase(False)  # Qt asks for it again when it uses a bar anew
         return False
 
     def _dress(self, bar: QTabBar) -> None:
         bar.setAccessibleName(self._name)
         bar.setElideMode(Qt.TextElideMode.ElideNone)
         bar.setUsesScrollButtons(True)
+        bar.setDrawBase(False)  # in the style's own colours, it would be a bright line through a dark window
+        bar.installEventFilter(self)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.models.tables import Column
 from app.theme.look import Look
 from app.viewmodels.compilation import STAGE_TITLES
 from app.viewmodels.requests import Hit
+from app.views.search_row import SearchRow
 from app.views.table import RecordView
-from app.views.widgets import label
+
+_HELP = (
+    "Type what to look for: names, operations, shapes, instructions.\n"
+    "Step through the lines with the arrow keys; each is shown in a pane."
+)
 
 
 class FindEverywhere(QWidget):
@@ -22,64 +27,45 @@ class FindEverywhere(QWidget):
 
     def __init__(self, look: Look) -> None:
         super().__init__()
-        self._delay = QTimer(self)
-        self._delay.setSingleShot(True)
-        self._delay.setInterval(200)
-        self._delay.timeout.connect(self.search)
-        self.field = QLineEdit()
-        self.field.setPlaceholderText("Find in the graph and in every stage of every kernel")
-        self.field.setAccessibleName("Find everywhere")
-        self.field.setClearButtonEnabled(True)
-        self.field.textChanged.connect(lambda _: self._delay.start())
-        self.regex = self._toggle(".*", "Regular expression")
-        self.case = self._toggle("Aa", "Match case")
-        self.count = label("", "muted")
-        row = QFrame()
-        row.setProperty("role", "header")
-        line = QHBoxLayout(row)
-        line.setContentsMargins(8, 4, 8, 4)
-        line.setSpacing(4)
-        line.addWidget(self.field, 1)
-        for widget in (self.regex, self.case, self.count):
-            line.addWidget(widget)
+        self.row = SearchRow("Find everywhere", "Find in the graph and in every stage of every kernel", pause=200)
+        self.row.asked.connect(self.search)
+        self.field, self.regex, self.case, self.count = self.row.field, self.row.regex, self.row.case, self.row.count
         self.view = RecordView(
             "Found lines",
             [
-                Column("Stage", lambda h: STAGE_TITLES.get(h.stage, h.stage)),
-                Column("Kernel", lambda h: h.kernel),
+                Column("Stage", lambda h: STAGE_TITLES.get(h.stage, h.stage.capitalize())),
+                Column("Kernel or node", lambda h: h.kernel),
                 Column("Line", lambda h: h.line + 1, lambda v: f"{v:,}" if v else "", right=True),
-                Column("Text", lambda h: h.text),
+                Column("Text", lambda h: h.text, font=lambda: look.code_font),
             ],
             stretch=3,
+            empty=_HELP,
+            key=lambda h: (h.stage, h.kernel, h.line),
         )
-        for column, width in ((0, 132), (1, 170), (2, 64)):
+        for column, width in ((0, 120), (1, 190), (2, 64)):
             self.view.table.setColumnWidth(column, width)
         self.view.current.connect(self.hit_chosen)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(row)
+        layout.addWidget(self.row)
         layout.addWidget(self.view)
 
     def open(self, text: str = "") -> None:
         """Put the cursor into the field, with a word to look for where there is one."""
         if text:
             self.field.setText(text)
-        self.field.setFocus()
-        self.field.selectAll()
+        self.row.take_keyboard()
 
     def search(self) -> None:
         """Ask for the search now."""
-        self._delay.stop()
         self.search_wanted.emit(self.field.text(), self.regex.isChecked(), self.case.isChecked())
 
     def show_hits(self, hits: list[Hit], words: str, problem: bool = False) -> None:
         """What was found so far, and how far the search is."""
         self.view.set_records(hits)
-        self.count.setText(words)
-        self.field.setProperty("state", "error" if problem else "")
-        self.field.style().unpolish(self.field)
-        self.field.style().polish(self.field)
+        self.view.table.empty = "" if self.field.text() else _HELP
+        self.row.say(words, problem)
 
     def hits(self) -> list[Hit]:
         """The rows on show."""
@@ -87,21 +73,10 @@ class FindEverywhere(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Down) and self.field.hasFocus():
-            self._delay.stop()
             if self.view.model.rowCount():
                 self.view.table.setFocus()
                 self.view.table.selectRow(0)
             else:
-                self.search()
+                self.row.ask()
         else:
             super().keyPressEvent(event)
-
-    def _toggle(self, text: str, tip: str) -> QToolButton:
-        button = QToolButton()
-        button.setProperty("flat", True)
-        button.setText(text)
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
-        button.setCheckable(True)
-        button.toggled.connect(lambda _: self.search())
-        return button

@@ -16,18 +16,29 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.flow_cells import CACHES, cells
+from app.flow_cells import CACHES, Cell
 from app.models.tables import Column
 from app.theme.look import Look
-from app.viewmodels.flows import RUNNING, STOPPED, WAITING, FlowRow, FlowsModel
+from app.viewmodels.flows import (
+    ENDS,
+    RUNNING,
+    STOPPED,
+    WAITING,
+    FlowRow,
+    FlowsModel,
+    wanted_cells,
+)
 from app.viewmodels.formats import seconds, size
 from app.views.many_choice import ManyChoice
 from app.views.table import RecordView
 from app.views.widgets import Choice, Elided, MessageBar, header
 
 EXPORTS = (("text", "Text", "txt"), ("md", "Markdown", "md"), ("csv", "CSV", "csv"), ("json", "JSON", "json"))
-METRICS = (("cpu", "CPU time"), ("elapsed_s", "Elapsed"), ("peak_bytes", "Peak memory"))
-_BARS = 12
+METRICS = (
+    ("cpu", "CPU time"), ("elapsed_s", "Elapsed"), ("peak_bytes", "Peak memory"), ("first_result_s", "First result"),
+)  # fmt: skip
+_FIRST, _BARS = 9, 13
+_NARROW = {11: 1250, 12: 1130, 7: 1040, 5: 980, 14: 880}
 
 
 class _Bars(QStyledItemDelegate):
@@ -62,7 +73,26 @@ def _parts(row: FlowRow, metric: str) -> tuple[float, ...]:
     """What a bar is made of."""
     if metric == "cpu":
         return row.figures["user_s"], row.figures["system_s"]
-    return (row.figures[metric],)
+    return (row.figures[metric] or 0.0,)
+
+
+def _first(row: FlowRow) -> str:
+    """When the first result was there; nothing where none was wanted."""
+    if not row.cell.execute:
+        return ""
+    return seconds(row.figures["first_result_s"]) if row.figures else "to come"
+
+
+def _first_tip(row: FlowRow) -> str:
+    if not row.figures or not row.cell.execute:
+        return "" if not row.cell.execute else "From the beginning of the compilation to the first result"
+    compiled, first = row.figures["compile_s"], row.figures["first_result_s"]
+    return f"Compiled after {seconds(compiled)}; the first result was there after {seconds(first)}"
+
+
+def _ratio_tip(row: FlowRow) -> str:
+    what = "the time to the first result" if row.cell.execute else "user + system time"
+    return f"per-kernel / all-kernel, of {what}" if row.time_ratio is not None else ""
 
 
 def _figure(name: str):
@@ -120,7 +150,9 @@ class FlowsView(QWidget):
                 Column("Elapsed", _figure("elapsed_s"), time, right=True, unit="s"),
                 Column("CPU", _figure("cpu_percent"), _known(lambda v: f"{v:.0f} %"), right=True),
                 Column("Peak memory", _figure("peak_bytes"), _known(size), right=True, unit="B"),
-                Column("Time ratio", lambda r: r.time_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True),
+                Column("First result", _figure("first_result_s"), right=True, unit="s", words=_first, tip=_first_tip),
+                Column("Time ratio", lambda r: r.time_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True,
+                       tip=_ratio_tip),
                 Column("Memory ratio", lambda r: r.memory_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True),
                 Column("Spread", _figure("spread"), _known(lambda v: f"{v:.0%}"), right=True),
                 Column(
@@ -140,14 +172,14 @@ class FlowsView(QWidget):
             ],
             stretch=_BARS,
             empty="Compiles the open source both ways, each time in a fresh process with an empty or a filled cache: "
-            "time, CPU and memory of each. Press Measure.",
+            "time, CPU and memory of each, and how soon the first result is there. Press Measure.",
             key=lambda row: row.cell,
         )  # fmt: skip
-        widths = (98, 34, 92, 64, 78, 84, 84, 70, 116, 90, 116, 72, 120, 62)
+        widths = (96, 34, 86, 60, 76, 78, 78, 68, 108, 96, 90, 116, 72, 120, 62)
         for column, width in enumerate(widths):
             if column != _BARS:
                 self.view.table.setColumnWidth(column, width)
-        self.view.spare_columns({10: 1250, 11: 1130, 7: 940})
+        self.view.spare_columns(_NARROW)
         self.view.table.setItemDelegateForColumn(_BARS, _Bars(self._look, self))
         self._again = QAction("Measure again", self.view.table)
         self._again.triggered.connect(self._ask_again)
@@ -160,10 +192,13 @@ class FlowsView(QWidget):
         debugs = [("none", "none"), ("line-tables", "lines")]
         self.debugs = ManyChoice("Debug information", "debug ", debugs, ("none", "line-tables"))
         self.caches = ManyChoice("Cache", "cache ", [(c, c) for c in CACHES], CACHES)
+        ends = list(zip(ENDS, ("code", "result")))
+        self.ends = ManyChoice("Measured until there is code, until there is a first result", "until ", ends, ENDS)
         self.repeat = QSpinBox()
         self.repeat.setRange(1, 1000)
         self.repeat.setValue(3)
         self.repeat.setSuffix("\u00d7")
+        self.repeat.setMaximumWidth(68)
         self.repeat.setAccessibleName("Repeats of each cell")
         self.repeat.setToolTip("Repeats of each cell; figures are medians")
         self.shown = Choice("What the bars show", METRICS, flat=True)
@@ -187,6 +222,7 @@ class FlowsView(QWidget):
                 self.levels,
                 self.debugs,
                 self.caches,
+                self.ends,
                 self.repeat,
                 self.measure,
                 self.again,
@@ -194,14 +230,14 @@ class FlowsView(QWidget):
                 self.shown,
                 self.export,
             )
-            .spare(self.shown, self.caches, self.debugs)
+            .spare(self.shown, self.ends, self.caches, self.debugs)
             .spaced()
         )
 
-    def chosen_cells(self):
+    def chosen_cells(self) -> tuple[Cell, ...]:
         """The cells that the controls ask for."""
-        listed = cells([int(n) for n in self.levels.values], self.debugs.values, start_up=False)
-        return tuple(cell for cell in listed if cell.cache in self.caches.values)
+        levels = [int(n) for n in self.levels.values]
+        return tuple(wanted_cells(levels, self.debugs.values, self.caches.values, self.ends.values))
 
     def _pressed(self) -> None:
         if self.model.active:
@@ -215,6 +251,8 @@ class FlowsView(QWidget):
 
     def _refresh(self) -> None:
         self._rows = self.model.rows()
+        never = 1 << 20  # a column without a figure in any row is hidden however wide the table is
+        self.view.spare_columns({**_NARROW, _FIRST: 0 if any(r.cell.execute for r in self._rows) else never})
         self.view.set_records(self._rows)
         self.measure.setText("Stop" if self.model.active else "Measure")
         self._enable()
@@ -224,7 +262,8 @@ class FlowsView(QWidget):
             kernels = document["kernels"]
             self.note.setText(
                 f"{document['source']} for {document['target']}: {kernels} kernel{'s' * (kernels != 1)}, "
-                f"{document['jobs']} jobs on {document['machine']}. Ratios are per-kernel / all-kernel: above 1, "
+                f"{document['jobs']} job{'s' * (document['jobs'] != 1)} on {document['machine']}. "
+                "Ratios are per-kernel / all-kernel: above 1, "
                 f"all-kernel takes less. Loading the source alone takes {seconds(document['base']['cpu_s'])} and "
                 f"{size(document['base']['peak_bytes'])}."
                 + (" Stopped: only finished cells are shown." if document["interrupted"] else "")

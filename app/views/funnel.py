@@ -38,7 +38,9 @@ class FunnelView(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(header(self.log, None, self.note, self.afresh).spare(self.note).spaced())
-        layout.addWidget(scrolled(self.chart), 1)
+        area = scrolled(self.chart)
+        self.chart.row_wanted.connect(lambda y: area.ensureVisible(0, y, 0, int(_ROW)))
+        layout.addWidget(area, 1)
 
     @property
     def rows(self) -> list[FunnelRow]:
@@ -60,10 +62,11 @@ class FunnelChart(QWidget):
     """Paints the rows; a click or Enter on one asks for that stage."""
 
     stage_clicked = Signal(str)
+    row_wanted = Signal(int)  # the height at which the keyboard is, to be scrolled into sight
 
     def __init__(self, look: Look) -> None:
         super().__init__()
-        self._look, self._log, self._at = look, False, 0
+        self._look, self._log, self._at, self._over = look, False, 0, -1
         self.rows: list[FunnelRow] = []
         self.setMinimumHeight(80)
         self.setMouseTracking(True)
@@ -105,6 +108,9 @@ class FunnelChart(QWidget):
         metrics = QFontMetricsF(painter.font())
         painter.setPen(QColor(theme.muted))
         painter.drawText(QRectF(12, 0, _NAME, _HEAD), Qt.AlignmentFlag.AlignVCenter, "Stage")
+        painter.fillRect(QRectF(0, _HEAD - 1, self.width(), 1), QColor(theme.border))
+        if 0 <= self._over < len(self.rows):
+            painter.fillRect(QRectF(0, _HEAD + self._over * _ROW, self.width(), _ROW), QColor(theme.hover))
         for index, row in enumerate(self.rows):
             y = _HEAD + index * _ROW
             if index == self._at and self.hasFocus():
@@ -142,11 +148,20 @@ class FunnelChart(QWidget):
         return ", ".join(parts)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        over = self.row_at(event.position().y()) >= 0
-        self.setCursor(Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.ArrowCursor)
+        self._hover(self.row_at(event.position().y()))
+        self.setCursor(Qt.CursorShape.PointingHandCursor if self._over >= 0 else Qt.CursorShape.ArrowCursor)
+
+    def leaveEvent(self, event) -> None:
+        self._hover(-1)
+
+    def _hover(self, row: int) -> None:
+        if row != self._over:
+            self._over = row
+            self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if (index := self.row_at(event.position().y())) >= 0:
+        index = self.row_at(event.position().y())
+        if event.button() == Qt.MouseButton.LeftButton and index >= 0:
             self._at = index
             self.update()
             self.stage_clicked.emit(self.rows[index].stage)
@@ -155,6 +170,7 @@ class FunnelChart(QWidget):
         step = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
         if step and self.rows:
             self._at = max(0, min(len(self.rows) - 1, self._at + step))
+            self.row_wanted.emit(int(_HEAD + self._at * _ROW + _ROW / 2))
             self.update()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.rows:
             self.stage_clicked.emit(self.rows[self._at].stage)

@@ -11,10 +11,11 @@ from app.theme.look import Look
 from app.viewmodels.graph import GraphModel
 from app.views.graph_painter import GraphPainter
 
-_MARGIN, _LARGEST, _SMALLEST, _READABLE = 24.0, 4.0, 0.004, 0.62
+_MARGIN, _LARGEST, _SMALLEST = 24.0, 4.0, 0.001
+_WHOLE, _READABLE = 0.66, 0.8  # scales at which all of a graph is worth seeing, and at which a part of it is read
 _PAN = 60.0
 _EDGE = 6.0  # pixels beside an edge that still count as on it
-MAP_WIDTH, MAP_HEIGHT = 150.0, 110.0
+MAP_WIDTH, MAP_HEIGHT, MAP_LEAST = 200.0, 220.0, 48.0
 _T = np.linspace(0.0, 1.0, 13)
 _CURVE = np.column_stack((3 * _T**2 - 2 * _T**3, 1.5 * _T * (1 - _T) + _T**3))  # how far along, in x and in y
 
@@ -103,13 +104,13 @@ class GraphCamera(QWidget):
             self._show_rect(QRectF(0, 0, self.model.layout.width, self.model.layout.height), 1.25)
 
     def start_view(self) -> None:
-        """Everything if it can be read that way, else the top of the graph at a readable size."""
+        """Everything if it can be read that way, else the top of the graph, as wide as the view at a readable size."""
         layout = self.model.layout
         if layout is None:
             return
         self.fit()
-        if self.scale < _READABLE and len(self.model.labels) < 2000:
-            self.scale = _READABLE
+        if self.scale < _WHOLE and len(self.model.labels) < 2000:
+            self.scale = max(_READABLE, min(1.0, (self.width() - 2 * _MARGIN) / max(layout.width, 1)))
             self.origin = QPointF(self.width() / 2 - layout.width * self.scale / 2, _MARGIN)
             if layout.width * self.scale > self.width():
                 high = layout.positions[:, 1] < self.height() / self.scale
@@ -200,7 +201,12 @@ class GraphCamera(QWidget):
 
     def map_rect(self) -> QRectF:
         """Where the minimap is."""
-        width, height = min(MAP_WIDTH, self.width() * 0.26), min(MAP_HEIGHT, self.height() * 0.26)
+        layout = self.model.layout
+        width, height = min(MAP_WIDTH, self.width() * 0.26), min(MAP_HEIGHT, self.height() * 0.28)
+        if layout is not None:  # no larger than the graph's shape fills: it covers a part of the graph
+            inner = min((width - 10) / max(layout.width, 1), (height - 10) / max(layout.height, 1))
+            width = min(width, max(layout.width * inner + 10, MAP_LEAST))
+            height = min(height, max(layout.height * inner + 10, MAP_LEAST))
         foot = 8 if self.model.heat == "none" else 58  # above the legend
         return QRectF(self.width() - width - 8, self.height() - height - foot, width, height)
 

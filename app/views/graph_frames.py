@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MANY, _NAMES = 350, 0.30
 _TITLE, _CHIP_HIGH = 24.0, 16.0
+_LINE = 15.0  # pixels a line of text takes
 
 
 class FramePainter:
@@ -25,6 +26,7 @@ class FramePainter:
         self._view = view
         self._ids: list[int] = []
         self._boxes = np.zeros((0, 4))
+        self._layers = np.zeros(0, bool)  # which of them are layers
         self.prepare()
 
     def prepare(self) -> None:
@@ -33,6 +35,8 @@ class FramePainter:
         groups = layout.groups if layout is not None else {}
         self._ids = sorted(groups, key=lambda group: self._view.model.frames[group].parent >= 0)
         self._boxes = np.array([groups[group] for group in self._ids], float).reshape(-1, 4)
+        kinds = (self._view.model.frames[group].key.kind for group in self._ids)
+        self._layers = np.fromiter((kind == "layer" for kind in kinds), bool, len(self._ids))
         self._font = QFont(self._view.look.ui_font)
         self._font.setPixelSize(11)
         self._font.setBold(True)
@@ -43,9 +47,12 @@ class FramePainter:
         theme, model = self._view.look.theme, self._view.model
         near = self._near(seen)
         if len(near) > _MANY and not whole:
+            layers = self._layers[near]
+            for index in near[layers][:_MANY].tolist():
+                self._layer(painter, self._ids[index], QRectF(*self._boxes[index].tolist()), scale)
             painter.setPen(QPen(QColor(theme.strong_border), 1 if scale > 0.15 else 0))
             painter.setBrush(QColor(theme.panel))
-            draw_rects(painter, self._boxes[near])
+            draw_rects(painter, self._boxes[near[~layers]])
             return
         for index in near.tolist():
             frame, rect = self._ids[index], QRectF(*self._boxes[index].tolist())
@@ -61,9 +68,10 @@ class FramePainter:
     def paint_titles(self, painter: QPainter, seen: QRectF, scale: float, whole: bool) -> None:
         """Over the edges, so that they stay readable."""
         near = self._near(seen)
-        if len(near) <= _MANY or whole:
-            for index in near.tolist():
-                self._title(painter, self._ids[index], QRectF(*self._boxes[index].tolist()), scale)
+        if len(near) > _MANY and not whole:
+            near = near[self._layers[near]][:_MANY]
+        for index in near.tolist():
+            self._title(painter, self._ids[index], QRectF(*self._boxes[index].tolist()), scale, seen)
 
     def _near(self, seen: QRectF) -> np.ndarray:
         x, y, w, h = self._boxes.T
@@ -84,10 +92,10 @@ class FramePainter:
         painter.setBrush(tint(theme.accent, 14))
         painter.drawRoundedRect(rect, 10, 10)
 
-    def _title(self, painter: QPainter, frame: int, rect: QRectF, scale: float) -> None:
+    def _title(self, painter: QPainter, frame: int, rect: QRectF, scale: float, seen: QRectF) -> None:
         theme, model = self._view.look.theme, self._view.model
         if scale < _NAMES:
-            self._far_title(painter, frame, rect, scale)
+            self._far_title(painter, frame, rect, scale, seen)
             return
         layer = model.frames[frame].key.kind == "layer"
         painter.setFont(self._font)
@@ -122,30 +130,49 @@ class FramePainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPolyline(QPolygonF([middle + QPointF(-4, -2), middle + QPointF(0, 2.5), middle + QPointF(4, -2)]))
 
-    def _far_title(self, painter: QPainter, frame: int, rect: QRectF, scale: float) -> None:
+    def _far_title(self, painter: QPainter, frame: int, rect: QRectF, scale: float, seen: QRectF) -> None:
         """Far away the boxes have no names; the frames keep theirs, as large as at any distance."""
         layer = self._view.model.frames[frame].key.kind == "layer"
-        if rect.height() * scale < 26 or (rect.width() * scale < 70 and not layer):
+        if not layer and (rect.height() * scale < 26 or rect.width() * scale < 70):
+            return
+        if layer and not self._its_turn(frame, rect.height() * scale):
             return
         font = QFont(self._font)
         font.setPixelSize(max(round(11 / scale), 1))
         painter.setFont(font)
         painter.setPen(QColor(self._view.look.theme.text))
-        title = self._view.model.group_title(frame)
-        if layer:  # beside it, where there is nothing else to read
-            self._beside(painter, title.split("  ")[0], rect, scale)
+        title, metrics = self._view.model.group_title(frame), QFontMetricsF(font)
+        if layer:
+            self._beside(painter, title.split("  ")[0], rect, metrics, scale, seen)
             return
-        metrics = QFontMetricsF(font)
         title = metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, rect.width() - 8 / scale)
         chip = QRectF(0, 0, metrics.horizontalAdvance(title) + 10 / scale, 16 / scale)
         chip.moveCenter(rect.center())
         painter.fillRect(chip, tint(self._view.look.theme.panel, 225))
         painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, title)
 
-    @staticmethod
-    def _beside(painter: QPainter, title: str, rect: QRectF, scale: float) -> None:
-        box = QRectF(rect.right() + 8 / scale, rect.top(), 400 / scale, 20 / scale)
-        painter.drawText(box, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft, title)
+    def _its_turn(self, frame: int, high: float) -> bool:
+        """Whether a layer's name is written: where they are lower than a line of text, each so-manieth is."""
+        every = max(int(np.ceil(_LINE / max(high, 0.01))), 1)
+        return self._view.model.frames[frame].key.first % every == 0
+
+    def _beside(
+        self, painter: QPainter, title: str, rect: QRectF, metrics: QFontMetricsF, scale: float, seen: QRectF
+    ) -> None:
+        """Right of its frame, where there is nothing else to read; shortened, left of it or on it where it must be."""
+        gap = 8 / scale
+        box = QRectF(rect.right() + gap, rect.top(), 0, min(20 / scale, max(rect.height(), 15 / scale)))
+        for words in (title, title.split(" of ")[0]):
+            box.setWidth(metrics.horizontalAdvance(words) + gap)
+            if box.right() <= seen.right():
+                painter.drawText(box, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft, words)
+                return
+        inside = box.width() < rect.width()
+        box.moveRight(min(rect.right(), seen.right()) - gap if inside else rect.left())
+        if inside:  # stays in sight while any of its frame is
+            box.moveTop(max(rect.top() + gap, min(seen.top() + gap, rect.bottom() - box.height())))
+        painter.fillRect(box, tint(self._view.look.theme.panel, 225))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
 
     def _loops(self, painter: QPainter) -> None:
         """What one copy of a layer hands to the next, drawn up beside it."""

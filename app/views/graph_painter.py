@@ -68,7 +68,10 @@ class GraphPainter:
         view, theme = self._view, self._view.look.theme
         painter.fillRect(area, QColor(theme.window))
         if view.model.layout is None:
-            text = "Laying out the graph" if view.model.compilation is not None else "Open a sample or a file"
+            waiting = view.model.compilation is not None
+            text = (
+                "Laying out the graph\u2026" if waiting else "Open a sample or a file (Ctrl+O)\nto see its graph here."
+            )
             self.overlay.empty(painter, area, text)
             return
         if not view.model.labels:
@@ -115,7 +118,9 @@ class GraphPainter:
             & (low[:, 1] <= seen.bottom())
         )
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(tint(theme.faint, 190 if scale > CURVES else 110), 1.1 if scale > CURVES else 0))
+        # Far away lines lie on lines: fainter, so that what they join can still be seen.
+        alpha = 190 if scale > CURVES else int(50 + 60 * max(scale, 0.0) / CURVES)
+        painter.setPen(QPen(tint(theme.faint, alpha), 1.1 if scale > CURVES else 0))
         if not whole and (scale < CURVES or len(shown) > 2 * MANY):
             draw_lines(painter, self._far_lines(shown, seen))
         else:

@@ -42,13 +42,12 @@ class GraphPanel(QWidget):
         self._at = -1
         self.title = label("Graph", "heading")
         self._collapsed = False
-        self.header = header(
-            self.title, None, self.heat,
-            flat_button(look, "fold", "Collapse or expand all kernels", self._fold_all),
-            flat_button(look, "fit", "Fit (Space)", self.view.fit),
-            flat_button(look, "find", "Find a node (Ctrl+F)", self.open_find),
-            flat_button(look, "export", "Export as SVG or PNG", self.export_wanted.emit),
-        ).spare(self.title)  # fmt: skip
+        fold = flat_button(look, "fold", "Collapse or expand all kernels", self._fold_all)
+        fit = flat_button(look, "fit", "Fit (Space)", self.view.fit)
+        export = flat_button(look, "export", "Export as SVG or PNG", self.export_wanted.emit)
+        find = flat_button(look, "find", "Find a node (Ctrl+F)", self.open_find)
+        self.header = header(self.title, None, self.heat, fold, fit, find, export)
+        self.header.spare(self.title, export, fit, fold)  # the menu has them too
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)

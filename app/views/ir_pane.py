@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QMenu, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QVBoxLayout, QWidget
 
 from app.messages import Message
 from app.theme.look import Look
@@ -17,11 +17,13 @@ from app.viewmodels.line_costs import LineCosts, line_costs
 from app.viewmodels.requests import RunResult
 from app.viewmodels.selection import Selection
 from app.views.find_bar import FindBar
+from app.views.pane_menu import pane_menu
 from app.views.pane_strip import PaneStrip
 from app.views.text_view import TextView
 from app.views.toolbar import TARGETS
-from app.views.widgets import Choice, MessageBar, flat_button, header, label
+from app.views.widgets import ANY_WIDTH, Choice, MessageBar, flat_button, header, label
 
+_MACHINE = ("asm", "sass")  # stages with directives and comments that are no instructions
 _BUTTON = 32  # what a button of the header takes, with its share of the spacing
 
 
@@ -49,6 +51,7 @@ class IrPane(QWidget):
         self.kernel = Choice("Kernel", flat=True)
         self.target = Choice("Target of this pane", [(name, name) for name, _ in TARGETS], flat=True)
         self.coverage = label("", "faint")
+        self.coverage.setContentsMargins(0, 0, 6, 0)
         self.coverage.setToolTip("The share of lines that know the graph node they came from")
         self.lock = flat_button(
             look, "lock", "Lock: keep this text when the selection moves", self._lock, checkable=True
@@ -65,11 +68,12 @@ class IrPane(QWidget):
         self.header = header(
             self.stage, self.kernel, self.target, None, self.coverage, self.quiet, self.compare, self.lock, self.more,
             flat_button(look, "close", "Close this pane", lambda: self.close_wanted.emit(self)),
-        ).spare(self.coverage, self.quiet, self.compare, self.target, self.lock)  # fmt: skip
+        ).spare(self.coverage, self.quiet, self.compare, self.lock, self.target)  # fmt: skip
         self._kernel_row = QFrame()  # where the kernel's name goes while the header is too narrow to show it whole
         self._kernel_row.setProperty("role", "header")
         row = QHBoxLayout(self._kernel_row)
         row.setContentsMargins(8, 0, 6, 1)
+        row.setSpacing(2)
         row.addStretch(1)
         self._kernel_row.hide()
         layout = QVBoxLayout(self)
@@ -194,23 +198,41 @@ class IrPane(QWidget):
         self.kernel.set_value(model.kernel)
         self.kernel.setToolTip(model.kernel)
         self.target.set_value(target)
+        self.target.setMinimumWidth(self.target.sizeHint().width())
         self.target.setVisible(bool(model.target))
-        self.quiet.setVisible(model.stage == "asm")
+        self.quiet.setVisible(model.stage in _MACHINE)
         self._place_kernel()
-        self.kernel.setVisible(model.stage not in MODEL_STAGES)
+        self.kernel.setVisible(self._of_kernel)
+        self.text.empty = self._empty()
         if model.loading:
             self.coverage.setText("loading")
 
+    @property
+    def _of_kernel(self) -> bool:
+        """Whether there is a kernel to choose: a model's stage is of none."""
+        return self.model.stage not in MODEL_STAGES and self.kernel.count() > 0
+
+    def _empty(self) -> str:
+        """What a pane without a text says; what went wrong is said by its bar."""
+        if self.model.error:
+            return ""
+        if self._compilation is None:
+            return "Open a sample or a file (Ctrl+O)\nto see its code here."
+        return "Loading\u2026" if self.model.loading else "This stage has no text."
+
     def _place_kernel(self) -> None:
-        """Into the header where its whole name fits there, else below it."""
-        needed = self.stage.sizeHint().width() + self.kernel.sizeHint().width() + 4 * _BUTTON
-        below = self.width() < needed and self.model.stage not in MODEL_STAGES
+        """The kernel and a target of its own: into the header where the whole name fits there, else below it."""
+        moved = (self.kernel, self.target)
+        own = self.target.sizeHint().width() if self.model.target else 0
+        needed = self.stage.sizeHint().width() + self.kernel.sizeHint().width() + own + 4 * _BUTTON
+        below = self.width() < needed and self._of_kernel
         if below == self._kernel_row.isHidden():
-            if below:
-                self._kernel_row.layout().insertWidget(0, self.kernel)  # type: ignore[attr-defined]
-            else:
-                self.header.layout().insertWidget(1, self.kernel)  # type: ignore[attr-defined]
-            self.kernel.show()
+            for at, widget in enumerate(moved):
+                layout, place = (self._kernel_row.layout(), at) if below else (self.header.layout(), at + 1)
+                layout.insertWidget(place, widget)  # type: ignore[attr-defined]
+                widget.setMaximumWidth(ANY_WIDTH)
+            self.kernel.setVisible(self._of_kernel)
+            self.target.setVisible(bool(self.model.target))
             self._kernel_row.setVisible(below)
 
     def resizeEvent(self, event) -> None:
@@ -236,7 +258,7 @@ class IrPane(QWidget):
         self.text.viewport().update()
 
     def _hide_noise(self, on: bool) -> None:
-        noisy = self.model.stage == "asm" and self.diff is None
+        noisy = self.model.stage in _MACHINE and self.diff is None
         self.text.set_noise(directive_lines(self.text.document, self.text.language) if on and noisy else None)
 
     def _lock(self, on: bool) -> None:
@@ -249,40 +271,15 @@ class IrPane(QWidget):
             self.model.compare(None)
 
     def _menu(self) -> None:
-        menu = self.menu()
-        menu.exec(self.more.mapToGlobal(self.more.rect().bottomLeft()))
-        menu.deleteLater()
+        self._ask_menu(self.more.mapToGlobal(self.more.rect().bottomLeft()))
 
-    def menu(self) -> QMenu:
-        """Everything one can do with this pane, also what the header has no room for."""
-        menu = QMenu(self)
-        menu.addAction("Compare with the stage before", lambda: self.compare_wanted.emit(self, "stage"))
-        menu.addAction("Compare with the previous compilation", lambda: self.compare_wanted.emit(self, "previous"))
-        menu.addSeparator()
-        here, beside = menu.addMenu("Target of this pane"), menu.addMenu("Open beside for target")
-        now = self.model.target or self.model.own_target
-        for name, title in TARGETS:
-            action = here.addAction(title, lambda n=name: self.set_target(n))
-            action.setCheckable(True)
-            action.setChecked(name == now)
-            beside.addAction(title, lambda n=name: self.beside_wanted.emit(self, n)).setEnabled(name != now)
-        menu.addSeparator()
-        lock = menu.addAction("Lock: keep this text", self.lock.toggle)
-        lock.setCheckable(True)
-        lock.setChecked(self.model.locked)
-        quiet = menu.addAction("Hide assembler directives", self.quiet.toggle)
-        quiet.setCheckable(True)
-        quiet.setChecked(self.quiet.isChecked())
-        menu.addAction("Fold all", lambda: self.text.fold_all(True))
-        menu.addAction("Unfold all", lambda: self.text.fold_all(False))
-        menu.addAction("Find...", self.find_bar.open)
-        menu.addAction("Go to line...", self.ask_line)
-        menu.addAction("Copy all", self._copy_all)
-        return menu
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self._ask_menu(event.globalPos())
 
-    def _copy_all(self) -> None:
-        document = self.model.document
-        QGuiApplication.clipboard().setText(document.text(0, document.lines - 1) if document.lines else "")
+    def _ask_menu(self, where: QPoint) -> None:
+        menu = pane_menu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(where)
 
     def _clicked(self, line: int) -> None:
         self.selection.select(self.text.document.nodes(line), self)

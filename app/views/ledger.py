@@ -40,6 +40,7 @@ class LedgerView(QWidget):
             ],
             "Filter: verdict = fused, rule = view, softmax",
             stretch=4,
+            empty="Compile something: every edge that could be fused is listed here, with the rule and the reason.",
         )
         for column, width in ((0, 84), (1, 160), (2, 160), (3, 96), (5, 90)):
             self.view.table.setColumnWidth(column, width)

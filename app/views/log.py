@@ -24,6 +24,7 @@ class LogView(QPlainTextEdit):
         self.setReadOnly(True)
         self.setProperty("code", True)
         self.setMaximumBlockCount(10_000)
+        self.document().setDocumentMargin(8)
         self.setAccessibleName("Log")
         self.setPlaceholderText("Nothing has been said yet.")
         self.setTextInteractionFlags(

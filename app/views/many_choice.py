@@ -32,7 +32,7 @@ class ManyChoice(QToolButton):
         self._name, self._prefix = name, prefix
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self.setToolTip(name)
+        self.setProperty("many", True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         menu = _StayingMenu(self)
         self.entries: dict[str, QAction] = {}
@@ -65,5 +65,7 @@ class ManyChoice(QToolButton):
 
     def _show(self) -> None:
         titles = ", ".join(action.text() for action in self.entries.values() if action.isChecked())
-        self.setText(f"{self._prefix}{titles}  \u25be")
+        every = ("both" if len(self.entries) == 2 else "all") if len(self.values) == len(self.entries) else ""
+        self.setText(f"{self._prefix}{every or titles}")
+        self.setToolTip(f"{self._name}: {titles}")
         self.setAccessibleName(f"{self._name}: {titles}")

@@ -54,13 +54,22 @@ class MemoryView(QWidget):
         blocks = self._compilation.blocks if self._compilation else ()
         return next((block for block in blocks if self.rect_of(block).contains(point)), None)
 
+    def _launch_at(self, x: float, y: float) -> str:
+        """The launch whose heading is there, whole where there is no room for it; else the plan in short."""
+        compilation = self._compilation
+        if compilation is None or not compilation.calls or not _TOP - 20 <= y <= _TOP:
+            return self._summary
+        at = int((x - _LEFT) / (self.width() - _LEFT - _RIGHT) * len(compilation.calls))
+        return f"{at + 1} {compilation.calls[at].kernel}" if 0 <= at < len(compilation.calls) else self._summary
+
     def _nothing(self) -> str:
         if self._compilation is None:
-            return "Compile something to see its memory plan."
-        return (
-            self._compilation.plan_note
-            or "This model needs no temporary memory: its kernels write straight to the outputs."
-        )
+            return "Open a sample or a file: its temporary buffers are drawn here, as blocks over the launches."
+        if note := self._compilation.plan_note:
+            sizes = ", ".join(f'"{name}": 256' for name in self._compilation.unsized)
+            hint = f". Write usual sizes into the source to see it, as in DIMS = {{{sizes}}}" if sizes else ""
+            return f"The memory plan: {note}{hint}."
+        return "This model needs no temporary memory: its kernels write straight to the outputs."
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), self._look.theme
@@ -119,6 +128,7 @@ class MemoryView(QWidget):
         lit = not self._selection.nodes.isdisjoint(block.nodes)
         current = index == self._at and self.hasFocus()
         colour = theme.series_colour(number - 1) if number else theme.faint
+        painter.fillRect(rect, QColor(theme.code))  # no line of the ground shows through, and none crosses the words
         painter.setBrush(tint(colour, 120 if theme.dark else 90))
         painter.setPen(QPen(QColor(theme.accent if lit or current else theme.border), 2 if lit or current else 1))
         painter.drawRect(rect)
@@ -180,7 +190,7 @@ class MemoryView(QWidget):
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._compilation is not None:
             block = self.block_at(QPointF(event.pos()))
-            text = describe(self._compilation, block) if block else self._summary
+            text = describe(self._compilation, block) if block else self._launch_at(event.pos().x(), event.pos().y())
             QToolTip.showText(event.globalPos(), text, self)
             return True
         return super().event(event)

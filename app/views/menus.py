@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
@@ -10,23 +12,29 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """One action; `command` names a method of Commands. A dash for the text is a separator."""
+    """One action; `command` names a method of Commands. A dash for the text is a separator.
+
+    A `submenu` is given to its command to be filled, each time it is about to be shown.
+    """
 
     menu: str
     text: str
     command: str = ""
     keys: str = ""
-    argument: object = None
+    submenu: bool = False
 
 
 SEPARATOR = "-"
 ACTIONS = (
     ActionSpec("&File", "&Open...", "browse", "Ctrl+O"),
+    ActionSpec("&File", "Open re&cent", "fill_recent", submenu=True),
     ActionSpec("&File", "&Reload from disk", "reload", "Ctrl+R"),
-    ActionSpec("&File", "&Save edited source...", "save_source", "Ctrl+S"),
+    ActionSpec("&File", "&Save edited source", "save_source", "Ctrl+S"),
+    ActionSpec("&File", "Save edited source &as...", "save_source_as", "Ctrl+Shift+S"),
     ActionSpec("&File", SEPARATOR),
     ActionSpec("&File", "Export graph as &SVG or PNG...", "export_graph"),
     ActionSpec("&File", "Copy kernel table as TSV", "copy_kernels"),
+    ActionSpec("&File", "Back to my &database", "own_database"),
     ActionSpec("&File", SEPARATOR),
     ActionSpec("&File", "Se&ttings...", "settings", "Ctrl+,"),
     ActionSpec("&File", SEPARATOR),
@@ -58,6 +66,7 @@ ACTIONS = (
     ActionSpec("&View", SEPARATOR),
     ActionSpec("&View", "&Save layout as...", "save_layout"),
     ActionSpec("&View", "Load layout...", "load_layout"),
+    ActionSpec("&View", "Delete layout...", "delete_layout"),
     ActionSpec("&View", "&Reset layout", "reset_layout"),
     ActionSpec("&View", "&Full screen", "full_screen", "F11"),
     ActionSpec("&Graph", "&Fit the whole graph", "graph_fit"),
@@ -131,6 +140,18 @@ VIEW_KEYS = {
 }
 
 
+TICKS: dict[str, Callable[[Any], bool]] = {
+    "toggle_explorer": lambda window: window.explorer_dock.isVisible(),
+    "toggle_inspector": lambda window: window.inspector_dock.isVisible(),
+    "toggle_bottom": lambda window: any(dock.isVisible() for dock in window.bottom_docks.values()),
+    "theme_dark": lambda window: window.look.choice == "dark",
+    "theme_light": lambda window: window.look.choice == "light",
+    "theme_system": lambda window: window.look.choice == "system",
+    "full_screen": lambda window: window.isFullScreen(),
+}
+"""Commands that switch something, and how to see whether it is on."""
+
+
 def build_menus(window: QMainWindow, commands: object) -> list[QAction]:
     """Make the menus and return every action."""
     menus: dict[str, QMenu] = {}
@@ -141,7 +162,15 @@ def build_menus(window: QMainWindow, commands: object) -> list[QAction]:
         if spec.text == SEPARATOR:
             menus[spec.menu].addSeparator()
             continue
+        if spec.submenu:
+            inner = menus[spec.menu].addMenu(spec.text)
+            inner.menuAction().setObjectName(spec.command)
+            inner.aboutToShow.connect(lambda menu=inner, name=spec.command: getattr(commands, name)(menu))
+            continue
         action = QAction(spec.text, window)
+        if shown := TICKS.get(spec.command):
+            action.setCheckable(True)
+            menus[spec.menu].aboutToShow.connect(lambda a=action, s=shown: a.setChecked(s(window)))
         if spec.keys:
             action.setShortcut(QKeySequence(spec.keys))
         action.setObjectName(spec.command)
@@ -159,7 +188,7 @@ def shortcut_groups() -> dict[str, list[tuple[str, str]]]:
             groups.setdefault(spec.menu.replace("&", ""), []).append(
                 (spec.keys, spec.text.replace("&", "").rstrip("."))
             )
-    groups["File"].append(("Ctrl+1..9", "open a recent source"))
+    groups["File"].append(("Ctrl+1..9", "Open a recent source"))
     for name, keys in VIEW_KEYS.items():
-        groups.setdefault(name, []).extend(keys)
+        groups.setdefault(name, []).extend((key, words[:1].upper() + words[1:]) for key, words in keys)
     return groups

@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout
 from app.theme.look import Look
 from app.views.widgets import Elided, flat_button, label
 
+_ROOMY = 260  # pixels from which the buttons that step have room beside the words
+
 
 class PaneStrip(QFrame):
     """Says what is shown and how much differs; steps through the differences; closing it brings the stage back."""
@@ -18,6 +20,7 @@ class PaneStrip(QFrame):
     def __init__(self, look: Look) -> None:
         super().__init__()
         self.setProperty("role", "strip")
+        self._steps = False
         self.words = Elided(role="muted")
         self.count = label("", "figures")
         self._before = flat_button(
@@ -38,7 +41,15 @@ class PaneStrip(QFrame):
         self.words.setText(words)
         self.count.setText(count)
         self.count.setVisible(bool(count))
-        for button in (self._before, self._after):
-            button.setVisible(bool(count))
-            button.setEnabled(differs)
+        self._steps = bool(count) and differs
+        self._fit()
         self.setVisible(bool(words or count))
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Where there is nothing to step through, or no room (F7 steps, too), the words get what the buttons took."""
+        for button in (self._before, self._after):
+            button.setVisible(self._steps and self.width() >= _ROOMY)

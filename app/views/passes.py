@@ -24,8 +24,9 @@ from app.viewmodels.passes import PassStep, arrow
 from app.views.table import RecordView
 from app.views.widgets import Choice, Elided, MessageBar, header
 
+_EMPTY = "Compile something to see its passes. Choose one of its kernels to step through them."
 _TALL = 42  # a row with two lines, where the columns have no room
-_NARROW = 430
+_NARROW = 540  # below this the name of a pass would have no room beside its figures
 
 
 class _Change(int):
@@ -55,15 +56,16 @@ class PassesView(QWidget):
         self.view = RecordView(
             "Passes",
             [
-                Column("Pass", lambda p: p.name, colour=self._colour),
-                Column("Stage", lambda p: _stage(p)),
+                Column("Pass", lambda p: p.name, colour=self._colour, tip=self._tip),
+                Column("Stage", lambda p: _stage(p), tip=self.stage_word),
                 Column("Time", lambda p: p.seconds * 1e3, lambda v: seconds(v / 1e3) if v else "", right=True),
                 Column("Ops", lambda p: _Change(p.ops_before, p.ops_after), _ops, right=True),
                 Column("Bytes", lambda p: _Change(p.bytes_before, p.bytes_after), _bytes, right=True),
             ],
             "Filter: time > 0.5, InstCombine",
+            empty=_EMPTY,
         )
-        for column, width in ((1, 90), (2, 72), (3, 124), (4, 150)):
+        for column, width in ((1, 72), (2, 76), (3, 106), (4, 140)):
             self.view.table.setColumnWidth(column, width)
         self._delegate = _TwoLines(self)
         self.view.table.setItemDelegateForColumn(0, self._delegate)
@@ -95,6 +97,7 @@ class PassesView(QWidget):
         self.bar.hide()
         self.kernel.set_value(kernel)
         self._steps = steps
+        self.view.table.empty = _EMPTY
         self._show()
         if not kernel:
             self.summary.setText("Choose a kernel to step.")
@@ -104,8 +107,9 @@ class PassesView(QWidget):
         self.bar.hide()
         self.kernel.set_value(kernel)
         self._steps = ()
+        self.view.table.empty = f"Running the passes of {kernel} one by one\u2026"
         self._show()
-        self.summary.setText(f"Running the passes of {kernel} one by one\u2026")
+        self.summary.setText(self.view.table.empty)
 
     def steps(self) -> list[PassStep]:
         """The rows on show, in order."""
@@ -129,10 +133,14 @@ class PassesView(QWidget):
         self.view.set_records(shown)
         changed = sum(step.changed for step in rows)
         total = sum(step.seconds for step in rows)
-        self.summary.setText(f"{changed} of {len(rows)} changed the IR, {seconds(total)}" if rows else "")
+        self.summary.setText(f"{changed} of {len(rows)} changed it  \u00b7  {seconds(total)}" if rows else "")
 
     def _colour(self, step: PassStep) -> str | None:
         return None if step.changed else self._look.theme.faint
+
+    def _tip(self, step: PassStep) -> str:
+        time = seconds(step.seconds) if step.seconds else ""
+        return "\n".join(part for part in (step.name, self.stage_word(step), time, self.second_line(step)) if part)
 
     def second_line(self, step: PassStep) -> str:
         """What a compact row says below the name."""
@@ -166,7 +174,7 @@ class _TwoLines(QStyledItemDelegate):
         name, option.text = option.text, ""  # type: ignore[attr-defined]
         style = option.widget.style() if option.widget else QApplication.style()  # type: ignore[attr-defined]
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)  # type: ignore[attr-defined]
-        box: QRect = option.rect.adjusted(6, 3, -4, -3)  # type: ignore[attr-defined]
+        box: QRect = option.rect.adjusted(8, 3, -8, -3)  # type: ignore[attr-defined]
         metrics, half = option.fontMetrics, box.height() // 2  # type: ignore[attr-defined]
         muted, faint = self._view.colours()
         painter.save()
@@ -178,11 +186,12 @@ class _TwoLines(QStyledItemDelegate):
         name = metrics.elidedText(name, Qt.TextElideMode.ElideRight, room)
         painter.drawText(upper, flags, name)
         used = metrics.horizontalAdvance(name) + 8
-        painter.save()
-        painter.setPen(faint)
-        stage = metrics.elidedText(self._view.stage_word(step), Qt.TextElideMode.ElideRight, max(room - used, 0))
-        painter.drawText(upper.adjusted(used, 0, 0, 0), flags, stage)
-        painter.restore()
+        words = (self._view.stage_word(step), _stage(step))  # whole or not at all: the tip has it
+        if stage := next((word for word in words if metrics.horizontalAdvance(word) <= room - used), ""):
+            painter.save()
+            painter.setPen(faint)
+            painter.drawText(upper.adjusted(used, 0, 0, 0), flags, stage)
+            painter.restore()
         painter.drawText(upper, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), time)
         painter.setPen(muted)
         small = QFont(painter.font())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QStackedWidget, QTextBrowser, QVBoxLayout, QWidget
 
 from app.theme.look import Look
@@ -50,7 +50,12 @@ class ReportView(QWidget):
         self.page.setProperty("code", True)
         self.page.setAccessibleName("Preview of the report")
         self.page.document().setDocumentMargin(16)
-        empty = label("Run something (F5): a report is of a run that was kept.", "muted")
+        empty = label(
+            "Nothing to report on yet. Run what is compiled (F5): a report is of a run that was kept, or of two.",
+            "muted",
+        )
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        empty.setWordWrap(True)
         empty.setContentsMargins(16, 16, 16, 16)
         self._stack = QStackedWidget()
         self._stack.addWidget(empty)

@@ -21,7 +21,7 @@ from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.formats import count, seconds, size
 from app.viewmodels.requests import RunResult
-from app.viewmodels.run_figures import WHOLE, CallFigures, call_figures, whole_figures
+from app.viewmodels.run_figures import CHECKS, WHOLE, CallFigures, call_figures, whole_figures
 from app.viewmodels.selection import Selection
 from app.views.distribution_plot import DistributionPlot
 from app.views.table import RecordView
@@ -126,9 +126,9 @@ class RunView(QWidget):
             stretch=1,
             key=lambda row: row.index,
         )  # fmt: skip
-        for column, width in ((0, 36), (2, 76), (3, 160), (4, 60), (5, 100), (6, 118)):
+        for column, width in ((0, 36), (2, 80), (3, 164), (4, 64), (5, 108), (6, 130)):
             self.view.table.setColumnWidth(column, width)
-        self.view.spare_columns({3: 680, 5: 440, 6: 520})
+        self.view.spare_columns({3: 740, 5: 440, 6: 560})
         self.view.current.connect(self._chosen)
         self.counters = RecordView(
             "Counters",
@@ -173,19 +173,19 @@ class RunView(QWidget):
         self.tabs.addTab(self.view, "Launches")
         self.tabs.addTab(self.counters, "Counters")
         self.tabs.addTab(self.notes, "Notes")
-        left = QWidget()
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.summary)
-        column.addWidget(self.tabs, 1)
         split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(left)
+        split.addWidget(self.tabs)
         split.addWidget(self.plot)
         split.setSizes([620, 360])
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 2)
-        return split
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.summary)
+        column.addWidget(split, 1)
+        return page
 
     def clear(self) -> None:
         """Another compilation: nothing was run yet."""
@@ -208,7 +208,6 @@ class RunView(QWidget):
 
     def _words(self, run: RunResult) -> str:
         whole = self._rows[0]
-        check = {True: "\u2713 check passed", False: "\u2717 CHECK FAILED", None: "not checked"}[run.ok]
         sizes = ", ".join(f"{name}={value}" for name, value in run.dims)
         low, high = run.interval
         surely = f" (95 %: {seconds(low)} to {seconds(high)})" if high else ""
@@ -216,7 +215,7 @@ class RunView(QWidget):
         where = f"{run.threads} thread{'s' * (run.threads != 1)}" if run.device == "cpu" else run.device
         kept = f"run {run.number}" if run.number else "not kept"
         return (
-            f"{seconds(whole.median)} median{surely}, {len(run.totals)} calls; {check}; {where}"
+            f"{seconds(whole.median)} median{surely}, {len(run.totals)} calls; {CHECKS[run.ok]}; {where}"
             f"{', ' + sizes if sizes else ''}{best}; {kept}"
         )
 

@@ -55,10 +55,11 @@ class RunsView(QWidget):
             ],
             "Filter: mlp, median < 5",
             stretch=1,
+            empty="Nothing has been run yet. Run what is compiled (F5): every run is kept here, to open and compare.",
         )
-        for column, width in ((0, 36), (2, 74), (3, 66), (4, 100), (5, 130)):
+        for column, width in ((0, 42), (2, 78), (3, 74), (4, 130), (5, 150)):
             self.view.table.setColumnWidth(column, width)
-        self.view.spare_columns({3: 340, 4: 440, 5: 580})
+        self.view.spare_columns({3: 340, 4: 470, 5: 620})
         self.compilations = RecordView(
             "Compilations",
             [
@@ -71,10 +72,11 @@ class RunsView(QWidget):
             ],
             "Filter: mlp, time > 500, -O3",
             stretch=1,
+            empty="Nothing has been compiled and kept yet.",
         )
-        for column, width in ((0, 38), (2, 66), (3, 150), (4, 60), (5, 130)):
+        for column, width in ((0, 42), (2, 78), (3, 150), (4, 68), (5, 150)):
             self.compilations.table.setColumnWidth(column, width)
-        self.compilations.spare_columns({3: 330, 4: 440, 5: 580})
+        self.compilations.spare_columns({3: 340, 4: 470, 5: 620})
         self.compilations.table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
         self.view.activated.connect(lambda row: self.open_wanted.emit(row.number))
         self.view.table.selectionModel().selectionChanged.connect(lambda *_: self._enable())

@@ -62,7 +62,7 @@ class SettingsDialog(QDialog):
         self.sections.setCurrentRow(0)
         self._build()
         self.set_preferences(preferences)
-        self.resize(680, 430)
+        self.resize(760, 460)
 
     def _build(self) -> None:
         defaults = QPushButton("Restore defaults")
@@ -135,6 +135,7 @@ class SettingsDialog(QDialog):
         area.setWidgetResizable(True)
         area.setFrameShape(QScrollArea.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(page)
         self._pages.addWidget(area)
         entry = QListWidgetItem(title)
@@ -196,7 +197,7 @@ class SettingsDialog(QDialog):
     def _opening(self) -> QFormLayout:
         form = QFormLayout()
         ask = self._choice("ask_trust", "When to ask before a Python file is run", TRUST)
-        self._row(form, "Ask before running Python", ask)
+        self._row(form, "Python files", ask)
         self.trust_note = self._words("")
         self.forget = QPushButton("Forget trusted files")
         self.forget.clicked.connect(self.forget_trust_wanted)

@@ -69,11 +69,12 @@ class ShortcutSheet(QDialog):
                 mine.append(len(self._rows))
                 self._rows.append((f"{keys} {words} {title}".lower(), key, text))
             self._heads.append((head, mine))
+        widest = max((key.sizeHint().width() for _, key, _ in self._rows), default=0)  # both columns begin alike
         for grid in grids:
             grid.setHorizontalSpacing(14)
             grid.setVerticalSpacing(5)
             grid.setColumnStretch(1, 1)
-            grid.setColumnMinimumWidth(0, 128)
+            grid.setColumnMinimumWidth(0, max(widest, 128))
             grid.setRowStretch(grid.rowCount(), 1)
             columns.addLayout(grid, 1)
         return page

@@ -7,7 +7,7 @@ import time
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QProgressBar, QPushButton, QStatusBar
 
-from app.viewmodels.formats import size
+from app.viewmodels.formats import seconds, size
 from app.views.widgets import Elided, label
 
 
@@ -41,14 +41,14 @@ class Status(QStatusBar):
         self.device = label(device, "muted")
         for widget in (self.facts, self.cache, self.device):
             self.addPermanentWidget(widget)
-        self._begun = 0.0
+        self._begun, self._job = 0.0, ""
         self._timer = QTimer(self)
         self._timer.setInterval(100)
         self._timer.timeout.connect(self._tick)
 
     def start(self, what: str) -> None:
         """A job began."""
-        self._begun = time.perf_counter()
+        self._begun, self._job = time.perf_counter(), what
         self.what.setText(what)
         self.progress.setRange(0, 0)
         self.share.setText("")
@@ -71,6 +71,12 @@ class Status(QStatusBar):
         for widget in self._busy:
             widget.hide()
         self.what.setText(text)
+
+    def end(self, good: bool) -> None:
+        """It is over, and nobody has more to say than how it went: what it was and how long it took."""
+        if self._timer.isActive():
+            took = seconds(time.perf_counter() - self._begun)
+            self.finish(f"{self._job}: {'done in' if good else 'stopped after'} {took}")
 
     def set_cache(self, entries: int, held: int, folder: str) -> None:
         """What the compilation cache holds."""

@@ -11,12 +11,13 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygonF, QTextCharFormat, QTextLayout
 
 from app.theme.look import tint
+from app.viewmodels.text_document import displayed
 from app.viewmodels.tokens import tokens
 
 if TYPE_CHECKING:
     from app.views.text_view import TextView
 
-_LEFT, _FOLD, _BADGE, _RULER = 3.0, 13.0, 28.0, 8
+_LEFT, _FOLD, _RULER = 3.0, 13.0, 8
 _GAP = 2  # the mark of a row that is only there to keep two sides level
 _LONGEST = 4_000  # columns decoded from a line at once
 _KEPT = 400  # lines whose colours and glyphs are kept: a few pages
@@ -57,16 +58,23 @@ class TextPainter:
         self.row = max(round(metrics.height() * 1.22), 8)
         self._top = (self.row - metrics.height()) / 2
         self._ascent = self._top + metrics.ascent()
-        self._digits = max(len(str(self._view.document.lines)), 3)
+        self._digits = max(len(str(self._view.document.lines)), 2)
         self._small = QFont(self._view.look.code_font)
         self._small.setPixelSize(max(self._view.look.code_pixels - 2, 7))
-        self._badge = max(_BADGE, QFontMetricsF(self._small).horizontalAdvance("000+") + 8)
-        self.gutter = self.fold_width + (self._digits + 0.5) * self._view.look.column + self._badge + 10
+        badge = "0" * max(len(str(int(self._view.badges.max(initial=0)))), 2) + "+"
+        self._badge = QFontMetricsF(self._small).horizontalAdvance(badge) + 10
+        self.gutter = self.fold_width + (self._digits + 0.5) * self._view.look.column + self._badge + 8
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
         """Everything in sight."""
         view, theme = self._view, self._view.look.theme
         painter.fillRect(area, _colour(theme.code))
+        if not view.rows:
+            painter.setFont(view.look.ui_font)
+            painter.setPen(_colour(theme.muted))
+            inner = area.adjusted(16, 16, -16, -16)
+            painter.drawText(inner, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap), view.empty)
+            return
         painter.fillRect(QRectF(0, 0, self.gutter - 6, area.height()), _colour(theme.panel))
         painter.setFont(view.look.code_font)
         first = view.first_row
@@ -248,8 +256,7 @@ class TextPainter:
         for index in range(int(begin), min(int(end), int(begin) + 2000)):
             line, start, stop = (int(value) for value in view.matches[index])
             raw = view.document.line_bytes(line, stop)
-            left = len(raw[:start].decode("utf-8", "replace").expandtabs(8))
-            right = len(raw[:stop].decode("utf-8", "replace").expandtabs(8))
+            left, right = len(displayed(raw[:start])), len(displayed(raw[:stop]))
             found.setdefault(line, []).append((index, left, right))
         return found
 
@@ -268,9 +275,10 @@ class TextPainter:
             # What the key is made of is kept, so that nothing else can have its identity.
             kept = (view.lit, view.matches, view.marks)
             self._ruler = (key, kept, _ticks(lit, area.height()), _ticks(found, area.height()))
+        high = max(2.0, (area.height() - 2) / view.document.lines)  # of a short text, neighbours touch each other
         for places, colour in ((self._ruler[2], theme.accent), (self._ruler[3], theme.warning)):
             for y in places:
-                painter.fillRect(QRectF(strip.left() + 1, y, _RULER - 2, 2), _colour(colour))
+                painter.fillRect(QRectF(strip.left() + 1, y, _RULER - 2, high), _colour(colour))
 
 
 def _ticks(lines: np.ndarray, height: float) -> list[int]:

@@ -7,44 +7,34 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QAbstractScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.theme.look import Look
-from app.viewmodels.folding import fold_regions, visible_lines
-from app.viewmodels.text_document import EMPTY, TextDocument
-from app.views.text_painter import TextPainter
-
-RULER = 8  # width of the strip beside the scroll bar that shows where lit lines are
+from app.viewmodels.folding import fold_regions
+from app.viewmodels.text_document import TextDocument, displayed
+from app.views.text_rows import TextRows
 
 
-class TextView(QAbstractScrollArea):
+class TextView(TextRows):
     """Shows a TextDocument; says which line was clicked or hovered, and lights the lines it is told to."""
 
     line_clicked = Signal(int)
     line_hovered = Signal(int)
 
     def __init__(self, look: Look, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.look = look
-        self.document: TextDocument = EMPTY
-        self.language = ""
-        self.regions: dict[int, int] = {}
-        self.folded: dict[int, int] = {}
+        super().__init__(look, parent)
+        self.empty = ""  # what is said where there is no text
         self.lit = np.zeros(0, bool)
         self.hovered = np.zeros(0, bool)
         self.marks: np.ndarray | None = None  # diff: 1 added, -1 removed
         self.numbers: np.ndarray | None = None  # diff: the line numbers to show
-        self.badges: np.ndarray = np.zeros(0, np.int32)  # provenance number of each set
         self.matches: np.ndarray = np.zeros((0, 3), np.int64)
         self.match = -1
         self.heat: np.ndarray | None = None  # 0..1 for each line
-        self.noise: np.ndarray | None = None  # lines that are not worth a row
         self.caret = -1
         self.selected: tuple[tuple[int, int], tuple[int, int]] | None = None
-        self._visible: np.ndarray | None = None
+        self._anchor: tuple[int, int] | None = None  # where the mouse went down, if it did on a line
         self._hover_line = -1
-        self._painter = TextPainter(self)
-        self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
@@ -57,13 +47,14 @@ class TextView(QAbstractScrollArea):
     def set_document(self, document: TextDocument, language: str, badges: np.ndarray) -> None:
         """Show another text from its top; what was lit, folded and found is forgotten."""
         self.document, self.language, self.badges = document, language, badges
-        self.folded, self._visible, self.noise = {}, None, None
+        self.folded, self.noise = {}, None
         self.regions = fold_regions(document, language) if len(document.data) < 4 << 20 else {}
         self.lit = self.hovered = np.zeros(document.lines, bool)
         self.marks = self.numbers = self.heat = None
         self.matches, self.match = np.zeros((0, 3), np.int64), -1
         self.caret, self.selected, self._hover_line = -1, None, -1
         self._painter.forget()
+        self._show_lines(None)
         self.verticalScrollBar().setValue(0)
         self.horizontalScrollBar().setValue(0)
         self.refresh()
@@ -89,55 +80,11 @@ class TextView(QAbstractScrollArea):
         """Show what a search found; `current` is scrolled to."""
         self.matches, self.match = matches, current
         if 0 <= current < len(matches):
-            self.reveal(int(matches[current, 0]))
+            line, begin, end = matches[current].tolist()
+            self.reveal(line)
+            raw = self.document.line_bytes(line, end)
+            self._reveal_columns(len(displayed(raw[:begin])), len(displayed(raw)))
         self.viewport().update()
-
-    def refresh(self) -> None:
-        """Fonts, sizes or folds changed."""
-        self._painter.measure()
-        self._update_bars()
-        self.viewport().update()
-
-    # Rows and lines ----------------------------------------------------------------------------------------------
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are to scroll through: lines less what is folded away."""
-        return self.document.lines if self._visible is None else len(self._visible)
-
-    def line_of_row(self, row: int) -> int:
-        """The line shown in a row."""
-        return row if self._visible is None else int(self._visible[row])
-
-    def row_of_line(self, line: int) -> int:
-        """The row of a line, or of the fold that hides it."""
-        return line if self._visible is None else max(int(np.searchsorted(self._visible, line, "right")) - 1, 0)
-
-    @property
-    def first_row(self) -> int:
-        """The topmost row in sight."""
-        return self.verticalScrollBar().value()
-
-    @property
-    def page(self) -> int:
-        """How many whole rows fit."""
-        return max(int(self.viewport().height() / self._painter.row), 1)
-
-    def visible_range(self) -> tuple[int, int]:
-        """The first and last line in sight."""
-        if not self.rows:
-            return 0, -1
-        last = min(self.first_row + self.page - 1, self.rows - 1)
-        return self.line_of_row(self.first_row), self.line_of_row(last)
-
-    def reveal(self, line: int, centre: bool = True) -> None:
-        """Unfold what hides a line and scroll until it is in sight."""
-        for begin, end in list(self.folded.items()):
-            if begin < line <= end:
-                self.toggle_fold(begin)
-        row = self.row_of_line(line)
-        if not self.first_row <= row < self.first_row + self.page:
-            self.verticalScrollBar().setValue(row - (self.page // 3 if centre else 0))
 
     def go_to_line(self, line: int) -> None:
         """Put the caret on a line and show it."""
@@ -145,32 +92,6 @@ class TextView(QAbstractScrollArea):
             return
         self.caret = max(0, min(line, self.document.lines - 1))
         self.reveal(self.caret)
-        self.viewport().update()
-
-    def toggle_fold(self, line: int) -> None:
-        """Fold or unfold the region that begins at a line."""
-        if line in self.folded:
-            del self.folded[line]
-        elif line in self.regions:
-            self.folded[line] = self.regions[line]
-        self._visible = visible_lines(self.document.lines, self.folded, self.noise)
-        self._update_bars()
-        self.viewport().update()
-
-    def fold_all(self, fold: bool) -> None:
-        """Fold every region, or none."""
-        self.folded = dict(self.regions) if fold else {}
-        self._visible = visible_lines(self.document.lines, self.folded, self.noise)
-        self._update_bars()
-        self.viewport().update()
-
-    def set_noise(self, noise: np.ndarray | None) -> None:
-        """Leave these lines out; None shows all."""
-        anchor = self.visible_range()[0]
-        self.noise = noise
-        self._visible = visible_lines(self.document.lines, self.folded, noise)
-        self._update_bars()
-        self.verticalScrollBar().setValue(self.row_of_line(anchor))
         self.viewport().update()
 
     def selected_text(self) -> str:
@@ -185,6 +106,10 @@ class TextView(QAbstractScrollArea):
             return "\n".join(self.document.line(int(line)) for line in np.flatnonzero(self.lit)[:100_000])
         return self.document.line(self.caret) if self.caret >= 0 else ""
 
+    def copy(self) -> None:
+        """What is selected goes to the clipboard."""
+        QGuiApplication.clipboard().setText(self.selected_text())
+
     # Qt ----------------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -192,12 +117,10 @@ class TextView(QAbstractScrollArea):
         self._painter.paint(painter, QRectF(self.viewport().rect()))
         painter.end()
 
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        self._update_bars()
-
     def mousePressEvent(self, event: QMouseEvent) -> None:
         line, column, zone = self._hit(event.position())
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._anchor = None
         if event.button() != Qt.MouseButton.LeftButton or line < 0:
             return
         if zone == "fold" and line in self.regions:
@@ -211,7 +134,7 @@ class TextView(QAbstractScrollArea):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         line, column, zone = self._hit(event.position())
         if event.buttons() & Qt.MouseButton.LeftButton and line >= 0 and zone == "text":
-            if self._anchor != (line, column):
+            if self._anchor is not None and self._anchor != (line, column):
                 self.selected = (self._anchor, (line, column))
                 self.viewport().update()
             return
@@ -251,7 +174,7 @@ class TextView(QAbstractScrollArea):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.selected_text())
+            self.copy()
             return
         steps = {
             Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -self.page, Qt.Key.Key_PageDown: self.page,
@@ -298,13 +221,3 @@ class TextView(QAbstractScrollArea):
         if last >= first and shown[first : last + 1].any():
             return
         self.reveal(int(np.argmax(shown)))
-
-    def _update_bars(self) -> None:
-        vertical, horizontal = self.verticalScrollBar(), self.horizontalScrollBar()
-        vertical.setRange(0, max(self.rows - self.page, 0))
-        vertical.setPageStep(self.page)
-        vertical.setSingleStep(3)
-        columns = max(int((self.viewport().width() - self._painter.gutter - RULER) / self.look.column), 1)
-        longest = min(self.document.longest * (2 if self.language in ("asm", "ptx") else 1), 1 << 24)
-        horizontal.setRange(0, max(longest + 2 - columns, 0))
-        horizontal.setPageStep(columns)

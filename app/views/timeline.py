@@ -12,7 +12,7 @@ from app.viewmodels.formats import seconds, size
 from app.viewmodels.selection import Selection
 from app.viewmodels.timeline import Timeline, Track
 from app.views.graph_speech import announce
-from app.views.timeline_painter import AXIS, LABEL, LANE, TRACK, TimelinePainter
+from app.views.timeline_painter import AXIS, FOOT, LABEL, LANE, TALLEST, TRACK, TimelinePainter
 
 _NEAR = 3.0  # pixels beside a short event that still hit it
 
@@ -26,7 +26,7 @@ class TimelineView(QWidget):
         super().__init__()
         self.look, self._selection = look, selection
         self.timeline: Timeline | None = None
-        self.note = "Compile something to see where the time went."
+        self.note = "Open a sample or a file: every pass of its compilation is drawn here, on the worker it ran on."
         self.begin, self.end = 0.0, 1.0
         self.top = 0.0
         self.measured: tuple[float, float] | None = None
@@ -80,6 +80,10 @@ class TimelineView(QWidget):
         self.top = max(0.0, min(max(self.content_height - self.height(), 0.0), self.top + by))
         self.update()
 
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self.move_lanes(0)  # with more room, lanes that were out of sight come down again
+
     def focus(self) -> None:
         """F: the hovered event, or the selected ones."""
         timeline = self.timeline
@@ -102,7 +106,15 @@ class TimelineView(QWidget):
         """The axis, the lanes and the tracks."""
         if self.timeline is None:
             return AXIS
-        return AXIS + len(self.timeline.lanes) * LANE + len(self.timeline.tracks) * TRACK
+        return AXIS + len(self.timeline.lanes) * LANE + len(self.timeline.tracks) * self.track_height
+
+    @property
+    def track_height(self) -> float:
+        """How high each track is: what the lanes leave, so that a tall window is not half empty."""
+        if self.timeline is None or not self.timeline.tracks:
+            return TRACK
+        left = self.height() - AXIS - len(self.timeline.lanes) * LANE - FOOT
+        return max(TRACK, min(left / len(self.timeline.tracks), TALLEST))
 
     def time_at(self, x: float) -> float:
         """The time at a pixel."""
@@ -123,7 +135,7 @@ class TimelineView(QWidget):
         """The track under a point."""
         if self.timeline is None or point.y() < AXIS:
             return None
-        index = int((point.y() - AXIS + self.top - len(self.timeline.lanes) * LANE) // TRACK)
+        index = int((point.y() - AXIS + self.top - len(self.timeline.lanes) * LANE) // self.track_height)
         return self.timeline.tracks[index] if 0 <= index < len(self.timeline.tracks) else None
 
     def point_of(self, event: int) -> QPointF:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from app.views.timeline import TimelineView
 
 LABEL, AXIS, LANE, TRACK = 130.0, 24.0, 24.0, 54.0
+TALLEST, FOOT = 220.0, 26.0  # of a track with room to grow; of what the colours stand for
 _TICK = 90.0  # pixels between two ticks, at least
 _WORDS = 34.0  # pixels a slice needs for any text
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
@@ -49,12 +50,13 @@ class TimelinePainter:
             if y + LANE >= AXIS and y <= area.height():
                 self._lane(painter, lane, y)
         for index, track in enumerate(timeline.tracks):
-            y = AXIS + len(timeline.lanes) * LANE + index * TRACK - view.top
-            if y + TRACK >= AXIS and y <= area.height():
+            y = AXIS + len(timeline.lanes) * LANE + index * view.track_height - view.top
+            if y + view.track_height >= AXIS and y <= area.height():
                 self._track(painter, track, y)
         painter.restore()
         self._measured(painter)
         self._key(painter)
+        self._more(painter)
 
     def _axis(self, painter: QPainter) -> None:
         view, theme = self._view, self._view.look.theme
@@ -126,22 +128,23 @@ class TimelinePainter:
         painter.setPen(QColor(theme.muted))
         painter.drawText(QRectF(10, y + 4, LABEL - 16, 18), _LEFT, track.name)
         small = QFont(painter.font())
-        small.setPixelSize(10)
+        small.setPixelSize(max(view.look.ui_pixels - 2, 9))
         painter.save()
         painter.setFont(small)
         painter.setPen(QColor(theme.muted))
         painter.drawText(QRectF(10, y + 22, LABEL - 16, 16), _LEFT, f"peak {size(track.top)}")
         painter.restore()
         left, right, values = track.steps(view.begin, view.end, max(int(view.width() - LABEL), 1))
-        room = TRACK - 10
+        bottom = y + view.track_height - 2
+        room = view.track_height - 10
         high = values / max(track.top, 1e-12) * room
         left, right = np.maximum(left, 0) + LABEL, right + LABEL
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(tint(theme.accent, 90))
-        draw_rects(painter, np.column_stack((left, y + TRACK - 2 - high, np.maximum(right - left, 0.5), high)))
+        draw_rects(painter, np.column_stack((left, bottom - high, np.maximum(right - left, 0.5), high)))
         painter.setBrush(QColor(theme.accent))
         thin = np.full(len(left), 1.5)
-        draw_rects(painter, np.column_stack((left, y + TRACK - 2 - high, np.maximum(right - left, 0.5), thin)))
+        draw_rects(painter, np.column_stack((left, bottom - high, np.maximum(right - left, 0.5), thin)))
 
     def _measured(self, painter: QPainter) -> None:
         view, theme = self._view, self._view.look.theme
@@ -162,6 +165,15 @@ class TimelinePainter:
         painter.fillRect(chip, QColor(theme.accent))
         painter.setPen(QColor(theme.accent_text))
         painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, text)
+
+    def _more(self, painter: QPainter) -> None:
+        """Where the lanes in sight are among all of them, when there is no room for all."""
+        view = self._view
+        room, whole = view.height() - AXIS, view.content_height - AXIS
+        if whole > room > 0:
+            high = max(room * room / whole, 24.0)
+            y = AXIS + view.top / (whole - room) * (room - high)
+            painter.fillRect(QRectF(view.width() - 6, y, 4, high), QColor(view.look.theme.strong_border))
 
     def _key(self, painter: QPainter) -> None:
         """What the colours stand for, at the foot, where there is room below the lanes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import CompileChoices
@@ -105,13 +105,11 @@ class ChoiceBar(QToolBar):
         self.compile.setEnabled(compile_)
         self.run.setEnabled(run)
 
-    def _button(self, text: str, tip: str, signal) -> QToolButton:
-        button = QToolButton()
-        button.setText(text)
+    def _button(self, text: str, tip: str, signal) -> QPushButton:
+        button = QPushButton(f" {text}")  # a little room after the icon: style sheets have no word for it
         button.setToolTip(tip)
         button.setAccessibleName(tip)
-        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        button.setIconSize(QSize(14, 14))
+        button.setIconSize(QSize(16, 16))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.clicked.connect(signal)
         return button

@@ -5,6 +5,7 @@ from __future__ import annotations
 # pyright: reportIncompatibleMethodOverride=false
 # (the stubs of Qt name the events differently in every class)
 from collections.abc import Sequence
+from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
@@ -12,6 +13,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushBut
 
 from app.theme.look import Look
 from app.views.widgets import label
+
+_COLUMNS = ((6, 2600), (4, 1700), (3, 860), (2, 560), (1, 0))  # cards beside each other, from which width on
 
 
 class Card(QFrame):
@@ -84,7 +87,7 @@ class WelcomePage(QScrollArea):
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
-        fitting = next(count for count, room in ((4, 1700), (3, 860), (2, 560), (1, 0)) if self.width() >= room)
+        fitting = next(count for count, room in _COLUMNS if self.width() >= room)
         if fitting != self._columns:
             self._columns = fitting
             self._changed()
@@ -104,7 +107,12 @@ class WelcomePage(QScrollArea):
         column = QVBoxLayout(body)
         column.setContentsMargins(32, 32, 32, 32)
         column.setSpacing(10)
-        column.addWidget(label("Kernelglass", "title"))
+        top = QHBoxLayout()
+        top.addWidget(label("Kernelglass", "title"))
+        top.addStretch(1)
+        if self._columns >= 3:  # in sight at once, where they fit beside the name
+            top.addLayout(self._hints())
+        column.addLayout(top)
         lead = label(
             "See a tensor graph become kernels: fusion, IR, LLVM, machine code, times. Every line knows its node.",
             "muted",
@@ -127,14 +135,18 @@ class WelcomePage(QScrollArea):
         column.addSpacing(14)
         column.addWidget(label("Samples", "heading"))
         column.addLayout(self._cards())
-        column.addSpacing(14)
-        column.addLayout(self._hints())
-        column.addStretch(1)
-        outer = QHBoxLayout(page)
+        if self._columns < 3:
+            column.addSpacing(14)
+            column.addLayout(self._hints())
+        middle = QHBoxLayout()
+        middle.addStretch(1)
+        middle.addWidget(body, 20)
+        middle.addStretch(1)
+        outer = QVBoxLayout(page)  # a tall window has a part of what is left above the page, not all of it below
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addStretch(1)
-        outer.addWidget(body, 20)
-        outer.addStretch(1)
+        outer.addLayout(middle)
+        outer.addStretch(3)
         self.setWidget(page)
 
     def _cards(self) -> QGridLayout:
@@ -153,8 +165,7 @@ class WelcomePage(QScrollArea):
     def _recent_row(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(6)
-        for index, source in enumerate(self._recent[:4]):
-            name = source.removeprefix("sample:") if source.startswith("sample:") else source.rsplit("/", 1)[-1]
+        for index, (source, name) in enumerate(zip(self._recent[:4], short_names(self._recent[:4]))):
             short = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, 220)
             button = QPushButton(f"{short}    Ctrl+{index + 1}")
             button.setAccessibleName(f"Open {name}")
@@ -178,3 +189,10 @@ class WelcomePage(QScrollArea):
             row.addSpacing(12)
         row.addStretch(1)
         return row
+
+
+def short_names(sources: Sequence[str]) -> list[str]:
+    """Sources by their last part; with the folder before it where several end alike."""
+    paths = [Path(source.removeprefix("sample:")) for source in sources]
+    names = [path.name for path in paths]
+    return [name if names.count(name) == 1 else f"{path.parent.name}/{name}" for name, path in zip(names, paths)]

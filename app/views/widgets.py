@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDockWidget,
     QFrame,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QScrollArea,
@@ -58,6 +59,12 @@ def label(text: str = "", role: str = "") -> QLabel:
     if role:
         result.setProperty("role", role)
     return result
+
+
+def restyle(widget: QWidget) -> None:
+    """Look at the style sheet again: a property that it asks for changed."""
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
 
 
 class Elided(QLabel):
@@ -117,6 +124,12 @@ class Header(QFrame):
         self.layout().setSpacing(6)
         return self
 
+    def stretch(self, widget: QWidget) -> None:
+        """Give one widget all the room that is left."""
+        layout = self.layout()
+        assert isinstance(layout, QHBoxLayout)
+        layout.setStretchFactor(widget, 1)
+
     def spare(self, *widgets: QWidget) -> Header:
         """Say which widgets go first when room is short."""
         self._spare = list(widgets)
@@ -141,19 +154,23 @@ class Header(QFrame):
         self.setFixedHeight(self._height)
 
     def _fit(self) -> None:
-        shown = [self.layout().itemAt(i).widget() for i in range(self.layout().count())]
+        # Not by the layout's items: Python would hold on to them after Qt has deleted them, and mistake what comes
+        # to lie at their addresses for them.
+        shown = [child for child in self.children() if isinstance(child, QWidget)]
         gap = self.layout().spacing()
-        widths = {w: w.sizeHint().width() + gap for w in shown if w is not None and not w.isHidden()}
+        widths = {w: w.sizeHint().width() + gap for w in shown if not w.isHidden()}
         over = sum(widths.values()) + 14 - self.width()
         for widget in self._spare:
+            if widget not in shown:  # it was moved elsewhere
+                continue
             room = over <= 0
             over -= 0 if room else widths.get(widget, 0)
-            limit = _ANY_WIDTH if room else 0
+            limit = ANY_WIDTH if room else 0
             if widget.maximumWidth() != limit:
                 widget.setMaximumWidth(limit)
 
 
-_ANY_WIDTH = (1 << 24) - 1
+ANY_WIDTH = (1 << 24) - 1
 
 
 def header(*widgets: QWidget | None) -> Header:
@@ -244,6 +261,9 @@ class Choice(QComboBox):
             self.updateGeometry()
 
 
+_BAR_NARROW = 460
+
+
 class MessageBar(QFrame):
     """A bar at the top of the place a message belongs to; it can be closed, and a click on Show goes to its line."""
 
@@ -265,20 +285,29 @@ class MessageBar(QFrame):
         self._log = QToolButton()
         self._log.setText("Log")
         self._log.clicked.connect(self.show_log)
-        layout = QHBoxLayout(self)
+        self._doings, self._below = QWidget(), False
+        self._doings.setStyleSheet("background: transparent")
+        doings = QHBoxLayout(self._doings)
+        doings.setContentsMargins(0, 0, 0, 0)
+        doings.addWidget(self._line)
+        doings.addWidget(self._log)
+        doings.addStretch(1)
+        self._grid = layout = QGridLayout(self)
         layout.setContentsMargins(10, 5, 6, 5)
-        layout.setSpacing(8)
-        for widget in (self._icon, self._text, self._line, self._log):
-            layout.addWidget(widget)
-        layout.addWidget(flat_button(look, "close", "Close this message", self.hide))
+        layout.setHorizontalSpacing(8)
+        layout.setVerticalSpacing(2)
+        layout.addWidget(self._icon, 0, 0)
+        layout.addWidget(self._text, 0, 1)
+        layout.addWidget(self._doings, 0, 2)
+        layout.addWidget(flat_button(look, "close", "Close this message", self.hide), 0, 3)
+        layout.setColumnStretch(1, 1)
         self.hide()
 
     def show_message(self, message: Message) -> None:
         """Show it; a newer one takes its place."""
         self._message = message
         self.setProperty("role", message.level)
-        self.style().unpolish(self)
-        self.style().polish(self)
+        restyle(self)
         token = {"error": "bad", "warning": "warning"}.get(message.level, "info")
         self._icon.setPixmap(self._look.icon(message.level, token).pixmap(16, 16))
         where = f"line {message.line}: " if message.line else ""
@@ -286,6 +315,21 @@ class MessageBar(QFrame):
         self._line.setVisible(bool(message.line))
         self.setAccessibleName(f"{message.level}: {message.text}")
         self.show()
+        self._fit()
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """As high as the words need at this width, and no higher: a view below it would lose the room."""
+        below = self.width() < _BAR_NARROW  # where the words need the whole width
+        if below != self._below:
+            self._below = below
+            self._grid.addWidget(self._doings, *((1, 1) if below else (0, 2)))
+        needed = self.layout().heightForWidth(self.width())
+        if needed > 0 and needed != self.maximumHeight():
+            self.setFixedHeight(needed)
 
     @property
     def text(self) -> str:

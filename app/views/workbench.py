@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from PySide6.QtCore import QByteArray, Qt, Signal
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
 
 from app.theme.look import Look
+from app.theme.tokens import BAR
 from app.viewmodels.compilation import STAGES
 from app.viewmodels.ir_pane import IrPaneModel, pane_model
 from app.viewmodels.selection import Selection
@@ -46,6 +47,9 @@ class Workbench(QMainWindow):
         )
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.panes: list[IrPane] = []
+        self._evening = QTimer(self)  # after the turn in which a pane came or went: its dock has a place then
+        self._evening.setSingleShot(True)
+        self._evening.timeout.connect(self.even_panes)
         self._pane_docks: dict[IrPane, QDockWidget] = {}
         self.graph_dock = self._dock("graph", "Graph", graph, graph.header)
         self.source_dock = self._dock("source", "Source", source, source.header)
@@ -75,6 +79,7 @@ class Workbench(QMainWindow):
         pane.close_wanted.connect(self.remove_pane)
         pane.model.changed.connect(lambda: self._rename(pane))
         self._rename(pane)
+        self._evening.start(0)
         self.pane_added.emit(pane)
         return pane
 
@@ -85,7 +90,9 @@ class Workbench(QMainWindow):
             pane.release()
             dock = self._pane_docks.pop(pane)
             self.removeDockWidget(dock)
+            dock.setObjectName("")  # it lives on until the next turn, and a layout restored now must not find it
             dock.deleteLater()
+            self._evening.start(0)
 
     def pane_states(self) -> list[dict[str, Any]]:
         """The panes as they are kept between sessions, in order."""
@@ -100,6 +107,7 @@ class Workbench(QMainWindow):
             name = state.get("dock")
             if isinstance(name, str) and name.startswith("pane-"):
                 self._pane_docks[pane].setObjectName(name)
+        self._evening.stop()  # they were kept with their widths
 
     def free_panes(self, wanted: int) -> list[IrPane]:
         """Panes that are not locked, as many as wanted; new ones where there are too few."""
@@ -110,12 +118,27 @@ class Workbench(QMainWindow):
 
     def spread(self) -> None:
         """Give the graph and the panes their usual shares of the width."""
-        docks = [self.graph_dock, *(self._pane_docks[pane] for pane in self.panes)]
-        shares = [
-            max(int(self.width() * 0.34), 120),
-            *[max(int(self.width() * 0.66 / max(len(self.panes), 1)), 120)] * len(self.panes),
+        self._share(int(self.width() * min(0.34, 1 / (len(self.panes) + 1))), self.width())
+
+    def even_panes(self) -> None:
+        """Make the panes beside each other equally wide; the graph gives way where it is wider than they would be."""
+        row = self._row()
+        if self.isVisible() and row:
+            total = self.graph_dock.width() + sum(dock.width() for dock in row)
+            self._share(min(self.graph_dock.width(), total // (len(row) + 1)), total)
+
+    def _row(self) -> list[QDockWidget]:
+        """The docks of panes in one row with the graph, in sight: not floating, below it or behind another."""
+        docks = (self._pane_docks[pane] for pane in self.panes)
+        top = self.graph_dock if self.graph_dock.isVisible() else self.source_dock
+        return [
+            d for d in docks if not d.isFloating() and abs(d.y() - top.y()) < BAR + 8 and d.x() >= 0 and d.isVisible()
         ]
-        self.resizeDocks(docks, shares, Qt.Orientation.Horizontal)
+
+    def _share(self, graph: int, total: int) -> None:
+        row = self._row() or [self._pane_docks[pane] for pane in self.panes]
+        each = max((total - graph) // max(len(row), 1), 120)
+        self.resizeDocks([self.graph_dock, *row], [max(graph, 120), *[each] * len(row)], Qt.Orientation.Horizontal)
 
     def current_pane(self) -> IrPane | None:
         """The pane with the keyboard, else the first."""

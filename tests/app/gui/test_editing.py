@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog
 
 from app.main_window import MainWindow
 from app.settings import Settings
@@ -144,8 +145,37 @@ def test_saving_ends_the_edit(qtbot, compiled, tmp_path, monkeypatch):
     compiled.opening.open(str(source))
     qtbot.waitUntil(lambda: compiled.state.compilation.source == str(source), timeout=60_000)
     compiled.source_pane.editor.appendPlainText("# saved")
-    monkeypatch.setattr("app.controllers.commands.QFileDialog.getSaveFileName", lambda *_: (str(source), ""))
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: pytest.fail("it has a file already"))
     compiled.commands.save_source()
     assert source.read_text().endswith("# saved")
     assert not compiled.editing.titles()
     assert not compiled.source_pane.edited
+
+
+def test_saving_asks_before_it_writes_over_what_somebody_else_wrote(qtbot, compiled, tmp_path, monkeypatch):
+    source = tmp_path / "mine.py"
+    source.write_text(GRAPH)
+    compiled.settings.trust(str(source))
+    compiled.opening.open(str(source))
+    qtbot.waitUntil(lambda: compiled.state.compilation.source == str(source), timeout=60_000)
+    compiled.source_pane.editor.appendPlainText("# mine")
+    source.write_text(GRAPH + "# theirs")
+    answers = [False, True]
+    monkeypatch.setattr(compiled.presenter, "ask_overwrite", lambda path: answers.pop(0))
+    compiled.commands.save_source()
+    assert source.read_text().endswith("# theirs") and compiled.editing.titles()
+    compiled.commands.save_source()
+    assert source.read_text().endswith("# mine") and not compiled.editing.titles()
+
+
+def test_an_edited_sample_saved_as_a_file_is_that_file_from_then_on(qtbot, compiled, tmp_path, monkeypatch):
+    target = tmp_path / "mine.py"
+    compiled.source_pane.editor.appendPlainText("# mine now")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
+    compiled.commands.save_source()
+    qtbot.waitUntil(lambda: compiled.state.compilation.source == str(target), timeout=60_000)
+    assert target.read_text().endswith("# mine now")
+    assert compiled.state.source == str(target) and not compiled.editing.titles()
+    compiled.opening.open("sample:mlp")
+    settle(qtbot, compiled)
+    assert "# mine now" not in compiled.source_pane.text, "the sample is as it was"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -26,6 +27,7 @@ def flows(qtbot, compiled):
     view.levels.set_values(("0",))
     view.debugs.set_values(("none",))
     view.caches.set_values(("cold",))
+    view.ends.set_values(("compiled",))
     view.repeat.setValue(1)
     return view
 
@@ -97,6 +99,63 @@ def test_stopping_keeps_finished_cells_and_leaves_no_process(qtbot, compiled, fl
     assert "Stopped" in flows.note.text()
     qtbot.waitUntil(lambda: not children(), timeout=60_000)
     assert flows.export.isEnabled()
+
+
+def test_the_first_result_is_measured_cell_by_cell(qtbot, compiled, flows, tmp_path, monkeypatch):
+    flows.ends.set_values(("first result",))
+    flows.levels.set_values(("0", "1"))
+    assert [str(cell) for cell in flows.chosen_cells()] == [
+        "per-kernel -O1 none cold to first result", "all-kernel -O1 none cold to first result",
+    ]  # fmt: skip
+    qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
+    wait(qtbot, compiled)
+    assert not flows.bar.text
+    rows = {row.cell: row for row in flows.rows if row.cell.execute}
+    per_kernel, all_kernel = (rows[Cell(flow, 1, "none", "cold", True)] for flow in ("per-kernel", "all-kernel"))
+    first = [row.figures["first_result_s"] for row in (per_kernel, all_kernel)]
+    assert all(row.figures["compile_s"] < row.figures["first_result_s"] for row in (per_kernel, all_kernel))
+    assert all_kernel.time_ratio == pytest.approx(first[0] / first[1])
+    table = flows.view.table
+    column = next(c for c, known in enumerate(flows.view.model.columns) if known.title == "First result")
+    assert not table.isColumnHidden(column)
+    row = flows.view.model.row_of(all_kernel)
+    assert "s" in flows.view.model.data(flows.view.model.index(row, column))
+
+    table.selectRow(row)
+    qtbot.mouseClick(flows.again, Qt.MouseButton.LeftButton)
+    wait(qtbot, compiled)
+    again = {row.cell: row for row in flows.rows if row.cell.execute}
+    assert again[all_kernel.cell].figures != all_kernel.figures, "the chosen cell was measured again"
+    assert again[per_kernel.cell].figures == per_kernel.figures, "the other was left alone"
+    target = tmp_path / "flows.md"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
+    flows.exports["md"].trigger()
+    assert "first result" in target.read_text()
+
+
+def test_code_for_another_machine_has_no_first_result(qtbot, compiled, flows):
+    flows.ends.set_values(("first result",))
+    compiled.state.choices = replace(compiled.state.choices, target="sm_90a")
+    try:
+        qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
+        assert not compiled.flow_jobs.busy
+        assert "sm_90a" in flows.bar.text and "until code" in flows.bar.text
+    finally:
+        compiled.state.choices = replace(compiled.state.choices, target="cpu")
+
+
+def test_a_source_without_sizes_is_compiled_and_why_it_is_not_run_is_said(qtbot, compiled, flows):
+    flows.ends.set_values(("compiled", "first result"))
+    before = compiled.state.compilation
+    compiled.state.compilation = replace(before, unsized=("M",))
+    try:
+        qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
+        assert 'DIMS = {"M": 256}' in flows.bar.text, "it stays on show while the rest is measured"
+        asked = compiled.flow_jobs.model.request.cells
+        assert len(asked) == 2 and not any(cell.execute for cell in asked)
+        compiled.flow_jobs.cancel()
+    finally:
+        compiled.state.compilation = before
 
 
 def test_a_source_that_does_not_compile_is_said_in_the_view(qtbot, compiled, flows, tmp_path):

@@ -194,6 +194,7 @@ def test_a_source_that_vanishes_can_still_be_run_and_saved(qtbot, compiled, tmp_
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(again), ""))
     compiled.commands.save_source()
     assert "def build" in again.read_text()
-    compiled.commands.open_recent(0)
+    assert compiled.state.source == str(again)
+    compiled.commands.open_recent(compiled.settings.recent().index(str(path)))
     assert "there is no file" in compiled.bar.text
     compiled.bar.hide()

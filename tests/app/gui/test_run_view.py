@@ -10,9 +10,12 @@ from app.controllers.machine_jobs import devices
 from app.viewmodels.devices import DeviceRow, device_for, runs_on
 from app.viewmodels.funnel import bar_share, from_cache, funnel
 from app.viewmodels.memory_plan import alive, describe
-from app.viewmodels.roof import flats, nearby, points, slopes
+from app.viewmodels.requests import CeilingsTold
+from app.viewmodels.roof import flats, nearby, peak, points, slopes
 from app.viewmodels.run_figures import CallFigures, distribution
 from app.views.run_view import counter_value, read_sizes
+from profiler.records import Machine
+from profiler.store import open_store, queries, writer
 
 pytestmark = pytest.mark.gui
 
@@ -49,7 +52,7 @@ def test_a_run_shows_its_distribution_check_and_counters(qtbot, ran):
     rows = [view.view.model.record(row) for row in range(view.view.model.rowCount())]
     assert rows[0].kernel == "whole model" and len(rows) == 1 + len(run.calls)
     view.view.table.selectRow(1)
-    assert view.plot.title.text().endswith(rows[1].kernel)
+    assert view.plot.name.endswith(rows[1].kernel)
     assert ran.state.selection.nodes == set(rows[1].nodes)
     view.tabs.setCurrentIndex(1)
     counters = {entry[0]: entry for entry in run.counters}
@@ -169,6 +172,49 @@ def test_the_roof_over_a_launch():
     assert [(p.roof, p.bound, p.share) for p in found] == [(10.0, "memory", 0.5), (50.0, "compute", 0.5)]
     assert points([slow], ())[0].roof is None
     assert nearby([("L1", 100.0), ("L2", 90.0), ("memory", 10.0)]) == [("L1, L2", 100.0), ("memory", 10.0)]
+
+
+def test_a_run_on_a_card_lies_under_the_cards_roofs(qtbot, ran):
+    view, asked = ran.roofline, []
+    calls = list(view.calls)
+    card = (("copy memory", 4000.0, "GB/s"), ("multiply-add f16", 1e5, "GFLOP/s"), ("tensor f16", 7e5, "GFLOP/s"))
+    processor = view.ceilings
+    view.set_calls(calls, "cuda:0")
+    assert not view.ceilings and "cuda:0 have not been measured" in view.note.text()
+    assert view.measure.text() == "Measure cuda:0"
+    view.set_ceilings(CeilingsTold("cuda:0", card))
+    assert view.ceilings == card and "tensor f16 700 TFLOP/s" in view.note.text()
+    assert peak(card, "f16") == ("tensor f16", 7e5) and peak(card, "f32") is None
+    ran.records.measure_ceilings = asked.append  # there is no card here to measure
+    qtbot.mouseClick(view.measure, Qt.MouseButton.LeftButton)
+    assert asked == ["cuda:0"]
+    view.set_calls(calls, "cpu")
+    assert view.ceilings == processor and view.measure.text() == "Measure this machine"
+
+
+def test_a_run_made_elsewhere_is_not_judged_by_this_machine(qtbot, ran, tmp_path, monkeypatch):
+    from app.cli import main
+    from app.controllers.stored_session import StoredSession
+
+    path = tmp_path / "t.db"
+    monkeypatch.setenv("KERNELGLASS_DB", str(path))
+    assert main(["run", "sample:softmax", "--repeat", "3", "--processes", "1"]) == 0
+    _, here = StoredSession(1).records()
+    with open_store(path) as store:
+        with store.transaction() as db:
+            db.conn.execute("UPDATE machines SET fingerprint = 'feed', name = 'a far machine'")
+        threads = queries.run_row(store, 1)["conditions"]["threads"]
+        writer.put_ceiling(store, Machine("feed", "", {}), "copy memory", threads, 123.0, "GB/s", 120.0, 125.0)
+    _, there = StoredSession(1).records()
+    assert (here.elsewhere, there.elsewhere) == ("", "a far machine") and not here.ceilings
+    assert there.ceilings == (("copy memory", 123.0, "GB/s"),)
+    view, calls = ran.roofline, list(ran.roofline.calls)
+    view.set_calls(calls, "cpu", there.elsewhere, there.ceilings)
+    assert view.ceilings == there.ceilings and not view.measure.isEnabled()
+    view.set_calls(calls, "cpu", "a far machine")
+    assert not view.ceilings and "a far machine have not been measured" in view.note.text()
+    view.set_calls(calls)
+    assert view.measure.isEnabled()
 
 
 def test_memory_blocks_say_what_they_hold_and_select_it(qtbot, compiled):

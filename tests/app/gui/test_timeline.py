@@ -164,3 +164,18 @@ def test_a_run_fills_the_launches_with_a_lane_a_thread_and_links(qtbot, compiled
     assert lanes.event_at(QPointF(point)) == 0
     qtbot.mouseClick(lanes, Qt.MouseButton.LeftButton, pos=point.toPoint())
     assert compiled.state.selection.nodes == set(compiled.state.compilation.calls[0].nodes)
+
+
+def test_a_tall_view_gives_its_tracks_the_room_and_takes_lanes_back_into_sight(view):
+    track = Track("memory", np.array([0.0, 1.0]), np.array([5.0]))
+    zeros = np.zeros(1, np.int64)
+    lanes = [f"thread {n}" for n in range(12)]
+    view.set_timeline(Timeline(lanes, zeros, np.zeros(1), np.ones(1), zeros, ["k"], tracks=(track,)))
+    view.move_lanes(1000)
+    assert view.top > 0
+    view.resize(900, 700)
+    assert view.top == 0
+    assert view.track_height > 200
+    low = AXIS + len(lanes) * LANE + view.track_height - 4
+    assert view.track_at(QPointF(400, low)) is track
+    assert view.content_height <= view.height()

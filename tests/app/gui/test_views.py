@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 import numpy as np
@@ -17,6 +16,7 @@ from app.viewmodels.filtering import compile_filter
 from app.viewmodels.folding import directive_lines, fold_regions
 from app.viewmodels.fuzzy import rank
 from app.viewmodels.layout import lay_out
+from app.viewmodels.patterns import compile_pattern
 from app.viewmodels.requests import LayoutRequest
 from app.viewmodels.selection import Selection
 from app.viewmodels.text_document import index_text, line_text
@@ -97,7 +97,7 @@ def test_fold_regions_of_python_and_assembly():
 
 def test_search_never_crosses_lines_and_counts_all():
     document = index_text(LineText(b"ab\nab\n" * 1000))
-    found = np.concatenate(list(document.search(re.compile(rb"ab"))))
+    found = np.concatenate(list(document.search(compile_pattern("ab"))))
     assert len(found) == 2000
     assert (found[:, 1] == 0).all()
 

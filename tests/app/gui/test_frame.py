@@ -1,0 +1,207 @@
+"""The frame around the views: message bars, layouts, menus, the status bar, dialogs, and empty places."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QInputDialog, QMenu, QMessageBox, QTabBar
+
+from app.main_window import MainWindow
+from app.messages import Message
+from app.settings import LAST_SESSION, Settings
+from app.viewmodels.formats import seconds
+from app.views.about import AboutDialog, versions
+from app.views.menus import TICKS
+from app.views.welcome import short_names
+from app.views.workbench import Workbench
+
+pytestmark = pytest.mark.gui
+
+
+def menu(window, title: str) -> QMenu:
+    return next(m for m in window.menuBar().findChildren(QMenu) if m.title().replace("&", "") == title)
+
+
+def pane_docks(workbench: Workbench) -> list[str]:
+    """The IR panes there are docks of, seen or not, as the layout knows them."""
+    return sorted(d.objectName() for d in workbench._pane_docks.values() if workbench.dockWidgetArea(d).value)
+
+
+def test_a_message_takes_no_more_room_than_its_words(qtbot, compiled):
+    words = "cannot write /data/results/flows.csv: the disk is full. Free some room, or choose another place"
+    compiled.messages.post(Message("error", words, "graph"))
+    bar = compiled.graph_panel.bar
+    qtbot.waitUntil(lambda: bar.isVisible() and bar.width() > 100)
+    qtbot.waitUntil(lambda: bar.height() == bar.layout().heightForWidth(bar.width()))
+    assert bar.height() < compiled.graph_panel.height() / 3
+    qtbot.waitUntil(lambda: bar._text.height() >= bar._text.heightForWidth(bar._text.width()))
+    assert bar.width() < 460
+    qtbot.waitUntil(lambda: bar._text.width() > bar.width() * 0.6)  # the buttons are below, where the bar is narrow
+    compiled.messages.clear("graph")
+
+
+def test_a_layout_that_is_restored_has_each_pane_once(qtbot, compiled):
+    compiled.reset_layout()
+    compiled.reset_layout()
+    workbench = compiled.workbench
+    assert len(workbench.panes) == 2
+    assert pane_docks(workbench) == ["pane-1", "pane-2"]
+    seen = [d for d in workbench.findChildren(type(workbench.graph_dock)) if d.objectName().startswith("pane-")]
+    assert len(seen) == 2, "what was closed is no part of a layout any more"
+    first, second = (workbench._pane_docks[pane] for pane in workbench.panes)
+    qtbot.waitUntil(lambda: first.isVisible() and second.isVisible() and second.x() > first.x())
+
+
+def test_layouts_are_saved_loaded_and_deleted_by_name(qtbot, compiled, monkeypatch):
+    offered = []
+
+    def item(_parent, _title, _label, names, *_rest):
+        offered.append(list(names))
+        return names[0], True
+
+    monkeypatch.setattr(QInputDialog, "getItem", item)
+    compiled.settings.save_layout(LAST_SESSION, compiled.layout_states())
+    compiled.commands.load_layout()
+    assert not offered and "no layout has been saved yet" in compiled.bar.text
+    monkeypatch.setattr(QInputDialog, "getText", lambda *a: (f" {LAST_SESSION} ", True))
+    compiled.commands.save_layout()
+    assert "another name" in compiled.bar.text
+    monkeypatch.setattr(QInputDialog, "getText", lambda *a: ("wide", True))
+    compiled.commands.save_layout()
+    assert "wide" in compiled.status.what.text()
+    compiled.inspector_dock.hide()
+    compiled.commands.load_layout()
+    assert compiled.inspector_dock.isVisible()
+    compiled.commands.delete_layout()
+    assert offered == [["wide"], ["wide"]] and not compiled.settings.layout_names()
+    compiled.bar.hide()
+
+
+def test_the_view_menu_ticks_what_is_on_show(qtbot, compiled):
+    shown = menu(compiled, "View")
+    compiled.commands.theme_dark()
+    compiled.explorer_dock.show()
+    shown.aboutToShow.emit()
+    actions = {action.objectName(): action for action in compiled.all_actions()}
+    assert all(actions[name].isCheckable() for name in TICKS)
+    assert actions["toggle_explorer"].isChecked() and actions["theme_dark"].isChecked()
+    assert not actions["theme_light"].isChecked()
+    actions["toggle_explorer"].trigger()
+    shown.aboutToShow.emit()
+    assert not compiled.explorer_dock.isVisible() and not actions["toggle_explorer"].isChecked()
+    actions["toggle_explorer"].trigger()
+    assert compiled.explorer_dock.isVisible()
+
+
+def test_recent_sources_are_in_the_file_menu(qtbot, compiled):
+    compiled.settings.set("recent", ["sample:softmax", "/tmp/b&w.py"])
+    recent = menu(compiled, "Open recent")
+    recent.aboutToShow.emit()
+    assert [action.text() for action in recent.actions()] == ["softmax\tCtrl+1", "/tmp/b&&w.py\tCtrl+2"]
+    recent.actions()[0].trigger()
+    assert compiled.state.source == "sample:softmax"
+    qtbot.waitUntil(lambda: not compiled.compiler.busy, timeout=60_000)
+
+
+def test_the_status_bar_says_what_ended_and_how_long_it_took(qtbot, compiled):
+    compiled.status.start("Exporting run 3")
+    compiled.status.end(True)
+    assert compiled.status.what.text().startswith("Exporting run 3: done in ")
+    compiled.status.start("Exporting run 3")
+    compiled.status.end(False)
+    assert compiled.status.what.text().startswith("Exporting run 3: stopped after ")
+    compiled.status.finish("Compiled mlp in 1 s")
+    compiled.status.end(True)
+    assert compiled.status.what.text() == "Compiled mlp in 1 s", "what was said of the end is not said over"
+
+
+def test_names_of_kernels_keep_their_room_when_times_come(qtbot, compiled):
+    table = compiled.kernels.view.table
+    compiled.explorer_dock.show()
+    compiled.explorer.setCurrentIndex(0)
+    compiled.resizeDocks([compiled.explorer_dock], [230], Qt.Orientation.Horizontal)
+    qtbot.waitUntil(lambda: compiled.kernels.width() < 250)
+    compiled.kernels.set_times({})
+    assert not table.isColumnHidden(1) and table.isColumnHidden(2)
+    compiled.kernels.set_times({kernel.name: 1e-3 for kernel in compiled.state.compilation.kernels})
+    assert table.isColumnHidden(1) and not table.isColumnHidden(2)
+    assert table.columnWidth(0) >= 140
+    assert table.textElideMode() == Qt.TextElideMode.ElideMiddle
+    compiled.kernels.set_times({})
+
+
+def test_tabs_of_docks_have_no_line_in_the_colours_of_the_style(qtbot, compiled):
+    directly = Qt.FindChildOption.FindDirectChildrenOnly
+    compiled.reset_layout()
+    for window in (compiled, compiled.workbench):
+        qtbot.waitUntil(lambda w=window: any(b.isVisible() for b in w.findChildren(QTabBar, options=directly)))
+        compiled.grab()
+        bars = [bar for bar in window.findChildren(QTabBar, options=directly) if bar.isVisible()]
+        assert bars and not any(bar.drawBase() for bar in bars)
+
+
+def test_views_without_anything_say_what_to_do(qtbot, tmp_path):
+    window = MainWindow(Settings(tmp_path / "fresh"))
+    views = (window.kernels.view, window.runs.view, window.runs.compilations, window.ledger.view, window.roofline.view)
+    for view in (*views, window.flows.view):
+        assert len(view.table.empty) > 20, view.table.accessibleName()
+    assert "Open a sample" in window.timeline.note and "F5" in window.run_lanes.note
+    window.close()
+    window.deleteLater()
+
+
+def test_no_page_of_the_settings_is_wider_than_its_room(qtbot, compiled):
+    compiled.preferences.show()
+    dialog = compiled.preferences.dialog
+    for row in range(dialog.sections.count()):
+        dialog.sections.setCurrentRow(row)
+        area = dialog._pages.currentWidget()
+        qtbot.waitUntil(lambda a=area: a.isVisible())
+        assert area.widget().minimumSizeHint().width() <= area.viewport().width(), dialog.sections.item(row).text()
+    dialog.close()
+
+
+def test_enter_in_haste_does_not_trust_a_file(qtbot, compiled, monkeypatch):
+    asked = []
+    monkeypatch.setattr(QMessageBox, "exec", lambda box: asked.append(box.defaultButton().text()))
+    assert not compiled.presenter.ask_trust("/somewhere/theirs.py")
+    assert asked and "Cancel" in asked[0]
+
+
+def test_about_has_the_versions_ready_to_be_copied(qtbot, compiled):
+    known = dict(versions())
+    assert {"Python", "xdsl", "llvmlite", "numpy"} <= set(known)
+    compiled.commands.about()
+    dialog = compiled.findChild(AboutDialog)
+    assert dialog.isVisible()
+    qtbot.mouseClick(dialog.copy, Qt.MouseButton.LeftButton)
+    assert f"llvmlite {known['llvmlite']}" in QGuiApplication.clipboard().text()
+    dialog.close()
+
+
+def test_recent_files_that_are_named_alike_are_told_apart():
+    assert short_names(["sample:mlp", "/a/net.py", "/b/net.py", "/b/other.py"]) == [
+        "mlp", "a/net.py", "b/net.py", "other.py",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width, columns", [(1280, 3), (1920, 4), (3840, 6)])
+def test_the_welcome_page_uses_the_width_there_is(qtbot, compiled, width, columns):
+    compiled.show_welcome()
+    compiled.resize(width, 720)
+    first = list(compiled.welcome.cards.values())[:columns]
+    qtbot.waitUntil(lambda: len({c.y() for c in list(compiled.welcome.cards.values())[:columns]}) == 1)
+    assert len(first) == columns
+    compiled.show_work()
+    compiled.resize(1400, 900)
+
+
+@pytest.mark.parametrize("value", [9.99e-9, 9.99e-6, 99.9e-6, 999e-6, 99.9e-3, 999e-3])
+def test_columns_of_times_have_room_for_any_time(compiled, value):
+    tables = ((compiled.runs.view, 2), (compiled.runs.compilations, 2), (compiled.run_view.view, 2))
+    for view, column in (*tables, (compiled.kernels.view, 2)):
+        needed = view.table.fontMetrics().horizontalAdvance(seconds(value)) + 18  # the padding of a cell, both sides
+        assert view.table.columnWidth(column) >= needed or view.table.isColumnHidden(column), (
+            view.table.accessibleName()
+        )
