@@ -73,16 +73,28 @@ def _keep(store: Store, machine: Machine, made: Sequence[Ceiling]) -> None:
 
 
 def _measure_all(device: str, threads: int, progress: Callable[[str, float], None]) -> list[Ceiling]:
-    """Each ceiling once; where two ways lead to it (tensor cores by warps or by groups of them), the better one."""
+    """Each ceiling once; where two ways lead to it (tensor cores by warps or by groups of them), the better one.
+
+    A card that cannot run one probe still has its other ceilings; one that can run none says why.
+    """
     from profiler.ceiling_probes import cpu_probes
 
     target, probes = ("cpu", cpu_probes(threads)) if device == "cpu" else _card_probes(device)
     best: dict[str, Ceiling] = {}
+    failure: ExecutionError | None = None
     for number, probe in enumerate(probes):
         progress(probe.name, number / len(probes))
-        found = _ceiling(probe, device, target, threads)
+        try:
+            found = _ceiling(probe, device, target, threads)
+        except ExecutionError as error:
+            if device == "cpu":
+                raise
+            failure = error
+            continue
         if probe.name not in best or best[probe.name].value < found.value:
             best[probe.name] = found
+    if failure is not None and not best:
+        raise failure
     return list(best.values())
 
 

@@ -8,7 +8,7 @@ import records_for_tests as records
 
 from compiler import load_library
 from compiler.backend.sass import find_tool, resources_of
-from compiler.errors import UnavailableError
+from compiler.errors import ExecutionError, UnavailableError
 from compiler.pipeline import CompileOptions
 from compiler.session import compile_graph
 from profiler.ceiling_probes import LIBRARY
@@ -165,3 +165,28 @@ def test_the_roof_over_a_product_of_bf16_is_the_tensor_cores(store, card_run):
     assert (point.peak, point.roof, point.bound) == ("tensor bf16", 700_000.0, "compute")
     (point,) = roofline([launch], found, {"k": "f32"}).points
     assert (point.peak, point.roof) == ("f32", 60_000.0)
+
+
+def test_a_card_that_cannot_run_one_probe_keeps_its_other_ceilings(monkeypatch):
+    from profiler import ceilings
+    from profiler.records import Ceiling
+
+    probes = gpu_probes(CARDS["sm_90a"], "sm_90a")
+    monkeypatch.setattr(ceilings, "_card_probes", lambda device: ("sm_90a", probes))
+    monkeypatch.setattr("profiler.machine.machine_with", lambda device: this_machine())
+
+    def only_copies(probe, device, target, threads):
+        if not probe.name.startswith("copy"):
+            raise ExecutionError(f"{probe.name} could not be measured")
+        return Ceiling(probe.name, threads, 1.0, probe.unit, 1.0, 1.0)
+
+    monkeypatch.setattr(ceilings, "_ceiling", only_copies)
+    found = ceilings.measured_ceilings(None, device="cuda:0")
+    assert {item.name for item in found} == {"copy memory", "copy L2"}
+
+    def none(probe, device, target, threads):
+        raise ExecutionError(f"{probe.name} could not be measured")
+
+    monkeypatch.setattr(ceilings, "_ceiling", none)
+    with pytest.raises(ExecutionError, match="could not be measured"):
+        ceilings.measured_ceilings(None, device="cuda:0")
