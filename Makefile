@@ -18,9 +18,10 @@ run: $(USER_READY)
 	@$(BIN)/kernelglass gui sample:mlp || { status=$$?; [ $$status -eq 4 ] || exit $$status; \
 	    $(BIN)/kernelglass compile sample:mlp && $(BIN)/kernelglass run sample:mlp --check; }
 
-# The tests of one file share a window or a compilation, so a file stays in one process.
+# The tests of one file share a window or a compilation, so a file stays in one process. In their own order the window's
+# files, few and long, come early; the many short ones then fill both processes to the end.
 test: $(DEV_READY)
-	$(PYTEST) -n auto --dist loadfile -m "not slow and not gpu"
+	$(PYTEST) -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not gpu"
 
 test-slow: $(DEV_READY)
 	$(PYTEST) -m "slow and not gpu"

@@ -75,6 +75,15 @@ def test_a_run_on_a_card_that_has_no_end_says_its_limit(hanging):
     assert result.status == FAILED and "had no end within the time limit of 6 s in kernel" in result.error
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl+C as a program has it: processes that run tests side by side ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_wait_ends_the_child_at_once(hanging):
     from profiler.launch.cuda_program import program_of
     from profiler.launch.cuda_wire import CudaRequest
