@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("PySide6")
 
+from PySide6.QtCore import QCoreApplication, QEvent
+
 from app.main_window import MainWindow
 from app.settings import Settings
 
@@ -30,6 +32,7 @@ def _no_qt_warnings(request, qtlog, tmp_path, monkeypatch):
         monkeypatch.setenv("KERNELGLASS_DB", str(tmp_path / "runs.db"))
     monkeypatch.setenv("KERNELGLASS_CONFIG", str(tmp_path / "config"))
     yield
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     said = [record.message for record in qtlog.records if record.message not in HARMLESS]
     assert not said, f"Qt said: {said}"
 
@@ -57,6 +60,9 @@ def shared(qapp, tmp_path_factory):
     window.running.processes = 2
     yield window
     window.close()
+    # A closed window is still styled with every other one: the more are kept, the longer a theme takes to put on.
+    window.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     for name, value in kept.items():
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
     left = [t.name for t in threading.enumerate() if t.name.startswith("worker-") and t.is_alive()]
