@@ -14,7 +14,7 @@ from app.views.table import RecordView
 from app.views.widgets import Choice, Elided, MessageBar, flat_button, header, label
 
 _VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower", "no measurable difference": "no difference"}
-_NARROW = 880  # pixels below which the facts and the verdicts do not fit beside each other
+_NARROW = 1100  # pixels below which the facts and the verdicts do not fit beside each other
 _STAGES = [stage for stage in STAGES if stage != "sass"]
 
 
@@ -153,7 +153,7 @@ class CompareView(QWidget):
         heads = self.facts.table.horizontalHeader()
         heads.setTextElideMode(Qt.TextElideMode.ElideRight)
         heads.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
-        self.facts.table.setColumnWidth(0, 150 if roomy else 110)
+        self.facts.table.setColumnWidth(0, 150 if self.width() > 1400 else 110)
         for column in range(1, len(facts)):
             heads.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
 
