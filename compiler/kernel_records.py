@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compiler.graph.dims import dim
+from compiler.graph.dim_text import dim
 
 if TYPE_CHECKING:
     from compiler.language.elaborate import BufferArgument, ElaboratedKernel

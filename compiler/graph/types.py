@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from compiler.errors import GraphError, ParseError
-from compiler.graph.dims import Dim, DimLike, dim, product
+from compiler.graph.dim_text import dim
+from compiler.graph.dims import Dim, DimLike, product
 from compiler.graph.dtypes import DTYPES, dtype_info
 from compiler.graph.location import located
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler.errors import KernelError
 from compiler.graph import dims as dimlib
+from compiler.graph.dim_text import dim
 from compiler.graph.dims import Dim
 from compiler.language import static
 from compiler.language.dtypes import INDEX, DType
@@ -47,7 +48,7 @@ def _size(run: Interpreter, item: ast.expr, frame: Frame) -> Any:
     """A size of a kernel's tensor: an expression in which names that mean nothing else are symbolic sizes."""
     if isinstance(item, ast.Constant):
         written = item.value
-        return static.bounded(dimlib.dim(written[:200])) if isinstance(written, str) else run.evaluate(item, frame)
+        return static.bounded(dim(written[:200])) if isinstance(written, str) else run.evaluate(item, frame)
     if isinstance(item, ast.Name) and item.id not in frame.generator.constants:
         return dimlib.symbol(item.id)
     called = {id(node.func) for node in ast.walk(item) if isinstance(node, ast.Call)}

@@ -4,7 +4,7 @@ import pytest
 
 from compiler.binding import bind, resolve
 from compiler.errors import ExecutionError
-from compiler.graph.dims import dim
+from compiler.graph.dim_text import dim
 from compiler.graph.types import TensorType
 
 

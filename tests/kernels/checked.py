@@ -31,7 +31,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from compiler.backend.jit import load_objects
 from compiler.backend.llvm import compile_llvm
 from compiler.dialects import std
-from compiler.graph.dims import dim, evaluate
+from compiler.graph.dim_text import dim
+from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import from_numpy, numpy_dtype
 from compiler.language.elaborate import Elaborator, KernelSource
 from compiler.language.library import default_library

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 
 from compiler.errors import GraphError
 from compiler.graph.dims import Dim
-from compiler.graph.draft import frozen_array
+from compiler.graph.draft import frozen_array, plain
 from compiler.graph.dtypes import DTYPES, from_numpy, numpy_dtype
 from compiler.graph.types import BufferType, ChainType, OpaqueType, Shape, Size, TensorType, size_text
 
@@ -205,14 +205,7 @@ def encode(value: Any) -> Attribute:
         return DimsAttr((value,), single=True)
     if isinstance(value, np.ndarray):
         return ArrayConstant(value)
-    if isinstance(value, np.generic):
-        return encode(value.item())
-    if isinstance(value, list):
-        return _encode_tuple(tuple(value))
-    if isinstance(value, (bool, int, float, str)):  # subclasses: enums and the like
-        base = next(t for t in (bool, int, float, str) if isinstance(value, t))
-        return encode(base(value))
-    raise GraphError(f"a parameter may be a number, string, dim, array or a tuple of these, not {type(value).__name__}")
+    return encode(plain(value))  # lists, NumPy's numbers, subclasses; what cannot be kept is refused there
 
 
 @lru_cache(maxsize=4096)

@@ -17,7 +17,8 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 from compiler.dialects.mo.attributes import array_from_bytes, encode
 from compiler.dialects.mo.ops import GraphOp, MoOp, OutputOp, name_loc, set_name
 from compiler.errors import GraphError, ParseError
-from compiler.graph.dims import Dim, parse_dim
+from compiler.graph.dim_text import parse_dim
+from compiler.graph.dims import Dim
 from compiler.graph.dtypes import DTYPES, dtype_info, numpy_dtype
 from compiler.graph.types import Shape, Size, Type, as_size, dtype_from_mlir
 

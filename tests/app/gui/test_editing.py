@@ -25,6 +25,16 @@ def settle(qtbot, window):
     qtbot.waitUntil(lambda: not window.compiler.busy and window.state.compilation is not None, timeout=60_000)
 
 
+def open_mine(qtbot, window, folder):
+    """A graph of the user's own, opened and compiled; its path."""
+    source = folder / "mine.py"
+    source.write_text(GRAPH)
+    window.settings.trust(str(source))
+    window.opening.open(str(source))
+    qtbot.waitUntil(lambda: window.state.compilation.source == str(source), timeout=60_000)
+    return source
+
+
 def test_an_edited_kernel_is_compiled_checked_and_timed_against_the_original(qtbot, compiled):
     kernel = compiled.state.compilation.kernels[1]
     compiled.workbench.source_dock.raise_()
@@ -139,11 +149,7 @@ def test_unsaved_edits_survive_a_crash_and_closing_asks(qtbot, tmp_path, monkeyp
 
 
 def test_saving_ends_the_edit(qtbot, compiled, tmp_path, monkeypatch):
-    source = tmp_path / "mine.py"
-    source.write_text(GRAPH)
-    compiled.settings.trust(str(source))
-    compiled.opening.open(str(source))
-    qtbot.waitUntil(lambda: compiled.state.compilation.source == str(source), timeout=60_000)
+    source = open_mine(qtbot, compiled, tmp_path)
     compiled.source_pane.editor.appendPlainText("# saved")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: pytest.fail("it has a file already"))
     compiled.commands.save_source()
@@ -153,11 +159,7 @@ def test_saving_ends_the_edit(qtbot, compiled, tmp_path, monkeypatch):
 
 
 def test_saving_asks_before_it_writes_over_what_somebody_else_wrote(qtbot, compiled, tmp_path, monkeypatch):
-    source = tmp_path / "mine.py"
-    source.write_text(GRAPH)
-    compiled.settings.trust(str(source))
-    compiled.opening.open(str(source))
-    qtbot.waitUntil(lambda: compiled.state.compilation.source == str(source), timeout=60_000)
+    source = open_mine(qtbot, compiled, tmp_path)
     compiled.source_pane.editor.appendPlainText("# mine")
     source.write_text(GRAPH + "# theirs")
     answers = [False, True]

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.graph import dims
+from compiler.graph.dim_text import dim
 
 _LEAVES = st.one_of(st.integers(1, 7), st.sampled_from(["M", "K", "Z"]).map(dims.symbol))
 
@@ -26,7 +27,7 @@ def _grown(inner):
 @settings(max_examples=300, deadline=None)
 @given(st.recursive(_LEAVES, _grown, max_leaves=6))
 def test_text_reads_back_as_the_same_size(size):
-    read = dims.dim(str(size)) if isinstance(size, dims.Dim) else size
+    read = dim(str(size)) if isinstance(size, dims.Dim) else size
     assert read == size, f"{size} reads as {read}"
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compiler.dialects.mo import nodes_of
 from compiler.errors import GraphError
 from compiler.graph import BufferType, Graph, TensorType, ops
-from compiler.graph.dims import dim
+from compiler.graph.dim_text import dim
 from compiler.passes import GRAPH_PASSES
 from compiler.passes.cse import cse
 from compiler.passes.dce import dce
