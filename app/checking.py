@@ -11,7 +11,7 @@ import numpy as np
 from app.errors import CheckFailed
 from compiler.graph.dtypes import from_numpy, is_float
 from compiler.graph.types import format_shape
-from profiler.accuracy import relative_errors
+from profiler.analysis.accuracy import relative_errors
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph

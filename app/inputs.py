@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.tables import size as size_text
+from app.text_tables import size as size_text
 from compiler.errors import ExecutionError
 from compiler.graph.dims import evaluate, product
 from compiler.graph.dtypes import dtype_info, numpy_dtype

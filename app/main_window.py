@@ -25,49 +25,49 @@ from app.controllers.editing import EditController
 from app.controllers.finding import FindController
 from app.controllers.flows import FlowsController
 from app.controllers.laying_out import LayoutController
+from app.controllers.messages import Messages
 from app.controllers.opening import SUFFIXES, OpenController
 from app.controllers.preferences import PreferencesController
 from app.controllers.presenting import Presenter
 from app.controllers.records import RecordsController
 from app.controllers.reporting import ReportController
 from app.controllers.running import RunController
+from app.controllers.settings import LAST_SESSION, Settings
+from app.controllers.spread_work import Turns
+from app.controllers.state import State
 from app.controllers.stepping import PassesController
 from app.controllers.texts import TextStore
-from app.messages import Messages
-from app.settings import LAST_SESSION, Settings
 from app.sources import samples
-from app.state import State
 from app.theme.look import Look
-from app.turns import Turns
-from app.viewmodels.flows import FlowsModel
-from app.viewmodels.graph import GraphModel
-from app.viewmodels.tokens import tokens
-from app.views.command_palette import CommandPalette
-from app.views.compare import CompareView
-from app.views.dock_tabs import DockTabs
-from app.views.explorer import Explorer, KernelsView, SamplesView
-from app.views.find_everywhere import FindEverywhere
-from app.views.flows import FlowsView
-from app.views.funnel import FunnelView
-from app.views.graph_panel import GraphPanel
-from app.views.inspector import Inspector
-from app.views.ledger import LedgerView
-from app.views.log import LogView
-from app.views.memory import MemoryView
-from app.views.menus import build_menus
-from app.views.passes import PassesView
-from app.views.report import ReportView
-from app.views.roofline import RooflineView
-from app.views.run_view import RunView
-from app.views.runs import RunsView
-from app.views.source_pane import SourcePane
-from app.views.status import Status
-from app.views.timeline import TimelineView
-from app.views.toolbar import ChoiceBar
-from app.views.welcome import WelcomePage
-from app.views.widgets import MessageBar, dock_bar
-from app.views.workbench import Workbench, read_panes
-from compiler.collecting import rare_collection
+from app.viewmodels.graph.folded_graph import GraphModel
+from app.viewmodels.runs.flows import FlowsModel
+from app.viewmodels.text.tokens import tokens
+from app.views.frame.command_palette import CommandPalette
+from app.views.frame.dock_tabs import DockTabs
+from app.views.frame.explorer import Explorer, KernelsView, SamplesView
+from app.views.frame.find_everywhere import FindEverywhere
+from app.views.frame.inspector import Inspector
+from app.views.frame.log import LogView
+from app.views.frame.menus import build_menus
+from app.views.frame.status import Status
+from app.views.frame.toolbar import ChoiceBar
+from app.views.frame.welcome import WelcomePage
+from app.views.frame.workbench import Workbench, read_panes
+from app.views.graph.ledger import LedgerView
+from app.views.graph.panel import GraphPanel
+from app.views.parts.widgets import MessageBar, dock_bar
+from app.views.report.report import ReportView
+from app.views.runs.compare import CompareView
+from app.views.runs.flows import FlowsView
+from app.views.runs.funnel import FunnelView
+from app.views.runs.roofline import RooflineView
+from app.views.runs.run_view import RunView
+from app.views.runs.runs import RunsView
+from app.views.text.passes import PassesView
+from app.views.text.source_pane import SourcePane
+from app.views.timeline.memory import MemoryView
+from app.views.timeline.timeline import TimelineView
+from compiler.collector_pauses import rare_collection
 
 _LAYOUT_VERSION = 1
 

@@ -60,7 +60,7 @@ class Bench:
     def __init__(self, repeats: int) -> None:
         import torch
 
-        from profiler.launch.cuda import open_device
+        from profiler.measure.cuda.device import open_device
 
         self.torch = torch
         torch.cuda.init()
@@ -72,7 +72,7 @@ class Bench:
     def compiled(self, graph: Any) -> Any:
         """Our side: compiled for this very chip, launching on torch's stream."""
         from compiler import compile
-        from profiler.launch.cuda_model import CudaModel
+        from profiler.measure.cuda.model import CudaModel
 
         model = compile(graph, target=self.device.target, cache=False)
         for kernel in model.kernels:
@@ -126,7 +126,7 @@ class Bench:
 
 def conditions(bench: Bench) -> dict[str, Any]:
     from compiler.errors import UnavailableError
-    from profiler.nvml import conditions as read
+    from profiler.measure.cuda.nvml import conditions as read
 
     try:
         return asdict(read(bench.device.pci_bus_id))

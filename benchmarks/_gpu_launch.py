@@ -45,7 +45,7 @@ def launch(bench: Bench) -> list[Row]:
     from compiler.importers.mlir_text import parse_graph
     from compiler.pipeline import CompileOptions
     from compiler.session import compile_graph
-    from profiler.launch.cuda_model import CudaModel
+    from profiler.measure.cuda.model import CudaModel
 
     rng = np.random.default_rng(0)
     rows: list[Row] = []

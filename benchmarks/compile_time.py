@@ -138,7 +138,7 @@ COLD_START = (
 )
 MEMORY = (
     "import resource; {imports};"
-    "import compiler.session, compiler.graph.ops, compiler.execution, compiler.lowering.llvm_text;"
+    "import compiler.session, compiler.graph.ops, compiler.program.execution, compiler.lowering.llvm_text;"
     "from app.sources import load_source; from compiler import compile;"
     "graph = load_source('sample:transformer-block').graph;"
     "status = lambda key: int(next(l for l in open('/proc/self/status') if l.startswith(key)).split()[1]);"

@@ -223,8 +223,8 @@ def main() -> int:
     bench = Bench()
     if not wanted or "start" in wanted:
         cold_start(bench)
+    from app.controllers.settings import Settings
     from app.main_window import MainWindow
-    from app.settings import Settings
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KERNELGLASS_DB"] = str(Path(folder) / "runs.db")
@@ -303,9 +303,9 @@ def _graph(bench: Bench, window) -> None:
 
 
 def _text(bench: Bench, window) -> None:
-    from app.jobs import Thread
+    from app.controllers.jobs import Thread
     from app.viewmodels.compilation import LineText
-    from app.viewmodels.text_document import index_text
+    from app.viewmodels.text.text_document import index_text
 
     np = bench.np
     line = b"  %x = call <4 x float> @llvm.fma.v4f32(<4 x float> %a, <4 x float> %b), !dbg !12\n"
@@ -342,7 +342,7 @@ def _text(bench: Bench, window) -> None:
 
 
 def _events(bench: Bench, window) -> None:
-    from app.viewmodels.timeline import Timeline
+    from app.viewmodels.timeline.timeline import Timeline
 
     np, count = bench.np, 1_000_000
     generator = np.random.default_rng(0)

@@ -41,8 +41,8 @@ WHOLE = "whole model"
 
 def compared(store: Any, pairs: Iterator[tuple[int, int]], say: Any = None) -> Tally:
     """Compare pairs of stored runs and count."""
-    from profiler.compare import compare_runs
-    from profiler.verdicts import SAME
+    from profiler.analysis.compare import compare_runs
+    from profiler.analysis.verdicts import SAME
 
     called: Counter[str] = Counter()
     count = unlikely = 0
@@ -76,7 +76,7 @@ def runs_of(store: Any, request: Any, graph: str, arrays: Any, count: int) -> It
 
 def in_turns(store: Any, request: Any, graph: str, arrays: Any, count: int) -> Iterator[tuple[int, int]]:
     """Measure the same thing in turns with itself so many times."""
-    from profiler.turns import Contender, run_in_turns
+    from profiler.measure.in_turns import Contender, run_in_turns
 
     side = Contender(request, graph, arrays)
     for _ in range(count):
@@ -86,7 +86,7 @@ def in_turns(store: Any, request: Any, graph: str, arrays: Any, count: int) -> I
 def main() -> None:
     from app.inputs import graph_sizes, random_inputs
     from app.sources import load_source
-    from profiler.capture import graph_text
+    from profiler.model_records import graph_text
     from profiler.records import RunRequest
     from profiler.store import open_store
 

@@ -23,7 +23,7 @@ __all__ = ["BufferType", "Graph", "TensorType", "compile", "load_library", "ops"
 
 
 def __getattr__(name: str) -> Any:
-    from compiler.collecting import rare_collection
+    from compiler.collector_pauses import rare_collection
 
     with rare_collection():
         return _loaded(name)

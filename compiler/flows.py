@@ -13,8 +13,8 @@ from functools import lru_cache
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
+from compiler.artifact.kernel_records import read_record, record_document
 from compiler.cache import Cache, key_of, pack, producer, target_identity, unpack
-from compiler.kernel_records import read_record, record_document
 from compiler.pipeline import CompileOptions, KernelModule, elaborate, kernel_passes
 from compiler.trace import LLVM_PASS, PassRecord, Span, Trace
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from compiler.backend.workers import Done
     from compiler.language.elaborate import ElaboratedKernel
     from compiler.language.library import Library
-    from compiler.language.source import SourceFile
+    from compiler.language.syntax.source import SourceFile
     from compiler.lowering.llvm_text import Debug
     from compiler.passes.fusion.records import FusedKernel
     from compiler.targets.target import Target

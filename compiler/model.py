@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from compiler.backend.device_code import DeviceUnit
     from compiler.backend.llvm import CompiledUnit
     from compiler.backend.sass import SassReport
-    from compiler.execution import Program
     from compiler.graph.graph import Graph
     from compiler.language.elaborate import ElaboratedKernel
     from compiler.language.library import Library
-    from compiler.memory_plan import MemoryPlan
+    from compiler.program.execution import Program
+    from compiler.program.memory_plan import MemoryPlan
     from compiler.snapshots import Snapshot
     from compiler.targets.target import Target
 
@@ -137,7 +137,7 @@ class Kernel:
         return kernel_passes(self._elaborated(), table, self._model.target, Trace(), options.opt_level)
 
     def _texts(self, stage: str) -> StageText:
-        from compiler.printing import print_module
+        from compiler.dialects.printing import print_module
 
         if stage == "kgen":
             return self.with_nodes(*print_module(self._elaborated().module))
@@ -251,7 +251,7 @@ class Model:
 
     def plan(self, **sizes: int) -> MemoryPlan:
         """The memory plan for given sizes of the symbolic dims: lifetimes, offsets, peak."""
-        from compiler.memory_plan import plan
+        from compiler.program.memory_plan import plan
 
         missing = sorted(set(self.symbols) - set(sizes))
         if missing:

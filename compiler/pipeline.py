@@ -105,8 +105,8 @@ def _all_slots(kernel: FusedKernel, source: str) -> tuple[tuple[int, ...], ...]:
 
 def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, trace: Trace) -> KernelModule:
     """Kernels into one kgen module; what they instantiate in common is instantiated once."""
+    from compiler.language.dependencies import WatchedElaborator
     from compiler.language.elaborate import KernelSource
-    from compiler.watched import WatchedElaborator
 
     kernels = tuple(kernels)
     elaborator = WatchedElaborator(library, language_target(target))

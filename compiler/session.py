@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from compiler.cache import Cache, default_cache, key_of, producer, target_identity
-from compiler.collecting import rare_collection
+from compiler.collector_pauses import rare_collection
 from compiler.errors import CompilerError
 from compiler.language.library import Library, default_library
 from compiler.model import Model
@@ -60,7 +60,7 @@ def compile_graph(
         parts = work.from_cache() or work.compiled()
         program = None
         if runs_here(work.target):
-            from compiler.execution import Program
+            from compiler.program.execution import Program
 
             with work.trace.span("link", "link"):
                 work.find_runtime()
@@ -115,7 +115,7 @@ class _Work:
         """The model as an earlier compilation left it."""
         if self.cache is None or self.options.recompiles:
             return None
-        from compiler.stored_model import model_key, restore_model
+        from compiler.artifact.stored_model import model_key, restore_model
 
         with self.trace.span("find-model", "cache"):
             self._key = model_key(self.graph, self.options, self.target, self.library)
@@ -152,7 +152,7 @@ class _Work:
         run = Compilation(self.options, self.library, self.target, self.trace, self.cache)
         records, objects = compile_kernels(kernels, run)
         if self.cache is not None and not self.options.recompiles:
-            from compiler.stored_model import store_model
+            from compiler.artifact.stored_model import store_model
 
             with self.trace.span("keep-model", "cache"):
                 payload = store_model(fusion, records, objects)
@@ -163,7 +163,7 @@ class _Work:
     @cached_property
     def _optimised(self) -> Any:
         """The graph after graph passes."""
-        from compiler.passes import GRAPH_PASSES
+        from compiler.passes.graph import GRAPH_PASSES
 
         with self.trace.span("copy", "mo") as span:
             op = self.graph.copied_op()

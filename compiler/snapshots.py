@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from compiler.dialects.printing import print_module
 from compiler.pipeline import elaborate, kernel_passes
-from compiler.printing import print_module
 from compiler.trace import LLVM_PASS, PassRecord, Span, Trace, count_operations
 
 if TYPE_CHECKING:

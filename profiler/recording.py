@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compiler.errors import CompilerError
-from profiler.capture import compilation_record, stage_records
-from profiler.launch.measure import measure
-from profiler.launch.outcome import Outcome
-from profiler.machine import machine_with, this_machine, versions
+from profiler.measure.machine import machine_with, this_machine, versions
+from profiler.measure.measuring import measure
+from profiler.measure.outcome import Outcome
+from profiler.model_records import compilation_record, stage_records
 from profiler.records import INTERRUPTED, RunRequest, RunResult, StageRecord
 from profiler.store import Store, StoreError, queries, writer
 

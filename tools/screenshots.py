@@ -31,8 +31,8 @@ def main() -> int:
     arguments = parser.parse_args()
     from PySide6.QtWidgets import QApplication
 
+    from app.controllers.settings import Settings
     from app.main_window import MainWindow
-    from app.settings import Settings
 
     application = QApplication([])
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -164,9 +164,9 @@ def _more(application, window, save) -> None:
 
 def _frame(window, save) -> None:
     """What is around the views: the explorer's tabs, lanes and log, a message, the dialogs."""
-    from app.messages import Message
-    from app.views.about import AboutDialog
-    from app.views.shortcut_sheet import ShortcutSheet
+    from app.controllers.messages import Message
+    from app.views.frame.about import AboutDialog
+    from app.views.frame.shortcut_sheet import ShortcutSheet
 
     for name in ("timeline", "launches", "log"):
         window.show_bottom(name)

@@ -7,15 +7,15 @@ from dataclasses import replace
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 
+from app.controllers.messages import Message
 from app.controllers.view_commands import ViewCommands
 from app.files import write_whole
-from app.flow_cells import Cell
-from app.messages import Message
-from app.viewmodels.flows import no_first_result
+from app.viewmodels.graph.what_if import WhatIf
 from app.viewmodels.requests import CompileRequest, FlowsRequest
-from app.viewmodels.what_if import WhatIf
-from app.views.flows import EXPORTS
-from app.views.menus import shortcut_groups
+from app.viewmodels.runs.flows import no_first_result
+from app.views.frame.menus import shortcut_groups
+from app.views.runs.flows import EXPORTS
+from app.worker.flow_cells import Cell
 from compiler.errors import CompilerError
 
 
@@ -276,12 +276,12 @@ class Commands(ViewCommands):
 
     def shortcuts(self) -> None:
         """Every key."""
-        from app.views.shortcut_sheet import ShortcutSheet
+        from app.views.frame.shortcut_sheet import ShortcutSheet
 
         ShortcutSheet(shortcut_groups(), self._w).show()
 
     def about(self) -> None:
         """What this is."""
-        from app.views.about import AboutDialog, versions  # asked for once in a while: not before the first paint
+        from app.views.frame.about import AboutDialog, versions  # asked for once in a while: not before the first paint
 
         AboutDialog(self._w.look, versions(), self._w).show()

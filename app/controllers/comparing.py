@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from app.viewmodels.comparison import ComparisonView, KernelVerdict
 from app.viewmodels.compilation import MODEL_STAGES
-from app.viewmodels.ir_pane import Against, TextKey
-from app.views.ir_pane import IrPane
-from app.views.workbench import Workbench
+from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict
+from app.viewmodels.text.ir_pane import Against, TextKey
+from app.views.frame.workbench import Workbench
+from app.views.text.ir_pane import IrPane
 
 
 class PairController(QObject):

@@ -8,9 +8,9 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.jobs import Worker
-from app.messages import Messages
-from app.state import State
+from app.controllers.jobs import Worker
+from app.controllers.messages import Messages
+from app.controllers.state import State
 from app.viewmodels.requests import (
     CompileRequest,
     Failure,

@@ -8,12 +8,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer
 
 from app.controllers.compiling import CompileController
-from app.messages import Message, Messages
-from app.state import State
+from app.controllers.messages import Message, Messages
+from app.controllers.state import State
 from app.viewmodels.compilation import Compilation
-from app.viewmodels.edits import Edits
 from app.viewmodels.requests import EditTiming, Failure, TimeEditRequest
-from app.views.source_pane import SourcePane
+from app.viewmodels.text.edits import Edits
+from app.views.text.source_pane import SourcePane
 
 _SETTLE = 400  # milliseconds after the last key before a draft is written
 

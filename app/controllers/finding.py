@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QObject
 
 from app.controllers.compiling import CompileController
-from app.jobs import in_thread
-from app.state import State
+from app.controllers.jobs import in_thread
+from app.controllers.state import State
 from app.viewmodels.compilation import NodeRecord
-from app.viewmodels.finding import expression
-from app.viewmodels.patterns import TOO_SLOW, Pattern, TooSlowError, compile_pattern
+from app.viewmodels.frame.finding import expression
+from app.viewmodels.frame.patterns import TOO_SLOW, Pattern, TooSlowError, compile_pattern
 from app.viewmodels.requests import Failure, FindRequest, Hit
-from app.views.find_everywhere import FindEverywhere
-from app.views.ir_pane import IrPane
+from app.views.frame.find_everywhere import FindEverywhere
+from app.views.text.ir_pane import IrPane
 
 _MOST = 5_000  # lines listed
 GRAPH = "graph"

@@ -9,11 +9,11 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from app.flow_cells import Cell
-from app.jobs import Worker
-from app.messages import Message, Messages
-from app.viewmodels.flows import FlowsModel
+from app.controllers.jobs import Worker
+from app.controllers.messages import Message, Messages
 from app.viewmodels.requests import Failure, FlowsRequest, Partial
+from app.viewmodels.runs.flows import FlowsModel
+from app.worker.flow_cells import Cell
 
 
 class FlowsController(QObject):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from app.jobs import Thread, Worker
-from app.messages import Messages
-from app.viewmodels.graph import GraphModel
-from app.viewmodels.graph_scene import Scene
-from app.viewmodels.layout import Layout
+from app.controllers.jobs import Thread, Worker
+from app.controllers.messages import Messages
+from app.viewmodels.graph.folded_graph import GraphModel
+from app.viewmodels.graph.layout import Layout
+from app.viewmodels.graph.scene import Scene
 from app.viewmodels.requests import Failure
 
 

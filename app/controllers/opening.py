@@ -7,10 +7,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
-from app.messages import Message, Messages
-from app.settings import Settings
+from app.controllers.messages import Message, Messages
+from app.controllers.settings import Settings
+from app.controllers.state import State
 from app.sources import samples
-from app.state import State
 
 SOURCES = (".py", ".mlir", ".onnx")
 DATABASES = (".db", ".sqlite", ".sqlite3")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QApplication, QInputDialog
 
-from app.messages import Message
+from app.controllers.messages import Message
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, NVIDIA, stage_title
-from app.viewmodels.ir_pane import PREVIOUS, USUAL_GPU, Against, IrPaneModel, TextKey
 from app.viewmodels.requests import Failure
-from app.views.ir_pane import IrPane
-from app.views.toolbar import TARGETS
+from app.viewmodels.text.ir_pane import PREVIOUS, USUAL_GPU, Against, IrPaneModel, TextKey
+from app.views.frame.toolbar import TARGETS
+from app.views.text.ir_pane import IrPane
 
 if TYPE_CHECKING:
     from app.main_window import MainWindow

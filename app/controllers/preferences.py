@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QFileDialog
 
-from app.messages import Message
-from app.viewmodels import preferences
-from app.viewmodels.preferences import Preferences
+from app.controllers.messages import Message
+from app.viewmodels.frame import preferences
+from app.viewmodels.frame.preferences import Preferences
 from app.viewmodels.requests import DATABASE_VARIABLE, ListRunsRequest, StorageRequest, StorageTold
 
 if TYPE_CHECKING:
     from app.main_window import MainWindow
-    from app.views.settings_dialog import SettingsDialog
+    from app.views.frame.settings_dialog import SettingsDialog
 
 
 class PreferencesController:
@@ -96,7 +96,7 @@ class PreferencesController:
             self.dialog.set_storage(told)
 
     def _make_dialog(self) -> SettingsDialog:
-        from app.views.settings_dialog import SettingsDialog  # not before somebody opens it
+        from app.views.frame.settings_dialog import SettingsDialog  # not before somebody opens it
 
         fixed = [name for name in QFontDatabase.families() if QFontDatabase.isFixedPitch(name)]
         dialog = SettingsDialog(self._w.look, self.now, (QFontDatabase.families(), fixed), self._w)

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint, QTimer
 from PySide6.QtWidgets import QAbstractButton, QMessageBox
 
-from app.messages import Message
-from app.turns import Turns
-from app.viewmodels.comparison import KernelVerdict, comparison_view
+from app.controllers.messages import Message
+from app.controllers.spread_work import Turns
 from app.viewmodels.compilation import Compilation, CompileChoices
-from app.viewmodels.formats import seconds
+from app.viewmodels.frame.formats import seconds
+from app.viewmodels.graph.what_if import WhatIf
 from app.viewmodels.requests import Failure, RunResult
-from app.viewmodels.run_figures import call_figures, kernel_times, run_words
-from app.viewmodels.timeline import compile_timeline, run_timeline
-from app.viewmodels.what_if import WhatIf
-from app.views.graph_menu import graph_menu
-from app.views.graph_view import GraphSpot
-from app.views.ir_pane import IrPane
-from app.views.widgets import MessageBar
+from app.viewmodels.runs.comparison import KernelVerdict, comparison_view
+from app.viewmodels.runs.run_figures import call_figures, kernel_times, run_words
+from app.viewmodels.timeline.timeline import compile_timeline, run_timeline
+from app.views.graph.menu import graph_menu
+from app.views.graph.view import GraphSpot
+from app.views.parts.widgets import MessageBar
+from app.views.text.ir_pane import IrPane
 
 if TYPE_CHECKING:
     from app.main_window import MainWindow

@@ -7,9 +7,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from app.jobs import Worker
-from app.messages import Message, Messages
-from app.viewmodels.ir_pane import TextKey
+from app.controllers.jobs import Worker
+from app.controllers.messages import Message, Messages
 from app.viewmodels.requests import (
     CeilingsRequest,
     CompareRunsRequest,
@@ -19,6 +18,7 @@ from app.viewmodels.requests import (
     ListRunsRequest,
     StoredStageRequest,
 )
+from app.viewmodels.text.ir_pane import TextKey
 
 
 class RecordsController(QObject):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
-from app.messages import Message
+from app.controllers.messages import Message
 from app.viewmodels.requests import ExportRequest, ReportRequest
 
 if TYPE_CHECKING:

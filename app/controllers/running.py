@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.messages import Message
-from app.viewmodels.devices import CPU, DeviceRow, device_for
+from app.controllers.messages import Message
+from app.viewmodels.frame.devices import CPU, DeviceRow, device_for
 from app.viewmodels.requests import CeilingsRequest, DevicesRequest, RunRequest
-from app.views.run_view import read_sizes
+from app.views.runs.run_view import read_sizes
 
 if TYPE_CHECKING:
     from app.main_window import MainWindow

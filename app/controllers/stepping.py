@@ -7,15 +7,15 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 
 from app.controllers.compiling import CompileController
-from app.messages import Message
-from app.state import State
+from app.controllers.messages import Message
+from app.controllers.state import State
 from app.viewmodels.compilation import Compilation
-from app.viewmodels.formats import seconds, size
-from app.viewmodels.ir_pane import Against, TextKey
-from app.viewmodels.passes import PassStep, arrow, trace_steps
+from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.requests import Failure, PassesRequest
-from app.views.ir_pane import IrPane
-from app.views.passes import PassesView
+from app.viewmodels.text.ir_pane import Against, TextKey
+from app.viewmodels.text.passes import PassStep, arrow, trace_steps
+from app.views.text.ir_pane import IrPane
+from app.views.text.passes import PassesView
 
 
 class PassesController(QObject):

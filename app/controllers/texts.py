@@ -9,13 +9,13 @@ from typing import Any
 from PySide6.QtCore import QObject
 
 from app.controllers.compiling import CompileController
-from app.jobs import in_thread
-from app.state import State
+from app.controllers.jobs import in_thread
+from app.controllers.state import State
 from app.viewmodels.compilation import LineText
-from app.viewmodels.diff import DiffDocument, diff_documents, diff_sides
-from app.viewmodels.ir_pane import PREVIOUS, Against, IrPaneModel, TextKey
 from app.viewmodels.requests import Failure, StageRequest
-from app.viewmodels.text_document import TextDocument, index_text
+from app.viewmodels.text.diff import DiffDocument, diff_documents, diff_sides
+from app.viewmodels.text.ir_pane import PREVIOUS, Against, IrPaneModel, TextKey
+from app.viewmodels.text.text_document import TextDocument, index_text
 
 _KEPT = 256 << 20  # bytes of text kept
 _INLINE = 1 << 20  # a text below this is indexed at once: under a millisecond

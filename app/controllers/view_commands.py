@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QInputDialog
 
+from app.controllers.messages import Message
 from app.controllers.pane_commands import PaneCommands
-from app.messages import Message
-from app.settings import LAST_SESSION
+from app.controllers.settings import LAST_SESSION
 from app.theme.fonts import CODE_PIXELS
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from app.flow_cells import Cell
 from app.viewmodels.compilation import CompileChoices
+from app.worker.flow_cells import Cell
 
 DATABASE_VARIABLE = "KERNELGLASS_DB"  # its value goes with every request: the database may move while a process lives
 

@@ -24,9 +24,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from compiler.dialects import operations
 from compiler.errors import KernelError
-from compiler.language.dtypes import BOOL, INDEX, DType, register_type
 from compiler.language.limits import MAX_OPERATIONS
-from compiler.language.values import Simd
+from compiler.language.values.dtypes import BOOL, INDEX, DType, register_type
+from compiler.language.values.kinds import Simd
 
 _ATTRIBUTES: dict[Any, Attribute] = {}  # of constants, by dtype, width and text: the same few recur in every kernel
 _MOST_ATTRIBUTES = 1 << 14

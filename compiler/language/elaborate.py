@@ -21,17 +21,17 @@ from compiler.dialects import kgen
 from compiler.errors import KernelError, ParseError
 from compiler.graph import dims as dimlib
 from compiler.graph.dims import Dim
-from compiler.language import arithmetic as math
-from compiler.language import memory, static
 from compiler.language.builder import Builder
-from compiler.language.dtypes import INDEX, LANGUAGE_DTYPES, DType, element_type, register_type
 from compiler.language.interpreter import Interpreter
 from compiler.language.library import Library
-from compiler.language.loadables import UNSIZED, Tensor, row_major
-from compiler.language.methods import to_shape
-from compiler.language.signatures import BufferArgument, buffer_argument, workspace_type
-from compiler.language.source import SourceFile
-from compiler.language.values import Frame, Generator, Simd
+from compiler.language.syntax.signatures import BufferArgument, buffer_argument, workspace_type
+from compiler.language.syntax.source import SourceFile
+from compiler.language.values import arithmetic as math
+from compiler.language.values import memory, static
+from compiler.language.values.dtypes import INDEX, LANGUAGE_DTYPES, DType, element_type, register_type
+from compiler.language.values.kinds import Frame, Generator, Simd
+from compiler.language.values.loadables import UNSIZED, Tensor, row_major
+from compiler.language.values.methods import to_shape
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Elaborator:
 
     def shared(self, run: Interpreter, dtype: DType, count: int) -> Any:
         """Block-shared memory, a module-level array."""
-        from compiler.language.shared_memory import declare
+        from compiler.language.builtins.shared_memory import declare
 
         return declare(self, run, dtype, count)
 

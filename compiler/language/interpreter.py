@@ -11,13 +11,14 @@ from typing import Any
 
 from compiler.errors import KernelError, Location
 from compiler.graph.dims import Dim
-from compiler.language import arithmetic as math
-from compiler.language import calls, expressions, limits, statements
-from compiler.language.branches import After, branch
+from compiler.language import limits
 from compiler.language.builder import Builder
-from compiler.language.statements import STATEMENTS
-from compiler.language.syntax import syntax_name
-from compiler.language.values import Frame, Returned, Simd
+from compiler.language.syntax import calls, expressions, statements
+from compiler.language.syntax.branches import After, branch
+from compiler.language.syntax.operators import syntax_name
+from compiler.language.syntax.statements import STATEMENTS
+from compiler.language.values import arithmetic as math
+from compiler.language.values.kinds import Frame, Returned, Simd
 
 
 class Interpreter:

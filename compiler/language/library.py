@@ -12,8 +12,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from compiler.errors import KernelError, Location
-from compiler.language.source import KINDS, Piece, SourceFile, annotation_name
-from compiler.language.values import Generator
+from compiler.language.syntax.source import KINDS, Piece, SourceFile, annotation_name
+from compiler.language.values.kinds import Generator
 
 _ROLES = {"FusedInput": "fused", "FusedOutput": "fused", "Tensor": "tensor"}
 

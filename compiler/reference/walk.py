@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compiler.binding import bind, resolve
 from compiler.errors import ExecutionError, GraphError
 from compiler.graph.constraints import check_sizes, constraints_of
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.types import TensorType, format_shape
+from compiler.program.binding import bind, resolve
 from compiler.reference.elementwise import ELEMENTWISE
 from compiler.reference.indexing import INDEXING
 from compiler.reference.linalg import LINALG

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from profiler.ceilings import ceilings_for
-from profiler.compare import Comparison
+from profiler.analysis.compare import Comparison
+from profiler.analysis.roofline import kernel_dtype, roofline
+from profiler.analysis.statistics import summarise
+from profiler.measure.ceilings.measured import ceilings_for
 from profiler.records import FINISHED, WHOLE
-from profiler.roofline import kernel_dtype, roofline
-from profiler.stats import summarise
 from profiler.store import Store, queries
 from profiler.store.finished import finished_samples, timeline_of
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from profiler.compare import Comparison, compare_runs
+from profiler.analysis.compare import Comparison, compare_runs
 from profiler.recording import ensure_stages
 from profiler.records import StageRecord
 from profiler.report.document import comparison_document, run_document
@@ -33,9 +33,9 @@ def export_run(store: Store, run: int, kind: str, against: Sequence[int] = ()) -
 
 
 def _run_writers() -> dict[str, Callable[[dict[str, Any]], str]]:
-    from profiler.export.csv_table import run_csv
-    from profiler.export.perfetto import perfetto_trace
-    from profiler.export.reproducer import reproducer_script
+    from profiler.report.exports.csv_table import run_csv
+    from profiler.report.exports.perfetto import perfetto_trace
+    from profiler.report.exports.reproducer import reproducer_script
     from profiler.report.markdown import run_markdown
 
     return {
@@ -60,7 +60,7 @@ def _html(store: Store, document: dict[str, Any], comparison: dict[str, Any] | N
 
 def export_comparison(comparison: Comparison, kind: str) -> str:
     """A comparison as text of one of COMPARISON_FORMATS."""
-    from profiler.export.csv_table import comparison_csv
+    from profiler.report.exports.csv_table import comparison_csv
     from profiler.report.html import comparison_html
     from profiler.report.markdown import comparison_markdown
     from profiler.report.text import comparison_text

@@ -10,6 +10,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 
 from compiler.errors import CompilerError
+from profiler.analysis.statistics import summarise
 from profiler.records import (
     FAILED,
     FINISHED,
@@ -26,7 +27,6 @@ from profiler.records import (
     StageRecord,
     to_json,
 )
-from profiler.stats import summarise
 from profiler.store.connection import Store, StoreError
 from profiler.store.interrupted import mark_interrupted, process_mark
 from profiler.store.samples import pack

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 @pytest.fixture
 def kernelglass(capfd, tmp_path, monkeypatch):
     """Run the command line here, with a cache and a database of its own, and give (status, stdout, stderr)."""
-    from app.cli import main
+    from app.cli.main import main
 
     monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("KERNELGLASS_DB", str(tmp_path / "traces.db"))

@@ -6,10 +6,10 @@ import itertools
 import random
 import time
 
-from app.viewmodels.alignment import matched_lines, plain_line, same_but_numbers
 from app.viewmodels.compilation import LineText
-from app.viewmodels.diff import CAME, GAP, SAME, WENT, diff_documents, diff_sides
-from app.viewmodels.text_document import index_text
+from app.viewmodels.text.alignment import matched_lines, plain_line, same_but_numbers
+from app.viewmodels.text.diff import CAME, GAP, SAME, WENT, diff_documents, diff_sides
+from app.viewmodels.text.text_document import index_text
 
 
 def document(*lines: str):

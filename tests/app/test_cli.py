@@ -19,7 +19,7 @@ def scale(tmp_path):
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys; from app.cli import main; main(['--help']); "
+        "import sys; from app.cli.main import main; main(['--help']); "
         "print([m for m in ('llvmlite', 'xdsl', 'numpy', 'PySide6') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)

@@ -13,7 +13,7 @@ import sqlite3
 import pytest
 from command_line import SCALE
 
-from app.cli import main
+from app.cli.main import main
 from profiler.store import open_store, queries
 
 FORMATS = ("json", "csv", "md", "script", "perfetto", "html")
@@ -190,7 +190,7 @@ def test_a_mistake_of_the_program_is_not_called_damage(whole, tmp_path, monkeypa
 
     path = tmp_path / "t.db"
     path.write_bytes(whole)
-    monkeypatch.setattr("profiler.export.csv_table.run_csv", wrong)
+    monkeypatch.setattr("profiler.report.exports.csv_table.run_csv", wrong)
     with pytest.raises(KeyError, match="nonesuch"):
         main(["export", "1", "--format", "csv", "--db", str(path)])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.viewmodels.edits import Edits
+from app.viewmodels.text.edits import Edits
 
 
 def test_an_edit_comes_back_after_a_crash(tmp_path):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import main
-from app.flow_cells import Cell, Measured, Request, Sample, cells
+from app.cli.main import main
 from app.flow_tables import comma_separated, document, markdown, text
+from app.worker.flow_cells import Cell, Measured, Request, Sample, cells
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from command_line import SCALE, assert_one_line, document
 
-from app.cli import main
+from app.cli.main import main
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,7 @@ def test_compare_writes_every_format_to_a_file(kernelglass, tmp_path, kind):
 
 
 def test_compare_fails_a_ci_job_with_status_5(kernelglass, copy):
-    from profiler.machine import this_machine
+    from profiler.measure.machine import this_machine
     from profiler.records import RunRequest, RunResult
     from profiler.store import open_store, queries, writer
 

@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 def started(folder, *command):
     """As the installed command starts: the folder one works in is not on the path."""
-    code = "import sys; from app.cli import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from app.cli.main import main; sys.exit(main(sys.argv[1:]))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "KERNELGLASS_CACHE": str(folder / "cache")}
     return subprocess.run(
         [sys.executable, "-P", "-c", code, *command], cwd=folder, env=environment, capture_output=True, text=True,
@@ -43,7 +43,7 @@ def test_the_windows_worker_is_ours(folder):
     code = """
 import sys
 from PySide6.QtCore import QCoreApplication, QTimer
-from app.jobs import Worker
+from app.controllers.jobs import Worker
 from app.viewmodels.requests import DevicesRequest
 application = QCoreApplication([])
 said = []

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = """
 import contextlib, io, sys
-from app.cli import main
+from app.cli.main import main
 with contextlib.redirect_stdout(io.StringIO()):
     status = main(sys.argv[1:])
 print(' '.join(sys.modules))
@@ -87,7 +87,7 @@ def test_the_window_is_painted_before_what_only_later_views_need_is_loaded(tmp_p
     found = packages(modules)
     assert "PySide6" in found
     assert not found & (HEAVY - {"PySide6", "numpy"})
-    assert not {"app.views.settings_dialog", "app.views.shortcut_sheet"} & set(modules.split())
+    assert not {"app.views.frame.settings_dialog", "app.views.frame.shortcut_sheet"} & set(modules.split())
     # The style sheet is put on once, when the views are made: under it each of them would be styled over and over.
     times, there, all_of_them, right_font = sheet.split()
     assert times == "1" and int(there) > 0.9 * int(all_of_them) and right_font == "True"

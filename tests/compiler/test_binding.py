@@ -2,10 +2,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.binding import bind, resolve
 from compiler.errors import ExecutionError
 from compiler.graph.dim_text import dim
 from compiler.graph.types import TensorType
+from compiler.program.binding import bind, resolve
 
 
 def zeros(*shape, dtype=np.float32):

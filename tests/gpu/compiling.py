@@ -28,11 +28,11 @@ def load(path: Path) -> ModuleType:
 def prepare(cases: Any, case: Any, dtype: str, target: str, path: Path) -> None:
     """Write the three frames of one case."""
     from compiler import reference
-    from compiler.binding import bind
     from compiler.pipeline import CompileOptions
+    from compiler.program.binding import bind
     from compiler.session import compile_graph
-    from profiler.launch import cuda_wire
-    from profiler.launch.cuda_program import program_of
+    from profiler.measure.cuda import wire as cuda_wire
+    from profiler.measure.cuda.program import program_of
 
     graph, arrays = case.graph(dtype), case.arrays(dtype)
     model = compile_graph(graph, CompileOptions(target=target, cache=False))

@@ -47,7 +47,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def device() -> Any:
-    from profiler.launch.cuda import open_device
+    from profiler.measure.cuda.device import open_device
 
     try:
         return open_device(0)
@@ -57,7 +57,7 @@ def device() -> Any:
 
 @pytest.fixture(scope="session")
 def worker(device: Any) -> Iterator[Any]:
-    from profiler.launch.cuda_worker import CudaWorker
+    from profiler.measure.cuda.worker import CudaWorker
 
     with CudaWorker(0) as worker:
         yield worker
@@ -66,9 +66,9 @@ def worker(device: Any) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def run(device: Any, worker: Any) -> Any:
     """run(model or graph, arrays) -> CudaResponse, in the worker; a failure there fails the test with its words."""
-    from compiler.binding import bind
-    from profiler.launch.cuda_program import program_of
-    from profiler.launch.cuda_wire import FINISHED, CudaRequest
+    from compiler.program.binding import bind
+    from profiler.measure.cuda.program import program_of
+    from profiler.measure.cuda.wire import FINISHED, CudaRequest
 
     def run(source: Any, arrays: list[np.ndarray], **more: Any) -> Any:
         compiled = hasattr(source, "fusion")

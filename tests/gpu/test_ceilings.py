@@ -14,10 +14,10 @@ from compiler import load_library
 from compiler.graph.dtypes import numpy_dtype
 from compiler.pipeline import CompileOptions
 from compiler.session import compile_graph
-from profiler.ceiling_probes import LIBRARY, Probe
-from profiler.ceilings import CARD, measured_ceilings, stored_ceilings
-from profiler.gpu_probes import CHAINS, STRAIGHT, gpu_probes
-from profiler.machine import machine_with
+from profiler.measure.ceilings.cpu_probes import LIBRARY, Probe
+from profiler.measure.ceilings.gpu_probes import CHAINS, STRAIGHT, gpu_probes
+from profiler.measure.ceilings.measured import CARD, measured_ceilings, stored_ceilings
+from profiler.measure.machine import machine_with
 from profiler.store import open_store
 
 pytestmark = pytest.mark.gpu
@@ -86,7 +86,7 @@ def test_ceilings_are_those_of_the_card_and_are_kept(device: Any, tmp_path: Path
 def test_a_run_on_the_card_lies_under_its_roofs(
     device: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.cli import main
+    from app.cli.main import main
 
     monkeypatch.setenv("KERNELGLASS_DB", str(tmp_path / "t.db"))
     command = ["run", "sample:mlp", "--device", "cuda:0", "--processes", "1"]
@@ -104,7 +104,7 @@ def test_a_run_on_the_card_lies_under_its_roofs(
 def test_a_run_on_the_card_can_be_cancelled(device: Any, tmp_path: Path) -> None:
     from time import monotonic
 
-    from profiler.capture import graph_text
+    from profiler.model_records import graph_text
     from profiler.recording import run_and_record
     from profiler.records import INTERRUPTED, RunRequest
     from profiler.store import queries

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from compiler.errors import CompilerError
-from profiler.launch.cuda_program import DeviceProgram, Slot, Step
-from profiler.launch.cuda_wire import FAULT, FINISHED, REFUSED, TIMEOUT, CudaRequest
-from profiler.launch.cuda_worker import CudaWorker
+from profiler.measure.cuda.program import DeviceProgram, Slot, Step
+from profiler.measure.cuda.wire import FAULT, FINISHED, REFUSED, TIMEOUT, CudaRequest
+from profiler.measure.cuda.worker import CudaWorker
 
 pytestmark = pytest.mark.gpu
 _HEAD = ".version 8.0\n.target {target}\n.address_size 64\n"
@@ -61,7 +61,7 @@ def test_a_kernel_that_never_ends_is_stopped_and_the_next_launch_works(device: A
 
 
 def test_ptx_the_driver_refuses_shows_the_drivers_own_log(device: Any) -> None:
-    from profiler.launch.cuda_module import load
+    from profiler.measure.cuda.module import load
 
     with CudaWorker() as worker:
         response = worker.run(_request(device, "wrong"))

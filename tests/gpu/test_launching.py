@@ -21,7 +21,7 @@ def _compiled(graph: Graph, target: str) -> Any:
 
 @pytest.fixture(scope="module")
 def mlp(device: Any) -> Any:
-    from profiler.launch.cuda_model import CudaModel
+    from profiler.measure.cuda.model import CudaModel
 
     types = [TensorType("f32", ("M", 64)), TensorType("f32", (64, 48)), TensorType("f32", (48,))]
     with Graph("mlp", inputs=types) as graph:
@@ -98,7 +98,7 @@ def test_memory_is_counted_and_given_back(mlp: Any, device: Any) -> None:
 
 
 def test_large_transfers_are_staged_and_their_bandwidth_is_kept(device: Any) -> None:
-    from profiler.launch.cuda_model import CudaModel
+    from profiler.measure.cuda.model import CudaModel
 
     with Graph("copy", inputs=[TensorType("f32", ("M",))]) as graph:
         graph.output(graph.inputs[0] + 1)
@@ -113,7 +113,7 @@ def test_large_transfers_are_staged_and_their_bandwidth_is_kept(device: Any) -> 
 
 
 def test_mutable_buffers_change_in_place(device: Any) -> None:
-    from profiler.launch.cuda_model import CudaModel
+    from profiler.measure.cuda.model import CudaModel
 
     with Graph("count", inputs=[BufferType("f32", ("M",)), TensorType("f32", ("M",))]) as graph:
         total, x = graph.inputs
@@ -146,7 +146,7 @@ def test_arrays_on_the_device_are_used_in_place(mlp: Any) -> None:
 
 
 def test_a_model_for_another_chip_is_refused(device: Any) -> None:
-    from profiler.launch.cuda_model import CudaModel
+    from profiler.measure.cuda.model import CudaModel
 
     with Graph("g", inputs=[TensorType("f32", (4,))]) as graph:
         graph.output(graph.inputs[0] * 2)
@@ -158,14 +158,14 @@ def test_a_model_for_another_chip_is_refused(device: Any) -> None:
 
 
 def test_a_device_that_is_not_there_is_named(device: Any) -> None:
-    from profiler.launch.cuda import open_device
+    from profiler.measure.cuda.device import open_device
 
     with pytest.raises(UnavailableError, match="there is no device cuda:99"):
         open_device(99)
 
 
 def test_the_command_line_runs_and_checks_on_the_device(device: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    from app.cli import main
+    from app.cli.main import main
 
     status = main(["run", "sample:mlp", "--device", "cuda:0", "--check", "--json"])
     assert status == 0, capsys.readouterr().err
@@ -173,7 +173,7 @@ def test_the_command_line_runs_and_checks_on_the_device(device: Any, capsys: pyt
 
 def test_conditions_where_nvml_is_installed(device: Any) -> None:
     pytest.importorskip("pynvml")
-    from profiler.nvml import conditions
+    from profiler.measure.cuda.nvml import conditions
 
     try:
         reading = conditions(device.pci_bus_id)

@@ -11,7 +11,7 @@ from app.sources import load_source
 from compiler.errors import CompilerError
 from compiler.pipeline import CompileOptions
 from compiler.session import compile_graph
-from profiler.launch import cuda_module
+from profiler.measure.cuda import module as cuda_module
 
 pytestmark = pytest.mark.gpu
 _KERNEL = """.version 8.0
@@ -60,8 +60,8 @@ def _text(device: Any, name: str, number: int) -> bytes:
 
 
 def _launch(device: Any, function: Any) -> int:
-    from profiler.launch.cuda_driver import call, driver
-    from profiler.launch.cuda_program import Packed
+    from profiler.measure.cuda.driver import call, driver
+    from profiler.measure.cuda.program import Packed
 
     api = driver()
     memory = call(api.cuMemAlloc, 4)

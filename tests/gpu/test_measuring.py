@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from compiler import BufferType, Graph, TensorType, ops
-from profiler.capture import graph_text
-from profiler.compare import compare_runs
-from profiler.launch.measure import measure
+from profiler.analysis.compare import compare_runs
+from profiler.analysis.statistics import summarise
+from profiler.measure.measuring import measure
+from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FAILED, FINISHED, RunRequest
-from profiler.stats import summarise
 from profiler.store import open_store, queries
 
 pytestmark = pytest.mark.gpu
@@ -107,7 +107,7 @@ def test_a_fault_in_a_later_call_names_its_kernel(device: Any, tmp_path: Path) -
 
 
 def test_the_command_line_speaks_of_the_device(device: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    from app.cli import main
+    from app.cli.main import main
 
     assert main(["run", "sample:mlp", "--device", "cuda:0", "--no-db", "--processes", "1"]) == 0
     text = capsys.readouterr().out

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compiler.graph.dtypes import from_numpy, is_float
-from profiler.launch import cuda_wire
+from profiler.measure.cuda import wire as cuda_wire
 
 pytestmark = pytest.mark.gpu
 BOUNDS = {"f64": 1e-12, "f32": 1e-5, "f16": 1e-3, "bf16": 8e-3}

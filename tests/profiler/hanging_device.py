@@ -4,8 +4,8 @@ import os
 import sys
 import time
 
-from profiler.launch.child import end_with_parent
-from profiler.launch.cuda_wire import read_frame, write_frame
+from profiler.measure.cpu.child import end_with_parent
+from profiler.measure.cuda.wire import read_frame, write_frame
 
 end_with_parent()
 answers = os.fdopen(os.dup(1), "wb")

@@ -12,10 +12,10 @@ import profiled_graphs as graphs
 import psutil
 import pytest
 
-from profiler.capture import graph_text
-from profiler.launch.cuda_worker import CudaWorker
-from profiler.launch.measure import measure
-from profiler.machine import this_machine
+from profiler.measure.cuda.worker import CudaWorker
+from profiler.measure.machine import this_machine
+from profiler.measure.measuring import measure
+from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FAILED, INTERRUPTED, RunRequest
 from profiler.store import open_store, queries, writer
@@ -41,7 +41,7 @@ def hanging(monkeypatch):
             self.started.append(process.pid)
             return process
 
-    monkeypatch.setattr("profiler.launch.cuda_worker.CudaWorker", Hanging)
+    monkeypatch.setattr("profiler.measure.cuda.worker.CudaWorker", Hanging)
     monkeypatch.setattr("profiler.recording.machine_with", lambda device: this_machine())
     return Hanging
 
@@ -85,8 +85,8 @@ def interruptible():
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_wait_ends_the_child_at_once(hanging):
-    from profiler.launch.cuda_program import program_of
-    from profiler.launch.cuda_wire import CudaRequest
+    from profiler.measure.cuda.program import program_of
+    from profiler.measure.cuda.wire import CudaRequest
 
     worker = hanging()
     with worker:
@@ -110,7 +110,7 @@ def test_a_child_on_a_card_does_not_outlive_a_parent_that_was_killed(tmp_path):
     script.write_text(f"""
 import sys, time
 sys.path.insert(0, {str(ROOT)!r})
-from profiler.launch.cuda_worker import CudaWorker
+from profiler.measure.cuda.worker import CudaWorker
 worker = CudaWorker()
 print(worker._started().pid, flush=True)
 time.sleep(60)
@@ -133,7 +133,7 @@ time.sleep(60)
 
 
 def test_runs_made_in_turns_are_interrupted_together(tmp_path):
-    from profiler.turns import Contender, run_in_turns
+    from profiler.measure.in_turns import Contender, run_in_turns
 
     graph = graph_text(graphs.two_kernels())
     begun = []

@@ -8,8 +8,8 @@ import records_for_tests as made
 from compiler.errors import ExecutionError
 from compiler.pipeline import CompileOptions
 from compiler.session import compile_graph
-from profiler.capture import compilation_record, stage_records
-from profiler.compare import compare_compilations, compare_runs, slower_than
+from profiler.analysis.compare import compare_compilations, compare_runs, slower_than
+from profiler.model_records import compilation_record, stage_records
 from profiler.records import FAILED, Launch, Machine, RunResult
 from profiler.report.document import comparison_document
 from profiler.report.write import COMPARISON_FORMATS, export_comparison

@@ -4,11 +4,11 @@ import profiled_graphs as graphs
 import pytest
 
 from compiler import Graph, TensorType, compile, ops
-from profiler.ceiling_probes import copy_sizes
-from profiler.counting import call_bytes, call_flops, count_call
-from profiler.memory import memory_record
+from profiler.analysis.memory import memory_record
+from profiler.analysis.roofline import roofline
+from profiler.analysis.work import call_bytes, call_flops, count_call
+from profiler.measure.ceilings.cpu_probes import copy_sizes
 from profiler.records import Ceiling
-from profiler.roofline import roofline
 
 
 def counted(graph, **sizes):
@@ -73,7 +73,7 @@ def test_causal_attention_sees_no_key_after_its_query(queries, keys, pairs):
 @pytest.mark.parametrize("a", [7, -7, 0, (1 << 60) + 3, -(1 << 60) - 3])
 @pytest.mark.parametrize("b", [3, -3, 7])
 def test_signed_division_cuts_towards_zero_whatever_the_size(a, b):
-    from profiler.issued import _DIVIDES
+    from profiler.analysis.traffic import _DIVIDES
 
     quotient, rest = _DIVIDES["arith.divsi"](a, b), _DIVIDES["arith.remsi"](a, b)
     assert quotient == (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) and rest == a - b * quotient
@@ -124,8 +124,8 @@ def test_the_memory_plan_adds_up():
 
 @pytest.mark.slow
 def test_ceilings_are_measured_and_kept(store):
-    from profiler.ceilings import measured_ceilings
-    from profiler.machine import this_machine
+    from profiler.measure.ceilings.measured import measured_ceilings
+    from profiler.measure.machine import this_machine
     from profiler.store import queries
 
     made = {item.name: item for item in measured_ceilings(store, threads=1)}
@@ -137,7 +137,7 @@ def test_ceilings_are_measured_and_kept(store):
 
 
 def sorted_values(store):
-    from profiler.machine import this_machine
+    from profiler.measure.machine import this_machine
     from profiler.store import queries
 
     return [row["value"] for row in queries.ceilings(store, this_machine().fingerprint)]
@@ -171,7 +171,7 @@ def test_a_store_that_one_thread_makes_for_its_block_is_counted_once_a_block():
 
 def on_grid(graph, sizes):
     """The counts of every launch of a graph compiled for a GPU; nothing is launched."""
-    from profiler.launch.cuda_program import program_of
+    from profiler.measure.cuda.program import program_of
 
     model = compile(graph, target="sm_90a")
     kernels = {kernel.name: kernel for kernel in model.kernels}

@@ -16,11 +16,11 @@ from compiler.errors import ExecutionError, UnavailableError
 from compiler.graph.dims import symbol
 from compiler.graph.dtypes import numpy_dtype
 from compiler.language.elaborate import Launch
-from profiler.launch import cuda_wire
-from profiler.launch.cuda import best_target, open_device, runs_on
-from profiler.launch.cuda_memory import MemoryPool
-from profiler.launch.cuda_program import DEFAULT_LAUNCH, DeviceProgram, Packed, Slot, Step, _grid, program_of
-from profiler.launch.cuda_worker import CudaWorker
+from profiler.measure.cuda import wire as cuda_wire
+from profiler.measure.cuda.device import best_target, open_device, runs_on
+from profiler.measure.cuda.memory import MemoryPool
+from profiler.measure.cuda.program import DEFAULT_LAUNCH, DeviceProgram, Packed, Slot, Step, _grid, program_of
+from profiler.measure.cuda.worker import CudaWorker
 
 
 def _missing() -> str:
@@ -46,7 +46,7 @@ def test_opening_a_device_says_in_one_line_what_is_missing() -> None:
 
 
 def test_a_cuda_model_without_a_device_is_unavailable() -> None:
-    from profiler.launch.cuda_model import CudaModel
+    from profiler.measure.cuda.model import CudaModel
 
     _missing()
     with pytest.raises(UnavailableError):
@@ -54,7 +54,7 @@ def test_a_cuda_model_without_a_device_is_unavailable() -> None:
 
 
 def test_the_command_line_exits_with_4(capsys: pytest.CaptureFixture[str]) -> None:
-    from app.cli import main
+    from app.cli.main import main
 
     words = _missing()
     assert main(["run", "sample:mlp", "--device", "cuda:0"]) == 4
@@ -277,7 +277,7 @@ def test_a_worker_that_dies_is_reported_with_its_signal() -> None:
 
 
 def test_nvml_without_a_driver_is_unavailable() -> None:
-    from profiler.nvml import conditions
+    from profiler.measure.cuda.nvml import conditions
 
     _missing()
     with pytest.raises(UnavailableError, match="NVML"):

@@ -6,12 +6,12 @@ import pytest
 
 from compiler.pipeline import CompileOptions
 from compiler.session import compile_graph
-from profiler.capture import graph_text
-from profiler.launch.cuda_measuring import _with_kernel, measure_cuda_once, result_of
-from profiler.launch.cuda_program import program_of
-from profiler.launch.cuda_wire import DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
+from profiler.analysis.statistics import summarise
+from profiler.measure.cuda.measuring import _with_kernel, measure_cuda_once, result_of
+from profiler.measure.cuda.program import program_of
+from profiler.measure.cuda.wire import DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
+from profiler.model_records import graph_text
 from profiler.records import FAILED, FINISHED, RunRequest
-from profiler.stats import summarise
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ import pytest
 import records_for_tests as made
 from json_schema import problems
 
-from profiler.capture import graph_text
-from profiler.compare import compare_compilations, compare_runs
-from profiler.export.csv_table import COMPARISON_COLUMNS, RUN_COLUMNS
+from profiler.analysis.compare import compare_compilations, compare_runs
+from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FAILED, KernelRecord, Launch, RunRequest, RunResult
+from profiler.report.exports.csv_table import COMPARISON_COLUMNS, RUN_COLUMNS
 from profiler.report.write import export_comparison, export_run
 from profiler.store import open_store, queries, writer
 
@@ -33,7 +33,7 @@ def schema(name):
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
     """A store with two real runs of two options, ceilings of this machine, and one that failed before it compiled."""
-    from profiler.machine import this_machine
+    from profiler.measure.machine import this_machine
 
     with open_store(tmp_path_factory.mktemp("real") / "t.db") as store:
         arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]

@@ -11,16 +11,16 @@ from compiler.backend.sass import find_tool, resources_of
 from compiler.errors import ExecutionError, UnavailableError
 from compiler.pipeline import CompileOptions
 from compiler.session import compile_graph
-from profiler.ceiling_probes import LIBRARY
-from profiler.ceilings import CARD, ceiling_threads, ceilings_for, stored_ceilings
-from profiler.devices import CudaDevice
-from profiler.gpu_probes import CHAINS, STRAIGHT, gpu_probes
-from profiler.launch.cuda_program import program_of
-from profiler.machine import this_machine, with_card
+from profiler.analysis.roofline import roofline
+from profiler.measure.ceilings.cpu_probes import LIBRARY
+from profiler.measure.ceilings.gpu_probes import CHAINS, STRAIGHT, gpu_probes
+from profiler.measure.ceilings.measured import CARD, ceiling_threads, ceilings_for, stored_ceilings
+from profiler.measure.cuda.program import program_of
+from profiler.measure.devices import CudaDevice
+from profiler.measure.machine import this_machine, with_card
 from profiler.records import KernelRecord, RunRequest
 from profiler.report.document import run_document
 from profiler.report.write import export_run
-from profiler.roofline import roofline
 from profiler.store import queries, writer
 
 CARDS = {
@@ -168,12 +168,12 @@ def test_the_roof_over_a_product_of_bf16_is_the_tensor_cores(store, card_run):
 
 
 def test_a_card_that_cannot_run_one_probe_keeps_its_other_ceilings(monkeypatch):
-    from profiler import ceilings
+    from profiler.measure.ceilings import measured as ceilings
     from profiler.records import Ceiling
 
     probes = gpu_probes(CARDS["sm_90a"], "sm_90a")
     monkeypatch.setattr(ceilings, "_card_probes", lambda device: ("sm_90a", probes))
-    monkeypatch.setattr("profiler.machine.machine_with", lambda device: this_machine())
+    monkeypatch.setattr("profiler.measure.machine.machine_with", lambda device: this_machine())
 
     def only_copies(probe, device, target, threads):
         if not probe.name.startswith("copy"):

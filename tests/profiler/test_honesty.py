@@ -13,14 +13,14 @@ import profiled_graphs as graphs
 import pytest
 
 from compiler import Graph, TensorType, ops
-from profiler.capture import graph_text
-from profiler.ceiling_probes import LIBRARY
-from profiler.compare import compare_runs
+from profiler.analysis.compare import compare_runs
+from profiler.analysis.verdicts import SAME, SLOWER
+from profiler.measure.ceilings.cpu_probes import LIBRARY
+from profiler.measure.in_turns import Contender, run_in_turns
+from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FINISHED, RunRequest
 from profiler.store import queries
-from profiler.turns import Contender, run_in_turns
-from profiler.verdicts import SAME, SLOWER
 
 
 def _benchmark():

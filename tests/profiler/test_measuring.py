@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler import Graph, TensorType, compile, load_library, ops, reference
-from profiler.capture import graph_text
-from profiler.ceiling_probes import LIBRARY
-from profiler.launch.measure import measure
-from profiler.launch.native import BoundProgram
-from profiler.launch.timing import buffer_sets
-from profiler.machine import cache_sizes, conditions, machine_with, this_machine, with_card
+from profiler.measure.ceilings.cpu_probes import LIBRARY
+from profiler.measure.cpu.native import BoundProgram
+from profiler.measure.machine import cache_sizes, conditions, machine_with, this_machine, with_card
+from profiler.measure.measuring import measure
+from profiler.measure.timing import buffer_sets
+from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import (
     FAILED,
@@ -116,7 +116,7 @@ def test_a_hang_in_a_later_call_and_a_kill_in_a_kernel_name_it(library):
         """What the system does when memory runs out."""
         if stuck():
             for child in psutil.Process().children():
-                if "profiler.launch.child" in child.cmdline():
+                if "profiler.measure.cpu.child" in child.cmdline():
                     child.send_signal(signal.SIGKILL)
         return False
 
@@ -132,8 +132,8 @@ def test_a_hang_in_a_later_call_and_a_kill_in_a_kernel_name_it(library):
 
 
 def test_a_child_that_is_done_without_times_has_failed(tmp_path):
-    from profiler.launch.child import SHARED_BYTES
-    from profiler.launch.cpu import _outcome, _Received
+    from profiler.measure.cpu.child import SHARED_BYTES
+    from profiler.measure.cpu.measuring import _outcome, _Received
 
     (tmp_path / "shared.bin").write_bytes(bytes(SHARED_BYTES))
     (tmp_path / "stderr.txt").write_text("")
@@ -167,8 +167,8 @@ def test_processor_time_taken_by_others_is_seen_call_by_call():
 
 def test_the_child_ends_with_a_parent_that_is_killed(library):
     code = (
-        "import profiled_graphs as graphs; from profiler.capture import graph_text\n"
-        "from profiler.launch.measure import measure; from profiler.records import RunRequest\n"
+        "import profiled_graphs as graphs; from profiler.model_records import graph_text\n"
+        "from profiler.measure.measuring import measure; from profiler.records import RunRequest\n"
         f"request = RunRequest('hang', libraries=({library!r},))\n"
         "say = lambda words: print(words, flush=True)\n"
         "measure(request, graph_text(graphs.custom('hang')), [graphs.array(64, 64)], progress=say)"
@@ -203,7 +203,7 @@ def test_too_little_memory_is_a_failed_run(store):
 def test_a_child_that_the_system_kills_says_so():
     def kill(words):
         for child in psutil.Process().children():
-            if "profiler.launch.child" in child.cmdline():
+            if "profiler.measure.cpu.child" in child.cmdline():
                 child.send_signal(signal.SIGKILL)
 
     outcome = measure(RunRequest("x", budget=5), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=kill)
@@ -232,7 +232,7 @@ def test_an_interrupted_program_leaves_an_interrupted_run(store):
     with pytest.raises(KeyboardInterrupt):
         run_and_record(store, RunRequest("x"), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=stop)
     assert queries.run_row(store, 1)["status"] == INTERRUPTED
-    assert not [c for c in psutil.Process().children() if "profiler.launch.child" in c.cmdline()]
+    assert not [c for c in psutil.Process().children() if "profiler.measure.cpu.child" in c.cmdline()]
 
 
 def test_requests_survive_json_and_nothing_else_reads():
@@ -256,7 +256,7 @@ LINES = st.sampled_from([*(json.dumps(record).encode() for record in RECORDS), b
 
 @given(st.binary() | LINES)
 def test_whatever_a_broken_child_sends_is_an_error_not_a_crash(line):
-    from profiler.launch.cpu import _Received, _take
+    from profiler.measure.cpu.measuring import _Received, _take
 
     received = _Received()
     _take(received, line, lambda words: None)

@@ -11,7 +11,7 @@ import pytest
 import records_for_tests as made
 from perfetto_oracle import TraceProcessor
 
-from profiler.capture import graph_text
+from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import PassTime, RunRequest
 from profiler.report.document import run_document

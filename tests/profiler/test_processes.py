@@ -2,9 +2,9 @@
 
 import profiled_graphs as graphs
 
-from profiler.capture import graph_text
-from profiler.launch.outcome import Outcome
-from profiler.launch.processes import joined, process_requests
+from profiler.measure.outcome import Outcome
+from profiler.measure.processes import joined, process_requests
+from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FAILED, FINISHED, LOST, WHOLE, Counter, RunRequest, RunResult
 from profiler.store import queries
@@ -52,7 +52,7 @@ def test_a_few_calls_are_not_worth_more_processes():
 
 
 def test_a_process_that_crashes_fails_the_run_and_keeps_what_was_compiled(store, library, monkeypatch):
-    from profiler.launch import measure as measuring
+    from profiler.measure import measuring
 
     once = measuring.measure_once
     seen = []

@@ -10,7 +10,7 @@ import profiled_graphs as graphs
 import pytest
 import records_for_tests as made
 
-from profiler.capture import graph_text
+from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import Decision, KernelRecord, Launch, RunRequest, StageRecord
 from profiler.report.write import export_run

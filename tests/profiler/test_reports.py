@@ -9,7 +9,7 @@ import profiled_graphs as graphs
 import pytest
 import records_for_tests as made
 
-from profiler.capture import graph_text
+from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import KernelRecord, Launch, RunRequest, StageRecord
 from profiler.report.document import run_document

@@ -2,8 +2,8 @@
 
 import pytest
 
+from profiler.analysis.roofline import kernel_dtype, roofline
 from profiler.records import Ceiling
-from profiler.roofline import kernel_dtype, roofline
 
 CEILINGS = [
     Ceiling("copy memory", 1, 10.0, "GB/s", 9.0, 11.0), Ceiling("multiply-add f32", 1, 80.0, "GFLOP/s", 79.0, 81.0),

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from app.cli import main
-from profiler.launch.counters import HardwareCounters
+from app.cli.main import main
+from profiler.measure.counters import HardwareCounters
 from profiler.store import open_store, queries
 
 

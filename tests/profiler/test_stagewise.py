@@ -3,7 +3,7 @@
 import profiled_graphs as graphs
 import pytest
 
-from profiler.stagewise import check_stages
+from profiler.analysis.stagewise import check_stages
 
 
 def test_a_right_graph_leaves_tolerance_nowhere():

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.stats import lost_share, order_interval, rank_test, split_processes, student_quantile, summarise
+from profiler.analysis.statistics import (
+    lost_share,
+    order_interval,
+    rank_test,
+    split_processes,
+    student_quantile,
+    summarise,
+)
 
 
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=300))

@@ -6,7 +6,7 @@ import time
 import pytest
 import records_for_tests as made
 
-from profiler.compare import compare_compilations, compare_runs
+from profiler.analysis.compare import compare_compilations, compare_runs
 from profiler.records import FAILED, StageRecord
 from profiler.report.document import run_document
 from profiler.store import queries, writer

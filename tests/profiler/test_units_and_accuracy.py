@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from app.tables import seconds as table_seconds
-from app.viewmodels import formats
-from profiler.accuracy import relative_error, relative_errors
+from app.text_tables import seconds as table_seconds
+from app.viewmodels.frame import formats
+from profiler.analysis.accuracy import relative_error, relative_errors
 from profiler.units import count, figure, flops, percent, seconds, size
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from profiler.verdicts import (
+from profiler.analysis.verdicts import (
     ALPHA,
     FASTER,
     FEW,

@@ -10,8 +10,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from compiler.dialects.mgp import AllocOp, ConstantOp, ReleaseOp, make_call, make_program
 from compiler.dialects.mo import encode, nodes_loc, set_name
-from compiler.memory_plan import lifetimes, plan
 from compiler.passes.fusion.records import Buffer, FusionResult
+from compiler.program.memory_plan import lifetimes, plan
 
 
 def build_program(result: FusionResult, workspaces: Mapping[str, Sequence[Any]] | None = None) -> ModuleOp:

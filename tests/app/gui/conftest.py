@@ -11,8 +11,8 @@ pytest.importorskip("PySide6")
 
 from PySide6.QtCore import QCoreApplication, QEvent
 
+from app.controllers.settings import Settings
 from app.main_window import MainWindow
-from app.settings import Settings
 
 HARMLESS = tuple(
     f"This plugin does not support {what}" for what in ("propagateSizeHints()", "raise()", "grabbing the keyboard")

@@ -28,8 +28,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme.tokens import THEMES, contrast
-from app.views.menus import ACTIONS, SEPARATOR
-from app.views.shortcut_sheet import ShortcutSheet
+from app.views.frame.menus import ACTIONS, SEPARATOR
+from app.views.frame.shortcut_sheet import ShortcutSheet
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]
@@ -215,7 +215,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication
 application = QApplication([])
 from app.main_window import MainWindow
-from app.settings import Settings
+from app.controllers.settings import Settings
 window = MainWindow(Settings(Path({str(tmp_path / "kept")!r})))
 window.resize(1280, 720)
 window.show()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.gui import _missing
+from app.cli.commands.gui import _missing
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,7 +38,7 @@ def test_missing_libraries_are_named():
 
 
 def test_the_command_line_and_the_workers_never_import_qt():
-    code = "import sys, app.cli, app.controllers.worker, app.controllers.compile_session, app.viewmodels.layout; "
-    code += "import app.viewmodels.graph, app.state, app.messages; "
+    code = "import sys, app.cli.main, app.worker.main, app.worker.compile_session, app.viewmodels.graph.layout; "
+    code += "import app.viewmodels.graph.folded_graph, app.controllers.state, app.controllers.messages; "
     result = run("-c", code + "print([m for m in sys.modules if m.startswith(('PySide6', 'pyqtgraph'))])")
     assert result.stdout.strip() == "[]", result.stdout + result.stderr

@@ -126,7 +126,7 @@ def test_compilations_are_listed_and_compared(qtbot, compiled):
 
 
 def test_runs_without_texts_say_so(qtbot, compiled):
-    from app.viewmodels.comparison import ComparisonView, KernelVerdict, Side
+    from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict, Side
 
     row = KernelVerdict("k", ("relu_0",), ("k", "k"), ("", ""), (None, None), "llvm", "")
     sides = (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))

@@ -16,7 +16,7 @@ def elsewhere(tmp_path_factory):
     path = tmp_path_factory.mktemp("elsewhere") / "theirs.db"
     for _ in range(2):
         subprocess.run(
-            [sys.executable, "-m", "app.cli", "run", "sample:softmax", "--repeat", "3", "--processes", "1",
+            [sys.executable, "-m", "app.cli.main", "run", "sample:softmax", "--repeat", "3", "--processes", "1",
              "--db", str(path)],
             check=True, capture_output=True,
         )  # fmt: skip

@@ -6,8 +6,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
+from app.controllers.settings import Settings
 from app.main_window import MainWindow
-from app.settings import Settings
 
 pytestmark = pytest.mark.gui
 GRAPH = """

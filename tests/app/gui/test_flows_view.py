@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
-from app.flow_cells import Cell
+from app.worker.flow_cells import Cell
 
 pytestmark = pytest.mark.gui
 
@@ -37,7 +37,7 @@ def children():
     found = []
     for process in psutil.process_iter():
         try:
-            if "app.flow_child" in process.cmdline():
+            if "app.worker.flow_child" in process.cmdline():
                 found.append(process)
         except psutil.Error:
             continue

@@ -7,14 +7,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QInputDialog, QMenu, QMessageBox, QTabBar
 
+from app.controllers.messages import Message
+from app.controllers.settings import LAST_SESSION, Settings
 from app.main_window import MainWindow
-from app.messages import Message
-from app.settings import LAST_SESSION, Settings
-from app.viewmodels.formats import seconds
-from app.views.about import AboutDialog, versions
-from app.views.menus import TICKS
-from app.views.welcome import short_names
-from app.views.workbench import Workbench
+from app.viewmodels.frame.formats import seconds
+from app.views.frame.about import AboutDialog, versions
+from app.views.frame.menus import TICKS
+from app.views.frame.welcome import short_names
+from app.views.frame.workbench import Workbench
 
 pytestmark = pytest.mark.gui
 

@@ -231,8 +231,8 @@ def test_an_edge_is_fused_again_with_the_keyboard(qtbot, compiled):
 
 
 def test_a_cut_in_a_folded_layer_is_made_in_every_copy(qtbot, llama):
-    from app.views.graph_menu import changes_at
-    from app.views.graph_view import GraphSpot
+    from app.views.graph.menu import changes_at
+    from app.views.graph.view import GraphSpot
 
     graph = llama.graph
     silu = next(n for n in llama.state.compilation.nodes if n.op == "silu")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
+from app.controllers.settings import Settings
 from app.main_window import MainWindow
-from app.settings import Settings
 from app.sources import load_source
-from app.viewmodels.line_costs import APPORTIONED, MEASURED
-from app.views.pane_menu import pane_menu
+from app.viewmodels.text.line_costs import APPORTIONED, MEASURED
+from app.views.text.pane_menu import pane_menu
 from compiler.errors import UnavailableError
 from compiler.pipeline import CompileOptions
 from compiler.session import compile_graph

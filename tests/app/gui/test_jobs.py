@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from app.jobs import Worker
+from app.controllers.jobs import Worker
 from app.viewmodels.requests import Failure, LayoutRequest
 
 NODES = 20_000

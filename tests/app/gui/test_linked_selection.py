@@ -108,7 +108,7 @@ def test_hovering_is_a_light_version(qtbot, compiled):
 
 
 def test_the_inspector_says_why_an_edge_was_fused(compiled):
-    from app.viewmodels.inspection import inspect
+    from app.viewmodels.frame.inspection import inspect
 
     title, sections = inspect(compiled.state.compilation, frozenset(["relu_0"]))
     assert title == "relu_0"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.viewmodels.point_labels import SIDES, place_labels
+from app.viewmodels.runs.point_labels import SIDES, place_labels
 
 SIZE = (16.0, 14.0)
 
@@ -25,7 +25,7 @@ def test_a_crowd_is_named_all_the_same():
 
 def test_a_logarithmic_axis_has_plain_numbers_that_do_not_run_into_each_other(qapp):
     pytest.importorskip("pyqtgraph")
-    from app.views.log_axis import LogAxis
+    from app.views.parts.log_axis import LogAxis
 
     axis = LogAxis("bottom")
     axis.setRange(-1, 2)

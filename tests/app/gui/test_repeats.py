@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from app.viewmodels.compilation import CallRecord, Compilation, CompileChoices, KernelRecord, NodeRecord
-from app.viewmodels.graph import GraphModel
-from app.viewmodels.graph_scene import Folds, Key, build_scene
-from app.viewmodels.graph_walk import walk
-from app.viewmodels.layout import lay_out
-from app.viewmodels.repeats import find_repeats
+from app.viewmodels.graph.folded_graph import GraphModel
+from app.viewmodels.graph.layout import lay_out
+from app.viewmodels.graph.repeats import find_repeats
+from app.viewmodels.graph.scene import Folds, Key, build_scene
+from app.viewmodels.graph.walk import walk
 
 
 def stacked(layers: int, odd: int = -1, shared: bool = True) -> Compilation:
@@ -236,7 +236,7 @@ def test_edges_end_at_their_boxes_and_pass_beside_the_others():
 
 
 def test_a_cycle_that_folding_made_is_laid_out_all_the_same():
-    from app.viewmodels.layers import Box, place
+    from app.viewmodels.graph.layers import Box, place
 
     placed = place((Box(10, 10),) * 3, [(0, 1), (1, 2), (2, 1)])
     assert len({tuple(corner) for corner in placed.corners.tolist()}) == 3

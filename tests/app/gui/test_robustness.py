@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QFileDialog
 
+from app.controllers.settings import Settings
 from app.files import write_whole
 from app.main_window import MainWindow
-from app.settings import Settings
 from compiler.errors import ExecutionError
 
 pytestmark = pytest.mark.gui

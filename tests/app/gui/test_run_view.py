@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
-from app.controllers.machine_jobs import devices
-from app.viewmodels.devices import DeviceRow, device_for, runs_on
-from app.viewmodels.funnel import bar_share, from_cache, funnel
-from app.viewmodels.memory_plan import alive, describe
+from app.viewmodels.frame.devices import DeviceRow, device_for, runs_on
 from app.viewmodels.requests import CeilingsTold
-from app.viewmodels.roof import flats, nearby, peak, points, slopes
-from app.viewmodels.run_figures import CallFigures, distribution
-from app.views.run_view import counter_value, read_sizes
+from app.viewmodels.runs.funnel import bar_share, from_cache, funnel
+from app.viewmodels.runs.roofline import flats, nearby, peak, points, slopes
+from app.viewmodels.runs.run_figures import CallFigures, distribution
+from app.viewmodels.timeline.memory_plan import alive, describe
+from app.views.runs.run_view import counter_value, read_sizes
+from app.worker.machine_jobs import devices
 from profiler.records import Machine
 from profiler.store import open_store, queries, writer
 
@@ -193,8 +193,8 @@ def test_a_run_on_a_card_lies_under_the_cards_roofs(qtbot, ran):
 
 
 def test_a_run_made_elsewhere_is_not_judged_by_this_machine(qtbot, ran, tmp_path, monkeypatch):
-    from app.cli import main
-    from app.controllers.stored_session import StoredSession
+    from app.cli.main import main
+    from app.worker.stored_session import StoredSession
 
     path = tmp_path / "t.db"
     monkeypatch.setenv("KERNELGLASS_DB", str(path))

@@ -10,9 +10,9 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication, QFileDialog
 
+from app.controllers.settings import Settings
 from app.main_window import MainWindow
-from app.settings import Settings
-from app.viewmodels.preferences import Preferences, load
+from app.viewmodels.frame.preferences import Preferences, load
 
 pytestmark = pytest.mark.gui
 

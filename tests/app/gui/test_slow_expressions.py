@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QTimer
 
-import app.viewmodels.patterns as patterns
-from app.viewmodels.patterns import TOO_SLOW, TooSlowError, compile_pattern
-from app.viewmodels.text_document import index_text, line_text
+import app.viewmodels.frame.patterns as patterns
+from app.viewmodels.frame.patterns import TOO_SLOW, TooSlowError, compile_pattern
+from app.viewmodels.text.text_document import index_text, line_text
 
 pytestmark = pytest.mark.gui
 ENDLESS = r"(\w*)*\1[?!]"

@@ -6,9 +6,9 @@ import pytest
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
+from app.controllers.settings import Settings
 from app.main_window import MainWindow
-from app.settings import Settings
-from app.viewmodels.comparison import ComparisonView, Fact, Side
+from app.viewmodels.runs.comparison import ComparisonView, Fact, Side
 
 pytestmark = pytest.mark.gui
 

@@ -7,9 +7,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTableView
 
-from app.models.tables import Column
-from app.viewmodels.filtering import column_name, compile_filter
-from app.views.table import RecordTableView, RecordView
+from app.viewmodels.frame.filtering import column_name, compile_filter
+from app.views.parts.table import RecordTableView, RecordView
+from app.views.parts.table_model import Column
 
 pytestmark = pytest.mark.gui
 

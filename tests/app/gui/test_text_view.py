@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QApplication
 
 from app.theme.look import Look
 from app.viewmodels.compilation import LineText
-from app.viewmodels.folding import directive_lines
-from app.viewmodels.text_document import displayed, index_text, widest
-from app.views.find_bar import FindBar
-from app.views.text_view import TextView
+from app.viewmodels.text.folding import directive_lines
+from app.viewmodels.text.text_document import displayed, index_text, widest
+from app.views.text.find_bar import FindBar
+from app.views.text.text_view import TextView
 
 pytestmark = pytest.mark.gui
 

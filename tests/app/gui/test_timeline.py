@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QApplication
 
 from app.theme.look import Look
 from app.viewmodels.compilation import CallRecord, Compilation, CompileChoices, MemoryBlock, PassRow
+from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunResult
-from app.viewmodels.selection import Selection
-from app.viewmodels.timeline import Timeline, Track, compile_timeline, run_timeline
-from app.views.timeline import TimelineView
-from app.views.timeline_painter import AXIS, LANE
+from app.viewmodels.timeline.timeline import Timeline, Track, compile_timeline, run_timeline
+from app.views.timeline.timeline import TimelineView
+from app.views.timeline.timeline_painter import AXIS, LANE
 
 pytestmark = pytest.mark.gui
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.turns import Turns
+from app.controllers.spread_work import Turns
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]

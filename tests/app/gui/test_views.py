@@ -11,20 +11,20 @@ from PySide6.QtCore import Qt
 from app.theme.look import Look
 from app.theme.tokens import THEMES, contrast
 from app.viewmodels.compilation import LineText
-from app.viewmodels.diff import diff_documents
-from app.viewmodels.filtering import compile_filter
-from app.viewmodels.folding import directive_lines, fold_regions
-from app.viewmodels.fuzzy import rank
-from app.viewmodels.layout import lay_out
-from app.viewmodels.patterns import compile_pattern
+from app.viewmodels.frame.filtering import compile_filter
+from app.viewmodels.frame.fuzzy import rank
+from app.viewmodels.frame.patterns import compile_pattern
+from app.viewmodels.frame.selection import Selection
+from app.viewmodels.graph.layout import lay_out
 from app.viewmodels.requests import LayoutRequest
-from app.viewmodels.selection import Selection
-from app.viewmodels.text_document import index_text, line_text
-from app.viewmodels.timeline import Timeline
-from app.viewmodels.tokens import tokens
-from app.views.find_bar import FindBar
-from app.views.text_view import TextView
-from app.views.timeline import TimelineView
+from app.viewmodels.text.diff import diff_documents
+from app.viewmodels.text.folding import directive_lines, fold_regions
+from app.viewmodels.text.text_document import index_text, line_text
+from app.viewmodels.text.tokens import tokens
+from app.viewmodels.timeline.timeline import Timeline
+from app.views.text.find_bar import FindBar
+from app.views.text.text_view import TextView
+from app.views.timeline.timeline import TimelineView
 
 pytestmark = pytest.mark.gui
 

@@ -8,8 +8,8 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 
+from app.controllers.settings import Settings
 from app.main_window import MainWindow
-from app.settings import Settings
 
 pytestmark = pytest.mark.gui
 

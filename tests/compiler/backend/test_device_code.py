@@ -65,7 +65,7 @@ def test_a_model_keeps_the_code_of_every_kernel(target, flow):
 
 
 def test_nothing_is_compiled_again_for_ptx_that_is_there(monkeypatch):
-    from profiler.launch.cuda_program import ptx_of
+    from profiler.measure.cuda.program import ptx_of
 
     model = model_of("sample:mlp")
     monkeypatch.setattr(llvm, "optimise", lambda *_, **__: pytest.fail("LLVM runs again"))

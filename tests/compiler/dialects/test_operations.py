@@ -15,8 +15,8 @@ from compiler.dialects.mo import text_of
 from compiler.dialects.mo.copying import copied
 from compiler.dialects.mo.ops import set_name
 from compiler.graph import BufferType, Graph, TensorType, ops
-from compiler.language.dtypes import F32, INDEX, element_type, register_type
-from compiler.language.memory import buffer_type
+from compiler.language.values.dtypes import F32, INDEX, element_type, register_type
+from compiler.language.values.memory import buffer_type
 
 PLACE = FileLineColLoc(StringAttr("kernel.py"), IntAttr(3), IntAttr(7))
 

@@ -14,7 +14,7 @@ from compiler.errors import KernelError
 from compiler.graph.dtypes import numpy_dtype
 from compiler.language.elaborate import ElaboratedKernel, Elaborator, KernelSource
 from compiler.language.library import Library, default_library
-from compiler.language.source import SourceFile
+from compiler.language.syntax.source import SourceFile
 from compiler.passes.kernel.dce import dce
 from compiler.passes.kernel.lower_kgen import lower_kgen
 from compiler.pipeline import language_target

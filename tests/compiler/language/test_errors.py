@@ -6,7 +6,7 @@ import pytest
 
 from compiler.errors import KernelError
 from compiler.language.library import Library, default_library, load_library, read_folder
-from compiler.language.source import SourceFile
+from compiler.language.syntax.source import SourceFile
 from tests.compiler.language.drive import body_error, elaborate, error, kernel, library
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compiler.dialects import kgen
-from compiler.language.values import Frame
+from compiler.language.values.kinds import Frame
 from tests.compiler.language.drive import body_error, elaborate, error, kernel, library, lower, run, scalar, text
 
 SQUARE = "@function\ndef square(x, *, times=1):\n    for _ in unroll(times):\n        x = x * x\n    return x\n"

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from compiler.errors import KernelError
 from compiler.language.builtins import BUILTINS
-from compiler.language.methods import _DTYPE_FIELDS, _SIMD_METHODS, _SINK_METHODS, _TARGET_FIELDS, _TENSOR_METHODS
+from compiler.language.values.methods import (
+    _DTYPE_FIELDS,
+    _SIMD_METHODS,
+    _SINK_METHODS,
+    _TARGET_FIELDS,
+    _TENSOR_METHODS,
+)
 from tests.compiler.language.drive import ARITHMETIC, COMPARISONS, elaborate, kernel, lower
 
 HEAD = """

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from compiler.errors import KernelError
 from compiler.language.elaborate import Elaborator, KernelSource
 from compiler.language.library import Library, default_library
-from compiler.language.source import SourceFile
+from compiler.language.syntax.source import SourceFile
 from compiler.pipeline import language_target
 from compiler.targets import get_target
 from tests.compiler.language.drive import ARITHMETIC, COMPARISONS, lower

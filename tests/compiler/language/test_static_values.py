@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.errors import KernelError
-from compiler.language import static
+from compiler.language.values import static
 from tests.compiler.language.drive import ARITHMETIC, COMPARISONS, body_error, elaborate, error, kernel, run, scalar
 
 NUMBERS = st.one_of(st.integers(-50, 50), st.floats(-50, 50).map(lambda x: round(x, 2)), st.booleans())

@@ -11,14 +11,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compiler.binding import bind
 from compiler.dialects.mo import attrs_of
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import DTYPES, numpy_dtype
 from compiler.language.library import Library
-from compiler.language.source import SourceFile
+from compiler.language.syntax.source import SourceFile
 from compiler.passes.fusion import FusionOptions
 from compiler.passes.fusion.fuse import fuse
+from compiler.program.binding import bind
 from compiler.reference import REFERENCES
 
 _UNARY = """abs neg exp log log1p sqrt rsqrt sin cos tanh erf sigmoid relu silu floor ceil round trunc isnan isinf

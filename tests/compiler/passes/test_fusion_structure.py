@@ -11,8 +11,8 @@ from compiler.dialects import mgp, mogg
 from compiler.dialects.mo import text_of
 from compiler.errors import KernelError
 from compiler.graph import BufferType, Graph, TensorType, ops
-from compiler.passes.cse import cse
 from compiler.passes.fusion.show import stage_text
+from compiler.passes.graph.cse import cse
 from compiler.reference import reference
 
 

@@ -13,13 +13,13 @@ from compiler.dialects.mo import nodes_of
 from compiler.errors import GraphError
 from compiler.graph import BufferType, Graph, TensorType, ops
 from compiler.graph.dim_text import dim
-from compiler.passes import GRAPH_PASSES
-from compiler.passes.cse import cse
-from compiler.passes.dce import dce
-from compiler.passes.fold_constants import fold_constants
-from compiler.passes.infer_shapes import infer_shapes
-from compiler.passes.simplify import simplify
-from compiler.passes.simplify_numbers import is_exact
+from compiler.passes.graph import GRAPH_PASSES
+from compiler.passes.graph.cse import cse
+from compiler.passes.graph.dce import dce
+from compiler.passes.graph.fold_constants import fold_constants
+from compiler.passes.graph.infer_shapes import infer_shapes
+from compiler.passes.graph.simplify import simplify
+from compiler.passes.graph.simplify_numbers import is_exact
 from compiler.reference.walk import evaluate
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 65504.0, 3.5, -2.5, 1e30], np.float32)

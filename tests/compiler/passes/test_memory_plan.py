@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.graph import Graph, TensorType, ops
-from compiler.memory_plan import ALIGNMENT, lifetimes, plan
 from compiler.passes.fusion import Buffer
+from compiler.program.memory_plan import ALIGNMENT, lifetimes, plan
 from compiler.reference import reference
 
 

@@ -1,0 +1,1 @@
+"""The command line: `main` finds a command, `commands/` has one file each."""

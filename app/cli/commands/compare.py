@@ -1,0 +1,117 @@
+"""`kernelglass compare A B`: runs or compilations side by side, with verdicts; exit 5 for CI when one got slower."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from app.cli.options import json_option, store_option
+from app.cli.output import print_json, write_out
+from app.errors import CheckFailed
+from app.files import check_place
+
+if TYPE_CHECKING:
+    from profiler.store import Store
+
+
+class Share(click.ParamType):
+    """A percentage, as in 5%."""
+
+    name = "PERCENT"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share behind it."""
+        if not isinstance(value, str):
+            return value
+        try:
+            share = float(value.rstrip("%")) / 100
+        except ValueError:
+            self.fail(f"{value!r} is not a percentage, as in 5%", param, ctx)
+        if not 0 <= share < 100:
+            self.fail(f"{value!r} is not a percentage of 0 or more", param, ctx)
+        return share
+
+
+@click.command("compare")
+@click.argument("items", nargs=-1, required=True, metavar="A B...")
+@click.option(
+    "--format", "kind", default="text", type=click.Choice(("text", "md", "html", "csv", "json")), show_default=True
+)
+@click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there.")
+@click.option(
+    "--fail-if-slower", "limit", type=Share(), help="Exit with 5 if one is measurably slower by more than this."
+)
+@click.option("--again", is_flag=True, help="Make both runs again, in turns: the sharpest comparison there is.")
+@click.option("--pairs", default=8, type=click.IntRange(8, 500), metavar="N", show_default=True,
+              help="Pairs of new processes for --again.")  # fmt: skip
+@click.option("--unlike", is_flag=True, help="Compare runs of unlike machines all the same with --fail-if-slower.")
+@store_option
+@json_option
+def command(
+    items: tuple[str, ...],
+    kind: str,
+    out: Path | None,
+    limit: float | None,
+    again: bool,
+    pairs: int,
+    unlike: bool,
+    db: str | None,
+    as_json: bool,
+) -> None:
+    """Compare runs (12, latest, latest~1, baseline, a tag) or compilations (c12); the first is the measure."""
+    from compiler.errors import ExecutionError
+    from profiler.analysis.compare import compare_compilations, compare_runs, slower_than
+    from profiler.report.write import export_comparison
+    from profiler.store import open_store, queries
+
+    if len(items) < 2:
+        raise click.UsageError("compare takes at least two runs or compilations")
+    if out is not None:
+        check_place(out)
+    with open_store(db, create=False) as store:
+        numbers = [queries.find_compilation(store, words) for words in items]
+        if again:
+            runs = _again(store, [queries.find_run(store, words) for words in items], pairs)
+            comparison = compare_runs(store, runs)
+        elif all(number is not None for number in numbers):
+            comparison = compare_compilations(store, [number for number in numbers if number is not None])
+        elif any(number is not None for number in numbers):
+            raise ExecutionError("a run and a compilation cannot be compared; give two of a kind")
+        else:
+            comparison = compare_runs(store, [queries.find_run(store, words) for words in items])
+    if as_json:
+        print_json(json.loads(export_comparison(comparison, "json")))
+        kind = "json" if kind == "text" else kind
+    if out is not None or not as_json:
+        write_out(export_comparison(comparison, kind), out)
+    if limit is not None:
+        if len({side.machine["fingerprint"] for side in comparison.sides}) > 1 and not unlike:
+            raise CheckFailed(
+                "these runs are from unlike machines, so none can be called slower; --unlike does it all the same"
+            )
+        slower = slower_than(comparison, limit)
+        if slower:
+            raise CheckFailed(slower[0])
+
+
+def _again(store: Store, runs: list[int], pairs: int) -> tuple[int, int]:
+    """Make two stored runs again, in turns, and keep them; the numbers of the new ones."""
+    from app.inputs import random_inputs
+    from compiler.errors import ExecutionError
+    from compiler.importers.mlir_text import parse_graph
+    from profiler.measure.in_turns import Contender, run_in_turns, stored_contender
+
+    if len(runs) != 2:
+        raise click.UsageError("--again takes two runs")
+    contenders: list[Contender] = []
+    for run in runs:
+        request, graph = stored_contender(store, run)
+        arrays = random_inputs(parse_graph(graph, request.source), request.dims, request.seed)
+        contenders.append(Contender(request, graph, arrays))
+    if contenders[0].request.device != contenders[1].request.device:
+        raise ExecutionError("these runs are of different devices, which cannot take turns")
+    say = lambda words: click.echo(f"kernelglass: {words}", err=True)  # noqa: E731
+    return run_in_turns(store, (contenders[0], contenders[1]), pairs, progress=say)

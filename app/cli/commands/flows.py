@@ -1,0 +1,102 @@
+"""`kernelglass flows SRC`: per-kernel against all-kernel, each measured in fresh processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from app.cli.options import json_option, source_argument
+from app.cli.output import print_json, write_out
+from app.errors import INTERRUPTED
+from app.files import check_place
+
+FORMATS = ("text", "md", "csv", "json")
+
+
+class Listed(click.ParamType):
+    """Several values with commas between them."""
+
+    def __init__(self, *known: str) -> None:
+        self.known = known
+        self.name = "LIST"
+
+    def convert(
+        self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Each value once, in the order given."""
+        if isinstance(value, tuple):
+            return value
+        found = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
+        unknown = [part for part in found if part not in self.known]
+        if unknown:
+            self.fail(f"{unknown[0]!r} is not one of {', '.join(self.known)}", param, ctx)
+        return found
+
+
+@click.command("flows")
+@source_argument
+@click.option("--target", default="cpu", metavar="T", show_default=True, help="cpu, sm_90, gfx942, ...")
+@click.option("-O", "levels", default="3", type=Listed("0", "1", "2", "3"), metavar="2,3", show_default=True)
+@click.option(
+    "--debug",
+    "debugs",
+    default="none,line-tables",
+    type=Listed("none", "line-tables"),
+    metavar="LEVELS",
+    show_default=True,
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes for LLVM; all usable cores by default."
+)
+@click.option("--repeat", default=3, type=click.IntRange(1, 1000), metavar="N", show_default=True)
+@click.option("--start-up/--no-start-up", default=True, help="Also the time to the first result (CPU only).")
+@click.option(
+    "--library", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), help="More kernels."
+)
+@click.option("--format", "form", default="text", type=click.Choice(FORMATS), show_default=True)
+@click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    src: str,
+    target: str,
+    levels: tuple[str, ...],
+    debugs: tuple[str, ...],
+    jobs: int | None,
+    repeat: int,
+    start_up: bool,
+    library: Path | None,
+    form: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Compile SRC in both flows, in fresh processes, and compare time and memory."""
+    from app import flow_tables
+    from app.sources import load_source
+    from app.worker.flow_cells import Request, cells, measure
+    from compiler.backend.runtime import default_threads
+    from compiler.targets import get_target
+    from profiler.measure.machine import this_machine
+
+    source = load_source(src)  # what is wrong with it is said once, here
+    unsized = sorted(name for name in source.graph.symbols if name not in source.dims)
+    if unsized and start_up:
+        click.echo(f"no first result: the source gives no size for {', '.join(unsized)}", err=True)
+        start_up = False
+    if out is not None:
+        check_place(out)
+    wanted = cells([int(level) for level in levels], debugs, start_up=start_up and get_target(target).name == "cpu")
+    request = Request(src, target, jobs, str(library) if library else None)
+    measured = measure(request, wanted, repeat, lambda words: click.echo(words, err=True))
+    found = flow_tables.document(measured, this_machine().name, default_threads())
+    if not found["cells"] and not found["start_up"]:
+        raise KeyboardInterrupt
+    if as_json:
+        print_json(found)
+        form = "json" if form == "text" else form
+    if out is not None or not as_json:
+        write_out(flow_tables.WRITERS[form](found), out)
+    if measured.interrupted:
+        ctx.exit(INTERRUPTED)

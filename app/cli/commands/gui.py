@@ -1,0 +1,59 @@
+"""`kernelglass gui [SRC]`: the window."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from compiler.collector_pauses import rare_collection
+from compiler.errors import UnavailableError
+
+_PACKAGES = "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libxcb-cursor0"
+
+
+@click.command("gui")
+@click.argument("src", required=False)
+def command(src: str | None = None) -> int:
+    """Open the window, on SRC if it is given."""
+    _check_display()
+    try:
+        from PySide6.QtWidgets import QApplication
+    except ImportError as error:
+        raise UnavailableError(_missing(error)) from None
+    with rare_collection():
+        from app.main_window import MainWindow
+
+    application = QApplication.instance() or QApplication(sys.argv[:1])
+    application.setApplicationName("Kernelglass")
+    with rare_collection():
+        window = MainWindow()
+    window.show()
+    if src:
+        window.opening.open(src)
+    else:
+        window.restore_session()
+    return application.exec()  # type: ignore[union-attr]
+
+
+def _check_display() -> None:
+    """Qt aborts the process when it finds no display, so we look first."""
+    if not sys.platform.startswith("linux") or os.environ.get("QT_QPA_PLATFORM"):
+        return
+    wayland = os.environ.get("WAYLAND_DISPLAY")
+    if not os.environ.get("DISPLAY") and not (
+        wayland and Path(os.environ.get("XDG_RUNTIME_DIR", "/"), wayland).exists()
+    ):
+        raise UnavailableError(
+            "there is no display for the window (DISPLAY and WAYLAND_DISPLAY are not set); "
+            "`kernelglass compile` and `kernelglass run` work without one"
+        )
+
+
+def _missing(error: ImportError) -> str:
+    """Name what to install: the Python package, or the system libraries that it loads."""
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(("PySide6", "shiboken6")):
+        return "the window needs PySide6: pip install PySide6-Essentials; everything else works without it"
+    return f"the window needs system libraries that are missing ({error}); on Debian or Ubuntu: apt install {_PACKAGES}"

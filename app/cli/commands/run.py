@@ -1,0 +1,224 @@
+"""`kernelglass run SRC`: compile a graph, run it on random inputs in a child process, time it and check it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from app.cli.options import Database, Dims, Finite, json_option, sizes_of, source_argument
+from app.cli.output import print_json
+from app.errors import CheckFailed, CompilationFailed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.checking import OutputCheck
+    from app.sources import Source
+    from profiler.measure.outcome import Outcome
+    from profiler.records import Ceiling
+    from profiler.store import Store
+
+
+@click.command("run")
+@source_argument
+@click.option("--device", default="cpu", metavar="cpu|cuda:N", show_default=True)
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="CPU threads; all usable cores by default.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="Time exactly N calls, not until the median is known.",
+)
+@click.option("--dim", "dims", multiple=True, type=Dims(), help="The size of a symbolic dim; repeat for more.")
+@click.option("--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="S", show_default=True)
+@click.option("--check", is_flag=True, help="Compare with the NumPy reference; a difference exits with 5.")
+@click.option("--stages", is_flag=True, help="Check unfused, fused -O0 and fused -O3 too, node by node.")
+@click.option("--flow", default="all-kernel", type=click.Choice(("per-kernel", "all-kernel")), show_default=True)
+@click.option("-O", "opt_level", default=3, type=click.IntRange(0, 3), metavar="N", show_default=True)
+@click.option("--debug", default="none", type=click.Choice(("none", "line-tables")), show_default=True)
+@click.option("--width", default=1.0, type=Finite(0.01, 100), metavar="PERCENT", show_default=True,
+              help="Stop when the median is known to plus or minus this much.")  # fmt: skip
+@click.option("--budget", default=2.0, type=Finite(0.01, 3600), metavar="S", show_default=True,
+              help="Seconds to spend on timing at most.")  # fmt: skip
+@click.option("--processes", default=5, type=click.IntRange(1, 1000), metavar="N", show_default=True,
+              help="Share the timing between N new processes: each may run a little faster or slower.")  # fmt: skip
+@click.option("--time-limit", default=120.0, type=Finite(0.1), metavar="S", show_default=True,
+              help="End a run that takes longer.")  # fmt: skip
+@click.option("--warm", is_flag=True, help="Use the same buffers for every call, so that data may stay in cache.")
+@click.option("--tag", metavar="TAG", help="Put a tag on the run.")
+@click.option("--note", metavar="TEXT", help="Write a note on the run.")
+@click.option("--no-db", is_flag=True, help="Keep no record.")
+@click.option("--db", type=Database(), metavar="DB", help="Keep the record, with all IR, in this database.")
+@json_option
+def command(
+    src: str, device: str, threads: int | None, repeat: int | None, dims: tuple[tuple[str, int], ...], seed: int,
+    check: bool, stages: bool, flow: str, opt_level: int, debug: str, width: float, budget: float, processes: int,
+    time_limit: float, warm: bool, tag: str | None, note: str | None, no_db: bool, db: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Run SRC on random inputs and say how long a call takes."""
+    from app.compilation import device_index
+    from app.inputs import graph_sizes, random_inputs
+    from app.sources import load_source
+    from profiler.records import RunRequest
+    from profiler.store.writer import check_tag
+
+    if no_db and (db or tag or note):
+        raise click.UsageError("--no-db keeps no record to tag, note or put into a database")
+    if tag is not None:
+        check_tag(tag)
+    index = device_index(device)
+    source = load_source(src)
+    sizes = graph_sizes(source.graph, source.dims, sizes_of(dims))
+    target = "cpu" if index is None else _cuda_target(index)
+    inputs = random_inputs(source.graph, sizes, seed)
+    request = RunRequest(
+        source=src, device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat, width=width / 100,
+        budget=budget, rotate=not warm, time_limit=time_limit, target=target, flow=flow, opt_level=opt_level,
+        debug=debug, libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
+    )  # fmt: skip
+    store = None if no_db else _store(db, needed=any(asked is not None for asked in (db, tag, note)))
+    try:
+        run, outcome = _measure(store, request, source, inputs, texts=db is not None, check=check)
+        _annotate(store, run, tag, note)
+        ceilings = _ceilings(store, request, outcome)
+    finally:
+        if store is not None:
+            store.close()
+    checks = _check(source, outcome, inputs) if check else None
+    staged = _check_stages(source, inputs, threads) if stages else None
+    document = _document(source, request, run, outcome, checks, staged, ceilings)
+    if as_json:
+        print_json(document)
+    else:
+        from app.cli.run_text import run_text
+
+        click.echo(run_text(document, checks))
+    wrong = [c for c in checks or () if not c.ok]
+    if wrong:
+        raise CheckFailed(str(wrong[0]))
+    if staged is not None and staged["first"] is not None:
+        raise CheckFailed(staged["first"]["words"])
+
+
+def _cuda_target(index: int) -> str:
+    """The compile target for a CUDA device; UnavailableError where there is no such device."""
+    from compiler.errors import UnavailableError
+    from profiler.measure.devices import cuda_devices
+
+    devices = cuda_devices()
+    if index >= len(devices):
+        raise UnavailableError(f"there is no device cuda:{index}; this machine has {len(devices)}")
+    from profiler.measure.cuda.device import best_target
+
+    return best_target(int(devices[index].target.removeprefix("sm_")))
+
+
+def _store(db: str | None, *, needed: bool) -> Store | None:
+    """The database to keep the run in. The user's own is not worth failing for: a run is made without it then."""
+    from profiler.store import StoreError, open_store
+
+    try:
+        return open_store(db)
+    except StoreError as error:
+        if needed:
+            raise
+        click.echo(f"kernelglass: note: the run is not kept: {error}", err=True)
+        return None
+
+
+def _measure(
+    store: Store | None, request: Any, source: Source, inputs: list[np.ndarray], *, texts: bool, check: bool
+) -> tuple[int | None, Outcome]:
+    from compiler.errors import ExecutionError, UnavailableError
+    from profiler.model_records import graph_text
+    from profiler.recording import run_and_record
+    from profiler.records import FINISHED
+
+    run, outcome = run_and_record(store, request, graph_text(source.graph), inputs, texts=texts, outputs=check)
+    if outcome.error is not None:
+        if outcome.compiling and not isinstance(outcome.error, UnavailableError | ExecutionError):
+            raise CompilationFailed(outcome.error.message, outcome.error.location)
+        raise outcome.error
+    if outcome.result.status != FINISHED:
+        kept = f" (kept as run {run})" if run is not None else ""
+        raise CheckFailed(f"the run failed: it {outcome.result.error}{kept}")
+    return run, outcome
+
+
+def _annotate(store: Store | None, run: int | None, tag: str | None, note: str | None) -> None:
+    from profiler.store import writer
+
+    if store is not None and run is not None:
+        if tag:
+            writer.tag_runs(store, [run], tag)
+        if note:
+            writer.note_run(store, run, note)
+
+
+def _ceilings(store: Store | None, request: Any, outcome: Outcome) -> list[Ceiling]:
+    """What the device was measured to be able to, if it was: `report --ceilings` and the window do that."""
+    from profiler.measure.ceilings.measured import ceiling_threads, stored_ceilings
+    from profiler.measure.machine import machine_with
+
+    if store is None:
+        return []
+    threads = ceiling_threads(request.device, outcome.result.conditions.get("threads"))
+    return stored_ceilings(store, machine_with(request.device).fingerprint, threads)
+
+
+def _check(source: Source, outcome: Outcome, inputs: list[np.ndarray]) -> list[OutputCheck]:
+    """The first call's outputs against the reference, which runs on its own copies: a graph may write to its inputs."""
+    from app.checking import check_outputs, error_bound
+    from compiler import reference
+
+    wanted = reference(source.graph, *(x.copy() for x in inputs))
+    return check_outputs(outcome.outputs, wanted, error_bound(source.graph))
+
+
+def _check_stages(source: Source, inputs: list[np.ndarray], threads: int | None) -> dict[str, Any]:
+    from app.checking import error_bound
+    from profiler.analysis.stagewise import check_stages
+
+    return check_stages(source.graph, inputs, error_bound(source.graph), threads, source.library_paths).document()
+
+
+def _document(
+    source: Source, request: Any, run: int | None, outcome: Outcome, checks: list[OutputCheck] | None, staged: Any,
+    ceilings: list[Ceiling],
+) -> dict[str, Any]:  # fmt: skip
+    from profiler.analysis.roofline import kernel_dtype, roofline
+    from profiler.analysis.statistics import summarise
+
+    result, compiled = outcome.result, outcome.compilation
+    figures = summarise(result.samples, result.blocks, result.processes)
+    assert compiled is not None
+    launches = [
+        asdict(summarise(launch.samples, result.blocks, result.processes))
+        | {name: getattr(launch, name) for name in _LAUNCH}
+        for launch in result.launches
+    ]
+    points = roofline(launches, ceilings, {k.name: kernel_dtype(k.source) for k in compiled.kernels}).points
+    launches = [launch | {name: getattr(point, name) for name in _POINT} for launch, point in zip(launches, points)]
+    return {
+        "source": source.name, "run": run, "device": request.device, "threads": result.conditions.get("threads"),
+        "dims": dict(request.dims), "seed": request.seed, "compile_seconds": compiled.seconds,
+        "kernels": [kernel.name for kernel in compiled.kernels],
+        "outputs": [{"dtype": dtype, "shape": list(shape)} for dtype, shape in outcome.output_types],
+        "repeat": figures.count, "processes": figures.processes,
+        "seconds": {
+            "median": figures.median, "low": figures.low, "high": figures.high, "min": figures.minimum,
+            "max": figures.maximum, "outliers": figures.outliers, "all": [x * 1e-9 for x in result.samples],
+            "lost": [x * 1e-9 for x in result.lost],
+        },
+        "launches": launches, "ceilings": [asdict(ceiling) for ceiling in ceilings],
+        "counters": [asdict(counter) for counter in result.counters],
+        "memory": {k: v for k, v in result.memory.items() if k not in ("blocks", "steps")},
+        "conditions": dict(result.conditions),
+        "check": None if checks is None else [asdict(c) | {"ok": c.ok} for c in checks], "stages": staged,
+    }  # fmt: skip
+
+
+_LAUNCH = ("position", "kernel", "flops", "bytes", "loads", "stores", "thread_seconds")
+_POINT = ("intensity", "gflops", "gbytes", "roof", "share", "bound", "dtype", "peak")

@@ -1,0 +1,250 @@
+"""`kernelglass runs`: what the database keeps. Lists runs, and deletes, tags, notes, pins, searches and vacuums."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from app.cli.options import json_option, store_option
+from app.cli.output import print_json
+from app.text_tables import seconds, size, table
+
+if TYPE_CHECKING:
+    from profiler.store.texts import Found
+
+
+class _Since(click.ParamType):
+    """A moment in UTC, or the beginning of one: a year, a month, a day."""
+
+    name = "DATE"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The moment as the database writes it, as far as it was given."""
+        whole = value.strip().replace(" ", "T")
+        missing = {4: "-01-01", 7: "-01"}.get(len(whole), "")
+        try:
+            if value:
+                datetime.fromisoformat(whole + missing)
+        except ValueError:
+            self.fail(f"{value!r} is not a date, as in 2026-01-31", param, ctx)
+        return whole
+
+
+class _Group(click.Group):
+    """Plain `kernelglass runs` lists."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """An unknown word is an error that names the known ones."""
+        if args[0] not in self.commands:
+            raise click.UsageError(f"no such command {args[0]!r}; there are {', '.join(self.commands)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group("runs", cls=_Group, invoke_without_command=True)
+@store_option
+@click.option("--source", metavar="SRC", default="", help="Only runs of this source.")
+@click.option("--status", default="", type=click.Choice(("", "finished", "failed", "running", "interrupted")))
+@click.option("--tag", metavar="TAG", default="", help="Only runs with this tag.")
+@click.option("--device", metavar="DEVICE", default="", help="Only runs on this device.")
+@click.option("--pinned", is_flag=True, help="Only baselines.")
+@click.option("--since", type=_Since(), metavar="DATE", default="", help="Only runs since then, as in 2026-01-31.")
+@click.option("--limit", default=100, type=click.IntRange(1), metavar="N", show_default=True)
+@click.option("--compilations", is_flag=True, help="List compilations in place of runs.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, db: str | None, source: str, status: str, tag: str, device: str, pinned: bool, since: str,
+    limit: int, compilations: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """List the runs in the database, newest first."""
+    ctx.obj = {"db": db, "json": as_json}
+    if ctx.invoked_subcommand is not None:
+        return
+    from profiler.store import default_path, open_store, queries
+
+    if db is None and not default_path().exists():
+        rows = []  # nothing has been run yet: that is not an error
+    else:
+        with open_store(db, create=False) as store:
+            if compilations:
+                rows = queries.list_compilations(store, source, limit)
+            else:
+                chosen = queries.RunFilter(source, status, tag, device, pinned, since, limit)
+                rows = queries.list_runs(store, chosen)
+    if as_json:
+        print_json({"compilations" if compilations else "runs": rows})
+    else:
+        click.echo(_compilations(rows) if compilations else _runs(rows))
+
+
+def _runs(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "no runs"
+    lines = [
+        (
+            f"{row['id']}{'*' if row['pinned'] else ''}", row["started"][:19].replace("T", " "), row["source"],
+            row["device"],
+            row["status"], seconds(row["median"]) if row["median"] else "",
+            f"{seconds(row['low'])} to {seconds(row['high'])}" if row["median"] else row["error"] or "",
+            " ".join([*row["tags"], *([f"({row['note']})"] if row["note"] else [])]),
+        )
+        for row in rows
+    ]  # fmt: skip
+    return table(("run", "started", "source", "device", "status", "median", "interval", "tags"), lines, right=(0, 5))
+
+
+def _compilations(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "no compilations"
+    lines = [
+        (f"c{row['id']}", row["created"][:19].replace("T", " "), row["source"], row["target"], row["flow"],
+         f"-O{row['opt_level']}", row["debug"], str(row["kernels"]), seconds(row["seconds"]))
+        for row in rows
+    ]  # fmt: skip
+    header = ("id", "created", "source", "target", "flow", "level", "debug", "kernels", "time")
+    return table(header, lines, right=(7, 8))
+
+
+def _chosen(ctx: click.Context, db: str | None, as_json: bool) -> tuple[str | None, bool]:
+    """Options may stand before or after the subcommand."""
+    return db if db is not None else ctx.obj["db"], as_json or ctx.obj["json"]
+
+
+def _said(as_json: bool, words: str, **document: Any) -> None:
+    print_json(document) if as_json else click.echo(words)
+
+
+runs_argument = click.argument("runs", nargs=-1, required=True, metavar="ID...")
+
+
+@command.command("delete")
+@runs_argument
+@store_option
+@json_option
+@click.pass_context
+def delete(ctx: click.Context, runs: tuple[str, ...], db: str | None, as_json: bool) -> None:
+    """Forget runs, and compilations that only they used; or compilations without runs (c12).
+
+    A pinned run has to be unpinned first.
+    """
+    from profiler.store import open_store, queries, writer
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        numbers, compilations = [], []
+        for words in dict.fromkeys(runs):
+            found = queries.find_compilation(store, words)
+            (numbers if found is None else compilations).append(
+                queries.find_run(store, words) if found is None else found
+            )
+        numbers = list(dict.fromkeys(numbers))
+        with store.transaction():
+            writer.delete_runs(store, numbers)
+            writer.delete_compilations(store, compilations)
+    named = [*map(str, numbers), *(f"c{number}" for number in compilations)]
+    _said(as_json, f"deleted {', '.join(named)}", deleted=numbers, compilations=compilations)
+
+
+@command.command("tag")
+@click.argument("tag", metavar="TAG")
+@runs_argument
+@click.option("--remove", is_flag=True, help="Take the tag off.")
+@store_option
+@json_option
+@click.pass_context
+def tag(ctx: click.Context, tag: str, runs: tuple[str, ...], remove: bool, db: str | None, as_json: bool) -> None:
+    """Put TAG on runs; `compare TAG ...` then means the newest of them."""
+    from profiler.store import open_store, queries, writer
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        numbers = [queries.find_run(store, words) for words in runs]
+        writer.tag_runs(store, numbers, tag, remove=remove)
+    words = f"{'took' if remove else 'put'} {tag} {'off' if remove else 'on'} {', '.join(map(str, numbers))}"
+    _said(as_json, words, tag=tag, runs=numbers, removed=remove)
+
+
+@command.command("note")
+@click.argument("run", metavar="ID")
+@click.argument("text", metavar="TEXT")
+@store_option
+@json_option
+@click.pass_context
+def note(ctx: click.Context, run: str, text: str, db: str | None, as_json: bool) -> None:
+    """Write a note on a run; an empty one takes it away."""
+    from profiler.store import open_store, queries, writer
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        number = queries.find_run(store, run)
+        writer.note_run(store, number, text)
+    _said(as_json, f"noted on run {number}", run=number, note=text)
+
+
+@command.command("pin")
+@click.argument("run", metavar="ID")
+@click.option("--off", is_flag=True, help="Unpin it.")
+@store_option
+@json_option
+@click.pass_context
+def pin(ctx: click.Context, run: str, off: bool, db: str | None, as_json: bool) -> None:
+    """Make a run the baseline of its source: `compare baseline ...` means it, and it cannot be deleted."""
+    from profiler.store import open_store, queries, writer
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        number = queries.find_run(store, run)
+        writer.pin_run(store, number, not off)
+    _said(as_json, f"run {number} is {'no longer ' if off else ''}a baseline", run=number, pinned=not off)
+
+
+@command.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", default=50, type=click.IntRange(1), metavar="N", show_default=True)
+@store_option
+@json_option
+@click.pass_context
+def search(ctx: click.Context, words: tuple[str, ...], limit: int, db: str | None, as_json: bool) -> None:
+    """Find IR that holds all WORDS."""
+    from profiler.store import open_store, queries
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        found = queries.search_texts(store, " ".join(words), limit)
+    rows = [
+        (f"c{hit['compilation']}", hit["source"], hit["kernel"], hit["stage"], size(hit["size"])) for hit in found.hits
+    ]
+    shown = table(("id", "source", "kernel", "stage", "size"), rows) if rows else "nothing found"
+    left_out = _left_out(found)
+    _said(
+        as_json, f"{shown}\n\n{left_out}" if left_out else shown, hits=list(found.hits), texts=found.texts,
+        places=found.places, left_out=found.left_out,
+    )  # fmt: skip
+
+
+def _left_out(found: Found) -> str:
+    """What a list of hits does not show, in words."""
+    if found.places is None:
+        words = f"the newest {len(found.hits)} places; {found.texts:,} texts hold these words"
+        return f"{words}, too many to follow: --limit N follows more of them"
+    if found.left_out:
+        return f"the newest {len(found.hits)} of {found.places:,} places; --limit N shows more"
+    return ""
+
+
+@command.command("vacuum")
+@store_option
+@json_option
+@click.pass_context
+def vacuum(ctx: click.Context, db: str | None, as_json: bool) -> None:
+    """Drop what nothing refers to and give the space back."""
+    from profiler.store import open_store, writer
+
+    db, as_json = _chosen(ctx, db, as_json)
+    with open_store(db, create=False) as store:
+        before, after = writer.vacuum(store)
+    _said(as_json, f"{size(before)} before, {size(after)} after", before=before, after=after)

@@ -1,0 +1,101 @@
+"""A run as `kernelglass run` prints it for a person: its times, what else happened, and a table of its launches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.text_tables import seconds, size, table
+from profiler.units import figure, percent
+
+if TYPE_CHECKING:
+    from app.checking import OutputCheck
+
+
+def run_text(document: dict[str, Any], checks: list[OutputCheck] | None) -> str:
+    """The document of a run, and the checks that passed, as a person reads them."""
+    took, kernels = document["seconds"], len(document["kernels"])
+    sizes = ", ".join(f"{name}={size}" for name, size in document["dims"].items())
+    shapes = ", ".join(f"{y['dtype']}[{'x'.join(map(str, y['shape']))}]" for y in document["outputs"])
+    kept = "" if document["run"] is None else f"run {document['run']}: "
+    lines = [
+        f"{kept}{document['source']} on {document['device']}{f' ({sizes})' if sizes else ''}: "
+        f"{kernels} kernel{'s' * (kernels != 1)}, compiled in {seconds(document['compile_seconds'])}",
+        f"per call   median {seconds(took['median'])} ({seconds(took['low'])} to {seconds(took['high'])}), "
+        f"{seconds(took['min'])} to {seconds(took['max'])}, {_made(document)}",
+        f"outputs    {shapes}",
+    ]
+    lines += [f"check      {check}" for check in checks or () if check.ok]
+    if document["stages"]:
+        lines += [f"stage      {line}" for line in document["stages"]["lines"]]
+    lines += [f"{word:<10} {words}" for word, words in _meanwhile(document)]
+    lines += [f"note       {note}" for note in document["conditions"].get("notes", ())]
+    rows = [_launch_row(launch) for launch in document["launches"]]
+    if rows:
+        header = ("kernel", "median", "GFLOP/s", "GB/s", "loaded", "stored", "of roof")
+        shown = len(header) - (not document["ceilings"])
+        lines += ["", table(header[:shown], [row[:shown] for row in rows], right=(1, 2, 3, 4, 5, 6))]
+    return "\n".join(lines)
+
+
+def _made(document: dict[str, Any]) -> str:
+    """How the times were taken, on one line."""
+    took, threads = document["seconds"], document["threads"]
+    parts = [
+        f"{document['repeat']} call{'s' * (document['repeat'] != 1)}",
+        f"{took['outliers']} outliers" if took["outliers"] else "no outliers",
+    ]
+    if document["processes"] > 1:
+        parts.append(f"{document['processes']} processes")
+    if threads is not None:  # a GPU has none to speak of
+        parts.append(f"{threads} thread{'s' if threads != 1 else ''}")
+    return ", ".join(parts)
+
+
+def _meanwhile(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """What else happened: the machine, memory, page faults, context switches, and what the hardware counted."""
+    conditions, counters = document["conditions"], {c["name"]: c for c in document["counters"]}
+    found: list[tuple[str, str]] = []
+    if "load" in conditions:
+        clock = f"{conditions['megahertz']} MHz" if conditions.get("megahertz") else "clock not told"
+        lost = f", {conditions['lost_share']:.1%} of its time lost" if "lost_share" in conditions else ""
+        found.append(("machine", f"load {conditions['load'][0]:g}, {clock}{lost}"))
+    card = conditions.get("device") or {}
+    if card.get("sm_clock_mhz"):
+        found.append(("device", f"{card['sm_clock_mhz']} MHz of {card.get('max_sm_clock_mhz')}, "
+                                f"{card.get('temperature_celsius')} C, {card.get('power_watts'):.0f} W"))  # fmt: skip
+    named = (("minor page faults", "minor"), ("major page faults", "major page faults"),
+             ("voluntary context switches", "voluntary"),
+             ("involuntary context switches", "involuntary context switches"))  # fmt: skip
+    parts = [f"{counters[name]['value']:,.0f} {words}" for name, words in named if name in counters]
+    if parts:
+        found.append(("system", ", ".join(parts)))
+    resident = counters.get("resident memory, highest")
+    if resident and resident["value"]:
+        found.append(("memory", f"{size(resident['value'])} resident at most, {_planned(document['memory'])}"))
+    elif document["memory"].get("device"):
+        held = document["memory"]["device"]
+        found.append(("memory", f"{size(held['peak'])} on the device at most, {size(held['free'])} left"))
+    return found + _hardware(counters)
+
+
+def _planned(memory: dict[str, Any]) -> str:
+    return f"{size(memory['planned_peak'])} planned for temporaries" if "planned_peak" in memory else "no plan"
+
+
+def _hardware(counters: dict[str, Any]) -> list[tuple[str, str]]:
+    """Hardware counters in a line, or in one line why there are none."""
+    events = [c for c in counters.values() if c["unit"] == "events"]
+    counted = [f"{c['value']:.4g} {c['name']}" for c in events if c["value"] is not None]
+    missing: dict[str, list[str]] = {}
+    for counter in events:
+        if counter["value"] is None:
+            missing.setdefault(counter["note"], []).append(counter["name"])
+    lines = [("hardware", ", ".join(counted))] if counted else []
+    return lines + [("hardware", f"no {', '.join(names)}: {note}") for note, names in missing.items()]
+
+
+def _launch_row(launch: dict[str, Any]) -> tuple[str, ...]:
+    moved = [size(launch[name]) if launch[name] is not None else "" for name in ("loads", "stores")]
+    reached = f"{percent(launch['share'])} {launch['bound']}" if launch["share"] is not None else ""
+    rates = figure(launch["gflops"]), figure(launch["gbytes"])
+    return launch["kernel"], seconds(launch["median"]), *rates, *moved, reached

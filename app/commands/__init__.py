@@ -1,1 +1,0 @@
-"""One file a command of the command line; `app.cli` loads them by name when they are asked for."""

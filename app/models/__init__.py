@@ -1,1 +1,0 @@
-"""Qt item models over plain records, for tables and lists."""

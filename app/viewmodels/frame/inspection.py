@@ -1,0 +1,151 @@
+"""What the inspector says about a selection: sections of lines, made from the compilation's records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.viewmodels.compilation import Compilation, Decision, NodeRecord
+from app.viewmodels.frame.formats import flops, seconds, size
+from app.viewmodels.requests import RunResult
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line: a name, a value, and the nodes a click on it selects; `good` is None where there is no verdict."""
+
+    name: str
+    value: str
+    nodes: tuple[str, ...] = ()
+    good: bool | None = None
+    edge: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and its lines."""
+
+    title: str
+    entries: tuple[Entry, ...]
+
+
+def inspect(compilation: Compilation, nodes: frozenset[str], run: RunResult | None = None) -> tuple[str, list[Section]]:
+    """A title and sections for a selection; the whole model when nothing is selected."""
+    records = [node for node in compilation.nodes if node.name in nodes]
+    if not records:
+        return compilation.name, _model(compilation, run)
+    if len(records) == 1:
+        node = records[0]
+        return node.name, [
+            _node(node),
+            *_kernel(compilation, node, run),
+            _memory(compilation, nodes),
+            *_ledger(compilation, nodes),
+        ]
+    calls = sorted({node.call for node in records if node.call >= 0})
+    title = compilation.calls[calls[0]].kernel if len(calls) == 1 else f"{len(records)} nodes in {len(calls)} kernels"
+    sections = [_group(compilation, records, calls, run)]
+    listed = tuple(
+        Entry(f"{node.number}", f"{node.name}  {node.dtype} {node.shape}", (node.name,)) for node in records[:60]
+    )
+    sections.append(Section("Nodes", listed))
+    return title, [*sections, _memory(compilation, nodes), *_ledger(compilation, nodes)]
+
+
+def _model(compilation: Compilation, run: RunResult | None) -> list[Section]:
+    accepted = sum(entry.accepted for entry in compilation.ledger)
+    ops = sum(node.kind == "op" for node in compilation.nodes)
+    choices = compilation.choices
+    entries = [
+        Entry("target", choices.target),
+        Entry("flow", choices.flow),
+        Entry("optimisation", f"-O{choices.opt_level}"),
+        Entry("compiled in", seconds(compilation.seconds)),
+        Entry("graph", f"{ops} ops, {sum(n.kind == 'input' for n in compilation.nodes)} inputs"),
+        Entry("kernels", f"{len(compilation.kernels)}, launched {len(compilation.calls)} times"),
+        Entry("fusion", f"{accepted} edges fused, {len(compilation.ledger) - accepted} not"),
+        Entry("memory peak", size(compilation.peak) if not compilation.plan_note else compilation.plan_note),
+        Entry("work", flops(sum(call.flops for call in compilation.calls)) + " (estimated)"),
+        Entry("traffic", size(sum(call.bytes for call in compilation.calls)) + " (estimated)"),
+    ]
+    if compilation.dims:
+        entries.insert(3, Entry("sizes", ", ".join(f"{name}={value}" for name, value in compilation.dims)))
+    if run is not None and run.totals:
+        entries.append(Entry("run, median", seconds(sorted(run.totals)[len(run.totals) // 2])))
+    kernels = tuple(Entry(f"{k.calls}\u00d7", k.name, k.nodes) for k in compilation.kernels)
+    return [Section("Model", tuple(entries)), Section("Kernels", kernels)]
+
+
+def _node(node: NodeRecord) -> Section:
+    entries = [
+        Entry("number", str(node.number)),
+        Entry("op", node.op),
+        Entry("type", f"{node.dtype} {node.shape}".strip()),
+    ]
+    if node.attributes:
+        entries.append(Entry("attributes", node.attributes))
+    for position, operand in enumerate(node.operands):
+        entries.append(Entry("operands" if position == 0 else "", operand, (operand,)))
+    if node.kind == "op":
+        entries.append(Entry("work", f"{flops(node.flops)} (estimated)"))
+    return Section("Node", tuple(entries))
+
+
+def _kernel(compilation: Compilation, node: NodeRecord, run: RunResult | None) -> list[Section]:
+    if node.call < 0:
+        return []
+    call = compilation.calls[node.call]
+    entries = [
+        Entry("name", call.kernel, call.nodes),
+        Entry("launch", f"{call.index + 1} of {len(compilation.calls)}"),
+        Entry("role here", node.role or "part of it"),
+        Entry("moves", f"{size(call.bytes)} (estimated)"),
+        Entry("work", f"{flops(call.flops)} (estimated)"),
+    ]
+    if run is not None and call.index < len(run.calls):
+        times = sorted(run.calls[call.index][1])
+        entries.append(Entry("time, median", f"{seconds(times[len(times) // 2])} (measured)"))
+    return [Section("Kernel", tuple(entries))]
+
+
+def _group(compilation: Compilation, records: list[NodeRecord], calls: list[int], run: RunResult | None) -> Section:
+    moved = sum(compilation.calls[call].bytes for call in calls)
+    work = sum(compilation.calls[call].flops for call in calls)
+    entries = [
+        Entry("nodes", str(len(records))),
+        Entry("launches", ", ".join(str(call + 1) for call in calls[:12]) or "none"),
+        Entry("moves", f"{size(moved)} (estimated)"),
+        Entry("work", f"{flops(work)} (estimated)"),
+    ]
+    if run is not None:
+        total = sum(sorted(run.calls[c][1])[len(run.calls[c][1]) // 2] for c in calls if c < len(run.calls))
+        entries.append(Entry("time, median", f"{seconds(total)} (measured)"))
+    return Section("Selection", tuple(entries))
+
+
+def _memory(compilation: Compilation, nodes: frozenset[str]) -> Section:
+    blocks = [block for block in compilation.blocks if not nodes.isdisjoint(block.nodes) or block.name in nodes]
+    entries = tuple(
+        Entry(
+            block.name,
+            f"{size(block.size)} at {block.offset:,}, launches {block.first + 1} to {block.last + 1}",
+            block.nodes,
+        )
+        for block in blocks
+    )
+    return Section("Memory", entries)
+
+
+def _ledger(compilation: Compilation, nodes: frozenset[str]) -> list[Section]:
+    found = [entry for entry in compilation.ledger if entry.producer in nodes or entry.consumer in nodes]
+    return [Section("Fusion ledger", tuple(ledger_entry(entry) for entry in found))] if found else []
+
+
+def ledger_entry(entry: Decision) -> Entry:
+    """A decision as a line."""
+    word = "fused" if entry.accepted else "not fused"
+    known = entry.bytes_saved.isdigit() and entry.bytes_saved != "0"
+    saved = f", saves {size(int(entry.bytes_saved))}" if entry.accepted and known else ""
+    return Entry(
+        f"{entry.producer} \u2192 {entry.consumer}", f"{word} by {entry.rule}: {entry.reason}{saved}",
+        (entry.producer, entry.consumer), entry.accepted, (entry.producer, entry.consumer),
+    )  # fmt: skip

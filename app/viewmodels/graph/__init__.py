@@ -1,0 +1,1 @@
+"""The graph as it is drawn: folding, heat, scene, layers, layout."""

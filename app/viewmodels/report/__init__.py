@@ -1,0 +1,1 @@
+"""Reports as the preview shows them."""

@@ -1,0 +1,1 @@
+"""Runs, flows, comparisons and their figures."""

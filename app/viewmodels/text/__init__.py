@@ -1,0 +1,1 @@
+"""Texts of stages: documents, panes, folding, differences, passes, edits."""

@@ -1,0 +1,103 @@
+"""Which lines of a text begin a region that can be folded, and where each ends."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from app.viewmodels.text.text_document import TextDocument
+
+_LARGEST = 32 << 20  # no folding above this: nobody folds by hand there, and the index would cost more than the text
+_ASM_LABEL = re.compile(rb"^[A-Za-z_][\w.$]*:", re.MULTILINE)
+
+
+def fold_regions(document: TextDocument, language: str) -> dict[int, int]:
+    """First line of each region -> its last line (which stays visible for braces, hides with the region otherwise)."""
+    if not document.lines or len(document.data) > _LARGEST:
+        return {}
+    if language == "python":
+        return _by_indentation(document)
+    if language in ("asm", "sass"):
+        return _by_labels(document)
+    return _by_braces(document)
+
+
+def _by_braces(document: TextDocument) -> dict[int, int]:
+    raw = np.frombuffer(document.data, np.uint8)
+    change = (raw == ord("{")).astype(np.int8) - (raw == ord("}")).astype(np.int8)
+    net = np.add.reduceat(change.astype(np.int32), document.starts[:-1])
+    regions: dict[int, int] = {}
+    stack: list[tuple[int, int]] = []
+    depth = 0
+    for line in np.flatnonzero(net):
+        step = int(net[line])
+        if step > 0:
+            stack.append((int(line), depth))
+        depth += step
+        while stack and depth <= stack[-1][1] and step < 0:
+            begin, _ = stack.pop()
+            if line - begin > 1:
+                regions[begin] = int(line) - 1
+    return regions
+
+
+def _by_indentation(document: TextDocument) -> dict[int, int]:
+    indents: list[int] = []
+    for number in range(document.lines):
+        line = document.line(number)
+        indents.append(len(line) - len(line.lstrip()) if line.strip() else -1)
+    regions: dict[int, int] = {}
+    stack: list[tuple[int, int]] = []
+    last = 0
+    for number, indent in enumerate(indents):
+        if indent < 0:
+            continue
+        while stack and indent <= stack[-1][1]:
+            begin, _ = stack.pop()
+            if last > begin:
+                regions[begin] = last
+        stack.append((number, indent))
+        last = number
+    for begin, _ in stack:
+        if last > begin:
+            regions[begin] = last
+    return regions
+
+
+def _by_labels(document: TextDocument) -> dict[int, int]:
+    labels = [m.start() for m in _ASM_LABEL.finditer(document.data)]
+    lines = np.searchsorted(document.starts, np.array(labels, np.int64), "left").tolist()
+    ends = [*(line - 1 for line in lines[1:]), document.lines - 1]
+    return {begin: end for begin, end in zip(lines, ends) if end > begin}
+
+
+_NOISE = re.compile(
+    rb"^[ \t]*(?:\.(?!L[A-Z]+\d+_\d+:)[\w.]+.*|\.L(?:tmp|func_|debug|line|info|str|abbrev)\S*:.*|(?://|#|;).*)?$",
+    re.MULTILINE,
+)
+
+
+_SASS_NOISE = re.compile(rb"^[ \t]*(?:\.(?!L_x_\d+:)[\w.]+.*|//.*)?$", re.MULTILINE)
+_PTX_NOISE = re.compile(rb"^[ \t]*(?:\.(?:loc|file|section)\b.*|//.*|\$L__(?:tmp|func_)\w*:.*)?$", re.MULTILINE)
+
+
+def directive_lines(document: TextDocument, language: str = "asm") -> np.ndarray:
+    """Lines of machine code that are no instruction and no label a branch goes to: directives, comments, blanks."""
+    pattern = {"ptx": _PTX_NOISE, "sass": _SASS_NOISE}.get(language, _NOISE)
+    hidden = np.zeros(document.lines, bool)
+    if document.lines and len(document.data) <= _LARGEST:
+        starts = np.fromiter((m.start() for m in pattern.finditer(document.data)), np.int64)
+        lines = np.searchsorted(document.starts, starts, "right") - 1
+        hidden[lines[lines < document.lines]] = True
+    return hidden
+
+
+def visible_lines(count: int, folded: dict[int, int], noise: np.ndarray | None = None) -> np.ndarray | None:
+    """The lines left to be seen; None when that is all of them."""
+    if not folded and noise is None:
+        return None
+    hidden = np.zeros(count, bool) if noise is None else noise.copy()
+    for begin, end in folded.items():
+        hidden[begin + 1 : end + 1] = True
+    return np.flatnonzero(~hidden)

@@ -1,0 +1,77 @@
+"""What each line of an IR text cost in a run: measured where the line is a whole kernel call, else apportioned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.viewmodels.compilation import Compilation
+from app.viewmodels.frame.formats import seconds
+from app.viewmodels.requests import RunResult
+from app.viewmodels.runs.run_figures import node_costs
+from app.viewmodels.text.text_document import TextDocument
+
+MEASURED, APPORTIONED = "measured", "apportioned"
+_CALL_LINES = {"mogg": b" = mogg.kernel @", "mgp": b"mgp.call @"}  # a line with this stands for one launch
+
+
+@dataclass(frozen=True)
+class LineCosts:
+    """Seconds and heat (0 to 1) of each line; `measured` is true where the seconds were timed, not divided up."""
+
+    seconds: np.ndarray
+    heat: np.ndarray
+    measured: np.ndarray
+
+    @property
+    def label(self) -> str:
+        """What the heat of this text is: never left for the reader to guess."""
+        costly = self.seconds > 0
+        if not costly.any():
+            return ""
+        kinds = [MEASURED] * bool((self.measured & costly).any()) + [APPORTIONED] * bool(
+            (~self.measured & costly).any()
+        )
+        return " and ".join(kinds)
+
+    def words(self, line: int) -> str:
+        """The cost of one line, for its tip."""
+        if not 0 <= line < len(self.seconds) or self.seconds[line] <= 0:
+            return ""
+        if self.measured[line]:
+            return f"{seconds(float(self.seconds[line]))} measured: this call, at the median"
+        return (
+            f"{seconds(float(self.seconds[line]))} apportioned: its kernel's measured time, divided by work and lines"
+        )
+
+
+def line_costs(document: TextDocument, stage: str, compilation: Compilation, run: RunResult) -> LineCosts | None:
+    """The costs of a text's lines; None where the run or the text has none."""
+    if not run.calls or len(document.line_sets) != document.lines or not document.lines:
+        return None
+    costs = node_costs(compilation, run)
+    lines = np.bincount(document.line_sets, minlength=len(document.sets))
+    share = np.array([sum(costs.get(node, 0.0) for node in nodes) for nodes in document.sets])
+    share = (share / np.maximum(lines, 1))[document.line_sets]
+    measured = np.zeros(document.lines, bool)
+    if stage in _CALL_LINES:
+        whole = _call_seconds(compilation, run)
+        for line in range(document.lines):
+            calls = document.line_bytes(line, 400).find(_CALL_LINES[stage]) >= 0
+            known = whole.get(frozenset(document.nodes(line)))
+            if known is not None and calls:
+                measured[line], share[line] = True, known
+            elif known is not None or stage == "mgp":  # an allocation or the output: it takes no time of its own
+                share[line] = 0.0
+    top = float(share.max())
+    return LineCosts(share, np.sqrt(share / top) if top > 0 else np.zeros(len(share)), measured)
+
+
+def _call_seconds(compilation: Compilation, run: RunResult) -> dict[frozenset[str], float]:
+    """The measured median of each launch, by the nodes it computes."""
+    found: dict[frozenset[str], float] = {}
+    for call, (_, times) in zip(compilation.calls, run.calls, strict=False):
+        if times:
+            found[frozenset(call.nodes)] = float(np.median(times))
+    return found

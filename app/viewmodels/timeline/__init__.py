@@ -1,0 +1,1 @@
+"""Events over time, and memory over launches."""

@@ -1,0 +1,90 @@
+"""About: what this is, which version, and the parts it runs on, ready to be copied into a report of a problem."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.theme.icons import pixmap
+from app.theme.look import Look
+from app.views.parts.widgets import label
+
+PARTS = ("PySide6_Essentials", "xdsl", "llvmlite", "numpy", "pyqtgraph", "igraph")
+_WIDE = 420  # pixels of the words
+
+
+def versions() -> list[tuple[str, str]]:
+    """(part, version) of this program and of what it is built on; what is not installed is left out."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = [("Python", platform.python_version()), ("System", platform.platform(terse=True))]
+    for part in ("kernelglass", *PARTS):
+        try:
+            found.append((part.replace("_", " "), version(part)))
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+class AboutDialog(QDialog):
+    """Shows (part, version) rows; Copy takes them to the clipboard."""
+
+    def __init__(self, look: Look, rows: Sequence[tuple[str, str]], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("About Kernelglass")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.rows = list(rows)
+        known = dict(rows)
+        mark = QLabel()
+        mark.setPixmap(pixmap("app", look.theme.accent, 44))
+        name = label(f"Kernelglass {known.get('kernelglass', '')}".strip(), "title")
+        words = label(
+            "A graph-to-kernel compiler you can look through: fusion, IR, LLVM and machine code, with times, "
+            "and every line knows its node. Apache License 2.0.",
+            "muted",
+        )
+        words.setWordWrap(True)
+        words.setFixedWidth(_WIDE)
+        words.setMinimumHeight(words.heightForWidth(_WIDE))
+        top = QGridLayout()
+        top.setHorizontalSpacing(14)
+        top.addWidget(mark, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(name, 0, 1)
+        top.addWidget(words, 1, 1)
+        top.setColumnStretch(1, 1)
+        top.setVerticalSpacing(8)
+        table = QGridLayout()
+        table.setHorizontalSpacing(16)
+        table.setVerticalSpacing(4)
+        for row, (part, version) in enumerate(entry for entry in rows if entry[0] != "kernelglass"):
+            value = label(version)
+            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            table.addWidget(label(part, "muted"), row, 0)
+            table.addWidget(value, row, 1)
+        table.setColumnStretch(1, 1)
+        table.setContentsMargins(0, 8, 0, 0)
+        top.addLayout(table, 2, 1)
+        self.copy = QPushButton("Copy versions")
+        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
+        close = QPushButton("Close")
+        close.setDefault(True)
+        close.clicked.connect(self.close)
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(self.copy)
+        foot.addWidget(close)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(20, 20, 20, 16)
+        layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetFixedSize)
+        layout.setSpacing(16)
+        layout.addLayout(top)
+        layout.addLayout(foot)
+        close.setFocus()
+
+    def text(self) -> str:
+        """The rows as text."""
+        return "\n".join(f"{part} {version}" for part, version in self.rows)

@@ -1,0 +1,141 @@
+"""The command palette: type a few letters of any action, Enter does it."""
+
+from __future__ import annotations
+
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QAction, QColor, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtWidgets import (
+    QFrame,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.viewmodels.frame.fuzzy import rank
+from app.views.parts.widgets import label
+
+KEYS = Qt.ItemDataRole.UserRole + 1
+
+
+class _Entry(QStyledItemDelegate):
+    """The name at the left, the keys at the right."""
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().paint(painter, option, index)
+        keys = index.data(KEYS)
+        if keys:
+            box: QRect = option.rect  # type: ignore[attr-defined]
+            painter.save()
+            colour = QColor(option.palette.text().color())  # type: ignore[attr-defined]
+            colour.setAlpha(180)
+            painter.setPen(colour)
+            side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            painter.drawText(box.adjusted(8, 0, -10, 0), side, keys)
+            painter.restore()
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        return QSize(120, option.fontMetrics.height() + 12)  # type: ignore[attr-defined]
+
+
+class CommandPalette(QFrame):
+    """A pop-up over the window with every action it has."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "popup")
+        self._actions: list[QAction] = []
+        self.field = QLineEdit()
+        self.field.setPlaceholderText("Type a command")
+        self.field.setAccessibleName("Command")
+        self.list = QListWidget()
+        self.list.setAccessibleName("Commands")
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setItemDelegate(_Entry(self.list))
+        self._nothing = label("No command has these letters in this order.", "muted")
+        self._nothing.setContentsMargins(6, 4, 6, 4)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(6)
+        layout.addWidget(self.field)
+        layout.addWidget(self._nothing)
+        layout.addWidget(self.list)
+        self.field.textChanged.connect(self._fill)
+        self.field.installEventFilter(self)
+        self.list.itemClicked.connect(self._do)
+        self.hide()
+
+    def open(self, actions: Sequence[QAction]) -> None:
+        """Show it over the upper middle of the window."""
+        self._actions = [action for action in actions if action.isEnabled() and action.text()]
+        parent = self.parentWidget()
+        width = min(620, parent.width() - 80)
+        self.setGeometry((parent.width() - width) // 2, 80, width, min(460, parent.height() - 140))
+        self.field.clear()
+        self._fill("")
+        self.show()
+        self.raise_()
+        self.field.setFocus()
+
+    def _fill(self, text: str) -> None:
+        self.list.clear()
+        names = [action.text().replace("&", "").rstrip(".") for action in self._actions]
+        for index in rank(text, names):
+            item = QListWidgetItem(names[index])
+            keys = self._actions[index].shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            item.setData(Qt.ItemDataRole.UserRole, index)
+            item.setData(KEYS, keys)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{names[index]}, {keys}" if keys else names[index])
+            self.list.addItem(item)
+        self.list.setCurrentRow(0)
+        self.list.setVisible(self.list.count() > 0)
+        self._nothing.setVisible(not self.list.count())
+        self._tell()
+
+    def _tell(self) -> None:
+        """The field keeps the keyboard, so it also says which entry Enter would do."""
+        item = self.list.currentItem()
+        self.field.setAccessibleDescription(item.text() if item else self._nothing.text())
+
+    def _do(self, item: QListWidgetItem | None) -> None:
+        self.hide()
+        self.parentWidget().setFocus()
+        if item is not None:
+            self._actions[item.data(Qt.ItemDataRole.UserRole)].trigger()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if _asks_for_escape(event):  # it closes this, before it cancels or clears anything else
+            event.accept()
+            return True
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            steps = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -10, Qt.Key.Key_PageDown: 10}
+            if (step := steps.get(Qt.Key(event.key()))) is not None and self.list.count():
+                row, last = self.list.currentRow() + step, self.list.count() - 1
+                self.list.setCurrentRow(row % (last + 1) if abs(step) == 1 else max(0, min(last, row)))
+                self._tell()
+                return True
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._do(self.list.currentItem())
+                return True
+            if event.key() == Qt.Key.Key_Escape:
+                self.hide()
+                self.parentWidget().setFocus()
+                return True
+        if event.type() == QEvent.Type.FocusOut:
+            self.hide()
+        return super().eventFilter(watched, event)
+
+
+def _asks_for_escape(event: QEvent) -> bool:
+    """Whether Qt asks if this widget wants Escape for itself before it becomes a shortcut of the window."""
+    wanted = event.type() == QEvent.Type.ShortcutOverride
+    return wanted and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape

@@ -1,0 +1,92 @@
+"""The status bar: what runs, how far it is, how long it has taken, and the button that ends it."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QProgressBar, QPushButton, QStatusBar
+
+from app.viewmodels.frame.formats import seconds, size
+from app.views.parts.widgets import Elided, label
+
+
+class Status(QStatusBar):
+    """Shows progress within 100 ms of a job's start."""
+
+    cancel_pressed = Signal()
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self.setSizeGripEnabled(False)
+        self.what = Elided("Ready")
+        self.share = label("", "muted")
+        self.elapsed = label("", "muted")
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.progress.setFixedWidth(150)
+        self.progress.setAccessibleName("Progress")
+        self.cancel = QPushButton("Cancel")
+        self.cancel.setToolTip("End this now (Esc)")
+        self.cancel.setAccessibleName("Cancel")
+        self.cancel.setProperty("compact", True)
+        self.cancel.clicked.connect(self.cancel_pressed)
+        self.addWidget(self.what, 1)
+        self._busy = (self.progress, self.share, self.elapsed, self.cancel)
+        for widget in self._busy:
+            self.addWidget(widget)
+            widget.hide()
+        self.facts = label("", "muted")
+        self.cache = label("", "muted")
+        self.device = label(device, "muted")
+        for widget in (self.facts, self.cache, self.device):
+            self.addPermanentWidget(widget)
+        self._begun, self._job = 0.0, ""
+        self._timer = QTimer(self)
+        self._timer.setInterval(100)
+        self._timer.timeout.connect(self._tick)
+
+    def start(self, what: str) -> None:
+        """A job began."""
+        self._begun, self._job = time.perf_counter(), what
+        self.what.setText(what)
+        self.progress.setRange(0, 0)
+        self.share.setText("")
+        for widget in self._busy:
+            widget.show()
+        self._tick()
+        self._timer.start()
+
+    def set_progress(self, stage: str, done: float) -> None:
+        """It has come to a stage; `done` is negative where nobody knows."""
+        self.what.setText(stage[:1].upper() + stage[1:])
+        if done >= 0:
+            self.progress.setRange(0, 100)
+            self.progress.setValue(int(done * 100))
+            self.share.setText(f"{done:.0%}")
+
+    def finish(self, text: str) -> None:
+        """It is over."""
+        self._timer.stop()
+        for widget in self._busy:
+            widget.hide()
+        self.what.setText(text)
+
+    def end(self, good: bool) -> None:
+        """It is over, and nobody has more to say than how it went: what it was and how long it took."""
+        if self._timer.isActive():
+            took = seconds(time.perf_counter() - self._begun)
+            self.finish(f"{self._job}: {'done in' if good else 'stopped after'} {took}")
+
+    def set_cache(self, entries: int, held: int, folder: str) -> None:
+        """What the compilation cache holds."""
+        self.cache.setText(f"cache {size(held)}" if entries else "cache empty")
+        self.cache.setToolTip(f"Compilation cache: {entries} entries, {size(held)}, in {folder}")
+
+    def set_device(self, title: str, words: str) -> None:
+        """What a run will be on."""
+        self.device.setText(title)
+        self.device.setToolTip(words)
+
+    def _tick(self) -> None:
+        self.elapsed.setText(f"{time.perf_counter() - self._begun:.1f} s")

@@ -1,0 +1,122 @@
+"""The tool bar: what to compile, for what, how; and the buttons that do it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
+
+from app.theme.look import Look
+from app.viewmodels.compilation import CompileChoices
+from app.viewmodels.frame.devices import CPU, DeviceRow
+from app.views.parts.widgets import Choice, label
+
+TARGETS = (
+    ("cpu", "CPU (this machine)"),
+    ("sm_80", "sm_80 (A100)"),
+    ("sm_90a", "sm_90a (H100, H200)"),
+    ("sm_100", "sm_100 (B200)"),
+    ("gfx942", "gfx942 (MI300)"),
+)
+
+
+class ChoiceBar(QToolBar):
+    """Choices are told one by one; the buttons only say that they were pressed."""
+
+    source_chosen = Signal(str)
+    choice_made = Signal(str, object)
+    device_chosen = Signal(object)
+    compile_pressed = Signal()
+    run_pressed = Signal()
+
+    def __init__(self, look: Look, sources: Sequence[tuple[str, str]]) -> None:
+        super().__init__("Choices")
+        self.setObjectName("choices")
+        self.setMovable(False)
+        self._look = look
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.source = Choice("Source", [("", "Choose a sample"), *sources])
+        self.target = Choice("Target", TARGETS)
+        self.flow = Choice("Flow", [("all-kernel", "all-kernel"), ("per-kernel", "per-kernel")])
+        self.level = Choice("Optimisation level", [(str(n), f"-O{n}") for n in range(4)])
+        self.level.set_value("3")
+        self.device = Choice("Device to run on", [(CPU.name, CPU.title)])
+        self._devices: tuple[DeviceRow, ...] = (CPU,)
+        self.device.chosen.connect(self._device_chosen)
+        self.source.setMinimumWidth(150)
+        self.source.setMaximumWidth(260)
+        self.device.setMaximumWidth(220)
+        self.source.chosen.connect(lambda value: value and self.source_chosen.emit(value))
+        self.target.chosen.connect(lambda value: self.choice_made.emit("target", value))
+        self.flow.chosen.connect(lambda value: self.choice_made.emit("flow", value))
+        self.level.chosen.connect(lambda value: self.choice_made.emit("opt_level", int(value)))
+        for text, widget in (("Source", self.source), ("Target", self.target), ("Flow", self.flow), ("", self.level)):
+            if text:
+                self.addWidget(label(text, "muted"))
+            self.addWidget(widget)
+        room = QWidget()
+        room.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        room.setStyleSheet("background: transparent")
+        self.addWidget(room)
+        self.compile = self._button("Compile", "Compile (Ctrl+Enter)", self.compile_pressed)
+        self.run = self._button("Run", "Run and time (F5)", self.run_pressed)
+        self.compile.setProperty("primary", True)
+        self.addWidget(self.compile)
+        self.addWidget(self.run)
+        self.addWidget(label("on", "muted"))
+        self.addWidget(self.device)
+        look.changed.connect(self._restyle)
+        self._restyle()
+        self.set_enabled(False, False)
+
+    def set_choices(self, choices: CompileChoices) -> None:
+        """Show what was chosen elsewhere."""
+        if self.target.findData(choices.target) < 0:  # a device of this machine that is not in the usual list
+            self.target.addItem(choices.target, choices.target)
+        self.target.set_value(choices.target)
+        self.flow.set_value(choices.flow)
+        self.level.set_value(str(choices.opt_level))
+
+    def set_devices(self, devices: tuple[DeviceRow, ...]) -> None:
+        """What can be run on; what is missing for one is in its tip."""
+        self._devices = devices
+        self.device.set_entries([(device.name, device.title) for device in devices])
+        for index, device in enumerate(devices):
+            self.device.setItemData(index, device.missing or device.words, Qt.ItemDataRole.ToolTipRole)
+
+    def set_device(self, device: DeviceRow) -> None:
+        """Show what a run will be on."""
+        self.device.set_value(device.name)
+        self.device.setToolTip(f"Device to run on: {device.missing or device.words or device.title}")
+        self.run.setToolTip(f"Run and time on {device.title} (F5)")
+
+    def _device_chosen(self, name: str) -> None:
+        self.device_chosen.emit(next(device for device in self._devices if device.name == name))
+
+    def set_source(self, source: str, title: str) -> None:
+        """Show what is open; a file that is no sample gets an entry of its own."""
+        if self.source.findData(source) < 0:
+            self.source.addItem(title, source)
+        self.source.set_value(source)
+
+    def set_enabled(self, compile_: bool, run: bool) -> None:
+        """What can be pressed now."""
+        self.compile.setEnabled(compile_)
+        self.run.setEnabled(run)
+
+    def _button(self, text: str, tip: str, signal) -> QPushButton:
+        button = QPushButton(f" {text}")  # a little room after the icon: style sheets have no word for it
+        button.setToolTip(tip)
+        button.setAccessibleName(tip)
+        button.setIconSize(QSize(16, 16))
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        button.clicked.connect(signal)
+        return button
+
+    def _restyle(self) -> None:
+        height = max(30, self.fontMetrics().height() + 14)  # one height for all, whatever the font
+        for widget in (self.source, self.target, self.flow, self.level, self.device, self.compile, self.run):
+            widget.setFixedHeight(height)
+        self.compile.setIcon(self._look.icon("compile", "accent_text"))
+        self.run.setIcon(self._look.icon("run", "good"))

@@ -1,0 +1,169 @@
+"""The middle of the window: the graph, the source and any number of IR panes, each a dock that can be moved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
+
+from app.theme.look import Look
+from app.theme.tokens import BAR
+from app.viewmodels.compilation import STAGES
+from app.viewmodels.frame.selection import Selection
+from app.viewmodels.text.ir_pane import IrPaneModel, pane_model
+from app.views.graph.panel import GraphPanel
+from app.views.text.ir_pane import IrPane
+from app.views.text.source_pane import SourcePane
+
+
+def read_panes(data: QByteArray | None) -> list[dict[str, Any]]:
+    """Panes as a layout keeps them; none where it keeps none, or what it keeps does not read."""
+    try:
+        found = json.loads(bytes(data.data()).decode()) if data is not None else []
+    except ValueError:
+        return []
+    return [state for state in found if isinstance(state, dict)] if isinstance(found, list) else []
+
+
+class Workbench(QMainWindow):
+    """Docks without a centre: they fill it."""
+
+    pane_added = Signal(object)
+
+    def __init__(self, look: Look, selection: Selection, graph: GraphPanel, source: SourcePane) -> None:
+        super().__init__()
+        self._look, self._selection = look, selection
+        self.setWindowFlags(Qt.WindowType.Widget)
+        self.setObjectName("workbench")
+        self.setDockNestingEnabled(True)
+        self.setDockOptions(
+            QMainWindow.DockOption.AllowNestedDocks
+            | QMainWindow.DockOption.AllowTabbedDocks
+            | QMainWindow.DockOption.AnimatedDocks
+        )
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        self.panes: list[IrPane] = []
+        self._evening = QTimer(self)  # after the turn in which a pane came or went: its dock has a place then
+        self._evening.setSingleShot(True)
+        self._evening.timeout.connect(self.even_panes)
+        self._pane_docks: dict[IrPane, QDockWidget] = {}
+        self.graph_dock = self._dock("graph", "Graph", graph, graph.header)
+        self.source_dock = self._dock("source", "Source", source, source.header)
+        self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, self.graph_dock)
+
+    def join_source(self) -> None:
+        """Put the source behind the graph, as a tab. After the panes: a dock split off a tab becomes a tab itself."""
+        self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, self.source_dock)
+        self.tabifyDockWidget(self.graph_dock, self.source_dock)
+        self.graph_dock.raise_()
+
+    def add_pane(self, stage: str, kernel: str = "", beside: bool = True, model: IrPaneModel | None = None) -> IrPane:
+        """One more IR pane, right of the others."""
+        pane = IrPane(self._look, model or IrPaneModel(stage=stage, kernel=kernel), self._selection)
+        taken = {dock.objectName() for dock in self._pane_docks.values()}
+        name = next(name for number in count(1) if (name := f"pane-{number}") not in taken)
+        dock = self._dock(name, name, pane, pane.header)
+        if self.panes:
+            last = self._pane_docks[self.panes[-1]]
+            self.splitDockWidget(last, dock, Qt.Orientation.Horizontal)
+            if not beside:
+                self.tabifyDockWidget(last, dock)
+        else:
+            self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, dock, Qt.Orientation.Horizontal)
+        self.panes.append(pane)
+        self._pane_docks[pane] = dock
+        pane.close_wanted.connect(self.remove_pane)
+        pane.model.changed.connect(lambda: self._rename(pane))
+        self._rename(pane)
+        self._evening.start(0)
+        self.pane_added.emit(pane)
+        return pane
+
+    def remove_pane(self, pane: IrPane) -> None:
+        """Close a pane."""
+        if pane in self.panes:
+            self.panes.remove(pane)
+            pane.release()
+            dock = self._pane_docks.pop(pane)
+            self.removeDockWidget(dock)
+            dock.setObjectName("")  # it lives on until the next turn, and a layout restored now must not find it
+            dock.deleteLater()
+            self._evening.start(0)
+
+    def pane_states(self) -> list[dict[str, Any]]:
+        """The panes as they are kept between sessions, in order."""
+        return [{**pane.model.state(), "dock": self._pane_docks[pane].objectName()} for pane in self.panes]
+
+    def set_panes(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """The panes that were kept, in place of those there are; their docks get the names they had."""
+        for pane in list(self.panes):
+            self.remove_pane(pane)
+        for state in states:
+            pane = self.add_pane("asm", model=pane_model(state, STAGES))
+            name = state.get("dock")
+            if isinstance(name, str) and name.startswith("pane-"):
+                self._pane_docks[pane].setObjectName(name)
+        self._evening.stop()  # they were kept with their widths
+
+    def free_panes(self, wanted: int) -> list[IrPane]:
+        """Panes that are not locked, as many as wanted; new ones where there are too few."""
+        free = [pane for pane in self.panes if not pane.model.locked][:wanted]
+        while len(free) < wanted:
+            free.append(self.add_pane("asm"))
+        return free
+
+    def spread(self) -> None:
+        """Give the graph and the panes their usual shares of the width."""
+        self._share(int(self.width() * min(0.34, 1 / (len(self.panes) + 1))), self.width())
+
+    def even_panes(self) -> None:
+        """Make the panes beside each other equally wide; the graph gives way where it is wider than they would be."""
+        row = self._row()
+        if self.isVisible() and row:
+            total = self.graph_dock.width() + sum(dock.width() for dock in row)
+            self._share(min(self.graph_dock.width(), total // (len(row) + 1)), total)
+
+    def _row(self) -> list[QDockWidget]:
+        """The docks of panes in one row with the graph, in sight: not floating, below it or behind another."""
+        docks = (self._pane_docks[pane] for pane in self.panes)
+        top = self.graph_dock if self.graph_dock.isVisible() else self.source_dock
+        return [
+            d for d in docks if not d.isFloating() and abs(d.y() - top.y()) < BAR + 8 and d.x() >= 0 and d.isVisible()
+        ]
+
+    def _share(self, graph: int, total: int) -> None:
+        row = self._row() or [self._pane_docks[pane] for pane in self.panes]
+        each = max((total - graph) // max(len(row), 1), 120)
+        self.resizeDocks([self.graph_dock, *row], [max(graph, 120), *[each] * len(row)], Qt.Orientation.Horizontal)
+
+    def current_pane(self) -> IrPane | None:
+        """The pane with the keyboard, else the first."""
+        focused = self.focusWidget()
+        for pane in self.panes:
+            if focused is not None and (pane is focused or pane.isAncestorOf(focused)):
+                return pane
+        return self.panes[0] if self.panes else None
+
+    def step_pane(self) -> IrPane | None:
+        """The pane that shows what one steps to elsewhere: the one used last, unless it is locked."""
+        current = self.current_pane()
+        free = [pane for pane in self.panes if not pane.model.locked]
+        return current if current in free else free[-1] if free else None
+
+    def _dock(self, name: str, title: str, widget: QWidget, bar: QWidget | None) -> QDockWidget:
+        dock = QDockWidget(title)
+        dock.setObjectName(name)
+        dock.setWidget(widget)
+        features = QDockWidget.DockWidgetFeature
+        dock.setFeatures(features.DockWidgetMovable | features.DockWidgetFloatable | features.DockWidgetClosable)
+        if bar is not None:
+            dock.setTitleBarWidget(bar)
+        return dock
+
+    def _rename(self, pane: IrPane) -> None:
+        if pane in self._pane_docks:
+            self._pane_docks[pane].setWindowTitle(pane.stage.currentText())

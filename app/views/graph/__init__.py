@@ -1,0 +1,1 @@
+"""The graph: camera, painting, marks, menus, and the fusion ledger."""

@@ -1,0 +1,81 @@
+"""The fusion ledger as a table: every candidate edge, whether it was fused, by which rule, and why."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+
+from app.theme.look import Look
+from app.viewmodels.compilation import Compilation, Decision
+from app.viewmodels.frame.formats import size
+from app.viewmodels.frame.selection import Selection
+from app.views.parts.table import RecordView
+from app.views.parts.table_model import Column
+
+
+class LedgerView(QWidget):
+    """A row selects its two nodes; its menu asks what if it were the other way."""
+
+    what_if = Signal(str, str, bool)
+
+    def __init__(self, look: Look, selection: Selection) -> None:
+        super().__init__()
+        self._look, self._selection = look, selection
+        self._compilation: Compilation | None = None
+        self.view = RecordView(
+            "Fusion ledger",
+            [
+                Column("Verdict", lambda d: "fused" if d.accepted else "not fused", colour=self._colour),
+                Column("Producer", lambda d: d.producer),
+                Column("Consumer", lambda d: d.consumer),
+                Column("Rule", lambda d: d.rule),
+                Column("Why", lambda d: d.reason),
+                Column(
+                    "Saved",
+                    lambda d: int(d.bytes_saved) if d.bytes_saved.isdigit() else d.bytes_saved,
+                    _saved,
+                    right=True,
+                ),
+            ],
+            "Filter: verdict = fused, rule = view, softmax",
+            stretch=4,
+            empty="Compile something: every edge that could be fused is listed here, with the rule and the reason.",
+        )
+        for column, width in ((0, 84), (1, 160), (2, 160), (3, 96), (5, 90)):
+            self.view.table.setColumnWidth(column, width)
+        self.view.current.connect(lambda d: selection.select((d.producer, d.consumer), self))
+        self.view.table.customContextMenuRequested.connect(self._menu)
+        self.view.table.setContextMenuPolicy(self.view.table.contextMenuPolicy().CustomContextMenu)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.view)
+        selection.changed.connect(self._selected)
+
+    def set_compilation(self, compilation: Compilation) -> None:
+        """Show its ledger."""
+        self._compilation = compilation
+        self.view.set_records(compilation.ledger)
+
+    def _selected(self, nodes: frozenset[str], origin: object) -> None:
+        if self._compilation is not None and origin is not self:
+            chosen = [d for d in self._compilation.ledger if d.producer in nodes and d.consumer in nodes]
+            self.view.select_records(chosen)
+
+    def _colour(self, decision: Decision) -> str:
+        return self._look.theme.good if decision.accepted else self._look.theme.warning
+
+    def _menu(self, point) -> None:
+        index = self.view.table.indexAt(point)
+        if not index.isValid():
+            return
+        decision: Decision = self.view.model.record(index.row())
+        menu = QMenu(self)
+        action = QAction("Cut here and compare" if decision.accepted else "Fuse here and compare", menu)
+        action.triggered.connect(lambda: self.what_if.emit(decision.producer, decision.consumer, not decision.accepted))
+        menu.addAction(action)
+        menu.exec(self.view.table.viewport().mapToGlobal(point))
+
+
+def _saved(value: object) -> str:
+    return size(value) if isinstance(value, int) and value else "" if value in (0, "0") else str(value)

@@ -1,0 +1,1 @@
+"""Small parts that many views are built from."""

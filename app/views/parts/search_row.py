@@ -1,0 +1,89 @@
+"""The row one searches with: a field, regular expression and case, and what came of it. Finding is its owner's."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QToolButton, QWidget
+
+from app.viewmodels.frame.finding import expression
+from app.viewmodels.frame.patterns import Pattern, compile_pattern
+from app.views.parts.widgets import Elided, Header, restyle
+
+_WORDS = 100  # what is said is given as many pixels before the field gets more than its least
+
+
+class SearchRow(Header):
+    """`asked` a moment after the text or a switch changed; the owner searches and says what it found."""
+
+    asked = Signal()
+
+    def __init__(self, name: str, hint: str, *buttons: QWidget, pause: int) -> None:
+        self.field = QLineEdit()
+        self.field.setPlaceholderText(hint)
+        self.field.setAccessibleName(name)
+        self.field.setClearButtonEnabled(True)
+        self.field.setMinimumWidth(96)
+        self.regex = _switch(".*", "Regular expression")
+        self.case = _switch("Aa", "Match case")
+        self.count = Elided(role="muted")
+        super().__init__([self.field, self.regex, self.case, self.count, *buttons])
+        self.spare(*buttons[:-1], self.case)  # Enter steps, too; the last button closes
+        self._share(3, 2)
+        self._delay = QTimer(self)
+        self._delay.setSingleShot(True)
+        self._delay.setInterval(pause)
+        self._delay.timeout.connect(self.ask)
+        self.field.textChanged.connect(lambda _: self._delay.start())
+        for switch in (self.regex, self.case):
+            switch.toggled.connect(lambda _: self.ask())
+
+    @property
+    def text(self) -> str:
+        """What is to be found."""
+        return self.field.text()
+
+    def ask(self) -> None:
+        """Ask now, whatever the pause."""
+        self._delay.stop()
+        self.asked.emit()
+
+    def take_keyboard(self) -> None:
+        """Put the cursor into the field, on all of its text."""
+        self.field.setFocus()
+        self.field.selectAll()
+
+    def pattern(self) -> Pattern | None:
+        """What was typed as an expression over bytes; None, and said so, where it is none."""
+        try:
+            found = expression(self.text, self.regex.isChecked(), self.case.isChecked())
+        except ValueError as error:
+            self.say(str(error), problem=True)
+            return None
+        return compile_pattern(found)
+
+    def say(self, words: str, problem: bool = False) -> None:
+        """What was found, or what is wrong with what was typed: in words, not by the colour of a border alone."""
+        self.count.setMinimumWidth(min(self.count.fontMetrics().horizontalAdvance(words) + 14, _WORDS))
+        self.count.setText(words)
+        self.field.setAccessibleDescription(words)
+        self._share(*((1, 9) if problem else (3, 2)))  # what is wrong takes more words than a number of matches
+        state = "error" if problem else ""
+        if (self.field.property("state") or "") != state:
+            self.field.setProperty("state", state)
+            restyle(self.field)
+
+    def _share(self, field: int, count: int) -> None:
+        row = self.layout()
+        assert isinstance(row, QHBoxLayout)
+        row.setStretch(row.indexOf(self.field), field)
+        row.setStretch(row.indexOf(self.count), count)
+
+
+def _switch(text: str, tip: str) -> QToolButton:
+    button = QToolButton()
+    button.setProperty("flat", True)
+    button.setText(text)
+    button.setToolTip(tip)
+    button.setAccessibleName(tip)
+    button.setCheckable(True)
+    return button

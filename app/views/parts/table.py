@@ -1,0 +1,230 @@
+"""A table with a filter field, sorting by heading, and copying as TSV."""
+
+from __future__ import annotations
+
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PySide6.QtCore import QEvent, QModelIndex, Qt, Signal
+from PySide6.QtGui import QAction, QColor, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, QTableView, QVBoxLayout, QWidget
+
+from app.theme.tokens import ROW
+from app.viewmodels.frame.filtering import column_name
+from app.views.parts.table_model import Column, RecordTable
+from app.views.parts.widgets import label
+
+
+class RecordView(QWidget):
+    """Shows records; says which one is current or was activated. `key` tells which record is which when they change."""
+
+    current = Signal(object)
+    activated = Signal(object)
+
+    def __init__(
+        self, name: str, columns: Sequence[Column], filter_hint: str = "", stretch: int = 0, empty: str = "",
+        key: Callable[[Any], Any] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.model = RecordTable(columns)
+        self._key = key
+        self._spare: dict[int, int] = {}
+        self.table = RecordTableView(self.model, empty)
+        self.table.setAccessibleName(name)
+        self.table.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+        self.table.selectionModel().currentRowChanged.connect(self._changed)
+        self.table.chosen.connect(lambda row: self.activated.emit(self.model.record(row)))
+        self.filter = FilterField()
+        self.filter.setPlaceholderText(filter_hint or "Filter: words, or time > 5")
+        self.filter.left.connect(self._close_filter)
+        self.filter.setAccessibleName(f"Filter {name}")
+        self.filter.setClearButtonEnabled(True)
+        self.filter.textChanged.connect(self._filter)
+        self.filter.setToolTip(self._help())
+        self._always = bool(filter_hint)  # else it comes with Ctrl+F: where rows are few, room is scarcer
+        self.table.filter_wanted.connect(self.open_filter)
+        self.said = label("", "muted")
+        self.said.setWordWrap(True)
+        self.said.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        self._holder = holder = QWidget()
+        inner = QVBoxLayout(holder)
+        inner.setContentsMargins(6, 6, 6, 4)
+        inner.setSpacing(3)
+        inner.addWidget(self.filter)
+        inner.addWidget(self.said)
+        holder.setVisible(self._always)
+        layout.addWidget(holder)
+        layout.addWidget(self.table)
+        self.setFocusProxy(self.table)
+
+    def open_filter(self) -> None:
+        """Show the filter and give it the keyboard."""
+        self._holder.show()
+        self.filter.setFocus()
+        self.filter.selectAll()
+
+    def _close_filter(self) -> None:
+        self.filter.clear()
+        self._holder.setVisible(self._always)
+        self.table.setFocus()
+
+    def spare_columns(self, needed: dict[int, int]) -> None:
+        """Columns that are hidden while the table is narrower than so many pixels."""
+        self._spare = needed
+        self._fit()
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        for column, width in self._spare.items():
+            self.table.setColumnHidden(column, self.width() < width)
+
+    def set_records(self, records: Sequence[Any]) -> None:
+        """Show these. Without a key nothing is current afterwards; with one, what was selected stays selected."""
+        kept = {self._key(record) for record in self.selected()} if self._key else set()
+        at = self.table.currentIndex()
+        current = self._key(self.model.record(at.row())) if self._key and at.isValid() else None
+        self.model.set_records(records)
+        if self._key and kept:
+            self.select_records([record for record in records if self._key(record) in kept])
+            row = next((r for r in range(self.model.rowCount()) if self._key(self.model.record(r)) == current), -1)
+            if row >= 0:
+                flags = self.table.selectionModel().SelectionFlag.NoUpdate
+                self.table.selectionModel().setCurrentIndex(self.model.index(row, at.column()), flags)
+        self._count()
+
+    def selected(self) -> list[Any]:
+        """The records of the selected rows, from the top."""
+        rows = sorted({index.row() for index in self.table.selectedIndexes()})
+        return [self.model.record(row) for row in rows]
+
+    def select_records(self, records: Sequence[Any]) -> None:
+        """Mark rows without telling anybody, and show the first."""
+        selection = self.table.selectionModel()
+        selection.blockSignals(True)
+        self.table.clearSelection()
+        rows = [row for record in records if (row := self.model.row_of(record)) >= 0]
+        for row in rows:
+            for column in range(self.model.columnCount()):
+                selection.select(self.model.index(row, column), selection.SelectionFlag.Select)
+        selection.blockSignals(False)
+        if rows:
+            self.table.scrollTo(self.model.index(rows[0], 0))
+        self.table.viewport().update()
+
+    def _changed(self, index: QModelIndex, _old: QModelIndex) -> None:
+        if index.isValid():
+            self.current.emit(self.model.record(index.row()))
+
+    def _filter(self, text: str) -> None:
+        problem = self.model.set_filter(text)
+        self.filter.setProperty("state", "error" if problem else "")
+        self.filter.setToolTip(problem or self._help())
+        self.filter.style().unpolish(self.filter)
+        self.filter.style().polish(self.filter)
+        self._count(problem)
+
+    def _count(self, problem: str = "") -> None:
+        """Say what a filter left, or what is wrong with it: never by the colour of its border alone."""
+        shown = problem or (f"{self.model.rowCount()} of {self.model.total} rows" if self.filter.text() else "")
+        self.said.setText(shown)
+        self.said.setVisible(bool(shown))
+        self.filter.setAccessibleDescription(shown)
+
+    def _help(self) -> str:
+        columns = (column_name(c.title) + (f" ({c.unit})" if c.unit else "") for c in self.model.columns)
+        return f"Words, or comparisons such as time > 5\nColumns: {', '.join(columns)}"
+
+
+class FilterField(QLineEdit):
+    """Escape empties it and goes back to the table, before it cancels or clears anything else."""
+
+    left = Signal()
+
+    def event(self, event: QEvent) -> bool:
+        asked = event.type() == QEvent.Type.ShortcutOverride
+        if asked and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class RecordTableView(QTableView):
+    """The table itself: Enter or a double click chooses a row, Ctrl+C copies the selected ones."""
+
+    chosen = Signal(int)
+    filter_wanted = Signal()
+
+    def __init__(self, model: RecordTable, empty: str) -> None:
+        super().__init__()
+        self._records, self.empty = model, empty
+        self.setModel(model)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setShowGrid(False)
+        self.setSortingEnabled(True)
+        self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)  # Tab leaves the table: arrows move within it
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(ROW)
+        self.horizontalHeader().setHighlightSections(False)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        self.doubleClicked.connect(lambda index: self.chosen.emit(index.row()))
+
+    def copy(self, everything: bool = False) -> None:
+        """The selected rows, or all of them, to the clipboard."""
+        rows = sorted({index.row() for index in self.selectedIndexes()})
+        QGuiApplication.clipboard().setText(self._records.tsv(None if everything or not rows else rows))
+
+    def event(self, event: QEvent) -> bool:
+        asked = event.type() == QEvent.Type.ShortcutOverride  # here Ctrl+F filters; elsewhere it is the window's
+        if asked and isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Find):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif event.matches(QKeySequence.StandardKey.Find) or event.text() == "/":
+            self.filter_wanted.emit()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.modifiers():
+            if self.currentIndex().isValid():
+                self.chosen.emit(self.currentIndex().row())
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        menu.addAction("Filter...", self.filter_wanted.emit)
+        for text, everything in (("Copy rows as TSV", False), ("Copy the whole table as TSV", True)):
+            action = QAction(text, menu)
+            action.triggered.connect(lambda _=False, e=everything: self.copy(e))
+            menu.addAction(action)
+        for action in self.actions():
+            menu.addAction(action)
+        menu.popup(event.globalPos())
+
+    def paintEvent(self, event) -> None:
+        super().paintEvent(event)
+        if not self._records.rowCount():
+            painter = QPainter(self.viewport())
+            colour = QColor(self.palette().text().color())
+            colour.setAlpha(180)
+            painter.setPen(colour)
+            text = self.empty if not self._records.total else "No row matches the filter."
+            room = self.viewport().rect().adjusted(12, 8, -12, -8)
+            painter.drawText(room, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, text)

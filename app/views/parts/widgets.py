@@ -1,0 +1,341 @@
+"""Small widgets that many views are built from."""
+
+from __future__ import annotations
+
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDockWidget,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QToolButton,
+    QWidget,
+)
+from shiboken6 import isValid
+
+from app.controllers.messages import Message
+from app.theme.look import Look
+from app.theme.tokens import BAR
+
+
+def flat_button(look: Look, icon: str, tip: str, slot: Callable[..., object], checkable: bool = False) -> QToolButton:
+    """An icon button without a frame; the tip is also its name for screen readers."""
+    button = QToolButton()
+    button.setProperty("flat", True)
+    button.setIconSize(QSize(16, 16))
+    button.setToolTip(tip)
+    button.setAccessibleName(tip)
+    button.setCheckable(checkable)
+    (button.toggled if checkable else button.clicked).connect(slot)
+    _keep_icon(look, button, icon)
+    return button
+
+
+def _keep_icon(look: Look, button: QToolButton, name: str) -> None:
+    def update() -> None:
+        if isValid(button):
+            button.setIcon(look.icon(name))
+
+    update()
+    look.changed.connect(update)
+
+
+def label(text: str = "", role: str = "") -> QLabel:
+    """A label in one of the style sheet's roles."""
+    result = QLabel(text)
+    result.setTextFormat(Qt.TextFormat.PlainText)
+    if role:
+        result.setProperty("role", role)
+    return result
+
+
+def restyle(widget: QWidget) -> None:
+    """Look at the style sheet again: a property that it asks for changed."""
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
+
+
+class Elided(QLabel):
+    """A label that shortens its text to the room there is; the whole text is in its tip."""
+
+    def __init__(self, text: str = "", where: Qt.TextElideMode = Qt.TextElideMode.ElideRight, role: str = "") -> None:
+        super().__init__(text)
+        if role:
+            self.setProperty("role", role)
+        self._where = where
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._whole = text
+
+    def setText(self, text: str) -> None:
+        """Show a text."""
+        self._whole = text
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+        self._fit()
+
+    def text(self) -> str:
+        """The whole text, shortened or not."""
+        return self._whole
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        margins = self.contentsMargins()
+        room = max(self.width() - margins.left() - margins.right() - 10, 20)
+        super().setText(self.fontMetrics().elidedText(self._whole, self._where, room))
+
+
+class Header(QFrame):
+    """A bar on top of a view. It may be narrower than what it holds: the least needed widgets are hidden first."""
+
+    def __init__(self, widgets: Sequence[QWidget | None]) -> None:
+        super().__init__()
+        self.setProperty("role", "header")
+        self._height = BAR
+        self._measure()
+        self._spare: list[QWidget] = []
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(8, 0, 6, 0)
+        layout.setSpacing(2)
+        layout.setSizeConstraint(QHBoxLayout.SizeConstraint.SetNoConstraint)
+        for widget in widgets:
+            if widget is None:
+                layout.addStretch(1)
+            else:
+                layout.addWidget(widget)
+
+    def spaced(self) -> Header:
+        """With room between its widgets: for bars that hold buttons with frames."""
+        self.layout().setSpacing(6)
+        return self
+
+    def stretch(self, widget: QWidget) -> None:
+        """Give one widget all the room that is left."""
+        layout = self.layout()
+        assert isinstance(layout, QHBoxLayout)
+        layout.setStretchFactor(widget, 1)
+
+    def spare(self, *widgets: QWidget) -> Header:
+        """Say which widgets go first when room is short."""
+        self._spare = list(widgets)
+        return self
+
+    def sizeHint(self) -> QSize:
+        return QSize(160, self._height)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(90, self._height)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._fit()
+        elif event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._measure()
+        return super().event(event)
+
+    def _measure(self) -> None:
+        """As high as the usual bar, or as a larger font needs."""
+        self._height = max(BAR, self.fontMetrics().height() + 18)
+        self.setFixedHeight(self._height)
+
+    def _fit(self) -> None:
+        # Not by the layout's items: Python would hold on to them after Qt has deleted them, and mistake what comes
+        # to lie at their addresses for them.
+        shown = [child for child in self.children() if isinstance(child, QWidget)]
+        gap = self.layout().spacing()
+        widths = {w: w.sizeHint().width() + gap for w in shown if not w.isHidden()}
+        over = sum(widths.values()) + 14 - self.width()
+        for widget in self._spare:
+            if widget not in shown:  # it was moved elsewhere
+                continue
+            room = over <= 0
+            over -= 0 if room else widths.get(widget, 0)
+            limit = ANY_WIDTH if room else 0
+            if widget.maximumWidth() != limit:
+                widget.setMaximumWidth(limit)
+
+
+ANY_WIDTH = (1 << 24) - 1
+
+
+def header(*widgets: QWidget | None) -> Header:
+    """A bar on top of a view; None is the stretch."""
+    return Header(widgets)
+
+
+def dock_bar(look: Look, dock: QDockWidget) -> Header:
+    """The title bar of a dock: its name, a button to float it and one to close it."""
+    return header(
+        label(dock.windowTitle(), "heading"), None,
+        flat_button(look, "float", f"Float {dock.windowTitle()}", lambda: dock.setFloating(not dock.isFloating())),
+        flat_button(look, "close", f"Close {dock.windowTitle()}", dock.hide),
+    )  # fmt: skip
+
+
+def scrolled(view: QWidget) -> QScrollArea:
+    """A view that may be taller than the room it gets."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidget(view)
+    return area
+
+
+class Choice(QComboBox):
+    """A combo box of (value, title) pairs."""
+
+    chosen = Signal(str)
+
+    def __init__(self, name: str, entries: Sequence[tuple[str, str]] = (), flat: bool = False) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setToolTip(name)
+        if flat:
+            self.setProperty("flat", True)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.set_entries(entries)
+        self.activated.connect(lambda _: (self.updateGeometry(), self.chosen.emit(self.value)))
+
+    @property
+    def value(self) -> str:
+        """The chosen value; empty when there is none."""
+        return self.currentData() or ""
+
+    def set_entries(self, entries: Sequence[tuple[str, str]]) -> None:
+        """Replace the entries; the choice stays where it still exists."""
+        before = self.value
+        self.blockSignals(True)
+        self.clear()
+        for value, title in entries:
+            self.addItem(title, value)
+        if entries:
+            longest = max(self.fontMetrics().horizontalAdvance(title) for _, title in entries)
+            self.view().setMinimumWidth(min(longest + 40, 420))
+        self.set_value(before)
+        self.blockSignals(False)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(52, super().minimumSizeHint().height()) if self.property("flat") else super().minimumSizeHint()
+
+    def sizeHint(self) -> QSize:
+        """A flat one is as wide as its own text, not as the longest entry."""
+        if not self.property("flat"):
+            return super().sizeHint()
+        width = self.fontMetrics().horizontalAdvance(self.currentText()) + 34
+        return QSize(min(max(width, 48), 260), super().sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A flat one whose text does not fit shortens it in its middle, where names differ least."""
+        if not self.property("flat"):
+            super().paintEvent(event)
+            return
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        room = self.width() - 25  # the paddings and the arrow of the style sheet
+        option.currentText = self.fontMetrics().elidedText(  # type: ignore[attr-defined]  the stubs leave it out
+            self.currentText(), Qt.TextElideMode.ElideMiddle, room
+        )
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    def set_value(self, value: str) -> None:
+        """Choose without telling anybody."""
+        index = self.findData(value)
+        if index >= 0:
+            self.setCurrentIndex(index)
+            self.updateGeometry()
+
+
+_BAR_NARROW = 460
+
+
+class MessageBar(QFrame):
+    """A bar at the top of the place a message belongs to; it can be closed, and a click on Show goes to its line."""
+
+    show_location = Signal(str, int)
+    show_log = Signal()
+
+    def __init__(self, look: Look, place: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._look, self.place = look, place
+        self._message: Message | None = None
+        self._icon = QLabel()
+        self._text = label()
+        self._text.setWordWrap(True)
+        self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._line = QToolButton()
+        self._line.setText("Show line")
+        self._line.clicked.connect(self._go)
+        self._log = QToolButton()
+        self._log.setText("Log")
+        self._log.clicked.connect(self.show_log)
+        self._doings, self._below = QWidget(), False
+        self._doings.setStyleSheet("background: transparent")
+        doings = QHBoxLayout(self._doings)
+        doings.setContentsMargins(0, 0, 0, 0)
+        doings.addWidget(self._line)
+        doings.addWidget(self._log)
+        doings.addStretch(1)
+        self._grid = layout = QGridLayout(self)
+        layout.setContentsMargins(10, 5, 6, 5)
+        layout.setHorizontalSpacing(8)
+        layout.setVerticalSpacing(2)
+        layout.addWidget(self._icon, 0, 0)
+        layout.addWidget(self._text, 0, 1)
+        layout.addWidget(self._doings, 0, 2)
+        layout.addWidget(flat_button(look, "close", "Close this message", self.hide), 0, 3)
+        layout.setColumnStretch(1, 1)
+        self.hide()
+
+    def show_message(self, message: Message) -> None:
+        """Show it; a newer one takes its place."""
+        self._message = message
+        self.setProperty("role", message.level)
+        restyle(self)
+        token = {"error": "bad", "warning": "warning"}.get(message.level, "info")
+        self._icon.setPixmap(self._look.icon(message.level, token).pixmap(16, 16))
+        where = f"line {message.line}: " if message.line else ""
+        self._text.setText(where + message.text)
+        self._line.setVisible(bool(message.line))
+        self.setAccessibleName(f"{message.level}: {message.text}")
+        self.show()
+        self._fit()
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """As high as the words need at this width, and no higher: a view below it would lose the room."""
+        below = self.width() < _BAR_NARROW  # where the words need the whole width
+        if below != self._below:
+            self._below = below
+            self._grid.addWidget(self._doings, *((1, 1) if below else (0, 2)))
+        needed = self.layout().heightForWidth(self.width())
+        if needed > 0 and needed != self.maximumHeight():
+            self.setFixedHeight(needed)
+
+    @property
+    def text(self) -> str:
+        """What it says, empty while hidden."""
+        return self._text.text() if not self.isHidden() else ""
+
+    def _go(self) -> None:
+        if self._message is not None:
+            self.show_location.emit(self._message.file, self._message.line)

@@ -1,0 +1,178 @@
+"""Report: choose a run, or two to compare; see what the report says; save it in any format or open it in a browser."""
+
+from __future__ import annotations
+
+from html import escape
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QMenu, QPushButton, QStackedWidget, QTextBrowser, QVBoxLayout, QWidget
+
+from app.theme.look import Look
+from app.viewmodels.frame.formats import seconds
+from app.viewmodels.report.report_preview import ReportPreview, ReportSection
+from app.viewmodels.requests import RunRow
+from app.views.parts.widgets import Choice, MessageBar, header, label
+
+RUN_FORMATS = (
+    ("html", "HTML, one file with linked IR"), ("md", "Markdown"), ("csv", "CSV"), ("json", "JSON"),
+    ("perfetto", "Perfetto trace"),
+)  # fmt: skip
+COMPARISON_FORMATS = tuple(entry for entry in RUN_FORMATS if entry[0] != "perfetto")
+_MOST_LISTED = 200
+
+
+class ReportView(QWidget):
+    """Says which runs it wants a preview of, and in which format the report is wanted."""
+
+    preview_wanted = Signal(object)
+    save_wanted = Signal(object, str)
+    browser_wanted = Signal(object)
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self.preview: ReportPreview | None = None
+        self._runs: tuple[RunRow, ...] = ()
+        self.bar = MessageBar(look, "report")
+        self.run = Choice("Run to report on", flat=True)
+        self.against = Choice("Run to compare it with", flat=True)
+        for choice in (self.run, self.against):
+            choice.chosen.connect(lambda _: self._ask())
+        self.save = QPushButton("Save as")
+        self.save.setAccessibleName("Save the report as")
+        self._menu = QMenu(self.save)
+        self.save.setMenu(self._menu)
+        self.browser = QPushButton("Open in browser")
+        self.browser.setToolTip("The whole report: one HTML file, with the IR linked line by line")
+        self.browser.clicked.connect(lambda: self.browser_wanted.emit(self.chosen()))
+        self.page = QTextBrowser()
+        self.page.setOpenLinks(False)
+        self.page.setProperty("code", True)
+        self.page.setAccessibleName("Preview of the report")
+        self.page.document().setDocumentMargin(16)
+        empty = label(
+            "Nothing to report on yet. Run what is compiled (F5): a report is of a run that was kept, or of two.",
+            "muted",
+        )
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        empty.setWordWrap(True)
+        empty.setContentsMargins(16, 16, 16, 16)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(empty)
+        self._stack.addWidget(self.page)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.bar)
+        layout.addWidget(
+            header(label("Report of", "muted"), self.run, label("against", "muted"), self.against, None, self.browser,
+                   self.save).spaced()
+        )  # fmt: skip
+        layout.addWidget(self._stack, 1)
+        look.changed.connect(self._show)
+        self._fill_menu()
+        self._enable()
+
+    def set_runs(self, runs: tuple[RunRow, ...]) -> None:
+        """What there is to report on, the newest first; what is chosen stays chosen."""
+        self._runs = runs
+        entries = [(str(row.number), _title(row)) for row in runs[:_MOST_LISTED]]
+        before = self.run.value
+        self.run.set_entries(entries)
+        self.against.set_entries([("", "nothing"), *entries])
+        if self.run.value != before and self.isVisible():
+            self._ask()
+        self._enable()
+
+    def show_run(self, number: int) -> None:
+        """Report on a run."""
+        self.run.set_value(str(number))
+        self._ask()
+
+    def chosen(self) -> tuple[int, ...]:
+        """The run; with what it is compared with before it, where there is one."""
+        if not self.run.value:
+            return ()
+        other = self.against.value
+        return (int(self.run.value),) if other in ("", self.run.value) else (int(other), int(self.run.value))
+
+    def set_preview(self, preview: ReportPreview) -> None:
+        """A preview arrived; one that nobody wants any more is dropped."""
+        if preview.runs == self.chosen():
+            self.preview = preview
+            self._show()
+
+    def showEvent(self, event) -> None:
+        super().showEvent(event)
+        if self.chosen() and (self.preview is None or self.preview.runs != self.chosen()):
+            self._ask()
+
+    def _ask(self) -> None:
+        self._fill_menu()
+        self._enable()
+        if self.chosen():
+            self.preview_wanted.emit(self.chosen())
+
+    def _fill_menu(self) -> None:
+        self._menu.clear()
+        formats = RUN_FORMATS if len(self.chosen()) < 2 else COMPARISON_FORMATS
+        self.formats = {
+            kind: self._menu.addAction(title, lambda k=kind: self.save_wanted.emit(self.chosen(), k))
+            for kind, title in formats
+        }
+
+    def _enable(self) -> None:
+        there = bool(self.chosen())
+        for widget in (self.run, self.against, self.save, self.browser):
+            widget.setEnabled(there)
+        self._stack.setCurrentIndex(int(there))
+
+    def _show(self) -> None:
+        if self.preview is not None:
+            at = self.page.verticalScrollBar().value()
+            self.page.setHtml(self._html(self.preview))
+            self.page.verticalScrollBar().setValue(at)
+
+    def _html(self, preview: ReportPreview) -> str:
+        theme, pixels = self._look.theme, self._look.ui_pixels
+        parts = [
+            f"<div style='font-size:{round(pixels * 1.5)}px; font-weight:600'>{escape(preview.title)}</div>",
+            f"<div style='color:{theme.muted}'>{escape(preview.subtitle)}</div>",
+        ]
+        if preview.warning:
+            parts.append(f"<p style='color:{theme.warning}'>\u26a0 {escape(preview.warning)}</p>")
+        parts += [self._section(section) for section in preview.sections]
+        return "".join(parts)
+
+    def _section(self, section: ReportSection) -> str:
+        theme, pixels = self._look.theme, self._look.ui_pixels
+        style = f"margin:16px 0 4px 0; font-size:{pixels + 2}px; font-weight:600"
+        parts = [f"<p style='{style}'>{escape(section.title)}</p>"]
+        parts += [f"<div>{escape(line)}</div>" for line in section.lines]
+        if section.rows:
+            cell = "padding:2px 14px 2px 0"
+            head = "".join(
+                f"<th align='{_side(section, i)}' style='{cell}; color:{theme.muted}; font-weight:400'>{escape(h)}</th>"
+                for i, h in enumerate(section.header)
+            )
+            rows = []
+            for index, row in enumerate(section.rows):
+                cells = "".join(
+                    f"<td align='{_side(section, i)}' style='{cell}'>{escape(text)}</td>" for i, text in enumerate(row)
+                )
+                if section.shares:
+                    bar = "\u2588" * max(round(section.shares[index] * 16), 1)
+                    cells += f"<td style='color:{theme.series[0]}'>{bar}</td>"
+                rows.append(f"<tr>{cells}</tr>")
+            parts.append(f"<table cellspacing='0' style='margin-top:4px'><tr>{head}</tr>{''.join(rows)}</table>")
+        return "".join(parts)
+
+
+def _side(section: ReportSection, column: int) -> str:
+    return "right" if column in section.right else "left"
+
+
+def _title(row: RunRow) -> str:
+    name = row.source.removeprefix("sample:").rsplit("/", 1)[-1]
+    took = seconds(row.median) if row.median > 0 else row.status
+    return f"run {row.number}: {name}, {took}"

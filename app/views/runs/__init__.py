@@ -1,0 +1,1 @@
+"""Runs, their figures, flows and comparisons."""

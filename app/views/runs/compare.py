@@ -1,0 +1,200 @@
+"""The comparison: what differs in options and machine first, then a verdict for each kernel with its interval."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHeaderView, QSizePolicy, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+
+from app.theme.look import Look
+from app.viewmodels.compilation import STAGE_TITLES, STAGES
+from app.viewmodels.frame.selection import Selection
+from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict
+from app.views.parts.table import RecordView
+from app.views.parts.table_model import Column
+from app.views.parts.widgets import Choice, Elided, MessageBar, flat_button, header, label
+
+_VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower", "no measurable difference": "no difference"}
+_NARROW = 1100  # pixels below which the facts and the verdicts do not fit beside each other
+_STAGES = [stage for stage in STAGES if stage != "sass"]
+
+
+class CompareView(QWidget):
+    """A row selects its kernel's nodes and opens both sides at the stage at which their IR first differs."""
+
+    pair_wanted = Signal(object, str)  # the row, and the stage to show both sides at
+    ended = Signal()
+
+    def __init__(self, look: Look, selection: Selection) -> None:
+        super().__init__()
+        self._look, self._selection = look, selection
+        self.comparison: ComparisonView | None = None
+        self.bar = MessageBar(look, "compare")
+        self.title = label("", "heading")
+        self.title.setContentsMargins(0, 0, 12, 0)
+        self.notes = Elided(role="muted")
+        self.stage = Choice("Stage of both panes", [(s, STAGE_TITLES[s]) for s in _STAGES], flat=True)
+        self.stage.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        self.stage.chosen.connect(lambda stage: self._open(stage))
+        self.facts = RecordView("What differs", [Column("What differs", lambda f: f.what)], stretch=0)
+        self.view = RecordView("Comparison", [Column("Kernel", lambda r: r.name)])
+        self.view.current.connect(self._chosen)
+        self.method = Elided(role="faint")
+        self.method.setContentsMargins(10, 0, 10, 0)
+        self.method.setFixedHeight(22)
+        self.differs = Elided(role="muted")  # the facts in a line, where there is no room for their table
+        self.differs.setContentsMargins(8, 0, 8, 0)
+        self.differs.setFixedHeight(24)
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.setChildrenCollapsible(False)
+        self.split.addWidget(self.facts)
+        self.split.addWidget(self.view)
+        self.split.setStretchFactor(0, 0)
+        self.split.setStretchFactor(1, 1)
+        self.split.splitterMoved.connect(lambda: setattr(self, "_moved", True))
+        self._moved = False  # by the user: then it stays where it was put
+        full = QWidget()
+        inner = QVBoxLayout(full)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.setSpacing(0)
+        back = flat_button(look, "close", "Both panes back to the compilation on show", self.ended.emit)
+        words = label("IR of both sides:", "faint")
+        for fixed in (self.title, words):
+            fixed.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        top = header(self.title, self.notes, words, self.stage, back).spare(words)
+        for widget in (top, self.differs, self.split, self.method):
+            inner.addWidget(widget)
+        empty = label(
+            "Nothing is compared yet. Select two or more runs or compilations in the explorer (Runs) and press "
+            "Compare; cut or fuse an edge in the graph; or time an edited kernel.",
+            "muted",
+        )
+        empty.setWordWrap(True)
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        empty.setContentsMargins(40, 10, 40, 10)
+        holder = QWidget()
+        self._stack = QStackedLayout(holder)
+        self._stack.addWidget(empty)
+        self._stack.addWidget(full)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.bar)
+        layout.addWidget(holder, 1)
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._share()
+
+    @property
+    def _narrow(self) -> bool:
+        return self.width() < _NARROW
+
+    def _share(self) -> None:
+        """The facts beside the verdicts where both have room, else in a line above them."""
+        some = bool(self.comparison and self.comparison.differences)
+        self.facts.setVisible(not self._narrow and some)
+        self.differs.setVisible(self._narrow and some)
+        if not self._moved:
+            facts = max(230, min(int(self.width() * 0.26), 460))
+            self.split.setSizes([facts, max(self.width() - facts, 1)])
+
+    def set_comparison(self, comparison: ComparisonView) -> None:
+        """Show it, opened at the first stage whose IR differs."""
+        self.comparison = comparison
+        self._stack.setCurrentIndex(1)
+        self.title.setText(comparison.title)
+        self._set_columns(comparison)
+        facts = (f"{fact.what}: {' | '.join(fact.values)}" for fact in comparison.differences)
+        self.differs.setText("What differs:  " + "   \u00b7   ".join(facts))
+        self._share()
+        self.facts.set_records(comparison.differences)
+        self.view.set_records(comparison.rows)
+        notes = [*comparison.warnings, *comparison.break_even]
+        if not comparison.differences:
+            notes.insert(0, "same options, same machine, same versions")
+        self.notes.setText("; ".join(notes))
+        self.method.setText(f"Verdicts: {comparison.method}" if comparison.method else "Compilations have no verdicts.")
+        first = comparison.first_difference()
+        if first is not None:
+            row = self.view.model.row_of(first)
+            self.view.select_records([first])
+            self.view.table.scrollTo(self.view.model.index(max(row, 0), 0))
+            self._show(first, first.differs_at)
+
+    def current(self) -> KernelVerdict | None:
+        """The row that is selected."""
+        rows = sorted({index.row() for index in self.view.table.selectedIndexes()})
+        return self.view.model.record(rows[0]) if rows else None
+
+    def _set_columns(self, comparison: ComparisonView) -> None:
+        labels = [side.label for side in comparison.sides]
+        facts = [Column("What differs", lambda f: f.what)]
+        facts += [Column(text, lambda f, at=at: f.values[at]) for at, text in enumerate(labels)]
+        self.facts.model.set_columns(facts)
+        columns = [Column("Kernel", lambda r: r.name)]
+        roomy = self.width() > 1000
+        widths = [(180 if roomy else 150) if comparison.timed else 320]
+        if comparison.timed:
+            several = len(labels) > 2
+            for at, text in list(enumerate(labels))[1:]:
+                columns += self._verdict_columns(at, f"{text}: " if several else "")
+                widths += [116 + 46 * several, 64 + 46 * several, 108 + 46 * several]
+            for at, text in enumerate(labels):
+                columns.append(Column(text, lambda r, at=at: r.times[at], right=True))
+                widths.append(84)
+        columns.append(Column("IR differs at", _differs))
+        widths.append(100)
+        self.view.model.set_columns(columns)
+        table = self.view.table.horizontalHeader()
+        for column, width in enumerate(widths):  # the first column never gives way: it says what the row is about
+            table.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
+            self.view.table.setColumnWidth(column, width)
+        table.setSectionResizeMode(len(widths) - 1, QHeaderView.ResizeMode.Stretch)
+        heads = self.facts.table.horizontalHeader()
+        heads.setTextElideMode(Qt.TextElideMode.ElideRight)
+        heads.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
+        self.facts.table.setColumnWidth(0, 150 if self.width() > 1400 else 110)
+        for column in range(1, len(facts)):
+            heads.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+
+    def _verdict_columns(self, at: int, prefix: str) -> list[Column]:
+        def of(row: KernelVerdict):
+            return row.verdicts[at] if at < len(row.verdicts) else None
+
+        return [
+            Column(
+                f"{prefix}Verdict",
+                lambda r: _VERDICT.get(v.words, v.words) if (v := of(r)) else "one side only",
+                colour=lambda r: self._colour(v.words if (v := of(r)) else ""),
+                tip=lambda r: v.words if (v := of(r)) else "only one of the sides has this kernel",
+            ),
+            Column(f"{prefix}Ratio", lambda r: v.ratio if (v := of(r)) else None, _ratio, right=True),
+            Column(f"{prefix}95 % interval", lambda r: v.interval if (v := of(r)) else "", right=True),
+        ]
+
+    def _chosen(self, row: KernelVerdict) -> None:
+        if row.nodes:
+            self._selection.select(row.nodes, self)
+        self._show(row, row.differs_at or self.stage.value)
+
+    def _open(self, stage: str) -> None:
+        row = self.current()
+        if row is not None:
+            self._show(row, stage)
+
+    def _show(self, row: KernelVerdict, stage: str) -> None:
+        self.stage.set_value(stage)
+        self.stage.setMinimumWidth(self.stage.sizeHint().width())
+        self.pair_wanted.emit(row, stage)
+
+    def _colour(self, verdict: str) -> str | None:
+        theme = self._look.theme
+        return theme.good if verdict == "faster" else theme.bad if verdict == "slower" else None
+
+
+def _differs(row: KernelVerdict) -> str:
+    return STAGE_TITLES.get(row.differs_at, row.differs_at) or row.note.replace("compiled", "same IR")
+
+
+def _ratio(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}\u00d7"

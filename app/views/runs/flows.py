@@ -1,0 +1,276 @@
+"""Flows: per-kernel against all-kernel over -O and debug levels, with bars beside the figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal
+from PySide6.QtGui import QAction, QBrush, QColor, QPainter
+from PySide6.QtWidgets import (
+    QMenu,
+    QPushButton,
+    QSpinBox,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.theme.look import Look
+from app.viewmodels.frame.formats import seconds, size
+from app.viewmodels.runs.flows import (
+    ENDS,
+    RUNNING,
+    STOPPED,
+    WAITING,
+    FlowRow,
+    FlowsModel,
+    wanted_cells,
+)
+from app.views.parts.many_choice import ManyChoice
+from app.views.parts.table import RecordView
+from app.views.parts.table_model import Column
+from app.views.parts.widgets import Choice, Elided, MessageBar, header
+from app.worker.flow_cells import CACHES, Cell
+
+EXPORTS = (("text", "Text", "txt"), ("md", "Markdown", "md"), ("csv", "CSV", "csv"), ("json", "JSON", "json"))
+METRICS = (
+    ("cpu", "CPU time"), ("elapsed_s", "Elapsed"), ("peak_bytes", "Peak memory"), ("first_result_s", "First result"),
+)  # fmt: skip
+_FIRST, _BARS = 9, 13
+_NARROW = {11: 1250, 12: 1130, 7: 1040, 5: 980, 14: 880}
+
+
+class _Bars(QStyledItemDelegate):
+    """A bar as long as its share of the largest; user time is solid, system time hatched."""
+
+    def __init__(self, look: Look, view: FlowsView) -> None:
+        super().__init__(view)
+        self._look, self._view = look, view
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().paint(painter, option, index)
+        row: FlowRow = self._view.view.model.record(index.row())
+        if not row.figures:
+            return
+        most = max((sum(_parts(r, self._view.shown.value)) for r in self._view.rows if r.figures), default=0) or 1
+        box: Any = option.rect  # type: ignore[attr-defined]
+        left, room = box.left() + 8.0, box.width() - 16.0
+        colour = QColor(self._look.theme.series[0 if row.cell.flow == "all-kernel" else 1])
+        painter.save()
+        for part, style in zip(
+            _parts(row, self._view.shown.value), (Qt.BrushStyle.SolidPattern, Qt.BrushStyle.BDiagPattern)
+        ):
+            width = max(room * part / most, 1.0)
+            painter.fillRect(QRectF(left, box.top() + 7.0, width, box.height() - 14.0), QBrush(colour, style))
+            left += width
+        painter.restore()
+
+
+def _parts(row: FlowRow, metric: str) -> tuple[float, ...]:
+    """What a bar is made of."""
+    if metric == "cpu":
+        return row.figures["user_s"], row.figures["system_s"]
+    return (row.figures[metric] or 0.0,)
+
+
+def _first(row: FlowRow) -> str:
+    """When the first result was there; nothing where none was wanted."""
+    if not row.cell.execute:
+        return ""
+    return seconds(row.figures["first_result_s"]) if row.figures else "to come"
+
+
+def _first_tip(row: FlowRow) -> str:
+    if not row.figures or not row.cell.execute:
+        return "" if not row.cell.execute else "From the beginning of the compilation to the first result"
+    compiled, first = row.figures["compile_s"], row.figures["first_result_s"]
+    return f"Compiled after {seconds(compiled)}; the first result was there after {seconds(first)}"
+
+
+def _ratio_tip(row: FlowRow) -> str:
+    what = "the time to the first result" if row.cell.execute else "user + system time"
+    return f"per-kernel / all-kernel, of {what}" if row.time_ratio is not None else ""
+
+
+def _figure(name: str):
+    return lambda row: row.figures.get(name)
+
+
+def _known(show):
+    return lambda value: "" if value is None else show(value)
+
+
+class FlowsView(QWidget):
+    """Rows are the cells of `kernelglass flows`."""
+
+    measure_wanted = Signal(object, int)  # cells, repeats
+    again_wanted = Signal(object)  # cells
+    stop_wanted = Signal()
+    export_wanted = Signal(str)
+
+    def __init__(self, look: Look, model: FlowsModel) -> None:
+        super().__init__()
+        self._look, self.model = look, model
+        self.bar = MessageBar(look, "flows")
+        self._make_table()
+        self._make_controls()
+        self.note = Elided(role="muted")
+        self.note.setContentsMargins(10, 6, 10, 4)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.bar)
+        layout.addWidget(self._controls)
+        layout.addWidget(self.note)
+        layout.addWidget(self.view, 1)
+        model.changed.connect(self._refresh)
+        look.changed.connect(self.view.table.viewport().update)
+        self._refresh()
+
+    @property
+    def rows(self) -> list[FlowRow]:
+        """What is on show, before filtering."""
+        return self._rows
+
+    def _make_table(self) -> None:
+        self._rows: list[FlowRow] = []
+        time, theme = _known(seconds), self._look
+        self.view = RecordView(
+            "Flows",
+            [
+                Column("Flow", lambda r: r.cell.flow),
+                Column("-O", lambda r: r.cell.opt_level, right=True),
+                Column("Debug", lambda r: r.cell.debug),
+                Column("Cache", lambda r: r.cell.cache),
+                Column("User", _figure("user_s"), time, right=True, unit="s"),
+                Column("System", _figure("system_s"), time, right=True, unit="s"),
+                Column("Elapsed", _figure("elapsed_s"), time, right=True, unit="s"),
+                Column("CPU", _figure("cpu_percent"), _known(lambda v: f"{v:.0f} %"), right=True),
+                Column("Peak memory", _figure("peak_bytes"), _known(size), right=True, unit="B"),
+                Column("First result", _figure("first_result_s"), right=True, unit="s", words=_first, tip=_first_tip),
+                Column("Time ratio", lambda r: r.time_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True,
+                       tip=_ratio_tip),
+                Column("Memory ratio", lambda r: r.memory_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True),
+                Column("Spread", _figure("spread"), _known(lambda v: f"{v:.0%}"), right=True),
+                Column(
+                    "Bars",
+                    lambda r: sum(_parts(r, self.shown.value)) if r.figures else None,
+                    lambda v: "",
+                    tip=lambda r: f"user {seconds(r.figures['user_s'])}, system {seconds(r.figures['system_s'])}"
+                    if r.figures
+                    else "",
+                ),
+                Column(
+                    "Runs",
+                    lambda r: r.progress,
+                    colour=lambda r: {RUNNING: theme.theme.accent, WAITING: theme.theme.muted,
+                                      STOPPED: theme.theme.warning}.get(r.state),
+                ),
+            ],
+            stretch=_BARS,
+            empty="Compiles the open source both ways, each time in a fresh process with an empty or a filled cache: "
+            "time, CPU and memory of each, and how soon the first result is there. Press Measure.",
+            key=lambda row: row.cell,
+        )  # fmt: skip
+        widths = (96, 34, 86, 60, 76, 78, 78, 68, 108, 96, 90, 116, 72, 120, 62)
+        for column, width in enumerate(widths):
+            if column != _BARS:
+                self.view.table.setColumnWidth(column, width)
+        self.view.spare_columns(_NARROW)
+        self.view.table.setItemDelegateForColumn(_BARS, _Bars(self._look, self))
+        self._again = QAction("Measure again", self.view.table)
+        self._again.triggered.connect(self._ask_again)
+        self.view.table.addAction(self._again)
+        self.view.activated.connect(lambda row: self.again_wanted.emit((row.cell,)))
+        self.view.table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
+
+    def _make_controls(self) -> None:
+        self.levels = ManyChoice("Optimisation levels", "-O ", [(str(n), str(n)) for n in range(4)], ("2", "3"))
+        debugs = [("none", "none"), ("line-tables", "lines")]
+        self.debugs = ManyChoice("Debug information", "debug ", debugs, ("none", "line-tables"))
+        self.caches = ManyChoice("Cache", "cache ", [(c, c) for c in CACHES], CACHES)
+        ends = list(zip(ENDS, ("code", "result")))
+        self.ends = ManyChoice("Measured until there is code, until there is a first result", "until ", ends, ENDS)
+        self.repeat = QSpinBox()
+        self.repeat.setRange(1, 1000)
+        self.repeat.setValue(3)
+        self.repeat.setSuffix("\u00d7")
+        self.repeat.setMaximumWidth(68)
+        self.repeat.setAccessibleName("Repeats of each cell")
+        self.repeat.setToolTip("Repeats of each cell; figures are medians")
+        self.shown = Choice("What the bars show", METRICS, flat=True)
+        self.shown.chosen.connect(lambda _: self.view.table.viewport().update())
+        self.measure = QPushButton("Measure")
+        self.measure.setProperty("primary", True)
+        self.measure.clicked.connect(self._pressed)
+        self.again = QPushButton("Again")
+        self.again.setToolTip("Measure the selected cells again, and leave the others as they are (Enter on a row)")
+        self.again.setAccessibleName("Measure the selected cells again")
+        self.again.clicked.connect(self._ask_again)
+        self.export = QPushButton("Export")
+        self.export.setAccessibleName("Export the table")
+        menu = QMenu(self.export)
+        self.exports = {
+            kind: menu.addAction(title, lambda k=kind: self.export_wanted.emit(k)) for kind, title, _ in EXPORTS
+        }
+        self.export.setMenu(menu)
+        self._controls = (
+            header(
+                self.levels,
+                self.debugs,
+                self.caches,
+                self.ends,
+                self.repeat,
+                self.measure,
+                self.again,
+                None,
+                self.shown,
+                self.export,
+            )
+            .spare(self.shown, self.ends, self.caches, self.debugs)
+            .spaced()
+        )
+
+    def chosen_cells(self) -> tuple[Cell, ...]:
+        """The cells that the controls ask for."""
+        levels = [int(n) for n in self.levels.values]
+        return tuple(wanted_cells(levels, self.debugs.values, self.caches.values, self.ends.values))
+
+    def _pressed(self) -> None:
+        if self.model.active:
+            self.stop_wanted.emit()
+        else:
+            self.measure_wanted.emit(self.chosen_cells(), self.repeat.value())
+
+    def _ask_again(self) -> None:
+        if chosen := tuple(row.cell for row in self.view.selected()):
+            self.again_wanted.emit(chosen)
+
+    def _refresh(self) -> None:
+        self._rows = self.model.rows()
+        never = 1 << 20  # a column without a figure in any row is hidden however wide the table is
+        self.view.spare_columns({**_NARROW, _FIRST: 0 if any(r.cell.execute for r in self._rows) else never})
+        self.view.set_records(self._rows)
+        self.measure.setText("Stop" if self.model.active else "Measure")
+        self._enable()
+        document = self.model.document()
+        self.note.setVisible(document is not None)
+        if document is not None:
+            kernels = document["kernels"]
+            self.note.setText(
+                f"{document['source']} for {document['target']}: {kernels} kernel{'s' * (kernels != 1)}, "
+                f"{document['jobs']} job{'s' * (document['jobs'] != 1)} on {document['machine']}. "
+                "Ratios are per-kernel / all-kernel: above 1, "
+                f"all-kernel takes less. Loading the source alone takes {seconds(document['base']['cpu_s'])} and "
+                f"{size(document['base']['peak_bytes'])}."
+                + (" Stopped: only finished cells are shown." if document["interrupted"] else "")
+            )
+
+    def _enable(self) -> None:
+        chosen = bool(self.view.selected()) and not self.model.active
+        self.again.setEnabled(chosen)
+        self._again.setEnabled(chosen)
+        self.export.setEnabled(any(row.figures for row in self._rows))

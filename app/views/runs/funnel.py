@@ -1,0 +1,194 @@
+"""The funnel: bars of time and IR size for each stage, so that one sees where IR explodes and where time goes."""
+
+from __future__ import annotations
+
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QCheckBox, QPushButton, QToolTip, QVBoxLayout, QWidget
+
+from app.theme.look import Look
+from app.viewmodels.compilation import Compilation
+from app.viewmodels.frame.formats import count, seconds, size
+from app.viewmodels.runs.funnel import FunnelRow, bar_share, from_cache, funnel
+from app.views.parts.widgets import header, label, scrolled
+
+_ROW, _HEAD, _NAME, _FIGURE, _GAP = 26.0, 24.0, 168.0, 92.0, 18.0
+_MEASURES = (("Time", "seconds"), ("Operations", "ops"), ("Bytes of IR or code", "bytes"))
+
+
+class FunnelView(QWidget):
+    """The rows and how their bars are scaled."""
+
+    stage_clicked = Signal(str)
+    afresh_wanted = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.chart = FunnelChart(look)
+        self.chart.stage_clicked.connect(self.stage_clicked)
+        self.log = QCheckBox("Logarithmic bars")
+        self.log.toggled.connect(self.chart.set_log)
+        self.note = label("", "muted")
+        self.afresh = QPushButton("Compile without the cache")
+        self.afresh.clicked.connect(self.afresh_wanted)
+        self.afresh.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(header(self.log, None, self.note, self.afresh).spare(self.note).spaced())
+        area = scrolled(self.chart)
+        self.chart.row_wanted.connect(lambda y: area.ensureVisible(0, y, 0, int(_ROW)))
+        layout.addWidget(area, 1)
+
+    @property
+    def rows(self) -> list[FunnelRow]:
+        """The stages on show."""
+        return self.chart.rows
+
+    def set_compilation(self, compilation: Compilation) -> None:
+        """Show its stages."""
+        rows = funnel(compilation)
+        self.chart.set_rows(rows)
+        cached = from_cache(rows)
+        self.note.setText(
+            "From the cache: most stages did not run.  " if cached else f"{seconds(compilation.seconds)} in all"
+        )
+        self.afresh.setVisible(cached)
+
+
+class FunnelChart(QWidget):
+    """Paints the rows; a click or Enter on one asks for that stage."""
+
+    stage_clicked = Signal(str)
+    row_wanted = Signal(int)  # the height at which the keyboard is, to be scrolled into sight
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look, self._log, self._at, self._over = look, False, 0, -1
+        self.rows: list[FunnelRow] = []
+        self.setMinimumHeight(80)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Funnel: time and IR size by stage")
+        look.changed.connect(self.update)
+
+    def set_rows(self, rows: list[FunnelRow]) -> None:
+        """Show these stages."""
+        self.rows, self._at = rows, 0
+        self.setMinimumHeight(int(_HEAD + _ROW * len(rows) + 8))
+        self.setAccessibleDescription("; ".join(self._words(row) for row in rows))
+        self.update()
+
+    def set_log(self, log: bool) -> None:
+        """Whether bars are logarithmic."""
+        self._log = log
+        self.update()
+
+    def row_at(self, y: float) -> int:
+        """The row at a height, or -1."""
+        index = int((y - _HEAD) // _ROW)
+        return index if 0 <= index < len(self.rows) else -1
+
+    def row_point(self, index: int):
+        """A point inside a row."""
+        return QRectF(12, _HEAD + index * _ROW, _NAME, _ROW).center().toPoint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self._look.theme
+        painter.fillRect(self.rect(), QColor(theme.panel))
+        if not self.rows:
+            painter.setPen(QColor(theme.muted))
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "Compile something to see its stages.")
+            return
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        total = sum(row.seconds for row in self.rows) or 1.0
+        room = max((self.width() - _NAME - 3 * (_FIGURE + _GAP)) / 3, 30.0)
+        metrics = QFontMetricsF(painter.font())
+        painter.setPen(QColor(theme.muted))
+        painter.drawText(QRectF(12, 0, _NAME, _HEAD), Qt.AlignmentFlag.AlignVCenter, "Stage")
+        painter.fillRect(QRectF(0, _HEAD - 1, self.width(), 1), QColor(theme.border))
+        if 0 <= self._over < len(self.rows):
+            painter.fillRect(QRectF(0, _HEAD + self._over * _ROW, self.width(), _ROW), QColor(theme.hover))
+        for index, row in enumerate(self.rows):
+            y = _HEAD + index * _ROW
+            if index == self._at and self.hasFocus():
+                painter.setPen(QPen(QColor(theme.accent), 1))
+                painter.setBrush(QColor(theme.hover))
+                painter.drawRoundedRect(QRectF(4.5, y + 1.5, self.width() - 9, _ROW - 3), 4, 4)
+            painter.setPen(QColor(theme.text))
+            name = metrics.elidedText(row.title, Qt.TextElideMode.ElideRight, _NAME - 20)
+            painter.drawText(QRectF(12, y, _NAME, _ROW), Qt.AlignmentFlag.AlignVCenter, name)
+        for place, (title, field) in enumerate(_MEASURES):
+            x = _NAME + place * (room + _FIGURE + _GAP)
+            painter.setPen(QColor(theme.muted))
+            painter.drawText(QRectF(x, 0, room + _FIGURE, _HEAD), Qt.AlignmentFlag.AlignVCenter, title)
+            values = [getattr(row, field) for row in self.rows]
+            for index, (row, value) in enumerate(zip(self.rows, values)):
+                if value < 0:
+                    continue
+                y, width = _HEAD + index * _ROW, room * bar_share(value, values, self._log)
+                self._bar(painter, x, y, width, theme.series[place])
+                words = {"seconds": f"{seconds(value)}  {row.seconds / total:.0%}", "ops": count(value)}.get(
+                    field, size(value)
+                )
+                painter.drawText(QRectF(x + width + 6, y, _FIGURE, _ROW), Qt.AlignmentFlag.AlignVCenter, words)
+
+    def _bar(self, painter: QPainter, x: float, y: float, width: float, colour: str) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colour))
+        painter.drawRoundedRect(QRectF(x, y + 7, max(width, 2), _ROW - 14), 3, 3)
+        painter.setPen(QColor(self._look.theme.text))
+
+    def _words(self, row: FunnelRow) -> str:
+        parts = [f"{row.title}: {seconds(row.seconds)} in {row.passes} pass{'es' * (row.passes != 1)}"]
+        parts += [f"{count(row.ops)} operations"] if row.ops >= 0 else []
+        parts += [size(row.bytes)] if row.bytes >= 0 else []
+        return ", ".join(parts)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._hover(self.row_at(event.position().y()))
+        self.setCursor(Qt.CursorShape.PointingHandCursor if self._over >= 0 else Qt.CursorShape.ArrowCursor)
+
+    def leaveEvent(self, event) -> None:
+        self._hover(-1)
+
+    def _hover(self, row: int) -> None:
+        if row != self._over:
+            self._over = row
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        index = self.row_at(event.position().y())
+        if event.button() == Qt.MouseButton.LeftButton and index >= 0:
+            self._at = index
+            self.update()
+            self.stage_clicked.emit(self.rows[index].stage)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
+        if step and self.rows:
+            self._at = max(0, min(len(self.rows) - 1, self._at + step))
+            self.row_wanted.emit(int(_HEAD + self._at * _ROW + _ROW / 2))
+            self.update()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.rows:
+            self.stage_clicked.emit(self.rows[self._at].stage)
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            index = self.row_at(event.pos().y())
+            words = f"{self._words(self.rows[index])}\nClick to open this stage" if index >= 0 else ""
+            QToolTip.showText(event.globalPos(), words, self)
+            return True
+        return super().event(event)

@@ -1,0 +1,237 @@
+"""The roofline: what each launch reaches, under this machine's measured ceilings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QPushButton, QSplitter, QVBoxLayout, QWidget
+
+from app.theme.look import Look, tint
+from app.viewmodels.frame.selection import Selection
+from app.viewmodels.requests import CeilingsTold
+from app.viewmodels.runs.point_labels import place_labels
+from app.viewmodels.runs.roofline import Ceilings, RoofPoint, flats, nearby, peak, points, slopes
+from app.viewmodels.runs.run_figures import CallFigures
+from app.views.parts.table import RecordView
+from app.views.parts.table_model import Column
+from app.views.parts.widgets import Choice, Elided, MessageBar, header, label
+from profiler.units import figure, rate
+
+DTYPES = (("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
+_DOT = 11  # pixels across
+
+
+class RooflineView(QWidget):
+    """A table of the launches beside the plot; a click on a row or a point selects its nodes."""
+
+    measure_wanted = Signal()
+
+    def __init__(self, look: Look, selection: Selection) -> None:
+        super().__init__()
+        self._look, self._selection = look, selection
+        self._known: dict[str, Ceilings] = {}
+        self.calls: list[CallFigures] = []
+        self.device = "cpu"
+        self._elsewhere = ""
+        self._brought: Ceilings = ()
+        self._plot: Any = None
+        self.bar = MessageBar(look, "roofline")
+        self.note = Elided(role="muted")
+        self.dtype = Choice("Peak to compare with", DTYPES, flat=True)
+        self.dtype.chosen.connect(lambda _: self._refresh())
+        self.measure = QPushButton("Measure this machine")
+        self.measure.setToolTip("Copies by memory level and multiply-adds by dtype, by our own kernels: half a minute")
+        self.measure.clicked.connect(self.measure_wanted)
+        self.view = RecordView(
+            "Roofline",
+            [
+                Column("#", lambda p: p.call.index + 1, right=True),
+                Column("Kernel", lambda p: p.call.kernel),
+                Column("FLOP/B", lambda p: p.intensity, lambda v: f"{v:.3g}", right=True),
+                Column("GFLOP/s", lambda p: p.gflops, figure, right=True),
+                Column("Of roof", lambda p: None if p.share is None else p.share * 100,
+                       lambda v: "" if v is None else f"{v:.0f} %", right=True),
+                Column("Bound", lambda p: p.bound),
+            ],
+            stretch=1,
+            empty="Run (F5), and measure this machine once, to see how near each kernel comes to what is possible.",
+            key=lambda point: point.call.index,
+        )  # fmt: skip
+        for column, width in ((0, 34), (2, 76), (3, 84), (4, 74), (5, 84)):
+            self.view.table.setColumnWidth(column, width)
+        self.view.spare_columns({2: 400, 5: 460})
+        self.view.current.connect(lambda point: selection.select(point.call.nodes, self))
+        self._split = QSplitter(Qt.Orientation.Horizontal)
+        self._split.addWidget(self.view)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.bar)
+        controls = header(self.note, label("peak", "muted"), self.dtype, self.measure).spaced()
+        controls.stretch(self.note)
+        layout.addWidget(controls)
+        layout.addWidget(self._split, 1)
+        look.changed.connect(self._draw)
+        selection.changed.connect(self._selected)
+        self._refresh()
+
+    def set_ceilings(self, told: CeilingsTold) -> None:
+        """What a device can do."""
+        self._known[told.device] = told.ceilings
+        self._refresh()
+
+    def set_calls(
+        self, calls: list[CallFigures], device: str = "cpu", elsewhere: str = "", ceilings: Ceilings = ()
+    ) -> None:
+        """The launches of a run on a device; one made `elsewhere` brings what was measured there."""
+        self.calls, self.device = calls, device
+        self._elsewhere, self._brought = elsewhere, ceilings
+        self._refresh()
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """The ceilings that hold for what is on show: those of the device it ran on."""
+        return self._brought if self._elsewhere else self._known.get(self.device, ())
+
+    def _refresh(self) -> None:
+        self.points: list[RoofPoint] = points(self.calls, self.ceilings, self.dtype.value)
+        self.view.set_records(self.points)
+        where = "this machine" if self.device == "cpu" else self.device
+        self.measure.setText(f"Measure {where}")
+        self.measure.setEnabled(not self._elsewhere)
+        if self.ceilings:
+            self.note.setText(";  ".join(f"{name} {rate(value, unit)}" for name, value, unit in self.ceilings))
+        else:
+            self.note.setText(f"The ceilings of {self._elsewhere or where} have not been measured yet.")
+        self._draw()
+
+    def _selected(self, nodes: frozenset[str], origin: object) -> None:
+        if origin is not self:
+            self.view.select_records([p for p in self.points if not nodes.isdisjoint(p.call.nodes)])
+
+    def _draw(self) -> None:
+        if not self.points and not self.ceilings:
+            return
+        import pyqtgraph
+
+        from app.views.parts.log_axis import LogAxis
+
+        theme = self._look.theme
+        if self._plot is None:
+            self._plot = pyqtgraph.PlotWidget(axisItems={side: LogAxis(side) for side in ("bottom", "left")})
+            self._plot.setLogMode(True, True)
+            self._plot.setMenuEnabled(False)
+            self._plot.hideButtons()
+            self._plot.setAccessibleName("Roofline plot")
+            self._split.addWidget(self._plot)
+            self._split.setSizes([380, 420])
+            self._split.setStretchFactor(1, 1)
+        plot = self._plot
+        plot.clear()
+        plot.setBackground(theme.panel)
+        low, high = self._range()
+        self._draw_roofs(pyqtgraph, low, high)
+        if self.points:
+            self._draw_points(pyqtgraph)
+        plot.setXRange(float(np.log10(low)), float(np.log10(high)), padding=0)
+        bottom, top = self._heights()
+        plot.setYRange(float(np.log10(bottom)), float(np.log10(top)), padding=0)
+        for side, words in (("bottom", "FLOP per byte"), ("left", "GFLOP/s")):
+            axis = plot.getAxis(side)
+            axis.setLabel(words, color=theme.muted)
+            axis.setPen(theme.strong_border)
+            axis.setTextPen(theme.muted)
+
+    def _range(self) -> tuple[float, float]:
+        """The intensities on show: the launches', and the ridge where memory stops being what limits."""
+        found = [p.intensity for p in self.points]
+        memory, top = dict(slopes(self.ceilings)).get("memory"), peak(self.ceilings, self.dtype.value)
+        if memory and top:
+            found.append(top[1] / memory)
+        return min(found, default=0.1) / 4, max(found, default=10.0) * 6
+
+    def _heights(self) -> tuple[float, float]:
+        """The GFLOP/s on show."""
+        found = [value for _, value in flats(self.ceilings)] + [p.gflops for p in self.points]
+        return min(found, default=1.0) / 3, max(found, default=10.0) * 2.5
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        if self._plot is not None:
+            self._draw()  # what can be named depends on the room
+
+    def _draw_roofs(self, pyqtgraph: Any, low: float, high: float) -> None:
+        theme, plot = self._look.theme, self._plot
+        tops = flats(self.ceilings)
+        highest = tops[0][1] if tops else np.inf
+        for level, value in slopes(self.ceilings):
+            end = min(highest / value, high)
+            if end <= low:
+                continue
+            strong = level == "memory"
+            pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1)
+            plot.plot([low, end], [low * value, end * value], pen=pen)
+        at, placed = low * 1.08, []
+        for names, value in sorted(nearby(slopes(self.ceilings)), key=lambda entry: entry[0] != "memory"):
+            below = names == "memory"
+            self._label(pyqtgraph, placed, f"{names} {rate(value, 'GB/s')}", at, at * value, (0, 0 if below else 1))
+        widest = slopes(self.ceilings)[0][1] if slopes(self.ceilings) else np.inf
+        placed = []
+        top = peak(self.ceilings, self.dtype.value)
+        for dtype, value in sorted(tops, key=lambda entry: entry != top):
+            strong = (dtype, value) == top
+            style = Qt.PenStyle.SolidLine if strong else Qt.PenStyle.DashLine
+            pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1, style=style)
+            begin = max(value / widest, low)
+            if begin < high:
+                plot.plot([begin, high], [value, value], pen=pen)
+                self._label(pyqtgraph, placed, f"{dtype} {rate(value, 'GFLOP/s')}", high, value, (1, 0.9))
+
+    def _label(
+        self, pyqtgraph: Any, placed: list[float], words: str, x: float, y: float, anchor: tuple[float, float]
+    ) -> None:
+        """Name a line, unless the name would lie on one that is there already."""
+        bottom, top = self._heights()
+        pixels = max(self._plot.height() - 60, 40) / max(np.log10(top / bottom), 0.1)
+        height = float(np.log10(y)) * pixels
+        if any(abs(height - other) < 15 for other in placed):
+            return
+        placed.append(height)
+        theme = self._look.theme
+        text = pyqtgraph.TextItem(words, color=theme.muted, anchor=anchor, fill=tint(theme.panel, 210))
+        text.setPos(float(np.log10(x)), float(np.log10(y)))
+        text.setZValue(1)  # above the lines that are still to come
+        self._plot.addItem(text)
+
+    def _draw_points(self, pyqtgraph: Any) -> None:
+        theme, plot = self._look.theme, self._plot
+        scatter = pyqtgraph.ScatterPlotItem(
+            [float(np.log10(p.intensity)) for p in self.points],
+            [float(np.log10(p.gflops)) for p in self.points],
+            size=_DOT,
+            brush=[pyqtgraph.mkBrush(theme.series_colour(p.call.index)) for p in self.points],
+            pen=pyqtgraph.mkPen(theme.text),
+            data=self.points,
+            hoverable=True,
+            tip=lambda x, y, data: f"{data.call.index + 1} {data.call.kernel}: {rate(data.gflops, 'GFLOP/s')}",
+        )
+        scatter.sigClicked.connect(
+            lambda _, hit, *__: len(hit) and self._selection.select(hit[0].data().call.nodes, self)
+        )
+        plot.addItem(scatter)
+        self._name_points(pyqtgraph)
+
+    def _name_points(self, pyqtgraph: Any) -> None:
+        """Each point's number beside it, on a side where it can be read."""
+        (low, high), (bottom, top) = self._range(), self._heights()
+        across = self._plot.getViewBox().width() / np.log10(high / low)
+        down = self._plot.getViewBox().height() / np.log10(top / bottom)
+        texts = [pyqtgraph.TextItem(str(p.call.index + 1), color=self._look.theme.text) for p in self.points]
+        sizes = [(text.boundingRect().width(), text.boundingRect().height()) for text in texts]
+        places = [(np.log10(p.intensity) * across, -np.log10(p.gflops) * down) for p in self.points]
+        for point, text, size, side in zip(self.points, texts, sizes, place_labels(places, sizes, _DOT / 2 + 1)):
+            text.setAnchor([0.5 - step * (0.5 + (_DOT / 2 + 1) / room) for step, room in zip(side, size)])
+            text.setPos(float(np.log10(point.intensity)), float(np.log10(point.gflops)))
+            self._plot.addItem(text)

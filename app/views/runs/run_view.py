@@ -1,0 +1,237 @@
+"""The run view: the distribution of times, each launch's figures, what was counted, the check against the reference."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QPushButton,
+    QSpinBox,
+    QSplitter,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.theme.look import Look
+from app.viewmodels.compilation import Compilation
+from app.viewmodels.frame.formats import count, seconds, size
+from app.viewmodels.frame.selection import Selection
+from app.viewmodels.requests import RunResult
+from app.viewmodels.runs.run_figures import CHECKS, WHOLE, CallFigures, call_figures, whole_figures
+from app.views.parts.table import RecordView
+from app.views.parts.table_model import Column
+from app.views.parts.widgets import Elided, MessageBar, header, label
+from app.views.runs.distribution_plot import DistributionPlot
+
+_SIZE = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d{1,18})\s*")
+
+
+def _rate(unit: str, value: float) -> str:
+    return f"{value / 1e9:.3g} G{unit}" if value else ""
+
+
+def read_sizes(text: str) -> tuple[tuple[str, int], ...]:
+    """`M=256, N=64` as pairs; ValueError where it is something else."""
+    found = []
+    for part in filter(str.strip, text.split(",")):
+        match = _SIZE.fullmatch(part)
+        if match is None:
+            raise ValueError(f"{part.strip()!r} is not NAME=SIZE, as in M=256")
+        found.append((match[1], int(match[2])))
+    return tuple(found)
+
+
+def counter_value(entry: tuple[str, float | None, str, str]) -> str:
+    """A counter as people read it."""
+    _, value, unit, _ = entry
+    if value is None:
+        return "not available"
+    if unit == "s":
+        return seconds(value)
+    if unit == "B":
+        return size(value)
+    return f"{count(value)} {unit}".strip()
+
+
+class RunView(QWidget):
+    """What to run with on top; below, launches and counters beside the plot of the chosen row."""
+
+    run_wanted = Signal()
+
+    def __init__(self, look: Look, selection: Selection) -> None:
+        super().__init__()
+        self._look, self._selection = look, selection
+        self._result: tuple[Compilation, RunResult] | None = None
+        self._rows: list[CallFigures] = []
+        self.bar = MessageBar(look, "run")
+        self.plot = DistributionPlot(look)
+        self._make_tables()
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._empty_page())
+        self._stack.addWidget(self._result_page())
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.bar)
+        layout.addWidget(self._controls())
+        layout.addWidget(self._stack, 1)
+        self._selection.changed.connect(self._selected)
+
+    def _controls(self) -> QWidget:
+        self.run = QPushButton("Run")
+        self.run.setProperty("primary", True)
+        self.run.setToolTip("Run and time (F5)")
+        self.run.setAccessibleName("Run and time")
+        self.run.clicked.connect(self.run_wanted)
+        self.device = label("on the CPU", "muted")
+        self.threads = QSpinBox()
+        self.threads.setRange(0, 1024)
+        self.threads.setSpecialValueText("all cores")
+        self.threads.setSuffix(" threads")
+        self.threads.setAccessibleName("Threads")
+        self.threads.setToolTip("CPU threads")
+        self.repeats = QSpinBox()
+        self.repeats.setRange(0, 1_000_000)
+        self.repeats.setSpecialValueText("until sure")
+        self.repeats.setSuffix(" calls")
+        self.repeats.setAccessibleName("Calls to time")
+        self.repeats.setToolTip("How many calls are timed; by default until the median is known well, or a second")
+        self.sizes = QLineEdit()
+        self.sizes.setAccessibleName("Sizes of symbolic dims")
+        self.sizes.setPlaceholderText("sizes, as in M=256")
+        self.sizes.setToolTip("Sizes of symbolic dims, as in M=256, N=64")
+        self.sizes.setMinimumWidth(160)
+        self.sizes.returnPressed.connect(self.run_wanted)
+        self.sizes.setMaximumWidth(320)
+        controls = header(self.run, self.device, self.threads, self.repeats, self.sizes, None)
+        return controls.spare(self.device).spaced()
+
+    def _make_tables(self) -> None:
+        self.view = RecordView(
+            "Launches",
+            [
+                Column("#", lambda c: c.index + 1, lambda v: str(v) if v else "", right=True),
+                Column("Kernel", lambda c: c.kernel),
+                Column("Median", lambda c: c.median * 1e6, lambda v: seconds(v / 1e6), right=True, unit="us"),
+                Column("Quartiles", lambda c: (c.low, c.high), lambda v: f"{seconds(v[0])} to {seconds(v[1])}",
+                       right=True),
+                Column("Share", lambda c: c.share * 100, lambda v: f"{v:.0f} %", right=True),
+                Column("Bandwidth", lambda c: c.bandwidth / 1e9, lambda v: f"{v:.3g} GB/s" if v else "", right=True),
+                Column("Work", lambda c: c.flops / 1e9, lambda v: f"{v:.3g} GFLOP/s" if v else "", right=True),
+            ],
+            stretch=1,
+            key=lambda row: row.index,
+        )  # fmt: skip
+        for column, width in ((0, 36), (2, 80), (3, 164), (4, 64), (5, 108), (6, 130)):
+            self.view.table.setColumnWidth(column, width)
+        self.view.spare_columns({3: 740, 5: 440, 6: 560})
+        self.view.current.connect(self._chosen)
+        self.counters = RecordView(
+            "Counters",
+            [
+                Column("Counter", lambda c: c[0]),
+                Column("Value", lambda c: c[1], right=True, words=counter_value),
+                Column("Note", lambda c: c[3]),
+            ],
+            stretch=2,
+            empty="This run counted nothing besides time.",
+        )
+        self.counters.table.setColumnWidth(0, 190)
+        self.counters.table.setColumnWidth(1, 130)
+
+    def _empty_page(self) -> QWidget:
+        page = QWidget()
+        inner = QVBoxLayout(page)
+        words = label(
+            "Not run yet. Times are taken over many calls on random inputs, in a process of their own, and every "
+            "result is checked against NumPy.",
+            "muted",
+        )
+        words.setWordWrap(True)
+        words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        inner.addWidget(words)
+        return page
+
+    def _result_page(self) -> QWidget:
+        self.summary = Elided()
+        self.summary.setContentsMargins(10, 5, 10, 3)
+        self.notes = label("", "muted")
+        self.notes.setWordWrap(True)
+        self.notes.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.notes.setContentsMargins(10, 8, 10, 8)
+        self.notes.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setExpanding(False)
+        self.tabs.tabBar().setAccessibleName("Launches, counters, notes")
+        self.tabs.addTab(self.view, "Launches")
+        self.tabs.addTab(self.counters, "Counters")
+        self.tabs.addTab(self.notes, "Notes")
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(self.tabs)
+        split.addWidget(self.plot)
+        split.setSizes([620, 360])
+        split.setStretchFactor(0, 3)
+        split.setStretchFactor(1, 2)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.summary)
+        column.addWidget(split, 1)
+        return page
+
+    def clear(self) -> None:
+        """Another compilation: nothing was run yet."""
+        self._result = None
+        self._stack.setCurrentIndex(0)
+
+    def set_run(self, compilation: Compilation, run: RunResult) -> None:
+        """Show a run."""
+        self._result = (compilation, run)
+        self._rows = [whole_figures(run), *call_figures(compilation, run)]
+        self.view.set_records(self._rows)
+        self.counters.set_records(sorted(run.counters, key=lambda counter: counter[1] is None))  # what is known first
+        missing = sum(value is None for _, value, _, _ in run.counters)
+        self.tabs.setTabText(1, f"Counters ({len(run.counters) - missing} of {len(run.counters)})")
+        self.summary.setText(self._words(run))
+        self.notes.setText("\n".join(self._notes(run)) or "Nothing to note.")
+        self.tabs.setTabText(2, f"Notes ({len(self._notes(run))})")
+        self._stack.setCurrentIndex(1)
+        self._show_times(self._rows[0])
+
+    def _words(self, run: RunResult) -> str:
+        whole = self._rows[0]
+        sizes = ", ".join(f"{name}={value}" for name, value in run.dims)
+        low, high = run.interval
+        surely = f" (95 %: {seconds(low)} to {seconds(high)})" if high else ""
+        best = f", best {seconds(min(run.totals))}" if run.totals else ""
+        where = f"{run.threads} thread{'s' * (run.threads != 1)}" if run.device == "cpu" else run.device
+        kept = f"run {run.number}" if run.number else "not kept"
+        return (
+            f"{seconds(whole.median)} median{surely}, {len(run.totals)} calls; {CHECKS[run.ok]}; {where}"
+            f"{', ' + sizes if sizes else ''}{best}; {kept}"
+        )
+
+    def _notes(self, run: RunResult) -> list[str]:
+        return [*(f"check: {words}" for words in run.checks), *run.notes]
+
+    def _chosen(self, row: CallFigures) -> None:
+        self._show_times(row)
+        if row.nodes:
+            self._selection.select(row.nodes, self)
+
+    def _show_times(self, row: CallFigures) -> None:
+        interval = self._result[1].interval if self._result and row.kernel == WHOLE else (0.0, 0.0)
+        name = WHOLE if row.index < 0 else f"{row.index + 1} {row.kernel}"
+        self.plot.set_times(name, row.times, interval)
+
+    def _selected(self, nodes: frozenset[str], origin: object) -> None:
+        if origin is not self:
+            self.view.select_records([row for row in self._rows if not nodes.isdisjoint(row.nodes)])

@@ -1,0 +1,1 @@
+"""Texts: IR panes, the source pane, the text view under both, and the passes."""

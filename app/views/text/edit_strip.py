@@ -1,0 +1,109 @@
+"""The strip that says what an edited kernel came to: original and edited times, the verdict, and the check."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout
+
+from app.theme.look import Look
+from app.viewmodels.frame.formats import seconds
+from app.viewmodels.requests import EditTiming
+from app.views.parts.widgets import Elided, flat_button
+
+
+class EditStrip(QFrame):
+    """`compare_wanted` opens the comparison of the two runs."""
+
+    compare_wanted = Signal(object)
+    time_wanted = Signal(str)
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.setProperty("role", "strip")
+        self.timing: EditTiming | None = None
+        self._kernel = ""
+        self.words = Elided()
+        self.original = Elided(role="muted")
+        self.edited = Elided(role="muted")
+        self.verdict = Elided(role="figures")
+        self.check = Elided(role="muted")
+        self.compare = QPushButton("Compare")
+        self.compare.setToolTip("Open the comparison of the two runs")
+        self.compare.clicked.connect(lambda: self.timing and self.compare_wanted.emit(self.timing.runs))
+        self.again = QPushButton("Time again")
+        self.again.clicked.connect(lambda: self.time_wanted.emit(self._kernel))
+        self._figures = (self.original, self.edited, self.verdict, self.check)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(4)
+        buttons.setContentsMargins(0, 3, 0, 0)
+        for button in (self.compare, self.again):
+            button.setProperty("small", True)
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        for widget in (self.words, *self._figures):
+            widget.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+            texts.addWidget(widget)
+        texts.addLayout(buttons)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(10, 6, 6, 6)
+        layout.setSpacing(8)
+        layout.addLayout(texts, 1)
+        layout.addWidget(flat_button(look, "close", "Close", self.hide), 0, Qt.AlignmentFlag.AlignTop)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.hide()
+
+    def show_progress(self, kernel: str, words: str) -> None:
+        """Timing is under way."""
+        self._kernel, self.timing = kernel, None
+        self.words.setText(words)
+        self.words.show()
+        for widget in (*self._figures, self.compare, self.again):
+            widget.hide()
+        self.show()
+
+    def show_failure(self, words: str) -> None:
+        """It could not be timed."""
+        self.words.setText(words)
+        self.words.show()
+        for widget in (*self._figures, self.compare):
+            widget.hide()
+        self.again.show()
+        self.show()
+
+    def show_timing(self, timing: EditTiming) -> None:
+        """Both times with their intervals, the verdict, and whether the edit still computes the same."""
+        self.timing, self._kernel = timing, timing.kernel
+        self.words.hide()
+        self.original.setText(f"original  {_interval(timing.original)}")
+        self.edited.setText(f"edited  {_interval(timing.edited)}")
+        ratio, low, high = timing.ratio
+        self.verdict.setText(f"{timing.verdict}  ({ratio:.2f}\u00d7, {low:.2f} to {high:.2f})")
+        self.verdict.setToolTip(timing.method)
+        self._role(self.verdict, {"faster": "good", "slower": "bad"}.get(timing.verdict, "figures"))
+        good = timing.ok is not False
+        words = "check against the reference passed" if good else f"check failed: {'; '.join(timing.checks)}"
+        self.check.setText(words + (f"  \u00b7  {'; '.join(timing.notes)}" if timing.notes else ""))
+        self.check.setToolTip("\n".join((words, *timing.notes)))
+        self._role(self.check, "muted" if good else "bad")
+        for widget in (*self._figures, self.compare, self.again):
+            widget.show()
+        self.show()
+
+    def text(self) -> str:
+        """Everything it says, as one line."""
+        shown = [self.words] if self.timing is None else self._figures
+        return "   ".join(part.text() for part in shown)
+
+    def _role(self, widget, role: str) -> None:
+        widget.setProperty("role", role)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+def _interval(times: tuple[float, float, float]) -> str:
+    middle, low, high = (seconds(time) for time in times)
+    if low.split(" ")[-1] == middle.split(" ")[-1] == high.split(" ")[-1]:  # one unit is said once
+        low, high = low.split(" ")[0], high.split(" ")[0]
+    return f"{middle} [{low}, {high}]"

@@ -1,0 +1,106 @@
+"""The bar below a text that searches it: plain or regular expression, with the number of matches."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+
+from app.controllers.jobs import Thread
+from app.theme.look import Look
+from app.viewmodels.frame.patterns import TooSlowError
+from app.views.parts.search_row import SearchRow
+from app.views.parts.widgets import flat_button
+from app.views.text.text_view import TextView
+
+_LIMIT = 100_000
+_NONE = np.zeros((0, 3), np.int64)
+
+
+class FindBar(SearchRow):
+    """Searches off the window's thread and steps through what it found."""
+
+    closed = Signal()
+
+    def __init__(self, look: Look, view: TextView) -> None:
+        super().__init__(
+            "Find in this text", "Find",
+            flat_button(look, "up", "Previous match (Shift+Enter)", lambda: self.step(-1)),
+            flat_button(look, "down", "Next match (Enter)", lambda: self.step(1)),
+            flat_button(look, "close", "Close (Esc)", self.close_bar),
+            pause=120,
+        )  # fmt: skip
+        self._view = view
+        self._thread = Thread(self)
+        self.asked.connect(self.search)
+        self.hide()
+
+    def open(self) -> None:
+        """Show the bar and put the cursor in it."""
+        self.show()
+        self.take_keyboard()
+        if self.text:
+            self.search()
+
+    def close_bar(self) -> None:
+        """Hide it and what it had marked."""
+        self._thread.cancel()
+        self._view.set_matches(_NONE, -1)
+        self.hide()
+        self._view.setFocus()
+        self.closed.emit()
+
+    def search(self) -> None:
+        """Find every match from the beginning."""
+        self._thread.cancel()
+        pattern = self.pattern() if self.text else None
+        if pattern is None:
+            self._view.set_matches(_NONE, -1)
+            if not self.text:
+                self.say("")
+            return
+        self.say("searching")
+        document = self._view.document
+
+        def work(cancelled) -> np.ndarray | str:
+            parts = []
+            try:
+                for part in document.search(pattern, _LIMIT):
+                    if cancelled():
+                        break
+                    parts.append(part)
+            except TooSlowError as error:
+                return str(error)
+            return np.concatenate(parts) if parts else _NONE
+
+        self._thread.start(work, self._show)
+
+    def step(self, by: int) -> None:
+        """Go to the next or previous match."""
+        total = len(self._view.matches)
+        if total:
+            self._view.set_matches(self._view.matches, (self._view.match + by) % total)
+            self._say_found()
+
+    def _show(self, matches: np.ndarray | str) -> None:
+        if isinstance(matches, str):
+            self._view.set_matches(_NONE, -1)
+            self.say(matches, problem=True)
+            return
+        first = self._view.visible_range()[0]
+        current = int(np.searchsorted(matches[:, 0], first)) % len(matches) if len(matches) else -1
+        self._view.set_matches(matches, current)
+        self._say_found()
+
+    def _say_found(self) -> None:
+        total = len(self._view.matches)
+        more = "+" if total >= _LIMIT else ""
+        self.say(f"{self._view.match + 1:,} of {total:,}{more}" if total else "no matches")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close_bar()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.step(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,304 @@
+"""One IR pane: a header that says which stage of which kernel, a strip for differences, the text, and a find bar."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QVBoxLayout, QWidget
+
+from app.controllers.messages import Message
+from app.theme.look import Look
+from app.viewmodels.compilation import MODEL_STAGES, STAGES, Compilation, language_of, stage_title
+from app.viewmodels.frame.selection import Selection
+from app.viewmodels.requests import RunResult
+from app.viewmodels.text.diff import DiffDocument
+from app.viewmodels.text.folding import directive_lines
+from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers
+from app.viewmodels.text.line_costs import LineCosts, line_costs
+from app.views.frame.toolbar import TARGETS
+from app.views.parts.widgets import ANY_WIDTH, Choice, MessageBar, flat_button, header, label
+from app.views.text.find_bar import FindBar
+from app.views.text.pane_menu import pane_menu
+from app.views.text.pane_strip import PaneStrip
+from app.views.text.text_view import TextView
+
+_MACHINE = ("asm", "sass")  # stages with directives and comments that are no instructions
+_BUTTON = 32  # what a button of the header takes, with its share of the spacing
+
+
+class IrPane(QWidget):
+    """Shows what its model holds; clicks and hovers on lines go to the selection."""
+
+    compare_wanted = Signal(object, str)  # the pane, and with what: "stage" or "previous"
+    beside_wanted = Signal(object, str)  # the pane, and the target to open the same kernel for, in a pane beside it
+    close_wanted = Signal(object)
+
+    def __init__(self, look: Look, model: IrPaneModel, selection: Selection) -> None:
+        super().__init__()
+        self.model, self.selection, self._look = model, selection, look
+        self._compilation: Compilation | None = None
+        self._run: RunResult | None = None
+        self.costs: LineCosts | None = None
+        self._pending = -1  # a line to go to once its text is there
+        self.text = TextView(look)
+        self.find_bar = FindBar(look, self.text)
+        self.bar = MessageBar(look, "pane")
+        self.strip = PaneStrip(look)
+        self.strip.difference_wanted.connect(self.step_difference)
+        self.strip.closed.connect(lambda: model.show())
+        self.stage = Choice("Stage", flat=True)
+        self.kernel = Choice("Kernel", flat=True)
+        self.target = Choice("Target of this pane", [(name, name) for name, _ in TARGETS], flat=True)
+        self.coverage = label("", "faint")
+        self.coverage.setContentsMargins(0, 0, 6, 0)
+        self.coverage.setToolTip("The share of lines that know the graph node they came from")
+        self.lock = flat_button(
+            look, "lock", "Lock: keep this text when the selection moves", self._lock, checkable=True
+        )
+        self.compare = flat_button(look, "diff", "Compare with the stage before (D)", self._compare, checkable=True)
+        self.quiet = flat_button(
+            look, "pass", "Hide assembler directives and comments", self._hide_noise, checkable=True
+        )
+        self.quiet.setChecked(True)
+        self.more = flat_button(look, "settings", "More for this pane", self._menu)
+        self.stage.chosen.connect(lambda stage: model.show(stage=stage))
+        self.kernel.chosen.connect(lambda kernel: model.show(kernel=kernel))
+        self.target.chosen.connect(self.set_target)
+        self.header = header(
+            self.stage, self.kernel, self.target, None, self.coverage, self.quiet, self.compare, self.lock, self.more,
+            flat_button(look, "close", "Close this pane", lambda: self.close_wanted.emit(self)),
+        ).spare(self.coverage, self.quiet, self.compare, self.lock, self.target)  # fmt: skip
+        self._kernel_row = QFrame()  # where the kernel's name goes while the header is too narrow to show it whole
+        self._kernel_row.setProperty("role", "header")
+        row = QHBoxLayout(self._kernel_row)
+        row.setContentsMargins(8, 0, 6, 1)
+        row.setSpacing(2)
+        row.addStretch(1)
+        self._kernel_row.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        for widget in (self._kernel_row, self.bar, self.strip, self.text, self.find_bar):
+            layout.addWidget(widget)
+        self.text.line_clicked.connect(self._clicked)
+        self.text.line_hovered.connect(self._hovered)
+        model.changed.connect(self.refresh)
+        model.wanted.connect(lambda _: self._show_choice())
+        selection.changed.connect(self._selected)
+        selection.hovered.connect(self._light)
+        self.lock.setChecked(model.locked)
+        self._show_choice()
+
+    @property
+    def diff(self) -> DiffDocument | None:
+        """The differences on show, if any."""
+        return self.model.diff
+
+    def release(self) -> None:
+        """Stop listening: the pane is closing."""
+        self.selection.changed.disconnect(self._selected)
+        self.selection.hovered.disconnect(self._light)
+
+    def set_compilation(self, compilation: Compilation) -> None:
+        """Another compilation: its kernels are the ones to choose from, and the text is asked for again."""
+        model = self.model
+        self._compilation, self._run = compilation, None
+        model.own_target = compilation.choices.target
+        self.kernel.set_entries([(kernel.name, kernel.name) for kernel in compilation.kernels])
+        if model.kernel not in compilation.kernel_table:
+            model.kernel = compilation.kernels[0].name if compilation.kernels else ""
+        if model.target == compilation.choices.target:
+            model.target = ""
+        model.origin, model.step, model.note, model.against = "", -1, "", None  # they were of the other compilation
+        self._show_choice()
+        model.ask()
+
+    def set_target(self, target: str) -> None:
+        """Show the same stage and kernel compiled for another target; the compilation's own is the usual."""
+        self.model.show(target="" if target == self.model.own_target else target)
+
+    def set_run(self, run: RunResult | None) -> None:
+        """A run's times: shown as heat beside the lines they came from, and labelled by how they are known."""
+        self._run = run
+        self._show_heat()
+        self._say_coverage()
+
+    def refresh(self) -> None:
+        """The model's document changed."""
+        model = self.model
+        self._show_choice()
+        self.compare.blockSignals(True)
+        self.compare.setChecked(model.diff is not None)
+        self.compare.blockSignals(False)
+        if model.error:
+            level = "info" if model.error_kind == "unavailable" else "error"
+            self.bar.show_message(Message(level, model.error, "pane"))
+        else:
+            self.bar.hide()
+        self._set_document()
+        words = [part for part in (model.note, model.against.words if model.against else "") if part]
+        self.strip.show_words(
+            ", ".join(words), model.diff.summary if model.diff else "", bool(model.diff and model.diff.changes)
+        )
+        if model.diff is not None and model.diff.changes:
+            self.text.reveal(model.diff.changes[0])
+        if self._pending >= 0 and not model.error:
+            self.text.go_to_line(self._pending)
+        self._pending = -1
+        self._say_coverage()
+
+    def show_line(self, stage: str, kernel: str, line: int) -> None:
+        """Show a line of a stage, now or when its text is there."""
+        self.model.show(stage=stage, kernel=kernel or None, target="")
+        if self.model.loading:
+            self._pending = line
+        else:
+            self.text.go_to_line(line)
+
+    def step_difference(self, by: int) -> None:
+        """F7 and Shift+F7."""
+        changes = self.diff.changes if self.diff else []
+        if not changes:
+            return
+        at = self.text.caret if self.text.caret >= 0 else self.text.visible_range()[0] - 1
+        later = [line for line in changes if line > at]
+        earlier = [line for line in changes if line < at]
+        self.text.go_to_line((later or changes)[0] if by > 0 else (earlier or changes)[-1])
+
+    def ask_line(self) -> None:
+        """Ctrl+G."""
+        lines = self.text.document.lines
+        number, good = QInputDialog.getInt(
+            self, "Go to line", f"Line (1 to {lines:,}):", max(self.text.caret, 0) + 1, 1, max(lines, 1)
+        )
+        if good:
+            self.text.go_to_line(number - 1)
+
+    def _set_document(self) -> None:
+        model, document = self.model, self.model.shown
+        same_place = self.text.first_row if document.lines == self.text.document.lines else 0
+        language = language_of(model.stage, model.target or model.own_target)
+        self.text.set_document(document, language, badge_numbers(document, self._compilation))
+        if model.diff is not None:
+            self.text.set_diff(model.diff.marks, model.diff.numbers)
+        title = stage_title(model.stage, model.target or model.own_target)
+        self.text.setAccessibleName(f"{title} of {model.kernel or 'the model'}")
+        self._hide_noise(self.quiet.isChecked())
+        self._show_heat()
+        self.text.verticalScrollBar().setValue(same_place)
+        self._selected(self.selection.nodes, None)
+
+    def _show_choice(self) -> None:
+        model = self.model
+        target = model.target or model.own_target
+        self.stage.set_entries([(stage, stage_title(stage, target)) for stage in STAGES])
+        self.stage.set_value(model.stage)
+        self.stage.setMinimumWidth(self.stage.sizeHint().width())  # the kernel's name gives way before the stage's
+        self.kernel.set_value(model.kernel)
+        self.kernel.setToolTip(model.kernel)
+        self.target.set_value(target)
+        self.target.setMinimumWidth(self.target.sizeHint().width())
+        self.target.setVisible(bool(model.target))
+        self.quiet.setVisible(model.stage in _MACHINE)
+        self._place_kernel()
+        self.kernel.setVisible(self._of_kernel)
+        self.text.empty = self._empty()
+        if model.loading:
+            self.coverage.setText("loading")
+
+    @property
+    def _of_kernel(self) -> bool:
+        """Whether there is a kernel to choose: a model's stage is of none."""
+        return self.model.stage not in MODEL_STAGES and self.kernel.count() > 0
+
+    def _empty(self) -> str:
+        """What a pane without a text says; what went wrong is said by its bar."""
+        if self.model.error:
+            return ""
+        if self._compilation is None:
+            return "Open a sample or a file (Ctrl+O)\nto see its code here."
+        return "Loading\u2026" if self.model.loading else "This stage has no text."
+
+    def _place_kernel(self) -> None:
+        """The kernel and a target of its own: into the header where the whole name fits there, else below it."""
+        moved = (self.kernel, self.target)
+        own = self.target.sizeHint().width() if self.model.target else 0
+        needed = self.stage.sizeHint().width() + self.kernel.sizeHint().width() + own + 4 * _BUTTON
+        below = self.width() < needed and self._of_kernel
+        if below == self._kernel_row.isHidden():
+            for at, widget in enumerate(moved):
+                layout, place = (self._kernel_row.layout(), at) if below else (self.header.layout(), at + 1)
+                layout.insertWidget(place, widget)  # type: ignore[attr-defined]
+                widget.setMaximumWidth(ANY_WIDTH)
+            self.kernel.setVisible(self._of_kernel)
+            self.target.setVisible(bool(self.model.target))
+            self._kernel_row.setVisible(below)
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._place_kernel()
+
+    def _say_coverage(self) -> None:
+        document = self.model.document
+        if not document.lines:
+            self.coverage.setText("")
+            return
+        noise = self.text.noise if self.diff is None else None
+        heat = f"  \u00b7  heat {self.costs.label}" if self.costs and self.costs.label else ""
+        self.coverage.setText(f"{document.coverage_without(noise):.0%} linked{heat}")
+
+    def _show_heat(self) -> None:
+        model = self.model
+        self.costs = None
+        if self._run is not None and self._compilation is not None and not model.origin and not model.target:
+            self.costs = line_costs(self.text.document, model.stage, self._compilation, self._run)
+        self.text.heat = self.costs.heat if self.costs else None
+        self.text.setToolTip("")
+        self.text.viewport().update()
+
+    def _hide_noise(self, on: bool) -> None:
+        noisy = self.model.stage in _MACHINE and self.diff is None
+        self.text.set_noise(directive_lines(self.text.document, self.text.language) if on and noisy else None)
+
+    def _lock(self, on: bool) -> None:
+        self.model.locked = on
+
+    def _compare(self, on: bool) -> None:
+        if on:
+            self.compare_wanted.emit(self, "stage")
+        else:
+            self.model.compare(None)
+
+    def _menu(self) -> None:
+        self._ask_menu(self.more.mapToGlobal(self.more.rect().bottomLeft()))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self._ask_menu(event.globalPos())
+
+    def _ask_menu(self, where: QPoint) -> None:
+        menu = pane_menu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(where)
+
+    def _clicked(self, line: int) -> None:
+        self.selection.select(self.text.document.nodes(line), self)
+
+    def _hovered(self, line: int) -> None:
+        self.selection.hover(self.text.document.nodes(line) if line >= 0 else (), self)
+        self.text.setToolTip(self.costs.words(line) if self.costs else "")
+
+    def _selected(self, nodes: frozenset[str], origin: object) -> None:
+        if self._compilation is not None and origin is not self and nodes:
+            self.model.follow(self._compilation, nodes)
+        self.text.set_lit(self.text.document.lit_lines(nodes), reveal=origin is not self)
+
+    def _light(self, nodes: frozenset[str], _origin: object) -> None:
+        document = self.text.document
+        self.text.set_hovered(document.lit_lines(nodes) if nodes else np.zeros(document.lines, bool))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_D and not event.modifiers():
+            self.compare.toggle()
+        else:
+            super().keyPressEvent(event)

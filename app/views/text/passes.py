@@ -1,0 +1,226 @@
+"""The passes of a kernel: time, operations and bytes before and after; stepping through them shows their changes."""
+
+from __future__ import annotations
+
+# pyright: reportIncompatibleMethodOverride=false
+# (the stubs of Qt name the events differently in every class)
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.theme.look import Look
+from app.theme.tokens import ROW
+from app.viewmodels.frame.formats import seconds, size
+from app.viewmodels.text.passes import PassStep, arrow
+from app.views.parts.table import RecordView
+from app.views.parts.table_model import Column
+from app.views.parts.widgets import Choice, Elided, MessageBar, header
+
+_EMPTY = "Compile something to see its passes. Choose one of its kernels to step through them."
+_TALL = 42  # a row with two lines, where the columns have no room
+_NARROW = 540  # below this the name of a pass would have no room beside its figures
+
+
+class _Change(int):
+    """A size after a pass that remembers the one before it: sorts and filters as a number."""
+
+    before: int
+
+    def __new__(cls, before: int, after: int) -> _Change:
+        made = super().__new__(cls, after)
+        made.before = before
+        return made
+
+
+class PassesView(QWidget):
+    """`pass_chosen` as one steps; `kernel_wanted` when another kernel's passes are to be listed (empty: all)."""
+
+    pass_chosen = Signal(object)
+    kernel_wanted = Signal(str)
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._steps: tuple[PassStep, ...] = ()
+        self.bar = MessageBar(look, "passes")
+        self.kernel = Choice("Whose passes", [("", "All kernels, as compiled")], flat=True)
+        self.kernel.chosen.connect(self.kernel_wanted)
+        self.view = RecordView(
+            "Passes",
+            [
+                Column("Pass", lambda p: p.name, colour=self._colour, tip=self._tip),
+                Column("Stage", lambda p: _stage(p), tip=self.stage_word),
+                Column("Time", lambda p: p.seconds * 1e3, lambda v: seconds(v / 1e3) if v else "", right=True),
+                Column("Ops", lambda p: _Change(p.ops_before, p.ops_after), _ops, right=True),
+                Column("Bytes", lambda p: _Change(p.bytes_before, p.bytes_after), _bytes, right=True),
+            ],
+            "Filter: time > 0.5, InstCombine",
+            empty=_EMPTY,
+        )
+        for column, width in ((1, 72), (2, 76), (3, 106), (4, 140)):
+            self.view.table.setColumnWidth(column, width)
+        self._delegate = _TwoLines(self)
+        self.view.table.setItemDelegateForColumn(0, self._delegate)
+        self.view.current.connect(self.pass_chosen)
+        self.changed_only = QCheckBox("Hide unchanged")
+        self.llvm = QCheckBox("LLVM's own passes")
+        self.llvm.setChecked(True)
+        for box in (self.changed_only, self.llvm):
+            box.toggled.connect(lambda _: self._show())
+        self.summary = Elided("Choose a kernel to step.", role="muted")
+        foot = QWidget()
+        row = QVBoxLayout(foot)
+        row.setContentsMargins(8, 5, 8, 6)
+        row.setSpacing(3)
+        for widget in (self.summary, self.changed_only, self.llvm):
+            row.addWidget(widget)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        for widget in (header(self.kernel, None), self.bar, self.view, foot):
+            layout.addWidget(widget)
+
+    def set_kernels(self, names: list[str]) -> None:
+        """The kernels to choose from; the choice stays where it still exists."""
+        self.kernel.set_entries([("", "All kernels, as compiled"), *((name, name) for name in names)])
+
+    def set_steps(self, kernel: str, steps: tuple[PassStep, ...]) -> None:
+        """Show the passes of a kernel, or all of a compilation's."""
+        self.bar.hide()
+        self.kernel.set_value(kernel)
+        self._steps = steps
+        self.view.table.empty = _EMPTY
+        self._show()
+        if not kernel:
+            self.summary.setText("Choose a kernel to step.")
+
+    def set_loading(self, kernel: str) -> None:
+        """The passes of a kernel are being run one by one."""
+        self.bar.hide()
+        self.kernel.set_value(kernel)
+        self._steps = ()
+        self.view.table.empty = f"Running the passes of {kernel} one by one\u2026"
+        self._show()
+        self.summary.setText(self.view.table.empty)
+
+    def steps(self) -> list[PassStep]:
+        """The rows on show, in order."""
+        return [self.view.model.record(row) for row in range(self.view.model.rowCount())]
+
+    @property
+    def compact(self) -> bool:
+        """Whether there is room for one column only."""
+        return self.width() < _NARROW
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        table = self.view.table
+        for column in (1, 2, 3, 4):
+            table.setColumnHidden(column, self.compact)
+        table.verticalHeader().setDefaultSectionSize(_TALL if self.compact else ROW)
+
+    def _show(self) -> None:
+        rows = [step for step in self._steps if self.llvm.isChecked() or not step.llvms]
+        shown = [step for step in rows if step.changed] if self.changed_only.isChecked() else rows
+        self.view.set_records(shown)
+        changed = sum(step.changed for step in rows)
+        total = sum(step.seconds for step in rows)
+        self.summary.setText(f"{changed} of {len(rows)} changed it  \u00b7  {seconds(total)}" if rows else "")
+
+    def _colour(self, step: PassStep) -> str | None:
+        return None if step.changed else self._look.theme.faint
+
+    def _tip(self, step: PassStep) -> str:
+        time = seconds(step.seconds) if step.seconds else ""
+        return "\n".join(part for part in (step.name, self.stage_word(step), time, self.second_line(step)) if part)
+
+    def second_line(self, step: PassStep) -> str:
+        """What a compact row says below the name."""
+        parts = [f"{step.ops} ops" if step.ops else "", _sizes(step.bytes_before, step.bytes_after)]
+        return "  \u00b7  ".join(part for part in (*parts, "" if step.changed else "unchanged") if part)
+
+    def stage_word(self, step: PassStep) -> str:
+        """What a compact row says behind the name: the stage, and the function where a pass ran on one."""
+        return _stage(step) + (f" {step.scope}" if step.scope not in ("", "module") else "")
+
+    def colours(self) -> tuple[QColor, QColor]:
+        """The colours of the second line and of an unchanged pass."""
+        return QColor(self._look.theme.muted), QColor(self._look.theme.faint)
+
+
+class _TwoLines(QStyledItemDelegate):
+    """Paints the name, and below it the figures while their columns are hidden."""
+
+    def __init__(self, view: PassesView) -> None:
+        super().__init__(view)
+        self._view = view
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        if not self._view.compact:
+            super().paint(painter, option, index)
+            return
+        self.initStyleOption(option, index)
+        step: PassStep = self._view.view.model.record(index.row())
+        name, option.text = option.text, ""  # type: ignore[attr-defined]
+        style = option.widget.style() if option.widget else QApplication.style()  # type: ignore[attr-defined]
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)  # type: ignore[attr-defined]
+        box: QRect = option.rect.adjusted(8, 3, -8, -3)  # type: ignore[attr-defined]
+        metrics, half = option.fontMetrics, box.height() // 2  # type: ignore[attr-defined]
+        muted, faint = self._view.colours()
+        painter.save()
+        painter.setPen(option.palette.text().color() if step.changed else faint)  # type: ignore[attr-defined]
+        upper, lower = box.adjusted(0, 0, 0, -half), box.adjusted(0, half, 0, 0)
+        flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        time = seconds(step.seconds) if step.seconds else ""
+        room = box.width() - metrics.horizontalAdvance(time) - 8
+        name = metrics.elidedText(name, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(upper, flags, name)
+        used = metrics.horizontalAdvance(name) + 8
+        words = (self._view.stage_word(step), _stage(step))  # whole or not at all: the tip has it
+        if stage := next((word for word in words if metrics.horizontalAdvance(word) <= room - used), ""):
+            painter.save()
+            painter.setPen(faint)
+            painter.drawText(upper.adjusted(used, 0, 0, 0), flags, stage)
+            painter.restore()
+        painter.drawText(upper, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), time)
+        painter.setPen(muted)
+        small = QFont(painter.font())
+        small.setPixelSize(max(metrics.ascent() - 1, 8))
+        painter.setFont(small)
+        metrics = QFontMetrics(small)
+        words = self._view.second_line(step)
+        painter.drawText(lower, flags, metrics.elidedText(words, Qt.TextElideMode.ElideRight, box.width()))
+        painter.restore()
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        return QSize(super().sizeHint(option, index).width(), _TALL if self._view.compact else ROW)
+
+
+def _stage(step: PassStep) -> str:
+    words = {"mo": "graph", "mogg": "fusion", "llvm-pass": "LLVM", "llvm": "LLVM", "machine": "LLVM"}
+    return words.get(step.stage, step.stage)
+
+
+def _ops(change: _Change) -> str:
+    return arrow(change.before, int(change))
+
+
+def _bytes(change: _Change) -> str:
+    return _sizes(change.before, int(change))
+
+
+def _sizes(before: int, after: int) -> str:
+    """Both in one unit where they have one: `17.2 \u2192 16.5 KiB`."""
+    first, second = size(before).split(" "), size(after).split(" ")
+    text = arrow(before, after, size)
+    return text.replace(f" {first[-1]} ", " ") if first[-1] == second[-1] else text

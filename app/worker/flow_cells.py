@@ -1,0 +1,225 @@
+"""Measuring compilations from outside: a fresh process each, its resources as `/usr/bin/time` would tell them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from app.errors import CompilationFailed
+from compiler.errors import UnavailableError
+
+FLOWS = ("per-kernel", "all-kernel")
+CACHES = ("cold", "warm")
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is measured, apart from what varies between cells."""
+
+    source: str
+    target: str = "cpu"
+    jobs: int | None = None
+    library: str | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of a table: a flow at an optimisation and debug level, with an empty or a filled cache."""
+
+    flow: str
+    opt_level: int
+    debug: str
+    cache: str
+    execute: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.flow} -O{self.opt_level} {self.debug} {self.cache}{' to first result' * self.execute}"
+
+
+BASE = Cell("none", 0, "none", "cold")
+"""A process that only loads the source: what every cell pays before it compiles anything."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One process: seconds and bytes, and what it said about itself."""
+
+    user: float
+    system: float
+    elapsed: float
+    peak_bytes: int
+    told: dict[str, Any] = field(repr=False)
+
+    @property
+    def cpu(self) -> float:
+        """User and system time together."""
+        return self.user + self.system
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell's samples in short: medians, and how far apart the samples lie."""
+
+    cell: Cell
+    samples: tuple[Sample, ...]
+
+    def median(self, what: Callable[[Sample], float]) -> float:
+        """The median of a figure over the repeats."""
+        import statistics  # slow to load, and the window loads this file when it starts
+
+        return statistics.median(what(sample) for sample in self.samples)
+
+    def spread(self, what: Callable[[Sample], float]) -> float:
+        """(largest - smallest) / median."""
+        values = [what(sample) for sample in self.samples]
+        middle = self.median(what)
+        return (max(values) - min(values)) / middle if middle else 0.0
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels were compiled."""
+        return self.samples[0].told["kernels"]
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        elapsed = self.median(lambda s: s.elapsed)
+        return asdict(self.cell) | {
+            "user_s": self.median(lambda s: s.user),
+            "system_s": self.median(lambda s: s.system),
+            "elapsed_s": elapsed,
+            "cpu_percent": 100 * self.median(lambda s: s.cpu) / elapsed if elapsed else 0.0,
+            "peak_bytes": int(self.median(lambda s: s.peak_bytes)),
+            "repeats": len(self.samples),
+            "spread": self.spread(lambda s: s.cpu),
+            "compile_s": self.median(lambda s: s.told["compile_seconds"]),
+            "first_result_s": self.median(lambda s: s.told["first_result_seconds"]) if self.cell.execute else None,
+        }
+
+
+@dataclass
+class Measured:
+    """What has been measured so far."""
+
+    request: Request
+    repeat: int
+    base: Sample
+    samples: dict[Cell, list[Sample]]
+    interrupted: bool = False
+
+    @property
+    def rows(self) -> list[Row]:
+        """The cells that have at least one sample."""
+        return [Row(cell, tuple(found)) for cell, found in self.samples.items() if found]
+
+
+def cells(levels: Sequence[int], debugs: Sequence[str], *, start_up: bool) -> list[Cell]:
+    """Every combination; start-up cells (at the highest level, without debug info unless nothing else) come last."""
+    listed = [Cell(flow, o, debug, cache) for o, debug, cache, flow in itertools.product(levels, debugs, CACHES, FLOWS)]
+    if start_up:
+        debug = "none" if "none" in debugs else debugs[0]
+        listed += [Cell(flow, max(levels), debug, cache, True) for cache in CACHES for flow in FLOWS]
+    return listed
+
+
+def measure(request: Request, wanted: Sequence[Cell], repeat: int, say: Callable[[str], None]) -> Measured:
+    """Measure the cells in turn, `repeat` times over, so that a slow moment of the machine hits all of them alike.
+
+    An interrupt ends the measuring and keeps what is finished.
+    """
+    measured: Measured | None = None
+    total = len(wanted) * repeat
+    taken = take_samples(request, wanted, repeat)
+    try:
+        for number, (cell, sample) in enumerate(taken):
+            if measured is None:
+                assert sample is not None
+                measured = Measured(request, repeat, sample, {known: [] for known in wanted})
+            elif sample is None:
+                say(f"[{number // 2 + 1}/{total}] {cell}")
+            else:
+                measured.samples[cell].append(sample)
+    except KeyboardInterrupt:
+        if measured is None:
+            raise
+        measured.interrupted = True
+    finally:
+        taken.close()
+    assert measured is not None
+    return measured
+
+
+def take_samples(
+    request: Request, wanted: Sequence[Cell], repeat: int, within: str | None = None
+) -> Generator[tuple[Cell, Sample | None], None, None]:
+    """First `BASE` with its sample; then each cell twice in every round: with None as it begins, and as it ends.
+
+    The caches are made in a temporary folder inside `within`, which a caller that may be killed can remove itself.
+    """
+    _check_platform()
+    with tempfile.TemporaryDirectory(prefix="kernelglass-flows-", dir=within) as folder:
+        _process(request, BASE, folder)  # byte code and page cache
+        yield BASE, _process(request, BASE, folder)
+        for turn, cell in itertools.product(range(repeat), wanted):
+            yield cell, None
+            yield cell, _sample(request, cell, Path(folder), turn)
+
+
+def _sample(request: Request, cell: Cell, folder: Path, turn: int) -> Sample:
+    """A cold cell gets an empty cache of its own; a warm one the cache that the cold cell before it filled."""
+    cache = folder / f"{turn}-{cell.flow}-{cell.opt_level}-{cell.debug}-{cell.execute}"
+    if cell.cache == "warm" and not cache.exists():
+        _process(request, cell, str(cache))
+    return _process(request, cell, str(cache))
+
+
+def _process(request: Request, cell: Cell, cache: str) -> Sample:
+    asked = asdict(request) | asdict(cell)
+    environment = {**os.environ, "KERNELGLASS_CACHE": cache, "PYTHONPATH": os.pathsep.join(_paths())}
+    start = time.perf_counter()
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "app.worker.flow_child", json.dumps(asked)], stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE, env=environment, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert child.stdout is not None
+        output = child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        raise
+    elapsed = time.perf_counter() - start
+    assert child.stdin is not None
+    child.stdin.close()
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0 or not output.strip():
+        raise CompilationFailed(f"the process that compiles {cell} ended with status {child.returncode}")
+    told = json.loads(output.strip().splitlines()[-1])
+    if "error" in told:
+        raise CompilationFailed(told["error"])
+    scale = 1 if sys.platform == "darwin" else 1024
+    return Sample(usage.ru_utime, usage.ru_stime, elapsed, usage.ru_maxrss * scale, told)
+
+
+def _paths() -> Iterator[str]:
+    yield str(_ROOT)
+    if given := os.environ.get("PYTHONPATH"):
+        yield given
+
+
+def _check_platform() -> None:
+    if not hasattr(os, "wait4"):
+        raise UnavailableError("measuring processes needs wait4, which this system does not have")

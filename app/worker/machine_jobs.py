@@ -1,0 +1,98 @@
+"""Questions about this machine, inside a worker: its devices, its ceilings, what the compilation cache holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from app.viewmodels.frame.devices import DeviceRow
+from app.viewmodels.requests import (
+    CeilingsRequest,
+    CeilingsTold,
+    DevicesRequest,
+    Progress,
+    StorageRequest,
+    StorageTold,
+)
+from compiler.errors import CompilerError, UnavailableError
+
+
+def answer(request: Any, report: Callable[[Progress], None]) -> Any:
+    """The answer to one of the requests of this file."""
+    match request:
+        case DevicesRequest():
+            return devices()
+        case CeilingsRequest():
+            return _ceilings(request, report)
+        case StorageRequest():
+            return _storage(request)
+    raise TypeError(f"unknown request {request!r}")
+
+
+def devices() -> tuple[DeviceRow, ...]:
+    """The CPU, then every CUDA device; where there is none, an entry that says what is missing."""
+    from app.viewmodels.frame.formats import size
+    from profiler.measure.cuda.device import best_target
+    from profiler.measure.devices import cpu_device, cuda_devices
+
+    cpu = cpu_device()
+    words = f"{cpu.name}, {cpu.usable_cores} of {cpu.logical_cores} cores, {size(cpu.memory_bytes)}"
+    rows = [DeviceRow("cpu", f"CPU ({cpu.usable_cores} cores)", "cpu", words)]
+    try:
+        found = cuda_devices()
+    except UnavailableError as error:
+        return (*rows, DeviceRow("cuda", "CUDA: none", "", "", str(error)))
+    for card in found:
+        try:
+            target, missing = best_target(int(card.target.removeprefix("sm_"))), ""
+        except UnavailableError as error:
+            target, missing = "", str(error)
+        words = f"{card.name}, {card.target}, {card.multiprocessors} multiprocessors, {size(card.memory_bytes)}"
+        rows.append(DeviceRow(f"cuda:{card.index}", f"cuda:{card.index} {card.name}", target, words, missing))
+    return tuple(rows)
+
+
+def _ceilings(request: CeilingsRequest, report: Callable[[Progress], None]) -> CeilingsTold:
+    from profiler.measure.ceilings.measured import ceiling_threads, measured_ceilings, stored_ceilings
+    from profiler.measure.machine import machine_with
+    from profiler.store import StoreError, default_path, open_store
+
+    device = request.device
+    if not request.measure:
+        if not default_path().exists():
+            return CeilingsTold(device, ())
+        with open_store(None, create=False) as store:
+            found = stored_ceilings(store, machine_with(device).fingerprint, ceiling_threads(device, None))
+        return CeilingsTold(device, tuple((c.name, c.value, c.unit) for c in found))
+    where = "this machine" if device == "cpu" else device
+
+    def progress(words: str, share: float) -> None:
+        report(Progress(f"measuring {where}: {words}", share))
+
+    try:
+        store = open_store(None)
+    except (StoreError, OSError):  # they can be measured all the same; they are not kept then
+        store = None
+    try:
+        found = measured_ceilings(store, device=device, again=True, progress=progress)
+    finally:
+        if store is not None:
+            store.close()
+    return CeilingsTold(device, tuple((c.name, c.value, c.unit) for c in found))
+
+
+def _storage(request: StorageRequest) -> StorageTold:
+    from compiler.cache import Cache, cache_folder, default_cache
+    from profiler.store import default_path
+
+    cache = default_cache()
+    if request.clear:
+        cache.clear()
+        left = cache.info().entries
+        if left:
+            raise CompilerError(f"{left} entries of {cache.path} could not be removed")
+    if request.limit:
+        cache = Cache(cache_folder(), request.limit)
+        cache.evict()
+    found = cache.info()
+    return StorageTold(str(found.path), found.entries, found.bytes, found.limit, str(default_path()))

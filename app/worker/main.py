@@ -1,0 +1,144 @@
+"""The child process: takes requests from a pipe, answers with plain records. No Qt is ever imported here.
+
+Compiling holds the GIL and LLVM's lock for long stretches, and a kernel under test may crash: both are kept away from
+the window by doing them here. Ending the process is how a job is cancelled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from app.viewmodels.pieces import cut
+from app.viewmodels.requests import (
+    DATABASE_VARIABLE,
+    CompileRequest,
+    Failure,
+    FindRequest,
+    KeepRequest,
+    LayoutRequest,
+    OpenRunRequest,
+    PassesRequest,
+    Progress,
+    Reply,
+    RunRequest,
+    StageRequest,
+    TimeEditRequest,
+)
+
+Report = Callable[[Progress], None]
+
+
+def serve(connection: Connection, warm: str) -> None:
+    """Answer requests until the pipe closes. `warm` says what to import before the first one comes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C belongs to the window, which ends us when it is done
+    _give_way()
+    handlers = _Handlers()
+    handlers.warm_up(warm)
+    while True:
+        try:
+            job, database, request = connection.recv()
+        except (EOFError, OSError):
+            return
+        _use_database(database)
+        value = handlers.answer(request, lambda progress, job=job: connection.send(Reply(job, progress)))
+        pieces, rest = cut(job, value)
+        try:
+            for piece in pieces:
+                connection.send(piece)
+            connection.send(Reply(job, rest))
+        except (BrokenPipeError, OSError):
+            return
+
+
+def _use_database(path: str | None) -> None:
+    """Ask the database that the window has now; this process may be older than that choice."""
+    if path is None:
+        os.environ.pop(DATABASE_VARIABLE, None)
+    else:
+        os.environ[DATABASE_VARIABLE] = path
+
+
+def _give_way() -> None:
+    """Let the window's own thread go first when cores are few; where that cannot be had, work as usual."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(5)
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def _work_as_usual() -> None:
+    """What is measured must not wait longer than other programs do."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+class _Handlers:
+    """The state of a worker: at most one compilation, and what was asked of it."""
+
+    def __init__(self) -> None:
+        self._session: Any = None
+
+    def warm_up(self, what: str) -> None:
+        if what == "compile":
+            import app.worker.compile_session
+            import compiler.session  # noqa: F401
+        elif what == "layout":
+            import app.viewmodels.graph.layout  # noqa: F401
+
+    def answer(self, request: Any, report: Report) -> Any:
+        from compiler.errors import CompilerError, UnavailableError
+
+        try:
+            return self._dispatch(request, report)
+        except CompilerError as error:
+            place = error.location
+            kind = "unavailable" if isinstance(error, UnavailableError) else "user"
+            return Failure(error.message, str(error), place.file if place else "", place.line if place else 0, kind)
+        except MemoryError:
+            return Failure("there is not enough memory for this", traceback.format_exc(), kind="environment")
+        except Exception as error:  # a bug of ours: the window shows it and lives on
+            return Failure(f"{type(error).__name__}: {error}", traceback.format_exc(), kind="bug")
+
+    def _dispatch(self, request: Any, report: Report) -> Any:
+        match request:
+            case LayoutRequest():
+                from app.viewmodels.graph.layout import lay_out
+
+                return lay_out(request)
+            case CompileRequest():
+                from app.worker.compile_session import CompileSession
+
+                self._session = CompileSession(request, report)
+                return self._session.records()
+            case OpenRunRequest():
+                from app.worker.stored_session import StoredSession
+
+                self._session = StoredSession(request.run)
+                return self._session.records()
+            case StageRequest():
+                return self._session.stage(request)
+            case PassesRequest():
+                return self._session.passes(request, report)
+            case FindRequest():
+                return self._session.find(request)
+            case KeepRequest():
+                return self._session.keep(request)
+            case TimeEditRequest():
+                _work_as_usual()
+                return self._session.time_edit(request, report)
+            case RunRequest():
+                _work_as_usual()
+                return self._session.run(request, report)
+        from app.worker import store_jobs
+
+        return store_jobs.answer(request, report)
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])), sys.argv[2])

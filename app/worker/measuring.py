@@ -1,0 +1,180 @@
+"""A run through the profiler, inside the worker: measured in its own process, checked, kept in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from app.sources import Source
+from app.viewmodels.compilation import CompileChoices
+from app.viewmodels.requests import Progress, RunRequest, RunResult
+from compiler.errors import CompilerError, ExecutionError
+
+
+def measure_source(
+    source: Source, name: str, choices: CompileChoices, request: RunRequest, report: Callable[[Progress], None]
+) -> RunResult:
+    """Measure on random inputs; a kernel that crashes is an error that names it."""
+    from app.inputs import graph_sizes, random_inputs
+    from profiler.records import FINISHED
+
+    sizes = graph_sizes(source.graph, source.dims, dict(request.dims), "in the field of sizes:")
+    report(Progress("making inputs", 0.02))
+    inputs = random_inputs(source.graph, sizes, request.seed)
+    measurement = measurement_of(source, name, choices, request, sizes)
+    if request.device != "cpu":
+        _check_device(request.device)
+    number, outcome, note = _measured(source, measurement, inputs, request, report)
+    if outcome.error is not None:
+        raise outcome.error
+    if outcome.result.status != FINISHED:
+        raise ExecutionError(f"the run failed: it {outcome.result.error}")
+    checks, ok = check_against_reference(source, inputs, outcome.outputs, report) if request.check else ((), None)
+    return replace(plain_result(outcome.result, sizes, number or 0, checks, ok, note), device=request.device)
+
+
+def _measured(
+    source: Source, measurement: Any, inputs: Any, request: RunRequest, report: Callable[[Progress], None]
+) -> tuple[int | None, Any, str]:
+    """The run's number, what came of it, and why it was not kept where that is so.
+
+    A database that fails on the way (a full disk, a lock that is held) takes the record with it, not the run: that is
+    made again without one.
+    """
+    from profiler.model_records import graph_text
+    from profiler.recording import run_and_record
+    from profiler.store import StoreError
+
+    store, note = _open_store(request.database)
+    for kept in (store, None):
+        try:
+            number, outcome = run_and_record(
+                kept,
+                measurement,
+                graph_text(source.graph),
+                inputs,
+                texts=kept is not None,
+                outputs=request.check,
+                progress=lambda words: report(Progress(f"run: {words}", 0.4)),
+            )
+            return number, outcome, note
+        except StoreError as error:
+            note = f"the run is not kept: {error.message}"
+        finally:
+            if kept is not None:
+                kept.close()
+    raise AssertionError("a run without a database has no database to fail")
+
+
+def measurement_of(
+    source: Source, name: str, choices: CompileChoices, request: RunRequest, sizes: dict[str, int]
+) -> Any:
+    """What the profiler is asked for: this source, compiled as the window compiled it."""
+    from profiler.records import RunRequest as Measurement
+
+    return Measurement(
+        source=name,
+        device=request.device,
+        target=choices.target,
+        threads=request.threads,
+        dims=sizes,
+        seed=request.seed,
+        repeat=request.repeats or None,
+        budget=1.0,
+        flow=choices.flow,
+        opt_level=choices.opt_level,
+        debug="line-tables",
+        fuse=choices.fuse,
+        force_cut=choices.force_cut,
+        force_fuse=choices.force_fuse,
+        sources=choices.sources,
+        libraries=tuple(str(folder) for folder in source.library_paths),
+        processes=request.processes,
+    )
+
+
+def plain_result(
+    result: Any, sizes: dict[str, int], number: int, checks: tuple[str, ...], ok: bool | None, note: str = ""
+) -> RunResult:
+    """A profiler's result as the window's record."""
+    calls = tuple((launch.kernel, tuple(x * 1e-9 for x in launch.samples)) for launch in result.launches)
+    trace = np.array(result.timeline, np.int64).reshape(-1, len(calls), 2) if result.timeline else np.zeros((0, 0, 2))
+    notes = (*result.conditions.get("notes", ()), *([note] if note else ()))
+    return RunResult(
+        tuple(x * 1e-9 for x in result.samples),
+        calls,
+        spans_of(trace),
+        int(result.conditions.get("threads") or trace.shape[0] or 1),
+        tuple(sizes.items()),
+        checks,
+        ok,
+        number,
+        notes,
+        tuple((launch.flops or 0, launch.bytes or 0) for launch in result.launches),
+        interval=_interval(result),
+        counters=tuple((counter.name, counter.value, counter.unit, counter.note) for counter in result.counters),
+    )
+
+
+def _interval(result: Any) -> tuple[float, float]:
+    """Between which times the median lies, by the profiler's own reckoning."""
+    from profiler.analysis.statistics import summarise
+
+    if not result.samples:
+        return 0.0, 0.0
+    found = summarise(result.samples, result.blocks, result.processes)
+    return found.low, found.high
+
+
+def spans_of(trace: np.ndarray) -> tuple[tuple[int, int, float, float], ...]:
+    """(thread, call, start, seconds) of one traced call, from its first begin."""
+    if not trace.size:
+        return ()
+    zero = int(trace[..., 0].min())
+    return tuple(
+        (
+            thread,
+            call,
+            float(trace[thread, call, 0] - zero) * 1e-9,
+            float(trace[thread, call, 1] - trace[thread, call, 0]) * 1e-9,
+        )
+        for thread in range(trace.shape[0])
+        for call in range(trace.shape[1])
+    )
+
+
+def _check_device(device: str) -> None:
+    """Say what is missing before anything is compiled for a device that is not there."""
+    from compiler.errors import UnavailableError
+    from profiler.measure.devices import cuda_devices
+
+    found = cuda_devices()
+    index = int(device.partition(":")[2] or 0)
+    if index >= len(found):
+        raise UnavailableError(f"there is no device {device}; this machine has {len(found)}")
+
+
+def _open_store(path: str = "") -> tuple[Any, str]:
+    """The user's database; a run is made also without it, and says so."""
+    from profiler.store import StoreError, open_store
+
+    try:
+        return open_store(path or None), ""
+    except (StoreError, OSError, CompilerError) as error:
+        return None, f"the run is not kept: {error}"
+
+
+def check_against_reference(
+    source: Source, inputs: Any, outputs: Any, report: Callable[[Progress], None]
+) -> tuple[tuple[str, ...], bool]:
+    """The outputs against plain NumPy: a line for each, and whether all are within the bound."""
+    from app.checking import check_outputs, error_bound
+    from compiler import reference
+
+    report(Progress("checking against the reference", 0.9))
+    wanted = reference(source.graph, *(x.copy() for x in inputs))
+    results = check_outputs(outputs, wanted, error_bound(source.graph))
+    return tuple(str(result) for result in results), all(result.ok for result in results)

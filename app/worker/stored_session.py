@@ -1,0 +1,194 @@
+"""A stored run inside a worker: answers as a compilation does, from the database, with nothing compiled."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict
+from typing import Any
+
+from app.viewmodels.compilation import (
+    KERNEL_STAGES,
+    MODEL_STAGES,
+    CallRecord,
+    Compilation,
+    CompileChoices,
+    KernelRecord,
+    LineText,
+    MemoryBlock,
+    PassRow,
+)
+from app.viewmodels.frame.finding import hits
+from app.viewmodels.frame.patterns import compile_pattern
+from app.viewmodels.requests import (
+    EditTiming,
+    FindRequest,
+    Hit,
+    KeepRequest,
+    PassesRequest,
+    RunRequest,
+    RunResult,
+    StageRequest,
+    TimeEditRequest,
+)
+from app.viewmodels.text.passes import PassStep, trace_steps
+from app.viewmodels.text.text_document import index_text
+from app.worker.extract import graph_nodes
+from app.worker.measuring import spans_of
+from app.worker.store_jobs import stored_stage
+from compiler.errors import CompilerError
+from profiler.records import WHOLE
+from profiler.store import Store, default_path, open_store, queries
+
+
+class StoredSession:
+    """One run of the database and the compilation it belongs to."""
+
+    def __init__(self, run: int) -> None:
+        self._run = run
+        self._database = default_path()  # it stays this run's, wherever the window looks later
+        with open_store(self._database, create=False) as store:
+            self._row = queries.run_row(store, run)
+            if self._row["compilation"] is None:
+                raise CompilerError(
+                    f"run {run} has no compilation to show: {self._row['error'] or self._row['status']}"
+                )
+            self._number = int(self._row["compilation"])
+
+    def records(self) -> tuple[Compilation, RunResult]:
+        """The compilation and the run as the views know them."""
+        from compiler.importers.mlir_text import parse_graph
+
+        with open_store(self._database, create=False) as store:
+            row = queries.compilation_row(store, self._number)
+            launches = queries.launches(store, self._run)
+            samples = queries.run_samples(store, self._run)
+            trace = queries.timeline(store, self._run)
+            kernels = queries.kernels(store, self._number)
+            passes = queries.passes(store, self._number)
+            decisions = queries.decisions(store, self._number)
+            counters = queries.counters(store, self._run)
+            elsewhere, ceilings = _roofs(store, self._row)
+        graph = parse_graph(row["graph_text"], row["source"])
+        dims = {str(k): int(v) for k, v in self._row["dims"].items()}
+        calls = tuple(
+            CallRecord(
+                i, launch["kernel"], tuple(_listed(launch["nodes"])), (), (), launch["bytes"] or 0, launch["flops"] or 0
+            )
+            for i, launch in enumerate(launches)
+        )
+        place = {node: (call.index, "") for call in calls for node in call.nodes}
+        graph_names = frozenset(place)
+        choices = CompileChoices(row["target"], row["flow"], row["opt_level"], bool(row["options"].get("fuse", True)))
+        compilation = Compilation(
+            source=row["source"],
+            path="",
+            name=f"run {self._run}: {row['graph_name']}",
+            choices=choices,
+            dims=tuple(dims.items()),
+            nodes=graph_nodes(graph, place, dims),
+            calls=calls,
+            kernels=tuple(_kernel(kernel, calls) for kernel in kernels),
+            passes=tuple(PassRow(**asdict(p)) for p in passes),
+            ledger=tuple(decisions),
+            blocks=_blocks(self._row["memory"], graph_names),
+            peak=int((self._row["memory"] or {}).get("planned_peak", 0)),
+            plan_note="" if "blocks" in (self._row["memory"] or {}) else "not kept with this run",
+            seconds=row["seconds"],
+        )
+        times = tuple(
+            (
+                launch["kernel"],
+                tuple((samples[launch["position"]] * 1e-9).tolist()) if launch["position"] in samples else (),
+            )
+            for launch in launches
+        )
+        whole = tuple((samples[WHOLE] * 1e-9).tolist()) if WHOLE in samples else ()
+        spans = spans_of(trace) if trace is not None else ()
+        threads = trace.shape[0] if trace is not None else int(self._row["threads"] or 1)
+        work = tuple((launch["flops"] or 0, launch["bytes"] or 0) for launch in launches)
+        return compilation, RunResult(
+            whole,
+            times,
+            spans,
+            threads,
+            tuple(dims.items()),
+            number=self._run,
+            notes=tuple(self._row["conditions"].get("notes", ())),
+            work=work,
+            device=self._row["device"],
+            interval=(self._row["low"] or 0.0, self._row["high"] or 0.0),
+            counters=tuple((c["name"], c["value"], c["unit"], c["note"] or "") for c in counters),
+            elsewhere=elsewhere,
+            ceilings=ceilings,
+        )
+
+    def stage(self, request: StageRequest) -> LineText:
+        """The text of a stage, where it was kept."""
+        if request.target:
+            raise CompilerError("this is a stored run; open its source to see it for another target")
+        return stored_stage(self._number, request.stage, request.kernel, self._database)
+
+    def passes(self, request: PassesRequest, report: Any) -> tuple[PassStep, ...]:
+        """The passes as they were recorded; the IR between them was not kept."""
+        with open_store(self._database, create=False) as store:
+            rows = queries.passes(store, self._number)
+        return trace_steps((PassRow(**asdict(row)) for row in rows), request.kernel)
+
+    def find(self, request: FindRequest) -> tuple[Hit, ...]:
+        """Matches in the stages that were kept."""
+        pattern = compile_pattern(request.pattern)
+        found: list[Hit] = []
+        for stage in KERNEL_STAGES if request.kernel else MODEL_STAGES:
+            with contextlib.suppress(CompilerError):
+                document = index_text(self.stage(StageRequest(stage, request.kernel)))
+                found += hits(document, pattern, stage, request.kernel, request.most)
+        return tuple(found)
+
+    def keep(self, request: KeepRequest) -> int:
+        """It is in the database already."""
+        return self._number
+
+    def time_edit(self, request: TimeEditRequest, report: Any) -> EditTiming:
+        """A stored run is not run again."""
+        raise CompilerError("this is a stored run; open its source to edit and time it")
+
+    def run(self, request: RunRequest, report: Any) -> RunResult:
+        """A stored run is not run again: its source may have changed."""
+        raise CompilerError("this is a stored run; open its source to run it again")
+
+
+def _blocks(memory: Any, names: frozenset[str]) -> tuple[MemoryBlock, ...]:
+    """The plan as it was kept with the run; a block named for a node holds that node's value."""
+    return tuple(
+        MemoryBlock(
+            str(block["name"]), int(block["offset"]), int(block["size"]), int(block["first"]), int(block["last"]),
+            (block["name"],) if block["name"] in names else (),
+        )
+        for block in (memory or {}).get("blocks", ())
+    )  # fmt: skip
+
+
+def _kernel(record: Any, calls: tuple[CallRecord, ...]) -> KernelRecord:
+    count = sum(call.kernel == record.name for call in calls)
+    return KernelRecord(record.name, record.nodes, record.source, ((),) * len(record.source.splitlines()), count)
+
+
+def _listed(nodes: Any) -> list[str]:
+    import json
+
+    return json.loads(nodes) if isinstance(nodes, str) else list(nodes)
+
+
+def _roofs(store: Store, row: dict[str, Any]) -> tuple[str, tuple[tuple[str, float, str], ...]]:
+    """The machine a run was made on, where that is not this one, and what was measured of its device there."""
+    from profiler.measure.ceilings.measured import ceilings_for
+    from profiler.measure.machine import machine_with
+
+    machine = queries.machine_row(store, row["machine"])
+    try:
+        here = machine_with(row["device"]).fingerprint
+    except CompilerError:  # the device it ran on is not here
+        here = ""
+    if machine["fingerprint"] == here:
+        return "", ()
+    return machine["name"], tuple((c.name, c.value, c.unit) for c in ceilings_for(store, row, machine["fingerprint"]))

@@ -1,0 +1,1 @@
+"""Compiled models and kernels as plain data, and back."""

@@ -1,0 +1,135 @@
+"""Builtin functions for memory, threads, fused inputs and outputs, and raw instructions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+
+from compiler.dialects import kgen
+from compiler.errors import KernelError
+from compiler.language import limits
+from compiler.language.builtins.registry import BUILTINS, Builtin, builtin
+from compiler.language.values import arithmetic as math
+from compiler.language.values import memory
+from compiler.language.values.dtypes import INDEX, DType, element_type
+from compiler.language.values.indexing import position_of
+from compiler.language.values.kinds import Closure, Generator, Position, Simd
+from compiler.language.values.loadables import FusedInput, FusedOutput, Tensor, element_count, row_major
+from compiler.language.values.methods import to_dtype, to_shape, to_width
+
+if TYPE_CHECKING:
+    from compiler.language.interpreter import Interpreter
+
+
+def _fixed_shape(what: str, dtype: DType, shape: Any) -> tuple[tuple[int, ...], int]:
+    """A shape of known sizes and its number of elements, at least one."""
+    sizes = to_shape(shape)
+    count = element_count(sizes)
+    if not isinstance(count, int):
+        raise KernelError(f"{what} needs compile-time sizes")
+    if count * dtype.bytes > limits.MAX_STACK:
+        raise KernelError(f"a {what} array of {count * dtype.bytes} bytes; {limits.MAX_STACK >> 20} MiB at most")
+    return sizes, max(count, 1)  # pyright: ignore[reportReturnType]
+
+
+@builtin("stack")
+def _stack(run: Interpreter, dtype: Any, shape: Any) -> Tensor:
+    kind = to_dtype(dtype)
+    sizes, count = _fixed_shape("stack", kind, shape)
+    return Tensor(memory.allocate(run.b, kind, count), kind, sizes, row_major(sizes))
+
+
+@builtin("strided")
+def _strided(run: Interpreter, row: Any, shape: Any, strides: Any, offset: Any) -> Tensor:
+    """Another look at a flat buffer; sizes, strides and the offset may be run-time values."""
+    if not isinstance(row, Tensor) or row.strides != (1,) or row.offset != 0:
+        raise KernelError("strided needs a whole flat buffer, as .flat gives it")
+    if not isinstance(shape, (tuple, list)) or not isinstance(strides, (tuple, list)) or len(shape) != len(strides):
+        raise KernelError("strided needs a size and a stride for each axis")
+    position_of(2 * len(shape) + 1, (*shape, *strides, offset))  # whole numbers, known or not
+    return Tensor(row.buffer, row.dtype, tuple(shape), tuple(strides), offset)
+
+
+@builtin("shared")
+def _shared(run: Interpreter, dtype: Any, shape: Any) -> Tensor:
+    kind = to_dtype(dtype)
+    sizes, count = _fixed_shape("shared", kind, shape)
+    return Tensor(run.host.shared(run, kind, count), kind, sizes, row_major(sizes))
+
+
+def _thread(name: str) -> None:
+    properties = [{"what": StringAttr(name), "axis": IntegerAttr(axis, i64)} for axis in range(3)]
+
+    def body(run: Interpreter, axis: Any = 0) -> Simd:
+        if isinstance(axis, bool) or not isinstance(axis, int) or not 0 <= axis <= 2:
+            raise KernelError(f"{name}: an axis is 0, 1 or 2, not {math.describe(axis)}")
+        run.host.check_parallel(name, axis)
+        ssa = run.b.pure(kgen.ThreadOp, (), element_type(INDEX), properties[axis], (name, axis))
+        run.b.nonnegative[id(ssa)] = ssa
+        return Simd(ssa, INDEX, 1)
+
+    BUILTINS[name] = Builtin(name, body)
+
+
+for _name in ("thread_index", "thread_count", "block_index", "block_count"):
+    _thread(_name)
+
+
+@builtin("barrier")
+def _barrier(run: Interpreter) -> None:
+    run.host.check_parallel("barrier", 0)
+    run.b.effects = True
+    run.b.emit(kgen.BarrierOp, (), ())
+
+
+@builtin("launch")
+def _launch(run: Interpreter, *, blocks: Any, threads: Any) -> None:
+    run.host.launch(blocks, threads)
+
+
+@builtin("position")
+def _position(run: Interpreter, index: Any, width: Any = 1, axis: Any = None) -> Position:
+    if not isinstance(index, (tuple, list)):
+        raise KernelError(f"a position is made from a tuple of indices, not {math.describe(index)}")
+    return position_of(len(index), tuple(index), to_width(width), axis)
+
+
+def _callable(what: str, function: Any) -> Any:
+    if not isinstance(function, (Closure, Generator, Builtin)):
+        raise KernelError(f"{what} needs a function, not {math.describe(function)}")
+    return function
+
+
+@builtin("FusedInput")
+def _fused_input(run: Interpreter, function: Any, dtype: Any, shape: Any) -> FusedInput:
+    fetch = _callable("FusedInput", function)
+    return FusedInput(lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), to_shape(shape))
+
+
+@builtin("FusedOutput")
+def _fused_output(run: Interpreter, function: Any, dtype: Any, shape: Any) -> FusedOutput:
+    sink = _callable("FusedOutput", function)
+
+    def put(inner: Interpreter, at: Position, value: Simd) -> None:
+        inner.call(sink, [at, value])
+
+    return FusedOutput(put, to_dtype(dtype), to_shape(shape))
+
+
+# Raw instructions: whatever the library cannot say otherwise. Few kernels do, and xDSL's llvm dialect takes as long to
+# load as everything else that a kernel's operations need, so it is loaded by the first of them.
+
+
+@builtin("intrinsic")
+def _intrinsic(run: Interpreter, name: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
+    from compiler.language.builtins import raw_instructions
+
+    return raw_instructions.intrinsic(run, name, dtype, width, *args, results=results)
+
+
+@builtin("asm")
+def _asm(run: Interpreter, text: Any, constraints: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
+    from compiler.language.builtins import raw_instructions
+
+    return raw_instructions.asm(run, text, constraints, dtype, width, *args, results=results)

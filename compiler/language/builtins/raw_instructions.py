@@ -1,0 +1,93 @@
+"""Raw instructions: intrinsics and assembly, for whatever the library cannot say otherwise. They may have effects."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, StringAttr, i32, i64
+from xdsl.ir import SSAValue
+
+from compiler.errors import KernelError
+from compiler.graph.dims import Dim
+from compiler.language.builtins.registry import runtime_value
+from compiler.language.values import arithmetic as math
+from compiler.language.values.dtypes import INDEX, LANGUAGE_DTYPES, element_type, one_object, register_type
+from compiler.language.values.kinds import Simd
+from compiler.language.values.loadables import Tensor
+from compiler.language.values.methods import to_dtype, to_width
+
+if TYPE_CHECKING:
+    from compiler.language.interpreter import Interpreter
+
+_INTRINSIC = re.compile(r"llvm(\.\w+)+", re.ASCII)
+
+
+def intrinsic(run: Interpreter, name: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
+    """A call of one of LLVM's intrinsics."""
+    if not isinstance(name, str) or _INTRINSIC.fullmatch(name) is None:
+        raise KernelError("intrinsic needs a name such as 'llvm.ctpop.i32'")
+    operands = tuple(_raw(run, value) for value in args)
+    properties = {
+        "intrin": StringAttr(name),
+        "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
+        "operandSegmentSizes": DenseArrayBase.from_list(i32, (len(operands), 0)),
+    }
+    return _raw_call(run, llvm.CallIntrinsicOp, operands, properties, dtype, width, results)
+
+
+def asm(run: Interpreter, text: Any, constraints: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
+    """A piece of the target's assembly."""
+    if not isinstance(text, str) or not isinstance(constraints, str):
+        raise KernelError("asm needs a text and its constraints")
+    operands = tuple(_raw(run, value) for value in args)
+    template = llvm.InlineAsmOp(text, constraints, [], [], has_side_effects=True)
+    return _raw_call(run, llvm.InlineAsmOp, operands, dict(template.properties), dtype, width, results)
+
+
+def _raw_call(
+    run: Interpreter, kind: Any, operands: tuple[SSAValue, ...], properties: Any, dtype: Any, width: Any, results: Any
+) -> Any:
+    """Emit it; it gives nothing, one value, or several of one type. LLVM knows no index: that goes through i64."""
+    if isinstance(results, bool) or not isinstance(results, int) or not 1 <= results <= 256:
+        raise KernelError("results is a compile-time number from 1 to 256")
+    b = run.b
+    b.effects = True
+    if dtype is None:
+        b.emit(kind, operands, (), properties)
+        return None
+    asked, lanes = to_dtype(dtype), to_width(width)
+    given = LANGUAGE_DTYPES["i64"] if asked is INDEX else asked
+    element = register_type(given, lanes)
+    if results == 1:
+        (result,) = b.emit(kind, operands, (element,), properties).results
+        return math.cast(b, Simd(result, given, lanes), asked)
+    (struct,) = b.emit(kind, operands, (llvm.LLVMStructType.from_type_list([element] * results),), properties).results
+    values: list[Simd] = []
+    for number in range(results):
+        position = {"position": DenseArrayBase.from_list(i64, [number])}
+        (part,) = b.emit(llvm.ExtractValueOp, (struct,), (element,), position).results
+        values.append(math.cast(b, Simd(part, given, lanes), asked))
+    return tuple(values)
+
+
+def _raw(run: Interpreter, value: Any) -> SSAValue:
+    """An operand of a raw instruction; a tensor is the address of its first element."""
+    if isinstance(value, Tensor):
+        return _address(run, value)
+    if isinstance(value, (int, Dim)) and not isinstance(value, bool):
+        value = math.as_index(run.b, value)
+    value = runtime_value("a raw instruction", value)
+    return (math.cast(run.b, value, LANGUAGE_DTYPES["i64"]) if value.dtype is INDEX else value).ssa
+
+
+def _address(run: Interpreter, tensor: Tensor) -> SSAValue:
+    kind = tensor.buffer.type
+    assert isinstance(kind, MemRefType)
+    space = kind.memory_space
+    pointer = llvm.LLVMPointerType(space.value) if isinstance(space, IntegerAttr) else llvm.LLVMPointerType()
+    where = Simd(run.b.pure(memref.ExtractAlignedPointerAsIndexOp, (tensor.buffer,), element_type(INDEX)), INDEX, 1)
+    where = math.binary(run.b, "+", where, math.binary(run.b, "*", tensor.offset, tensor.dtype.memory.bytes))
+    number = run.b.pure(arith.IndexCastOp, (where.ssa,), element_type(LANGUAGE_DTYPES["i64"]))
+    return run.b.pure(llvm.IntToPtrOp, (number,), one_object(pointer))

@@ -1,0 +1,1 @@
+"""What each piece of syntax means: source, statements, expressions, control flow, calls."""

@@ -1,0 +1,123 @@
+"""`if`: one arm when the condition is known, `scf.if` with merged variables when it is not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Region
+
+from compiler.language.syntax import liveness
+from compiler.language.syntax.merging import Unmergeable, completed, paired
+from compiler.language.values import arithmetic as math
+from compiler.language.values.dtypes import BOOL, register_type
+from compiler.language.values.kinds import UNDEFINED, Frame, Returned, Simd, Undefined
+
+if TYPE_CHECKING:
+    from compiler.language.interpreter import Interpreter
+
+
+class After(NamedTuple):
+    """What follows a block in its function: the rest of the block around it, then what follows that."""
+
+    statements: Sequence[ast.stmt]
+    position: int
+    outer: After | str | None  # None: the end of the function; a text: why a return cannot be delayed past here
+
+
+NO_RETURN = "return inside a run-time loop"
+NO_RETURN_UNROLLED = "an unrolled loop cannot be left by a return that depends on a run-time condition"
+
+
+class _Arm:
+    """One arm of a run-time `if`, elaborated: its block, the names after it and what it returned."""
+
+    def __init__(self, run: Interpreter, frame: Frame, before: dict[str, Any]) -> None:
+        self.run = run
+        self.frame = frame
+        self.block = Block()
+        self.env = dict(before)
+        self.outcome: Returned | None = None
+
+    def go_on(self, statements: Sequence[ast.stmt], after: After | str | None) -> None:
+        """Elaborate more statements at the end of this arm."""
+        b = self.run.b
+        b.open(self.block, barrier=True)
+        self.frame.env = self.env
+        place = (b.line, b.provenance)
+        self.outcome = self.run.block(statements, self.frame, after)
+        b.line, b.provenance = place
+        self.env = self.frame.env
+        b.close()
+
+
+def branch(run: Interpreter, node: ast.If, after: After, frame: Frame) -> Returned | None:
+    """Elaborate an `if`; `after` is what follows it."""
+    run.enter_line(node, frame)
+    condition = run.evaluate(node.test, frame)
+    if not isinstance(condition, Simd):
+        run.node = node
+        return run.block(node.body if math.truth(condition) else node.orelse, frame, after)
+    if condition.dtype is not BOOL or condition.width != 1:
+        raise run.fail(f"the condition of if must be one bool, not {condition.type_name}; use .any() or .all()", node)
+    before = frame.env
+    arms = (_Arm(run, frame, before), _Arm(run, frame, before))
+    for arm, statements in zip(arms, (node.body, node.orelse), strict=True):
+        arm.go_on(statements, after)
+    if any(arm.outcome is not None for arm in arms):
+        # What follows belongs to the arm that falls through, so that every way ends in a return.
+        for arm in arms:
+            rest: After | str | None = after
+            while arm.outcome is None and rest is not None:
+                if isinstance(rest, str):
+                    raise run.fail(rest, node)
+                arm.go_on(rest.statements[rest.position :], rest.outer)
+                rest = rest.outer
+        frame.env = before
+        run.node = node
+        values = [arm.outcome.value if arm.outcome is not None else None for arm in arms]
+        merged = _merge(run, condition, arms, values[:1], values[1:])[0]
+        if isinstance(merged, Undefined):
+            raise run.fail(f"the result {merged.why}", node)
+        return Returned(merged)
+    frame.env = before
+    run.node = node
+    names = sorted(liveness.assigned(node.body) | liveness.assigned(node.orelse))
+    one = [arms[0].env.get(name, UNDEFINED) for name in names]
+    two = [arms[1].env.get(name, UNDEFINED) for name in names]
+    frame.env.update(zip(names, _merge(run, condition, arms, one, two), strict=True))
+    return None
+
+
+def _merge(run: Interpreter, condition: Simd, arms: tuple[_Arm, _Arm], one: list[Any], two: list[Any]) -> list[Any]:
+    """Emit the `scf.if`; each pair of values becomes one, a result of it where the two differ."""
+    b = run.b
+    merged: list[Any] = []
+    pairs: list[tuple[Simd, Simd]] = []
+    for left, right in zip(one, two, strict=True):
+        if isinstance(left, Undefined) or isinstance(right, Undefined):
+            merged.append(left if isinstance(left, Undefined) else right)
+            continue
+        found: list[tuple[Simd, Simd]] = []
+        try:
+            merged.append(paired(b, left, right, found))
+            pairs += found
+        except Unmergeable as problem:
+            merged.append(Undefined(str(problem)))
+    widths = [max(left.width, right.width) for left, right in pairs]
+    for side, arm in enumerate(arms):
+        b.open(arm.block, barrier=True)
+        values = [math.splat(b, pair[side], width).ssa for pair, width in zip(pairs, widths, strict=True)]
+        b.emit(scf.YieldOp, tuple(values), ())
+        b.close()
+    regions = [Region(arms[0].block), Region(arms[1].block)]
+    if not pairs and arms[1].block.first_op is arms[1].block.last_op:
+        regions[1] = Region()  # no else arm to speak of
+    types = tuple([register_type(left.dtype, width) for (left, _), width in zip(pairs, widths, strict=True)])
+    operation = b.emit(scf.IfOp, (condition.ssa,), types, regions=tuple(regions))
+    results = iter(
+        [Simd(r, left.dtype, width) for r, (left, _), width in zip(operation.results, pairs, widths, strict=True)]
+    )
+    return [completed(value, results) for value in merged]

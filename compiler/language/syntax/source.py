@@ -1,0 +1,296 @@
+"""Kernel source text: cut into top-level pieces at a glance, each parsed only when it is needed.
+
+A library has dozens of functions and a graph needs a handful, so start-up pays for those alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from compiler.errors import KernelError, Location
+from compiler.language.limits import one_line
+from compiler.language.syntax import liveness
+from compiler.language.values.kinds import Frame, Generator, Parameter
+
+KINDS = frozenset({"function", "inline", "outlined", "elementwise", "view", "pointwise", "kernel"})
+_TOP = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
+_DOCSTRING = re.compile(r'(?:[ \t\f]*(?:#[^\n]*)?\n)*("""[^"\\]*(?:"{1,2}[^"\\]+)*""")')
+_DEF = re.compile(r"^def\s+(\w+)", re.MULTILINE)
+_REGISTERS = re.compile(r"^@\w+\(\s*[\"']([^\"'\n]*)[\"']", re.MULTILINE)
+_DECORATOR = re.compile(r"^@(\w+)", re.MULTILINE)
+_SKIPPED = ("@", "def ", "import ", "from ", '"', "'")
+_MAX_SOURCE = 4 << 20
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One top-level definition, unparsed: its text and the line it begins on."""
+
+    name: str
+    kind: str
+    registers: str
+    text: str
+    line: int
+
+
+@dataclass(eq=False)
+class SourceFile:
+    """A file of kernel source."""
+
+    file: str
+    text: str
+    line_slots: tuple[tuple[int, ...], ...] = ()
+    _generators: dict[str, Generator] = field(default_factory=dict)
+
+    @cached_property
+    def pieces(self) -> dict[str, Piece]:
+        """The definitions by name, found without parsing."""
+        found: dict[str, Piece] = {}
+        for text, line in self._chunks:
+            if text.startswith(("@", "def ")):
+                name = _DEF.search(text)
+                if name is None:
+                    _parse(text, self.file, line)
+                    raise KernelError("a decorator must stand over a def", Location(self.file, line, 1))
+                decorator = _DECORATOR.match(text)
+                kind = decorator.group(1) if decorator else ""
+                registers = _REGISTERS.search(text)
+                piece = Piece(name.group(1), kind, registers.group(1) if registers else "", text, line)
+                if piece.name in found:
+                    raise KernelError(f"{piece.name} is defined twice", Location(self.file, line, 1))
+                found[piece.name] = piece
+        return found
+
+    @cached_property
+    def _chunks(self) -> list[tuple[str, int]]:
+        """The top-level statements and the lines they begin on."""
+        if len(self.text) > _MAX_SOURCE:
+            raise KernelError("the file is too large for kernel source", Location(self.file, 1, 1))
+        source = _newlines(self.text)
+        chunks = _cut_at_margin(source)
+        # A line at the margin may be inside a text: then only the parser knows where statements begin.
+        if "'''" in source or "\\\n" in source or any(text.count('"""') % 2 for text, _ in chunks):
+            return _cut_by_parsing(source, self.file)
+        return chunks
+
+    def _statements(self, text: str, line: int) -> list[ast.stmt]:
+        """The syntax of one chunk."""
+        try:
+            return _parse(text, self.file, line).body
+        except KernelError:
+            # It may have been cut at a line in a bracket; if not, the whole file has the error too.
+            exact = _cut_by_parsing(_newlines(self.text), self.file)
+            if self._chunks == exact:
+                raise
+            self.__dict__["_chunks"] = exact
+            self.__dict__.pop("pieces", None)
+            raise _CutWrongly from None
+
+    @cached_property
+    def constants(self) -> dict[str, Any]:
+        """The file's top-level constants, computed by the language's own rules."""
+        from compiler.language.interpreter import Interpreter
+
+        values: dict[str, Any] = {}
+        frame = Frame(Generator("", "inline", "", (), None, (), (), self.file, 1, constants=values), None)
+        frame.env = values
+        run = Interpreter(_NoHost())
+        run.b = _NoBuilder()  # pyright: ignore[reportAttributeAccessIssue]
+        run.file = self.file
+        try:
+            self._evaluate_constants(run, frame)
+        except KernelError as problem:
+            if problem.location is None:
+                problem.location = run.where()
+            raise
+        except (RecursionError, MemoryError):
+            raise KernelError("this constant is nested too deeply", run.where()) from None
+        return values
+
+    def _evaluate_constants(self, run: Any, frame: Frame) -> None:
+        try:
+            for text, line in self._chunks:
+                for statement in () if text.startswith(_SKIPPED) else self._statements(text, line):
+                    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
+                        raise run.fail("only functions and constants may stand at the top of a kernel file", statement)
+                    run.block((statement,), frame, None)
+        except _CutWrongly:
+            frame.env.clear()
+            self._evaluate_constants(run, frame)
+
+    def generator(self, name: str) -> Generator:
+        """A definition, parsed on first use."""
+        found = self._generators.get(name)
+        if found is None:
+            piece = self.pieces.get(name)
+            if piece is None:
+                raise KernelError(f"{name} is not defined at the top of this file", Location(self.file, 1, 1))
+            try:
+                body = self._statements(piece.text, piece.line)
+            except _CutWrongly:
+                return self.generator(name)
+            node = next((item for item in body if isinstance(item, ast.FunctionDef)), None)
+            if node is None:
+                raise KernelError(f"{name} is not a plain function", Location(self.file, piece.line, 1))
+            found = self._generators[name] = self._generator(node)
+        return found
+
+    def _generator(self, node: ast.FunctionDef) -> Generator:
+        kind, registers, raw = self._decorator(node)
+        arguments = node.args
+        if arguments.kwarg is not None or arguments.posonlyargs or arguments.defaults:
+            raise KernelError(
+                "arguments are positional and have no defaults; parameters with defaults stand after *",
+                Location(self.file, node.lineno, node.col_offset + 1),
+            )
+        check_names(arguments, self.file)
+        return Generator(
+            name=node.name, kind=kind, registers=registers,
+            arguments=tuple((a.arg, a.annotation) for a in arguments.args),
+            variadic=arguments.vararg.arg if arguments.vararg else None,
+            parameters=defaults_of(arguments), body=tuple(node.body), file=self.file, line=node.lineno, raw=raw,
+            line_slots=self.line_slots, constants=self.constants,
+        )  # fmt: skip
+
+    def _decorator(self, node: ast.FunctionDef) -> tuple[str, str, bool]:
+        place = Location(self.file, node.lineno, node.col_offset + 1)
+        decorator = node.decorator_list[0] if len(node.decorator_list) == 1 else None
+        call = decorator if isinstance(decorator, ast.Call) else None
+        name = call.func if call is not None else decorator
+        if not isinstance(name, ast.Name) or name.id not in KINDS:
+            raise KernelError(f"{node.name} needs one decorator: {', '.join(sorted(KINDS))}", place)
+        arguments = [a.value if isinstance(a, ast.Constant) else None for a in call.args] if call is not None else []
+        if len(arguments) > 1 or not all(isinstance(argument, str) for argument in arguments):
+            raise KernelError("a decorator takes the name of the op as a text", place)
+        raw = False
+        for keyword in call.keywords if call is not None else []:
+            if keyword.arg != "raw" or not isinstance(keyword.value, ast.Constant):
+                raise KernelError("a decorator knows one option, raw=True", place)
+            raw = bool(keyword.value.value)
+        return name.id, str(arguments[0]) if arguments else "", raw
+
+
+def _cut_at_margin(source: str) -> list[tuple[str, int]]:
+    """Statements as they usually stand: from each line that begins at the margin to the next one."""
+    opening = _DOCSTRING.match(source)
+    begin = opening.end() if opening is not None else 0
+    starts = [match.start() for match in _TOP.finditer(source, begin)]
+    if opening is not None:
+        starts.insert(0, opening.start(1))
+    chunks: list[tuple[str, int]] = []
+    line, seen = 1, 0
+    pending: tuple[int, int] | None = None  # a decorator waits for its def
+    for number, start in enumerate(starts):
+        end = starts[number + 1] if number + 1 < len(starts) else len(source)
+        line += source.count("\n", seen, start)
+        seen = start
+        if source.startswith("@", start):
+            pending = pending or (start, line)
+            continue
+        begin, first = pending if pending is not None else (start, line)
+        pending = None
+        chunks.append((source[begin:end], first))
+    if pending is not None:
+        chunks.append((source[pending[0] :], pending[1]))
+    return chunks
+
+
+def _cut_by_parsing(source: str, file: str) -> list[tuple[str, int]]:
+    lines = [f"{line}\n" for line in source.split("\n")]
+    chunks: list[tuple[str, int]] = []
+    for node in _parse(source, file, 1).body:
+        decorators = getattr(node, "decorator_list", ())
+        first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+        if chunks and first <= chunks[-1][1] + chunks[-1][0].count("\n") - 1:
+            continue  # a second statement on the same line is already part of that chunk
+        chunks.append(("".join(lines[first - 1 : node.end_lineno]), first))
+    return chunks
+
+
+def nested_generator(node: ast.FunctionDef | ast.Lambda, outer: Generator) -> Generator:
+    """The function that a nested def or lambda describes."""
+    arguments = node.args
+    named = isinstance(node, ast.FunctionDef)
+    if arguments.kwarg or arguments.posonlyargs or arguments.defaults or (named and node.decorator_list):
+        raise KernelError(
+            "a nested function takes plain arguments without defaults, and has no decorators",
+            Location(outer.file, node.lineno, node.col_offset + 1),
+        )
+    check_names(arguments, outer.file)
+    body = tuple(node.body) if named else (ast.copy_location(ast.Return(node.body), node.body),)
+    return Generator(
+        name=node.name if named else "lambda", kind="closure", registers="",
+        arguments=tuple((a.arg, None) for a in arguments.args),
+        variadic=arguments.vararg.arg if arguments.vararg else None,
+        parameters=defaults_of(arguments), body=body, file=outer.file, line=node.lineno,
+        line_slots=outer.line_slots, constants=outer.constants, own=liveness.rebound(body),
+    )  # fmt: skip
+
+
+def check_names(arguments: ast.arguments, file: str) -> None:
+    """An argument's name stands once."""
+    seen: set[str] = set()
+    for argument in (*arguments.args, *filter(None, [arguments.vararg]), *arguments.kwonlyargs):
+        if argument.arg in seen:
+            place = Location(file, argument.lineno, argument.col_offset + 1)
+            raise KernelError(f"two arguments are called {argument.arg}", place)
+        seen.add(argument.arg)
+
+
+def defaults_of(arguments: ast.arguments) -> tuple[Parameter, ...]:
+    """Keyword-only parameters, which are known at compile time."""
+    return tuple(Parameter(a.arg, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+
+
+def annotation_name(annotation: ast.expr | None) -> str:
+    """The kind an argument's annotation names: Tensor, FusedInput, FusedOutput, Workspace or nothing."""
+    if isinstance(annotation, ast.Subscript):
+        annotation = annotation.value
+    return annotation.id if isinstance(annotation, ast.Name) else ""
+
+
+def _newlines(text: str) -> str:
+    """Lines end as Python's parser sees them end."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _parse(text: str, file: str, line: int) -> ast.Module:
+    """The syntax of a part of a file that begins at `line`."""
+    try:
+        # Empty lines before it cost the parser nothing; moving every node afterwards takes as long as parsing.
+        return ast.parse("\n" * (line - 1) + text)
+    except SyntaxError as problem:
+        place = Location(file, max(problem.lineno or 1, 1), max(problem.offset or 1, 1))
+        raise KernelError(f"syntax error: {one_line(problem.msg)}", place) from None
+    except (ValueError, RecursionError, MemoryError) as problem:
+        message = one_line(str(problem)) or type(problem).__name__
+        raise KernelError(f"this source cannot be read: {message}", Location(file, line, 1)) from None
+
+
+class _CutWrongly(Exception):
+    """The file was cut where no statement ends; it has been cut anew."""
+
+
+class _NoHost:
+    """Stands in for an elaborator while constants are computed: no library is in sight and nothing is instantiated."""
+
+    language_target = None
+
+    def lookup(self, name: str) -> None:
+        """No function or target is known."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise KernelError("a constant of a file is a compile-time value")
+
+
+class _NoBuilder:
+    """Stands in for a builder while constants are computed: nothing can be emitted."""
+
+    file, line, provenance = "", 0, 0
+
+    def __getattr__(self, name: str) -> Any:
+        raise KernelError("a constant of a file is a compile-time value")

@@ -1,0 +1,1 @@
+"""What a name can hold, and what can be done with it."""

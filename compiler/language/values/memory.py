@@ -1,0 +1,260 @@
+"""Loads, stores and lane shuffling over flat buffers. Booleans are bytes in memory and single bits in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, MemRefType, NoneAttr, i32, i64
+from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from compiler.errors import KernelError
+from compiler.language.builder import Builder
+from compiler.language.limits import MAX_STACK, MAX_WIDTH
+from compiler.language.values import arithmetic as math
+from compiler.language.values.dtypes import BF16, BOOL, F32, INDEX, DType, element_type, register_type
+from compiler.language.values.kinds import Simd
+
+if TYPE_CHECKING:
+    from compiler.language.interpreter import Interpreter
+
+_SPACES: dict[str, Attribute] = {"generic": NoneAttr(), "global": IntegerAttr(1, i64), "shared": IntegerAttr(3, i64)}
+_ALLOCA = {"operandSegmentSizes": DenseArrayBase.from_list(i32, [0, 0]), "alignment": IntegerAttr(64, i64)}
+
+
+@lru_cache(maxsize=1024)
+def buffer_type(dtype: DType, count: int | None = None, space: str = "generic") -> MemRefType:
+    """The IR type of a flat buffer of `count` elements (unknown: None)."""
+    return MemRefType(
+        element_type(dtype.memory), [DYNAMIC_INDEX if count is None else count], memory_space=_SPACES[space]
+    )
+
+
+def space_of(buffer: SSAValue) -> str:
+    """The memory a buffer lies in, as `buffer_type` names it."""
+    space = buffer.type.memory_space  # pyright: ignore[reportAttributeAccessIssue]
+    if type(space) is NoneAttr:
+        return "generic"
+    return "global" if space.value.data == 1 else "shared"
+
+
+def load(b: Builder, buffer: SSAValue, dtype: DType, position: Any, width: int) -> Simd:
+    """`width` consecutive elements."""
+    where = math.as_index(b, position)
+    stored = dtype.memory
+    kind = (register_type(stored, width),)
+    if width == 1:
+        operation = b.emit(memref.LoadOp, (buffer, where.ssa), kind)
+    else:
+        operation = b.emit(vector.LoadOp, (buffer, where.ssa), kind, attributes=_alignment(b, where, dtype, width))
+    (result,) = operation.results
+    value = Simd(result, stored, width)
+    return value if stored is dtype else math.cast(b, value, dtype)
+
+
+def store(b: Builder, buffer: SSAValue, dtype: DType, position: Any, value: Simd) -> None:
+    """All lanes of a value, consecutively."""
+    if value.dtype is not dtype:
+        raise KernelError(f"a {value.type_name} cannot be stored to a {dtype.name} tensor; cast it")
+    if dtype is BOOL:
+        value = math.cast(b, value, dtype.memory)
+    where = math.as_index(b, position)
+    if value.width == 1:
+        b.emit(memref.StoreOp, (value.ssa, buffer, where.ssa), ())
+    else:
+        alignment = _alignment(b, where, dtype, value.width)
+        b.emit(vector.StoreOp, (value.ssa, buffer, where.ssa), (), attributes=alignment)
+
+
+def multiple_of(b: Builder, ssa: SSAValue, depth: int = 0) -> int:
+    """A number that a position is surely a multiple of; 0 for the position 0."""
+    known = b.multiples.get(ssa)
+    if known is None:
+        owner = ssa.owner
+        known = 1
+        if id(ssa) in b.literals:
+            number = b.literals[id(ssa)]
+            known = abs(number) if isinstance(number, int) else 1
+        elif isinstance(owner, (arith.MuliOp, arith.AddiOp, arith.SubiOp)) and depth < 16:
+            one, two = (multiple_of(b, operand, depth + 1) for operand in owner.operands)
+            known = one * two if isinstance(owner, arith.MuliOp) else gcd(one, two)
+        b.multiples[ssa] = known
+    return known
+
+
+def _alignment(b: Builder, where: Simd, dtype: DType, width: int) -> dict[str, Attribute] | None:
+    """How far a vector access is surely aligned, where that changes the code: a GPU takes 16 bytes at once or not."""
+    if not b.state_alignment:
+        return None
+    elements = gcd(multiple_of(b, where.ssa), 16 // min(dtype.memory.bytes, 16), width & -width)
+    return {"kg.align": IntegerAttr(elements * dtype.memory.bytes, i64)} if elements > 1 else None
+
+
+def gather(b: Builder, buffer: SSAValue, dtype: DType, position: Any, stride: Any, width: int) -> Simd:
+    """`width` elements a stride apart, one load each."""
+    parts = []
+    for lane in range(width):
+        where = math.binary(b, "+", position, math.binary(b, "*", lane, stride))
+        parts.append(load(b, buffer, dtype, where, 1))
+    return pack(b, parts)
+
+
+def scatter(b: Builder, buffer: SSAValue, dtype: DType, position: Any, stride: Any, value: Simd) -> None:
+    """All lanes of a value, a stride apart."""
+    for lane in range(value.width):
+        where = math.binary(b, "+", position, math.binary(b, "*", lane, stride))
+        store(b, buffer, dtype, where, extract(b, value, lane))
+
+
+@lru_cache(maxsize=4096)
+def _lane_property(lane: int) -> dict[str, Attribute]:
+    return {"static_position": DenseArrayBase.from_list(i64, [lane])}
+
+
+def _lane(b: Builder, value: Simd, lane: Any) -> tuple[dict[str, Attribute], Any, tuple[SSAValue, ...]]:
+    """The properties, identity and extra operands that name a lane."""
+    if isinstance(lane, Simd):
+        return _lane_property(DYNAMIC_INDEX), "dynamic", (math.as_index(b, lane).ssa,)
+    number = lane_number(lane, value.width)
+    return _lane_property(number), number, ()
+
+
+def lane_number(lane: Any, width: int) -> int:
+    """A compile-time lane, counted from the end when below zero."""
+    if isinstance(lane, bool) or not isinstance(lane, int):
+        raise KernelError(f"a lane is a whole number, not {math.describe(lane)}")
+    if not -width <= lane < width:
+        raise KernelError(f"lane {lane} of a value of {width} lanes")
+    return lane % width
+
+
+def extract(b: Builder, value: Simd, lane: Any) -> Simd:
+    """One lane as a scalar."""
+    properties, key, operands = _lane(b, value, lane)
+    if value.width == 1:
+        return value
+    ssa = b.pure(vector.ExtractOp, (value.ssa, *operands), element_type(value.dtype), properties, key)
+    if not operands:
+        b.lanes[id(ssa)] = (value.ssa, key, ssa)
+    return Simd(ssa, value.dtype, 1)
+
+
+def insert(b: Builder, value: Simd, lane: Any, scalar: Any) -> Simd:
+    """The value with one lane replaced."""
+    if not isinstance(scalar, Simd):
+        scalar = math.literal(b, scalar, value.dtype)
+    if scalar.dtype is not value.dtype or scalar.width != 1:
+        raise KernelError(f"a lane of {value.type_name} is one {value.dtype.name}, not {scalar.type_name}")
+    properties, key, operands = _lane(b, value, lane)
+    if value.width == 1:
+        return scalar
+    ssa = b.pure(vector.InsertOp, (scalar.ssa, value.ssa, *operands), value.ssa.type, properties, key)
+    return Simd(ssa, value.dtype, value.width)
+
+
+def pack(b: Builder, scalars: Sequence[Simd]) -> Simd:
+    """Scalars as the lanes of one value."""
+    if len(scalars) > MAX_WIDTH:
+        raise KernelError(f"a value of {len(scalars)} lanes; {MAX_WIDTH} at most")
+    value = math.splat(b, scalars[0], len(scalars))
+    for lane, scalar in enumerate(scalars[1:], start=1):
+        value = insert(b, value, lane, scalar)
+    return value
+
+
+def shuffle(b: Builder, one: Simd, two: Simd, order: tuple[Any, ...]) -> Simd:
+    """Lanes picked from two values laid end to end."""
+    if one.dtype is not two.dtype:
+        raise KernelError(f"shuffle: {one.type_name} and {two.type_name} do not mix; cast one of them")
+    if not 1 <= len(order) <= MAX_WIDTH:
+        raise KernelError(f"a value of {len(order)} lanes; there are 1 to {MAX_WIDTH}")
+    for lane in order:
+        if isinstance(lane, bool) or not isinstance(lane, int) or not 0 <= lane < one.width + two.width:
+            raise KernelError(f"shuffle of {one.width} + {two.width} lanes has no lane {math.describe(lane)}")
+    if len(order) == 1:
+        return extract(b, one, order[0]) if order[0] < one.width else extract(b, two, order[0] - one.width)
+    if one.width == 1:  # scalars are no vectors: they become two equal lanes
+        one = math.splat(b, one, 2)
+        order = tuple(lane if lane < 1 else lane + 1 for lane in order)
+    if two.width == 1:
+        two = math.splat(b, two, 2)
+    ssa = b.pure(
+        vector.ShuffleOp, (one.ssa, two.ssa), register_type(one.dtype, len(order)),
+        math.shuffle_mask(order), order,
+    )  # fmt: skip
+    return Simd(ssa, one.dtype, len(order))
+
+
+_KINDS = {
+    ("sum", "f"): "ADD", ("sum", "i"): "ADD", ("sum", "u"): "ADD", ("sum", "x"): "ADD",
+    ("prod", "f"): "MUL", ("prod", "i"): "MUL", ("prod", "u"): "MUL", ("prod", "x"): "MUL",
+    ("max", "f"): "MAXIMUMF", ("max", "i"): "MAXSI", ("max", "x"): "MAXSI", ("max", "u"): "MAXUI", ("max", "b"): "OR",
+    ("min", "f"): "MINIMUMF", ("min", "i"): "MINSI", ("min", "x"): "MINSI", ("min", "u"): "MINUI", ("min", "b"): "AND",
+    ("any", "b"): "OR", ("all", "b"): "AND",
+}  # fmt: skip
+
+
+def horizontal(b: Builder, value: Simd, name: str) -> Simd:
+    """All lanes combined into one."""
+    kind = _KINDS.get((name, value.dtype.kind))
+    if kind is None:
+        raise KernelError(f".{name}() is not defined for {value.type_name}")
+    if value.width == 1:
+        return value
+    if value.dtype is BF16 and name in ("sum", "prod"):
+        return math.cast(b, horizontal(b, math.cast(b, value, F32), name), BF16)
+    attribute = CombiningKindAttr(CombiningKindFlag[kind])
+    ssa = b.pure(vector.ReductionOp, (value.ssa,), element_type(value.dtype), {"kind": attribute}, kind)
+    return Simd(ssa, value.dtype, 1)
+
+
+def allocate(b: Builder, dtype: DType, count: int) -> SSAValue:
+    """A thread-local array, placed at the top of the function so that loops do not grow the stack."""
+    b.stack_bytes += count * dtype.bytes
+    if b.stack_bytes > MAX_STACK:
+        raise KernelError(f"{b.stack_bytes} bytes of stack arrays in a function; {MAX_STACK >> 20} MiB at most")
+    operation = memref.AllocaOp.create(
+        result_types=(buffer_type(dtype, count),), properties=_ALLOCA, location=b.location()
+    )
+    block = b.scopes[0].block
+    if block.first_op is None:
+        block.add_op(operation)
+    else:
+        block.insert_op_before(operation, block.first_op)
+    b.depths[id(operation.results[0])] = 0
+    return operation.results[0]
+
+
+def lane_loop(run: Interpreter, width: int, one: Callable[[Simd], Any]) -> Simd:
+    """A value whose lanes come from a run-time loop through a scratch row."""
+    b = run.b
+    block = Block(arg_types=[element_type(INDEX)])
+    b.open(block)
+    lane = Simd(block.args[0], INDEX, 1)
+    b.nonnegative[id(lane.ssa)] = lane.ssa
+    value = one(lane)
+    if not isinstance(value, Simd) or value.width != 1:
+        raise KernelError(f"lanes() needs a function that gives one run-time value, not {math.describe(value)}")
+    scratch = allocate(b, value.dtype, width)
+    store(b, scratch, value.dtype, lane, value)
+    b.emit(scf.YieldOp, (), ())
+    b.close()
+    bounds = (b.index(0).ssa, b.index(width).ssa, b.index(1).ssa)
+    b.emit(scf.ForOp, bounds, (), regions=(Region(block),))
+    return load(b, scratch, value.dtype, 0, width)
+
+
+def atomic_add(b: Builder, buffer: SSAValue, dtype: DType, position: Any, value: Any) -> Simd:
+    """Add to one element at once with all other threads; gives the value before."""
+    scalar = value if isinstance(value, Simd) else math.literal(b, value, dtype)
+    if scalar.dtype is not dtype or scalar.width != 1 or dtype is BOOL:
+        raise KernelError(f"atomic_add to {dtype.name} needs one number of that dtype, not {scalar.type_name}")
+    kind = IntegerAttr(0 if dtype.is_float else 1, i64)  # upstream's numbering: addf, addi
+    where = math.as_index(b, position)
+    b.effects = True
+    operation = b.emit(memref.AtomicRMWOp, (scalar.ssa, buffer, where.ssa), (element_type(dtype),), {"kind": kind})
+    return Simd(operation.results[0], dtype, 1)

@@ -1,0 +1,227 @@
+"""Attributes and methods of the values a kernel can hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from compiler.errors import KernelError
+from compiler.graph.dims import Dim
+from compiler.language import limits
+from compiler.language.values import arithmetic as math
+from compiler.language.values import memory
+from compiler.language.values.dtypes import INDEX, LANGUAGE_DTYPES, DType
+from compiler.language.values.indexing import axis_number, position_of, put
+from compiler.language.values.kinds import Position, Simd, StaticSize
+from compiler.language.values.loadables import FusedOutput, Loadable, Tensor, element_count, lanes, shape_text
+from compiler.language.values.static import is_number
+
+if TYPE_CHECKING:
+    from compiler.language.interpreter import Interpreter
+
+
+@dataclass(slots=True, eq=False)
+class Bound:
+    """A method taken from a value, not yet called."""
+
+    owner: Any
+    name: str
+
+
+_SIMD_METHODS = frozenset({"cast", "bits", "sum", "prod", "max", "min", "any", "all", "insert"})
+_LOADABLE_METHODS = frozenset({"load", "permute", "reshape", "broadcast", "slice", "drop", "is_contiguous"})
+_TENSOR_METHODS = _LOADABLE_METHODS | {"store", "atomic_add", "place"}
+_SINK_METHODS = frozenset({"store", "permute", "reshape"})
+_DTYPE_FIELDS = frozenset(
+    {"bits", "bytes", "is_float", "is_int", "is_bool", "is_signed", "inf", "nan", "min", "max", "acc", "name"}
+)
+_TARGET_FIELDS = frozenset(
+    {"is_cpu", "is_gpu", "is_nvidia", "is_amd", "simd_bytes", "registers", "name", "warp", "shared_bytes", "arch"}
+)
+
+
+def attribute(run: Interpreter, value: Any, name: str) -> Any:
+    """`value.name`."""
+    if isinstance(value, Simd):
+        if name in ("dtype", "width"):
+            return getattr(value, name)
+        if name in _SIMD_METHODS:
+            return Bound(value, name)
+    elif isinstance(value, DType):
+        if name in _DTYPE_FIELDS:
+            return getattr(value, name)
+    elif isinstance(value, Position):
+        if name in ("index", "width", "axis"):
+            return getattr(value, name)
+        if name == "lanes":
+            return Bound(value, name)
+    elif isinstance(value, (Loadable, FusedOutput)):
+        if name in ("dtype", "shape", "rank"):
+            return getattr(value, name)
+        if name == "size":
+            return reduce(lambda count, size: math.binary(run.b, "*", count, size), value.shape, 1)
+        if name == "is_strided":
+            return isinstance(value, Tensor)
+        if name in ("strides", "flat") and isinstance(value, Tensor):
+            return value.strides if name == "strides" else value.flat()
+        known = _TENSOR_METHODS if isinstance(value, Tensor) else _LOADABLE_METHODS
+        if name in (known if isinstance(value, Loadable) else _SINK_METHODS):
+            return Bound(value, name)
+    elif value is not None and value is run.host.language_target:
+        if name == "simd":
+            return Bound(value, name)
+        if name in _TARGET_FIELDS:
+            return getattr(value, name)
+    elif is_number(value) or isinstance(value, Dim):
+        # A position that turned out to be known is still asked for what positions have.
+        if name == "cast":
+            return Bound(value, name)
+        if name in ("dtype", "width") and isinstance(value, (int, Dim)) and not isinstance(value, bool):
+            return INDEX if name == "dtype" else 1
+    elif isinstance(value, list) and name == "append":
+        raise KernelError("lists do not grow in place; write xs = [*xs, x]")
+    raise KernelError(f"{math.describe(value)} has no attribute {name}")
+
+
+def to_dtype(value: Any) -> DType:
+    """A dtype from itself or its name."""
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str) and value in LANGUAGE_DTYPES:
+        return LANGUAGE_DTYPES[value]
+    raise KernelError(f"{math.describe(value)} is not a dtype")
+
+
+def to_shape(value: Any) -> tuple[StaticSize, ...]:
+    """A shape from a tuple of sizes."""
+    if isinstance(value, (int, Dim)):
+        value = (value,)
+    if not isinstance(value, (tuple, list)) or not all(
+        isinstance(size, (int, Dim)) and not isinstance(size, bool) for size in value
+    ):
+        raise KernelError("a shape is a tuple of compile-time sizes")
+    count = 1
+    for size in value:
+        if isinstance(size, int):
+            if size < 0:
+                raise KernelError(f"a size of {math.describe(size)} is below zero")
+            count *= max(size, 1)
+    if count > limits.MAX_ELEMENTS:
+        raise KernelError("a shape of too many elements")
+    return tuple(value)
+
+
+def to_width(width: Any) -> int:
+    """A number of lanes."""
+    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= limits.MAX_WIDTH:
+        raise KernelError(f"a width is a compile-time number from 1 to {limits.MAX_WIDTH}, not {math.describe(width)}")
+    return width
+
+
+_PARAMETERS = {
+    "cast": ("dtype",), "bits": ("dtype",), "insert": ("lane", "value"), "lanes": ("function",), "simd": ("dtype",),
+    "permute": ("perm",), "reshape": ("shape",), "broadcast": ("shape",), "slice": ("starts", "steps", "shape"),
+    "drop": ("axis", "index"), "is_contiguous": ("axis",),
+    "sum": (), "prod": (), "max": (), "min": (), "any": (), "all": (),
+}  # fmt: skip
+
+
+def invoke(run: Interpreter, bound: Bound, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a method."""
+    owner, name = bound.owner, bound.name
+    if name in ("load", "store", "atomic_add", "place"):
+        return _element(run, owner, name, args, kwargs)
+    if name == "permute" and args and all(isinstance(axis, int) for axis in args):
+        args = [tuple(args)]  # x.permute(1, 0) is x.permute((1, 0))
+    args = _arguments(name, args, kwargs)
+    if name in ("cast", "simd", "bits"):
+        dtype = to_dtype(args[0])
+        if name == "simd":
+            return max(1, owner.simd_bytes // dtype.bytes)
+        return math.cast(run.b, owner, dtype) if name == "cast" else math.bitcast(run.b, owner, dtype)
+    if name == "lanes":
+        return lanes(run, owner, lambda one: run.call(args[0], [one]))
+    if name == "insert":
+        return memory.insert(run.b, owner, args[0], args[1])
+    if isinstance(owner, Simd):
+        return memory.horizontal(run.b, owner, name)
+    return _view(owner, name, args)
+
+
+def _arguments(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments of a method in the order of its parameters."""
+    names = _PARAMETERS[name]
+    unknown = set(kwargs) - set(names[len(args) :])
+    if unknown:
+        raise KernelError(f".{name}() has no parameter {', '.join(sorted(unknown))}")
+    if len(args) + len(kwargs) != len(names):
+        wanted = f"takes {', '.join(names)}" if names else "takes nothing"
+        raise KernelError(f".{name}() {wanted}; {len(args) + len(kwargs)} given")
+    return [*args, *(kwargs[key] for key in names[len(args) :])]
+
+
+def _element(run: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`.load(i, j, width=, axis=)`, `.store(v, i, j, axis=)`, `.atomic_add(i, j, v)` and `.place(i, j)`."""
+    allowed = {"load": {"width", "axis"}, "store": {"axis"}}.get(name, set())
+    if not kwargs.keys() <= allowed:
+        raise KernelError(f".{name}() has no parameter {', '.join(sorted(kwargs.keys() - allowed))}")
+    if name in ("store", "atomic_add") and not args:
+        raise KernelError(f".{name}() needs a value")
+    index = args[1:] if name == "store" else args[:-1] if name == "atomic_add" else args
+    where = index[0] if len(index) == 1 and isinstance(index[0], (tuple, Position)) else tuple(index)
+    if isinstance(where, Position) and kwargs:
+        raise KernelError(f".{name}() at a position takes the position's own width and axis")
+    at = position_of(owner.rank, where, to_width(kwargs.get("width", 1)), kwargs.get("axis"))
+    if name == "load":
+        return owner.load(run, at)
+    if name == "store":
+        return put(run, owner, at, args[0])
+    if name == "place":
+        return math.as_index(run.b, owner.linear(run, at.index))
+    return memory.atomic_add(run.b, owner.buffer, owner.dtype, owner.linear(run, at.index), args[-1])
+
+
+def _view(owner: Loadable | FusedOutput, name: str, args: list[Any]) -> Any:
+    if name == "permute":
+        perm = args[0]
+        if not isinstance(perm, (tuple, list)) or len(perm) != owner.rank:
+            raise KernelError(f"permute needs the {owner.rank} axes in their new order")
+        perm = tuple(axis_number(axis, owner.rank) for axis in perm)
+        if len(set(perm)) != len(perm):
+            raise KernelError(f"permute{perm} names an axis twice")
+        return owner.permute(perm)
+    if name == "reshape":
+        shape = to_shape(args[0])
+        if isinstance(owner, Tensor) and not owner.is_fixed:
+            raise KernelError("a tensor of run-time sizes or strides cannot be reshaped")
+        if element_count(shape) != element_count(owner.shape):
+            raise KernelError(f"reshape of {shape_text(owner.shape)} to {shape_text(shape)}: other numbers of elements")
+        return owner.reshape(shape)
+    assert isinstance(owner, Loadable)
+    if name == "broadcast":
+        return owner.broadcast(to_shape(args[0]))
+    if name == "slice":
+        return owner.slice(*_slice_arguments(owner, *args))
+    if name == "is_contiguous" and not owner.rank:
+        return False
+    axis = axis_number(args[0], owner.rank)
+    if name == "drop":
+        position_of(1, (args[1],))
+        return owner.drop(axis, args[1])
+    return owner.contiguity(axis)
+
+
+def _slice_arguments(owner: Loadable, starts: Any, steps: Any, sizes: Any) -> tuple[Any, Any, tuple[StaticSize, ...]]:
+    """What `.slice` was given, checked as far as it is known."""
+    shape = to_shape(sizes)
+    for parts in (starts, steps):
+        if not isinstance(parts, (tuple, list)) or not len(parts) == len(shape) == owner.rank:
+            raise KernelError(f"slice needs a start, step and size for each of {owner.rank} axes")
+        position_of(owner.rank, parts)
+    for start, step, size, whole in zip(starts, steps, shape, owner.shape, strict=True):
+        if all(isinstance(part, int) for part in (start, step, size, whole)) and size:
+            last = start + (size - 1) * step
+            if min(start, last) < 0 or max(start, last) >= whole:
+                raise KernelError(f"slice from {start} to {last} of an axis of {whole}")
+    return tuple(starts), tuple(steps), shape

@@ -1,0 +1,299 @@
+"""A program and its buffers on a device: launched, timed kernel by kernel, or replayed as a CUDA graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.errors import ExecutionError
+from compiler.graph.dtypes import numpy_dtype
+from profiler.measure.cuda.device import Device
+from profiler.measure.cuda.driver import CudaError, call, driver, milliseconds
+from profiler.measure.cuda.memory import Allocation
+from profiler.measure.cuda.module import Loaded, load
+from profiler.measure.cuda.program import DeviceProgram, Packed
+
+
+@dataclass(frozen=True)
+class DeviceArray:
+    """An array on the device that others can read without a copy."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        kind = numpy_dtype(self.dtype)
+        if kind.kind == "V":
+            raise ExecutionError(f"the CUDA array interface has no name for {self.dtype}")
+        return {"shape": self.shape, "typestr": kind.str, "data": (self.pointer, False), "version": 3, "strides": None}
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """One launch of a traced run."""
+
+    kernel: str
+    milliseconds: float
+
+
+class Executable:
+    """The loaded code and the constants of a program; serves every choice of sizes."""
+
+    def __init__(self, device: Device, program: DeviceProgram) -> None:
+        device.require(program.target)
+        device.activate()
+        self.device = device
+        self.loaded: Loaded = load(device, program.ptx, program.kernels)
+        self._stream = device.stream()
+        self._constants: dict[int, Allocation] = {}
+        for number, data in program.constants:
+            made = device.pool.allocate(len(data), program.slots[number].name)
+            device.transfers.to_device(made.pointer, np.frombuffer(data, np.uint8), made.label, self._stream)
+            self._constants[number] = made
+
+    @property
+    def log(self) -> str:
+        """What the driver's compiler said."""
+        return self.loaded.log
+
+    @property
+    def constants(self) -> dict[int, int]:
+        """The address of each constant by slot."""
+        return {number: made.pointer for number, made in self._constants.items()}
+
+    def close(self) -> None:
+        """Give the constants' memory back."""
+        for made in self._constants.values():
+            self.device.pool.free(made)
+        self._constants = {}
+
+
+class Resident:
+    """A program with its buffers on the device. `close` (or `with`) gives the memory back.
+
+    `given` maps slots to addresses of memory that belongs to somebody else. `stream` is a stream of somebody else's,
+    as a number.
+    """
+
+    def __init__(
+        self,
+        executable: Executable,
+        program: DeviceProgram,
+        given: dict[int, int] | None = None,
+        stream: int | None = None,
+    ) -> None:
+        self.device = executable.device
+        self.program = program
+        self.device.activate()
+        api = driver()
+        self.stream: Any = self.device.stream() if stream is None else api.CUstream(stream)
+        self._own_stream = stream is None
+        self._taken: list[Allocation] = []
+        self._graph: Any = None
+        self._events: list[Any] = []
+        try:
+            self.pointers = self._place(executable, given or {})
+        except BaseException:
+            self.close()
+            raise
+        self._packed: list[Packed] = []
+        self._launches: list[tuple[str, tuple[Any, ...]]] = []
+        for step in program.steps:
+            packed = Packed([self.pointers[slot] for slot in step.slots], step.dims)
+            self._packed.append(packed)
+            if all(step.blocks):  # a grid without blocks is an error to the driver, and nothing to do
+                handle = executable.loaded.functions[step.kernel].handle
+                arguments = (handle, *step.blocks, step.threads, 1, 1, 0, self.stream, packed.address, 0)
+                self._launches.append((step.kernel, arguments))
+
+    def __enter__(self) -> Resident:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _place(self, executable: Executable, given: dict[int, int]) -> list[int]:
+        constants = executable.constants
+        arena = self._take(self.program.arena, "temporaries") if self.program.arena else 0
+        pointers: list[int] = []
+        for number, slot in enumerate(self.program.slots):
+            if number in given:
+                pointers.append(given[number])
+            elif slot.kind == "constant":
+                pointers.append(constants[number])
+            elif slot.kind == "temporary":
+                pointers.append(arena + slot.offset)
+            else:
+                pointers.append(self._take(slot.bytes, slot.name))
+                if slot.kind == "workspace" and slot.bytes:
+                    call(driver().cuMemsetD8Async, pointers[-1], 0, slot.bytes, self.stream)
+        self._arena = arena
+        return pointers
+
+    def _take(self, size: int, label: str) -> int:
+        made = self.device.pool.allocate(size, label)
+        self._taken.append(made)
+        return made.pointer
+
+    def upload(self, arrays: Sequence[Any]) -> None:
+        """Copy the arguments to their buffers; those that are on the device already stay where they are."""
+        self.device.activate()
+        for number, array in zip(self.program.inputs, arrays, strict=True):
+            if number is not None and isinstance(array, np.ndarray):
+                slot = self.program.slots[number]
+                self.device.transfers.to_device(self.pointers[number], array, slot.name, self.stream)
+
+    def launch(self) -> None:
+        """Start every kernel in order; does not wait."""
+        self.device.activate()
+        api = driver()
+        start = api.cuLaunchKernel
+        for kernel, arguments in self._launches:
+            (status,) = start(*arguments)
+            if status.value:
+                raise CudaError(f"launching {kernel}", status.name, _meaning(status))
+
+    def launch_carefully(self, before: Callable[[str], None] | None = None) -> None:
+        """Launch and wait kernel by kernel, so that an error names the kernel it happened in."""
+        self.device.activate()
+        api = driver()
+        for kernel, arguments in self._launches:
+            if before is not None:
+                before(kernel)
+            (status,) = api.cuLaunchKernel(*arguments)
+            if status.value == 0:
+                (status,) = api.cuStreamSynchronize(self.stream)
+            if status.value:
+                raise CudaError(kernel, status.name, _meaning(status))
+
+    def synchronize(self) -> None:
+        """Wait for what was started."""
+        self.device.activate()
+        call(driver().cuStreamSynchronize, self.stream)
+
+    def download(self) -> list[np.ndarray]:
+        """The outputs as new arrays."""
+        self.device.activate()
+        made: dict[int, np.ndarray] = {}
+        for number in self.program.outputs:
+            if number not in made:
+                made[number] = self._fetch(number)
+        seen: set[int] = set()
+        outputs: list[np.ndarray] = []
+        for number in self.program.outputs:
+            outputs.append(made[number].copy() if number in seen else made[number])
+            seen.add(number)
+        return outputs
+
+    def download_mutable(self) -> dict[int, np.ndarray]:
+        """What the graph's mutable buffers hold now, by argument position."""
+        self.device.activate()
+        found: dict[int, np.ndarray] = {}
+        for position, number in enumerate(self.program.inputs):
+            if number is not None and self.program.slots[number].kind == "mutable":
+                found[position] = self._fetch(number)
+        return found
+
+    def _fetch(self, number: int) -> np.ndarray:
+        slot = self.program.slots[number]
+        array = slot.empty()
+        self.device.transfers.to_host(array, self.pointers[number], slot.name, self.stream)
+        return array
+
+    def outputs(self) -> list[DeviceArray]:
+        """The outputs where they are."""
+        slots = self.program.slots
+        return [DeviceArray(self.pointers[n], slots[n].shape, slots[n].dtype) for n in self.program.outputs]
+
+    def poison(self) -> None:
+        """Fill outputs and temporaries with 0xFF (NaN, -1), so that an element nobody writes is seen."""
+        self.device.activate()
+        places = [(self.pointers[n], self.program.slots[n].bytes) for n in dict.fromkeys(self.program.outputs)]
+        for pointer, size in (*places, (self._arena, self.program.arena)):
+            if size:
+                call(driver().cuMemsetD8Async, pointer, 0xFF, size, self.stream)
+        self.synchronize()
+
+    def trace(self) -> list[KernelTime]:
+        """Run once with an event before and after each launch; small kernels look longer than they are (about 2 us)."""
+        self.device.activate()
+        api = driver()
+        while len(self._events) <= len(self._launches):
+            self._events.append(self.device.event())
+        call(api.cuEventRecord, self._events[0], self.stream)
+        for (_, arguments), event in zip(self._launches, self._events[1:], strict=True):
+            call(api.cuLaunchKernel, *arguments)
+            call(api.cuEventRecord, event, self.stream)
+        self.synchronize()
+        return [
+            KernelTime(kernel, milliseconds(self._events[k], self._events[k + 1]))
+            for k, (kernel, _) in enumerate(self._launches)
+        ]
+
+    def time(self, repeats: int = 1, *, replay: bool = False) -> float:
+        """Milliseconds of one run, by events around `repeats` of them."""
+        self.device.activate()
+        api = driver()
+        start, end = self.device.event(), self.device.event()
+        run = self.replay if replay else self.launch
+        call(api.cuEventRecord, start, self.stream)
+        for _ in range(repeats):
+            run()
+        call(api.cuEventRecord, end, self.stream)
+        self.synchronize()
+        spent = milliseconds(start, end) / repeats
+        call(api.cuEventDestroy, start)
+        call(api.cuEventDestroy, end)
+        return spent
+
+    def capture(self) -> None:
+        """Record the whole model as a CUDA graph; `replay` then starts it with one call."""
+        if self._graph is not None:
+            return
+        self.device.activate()
+        api = driver()
+        call(api.cuStreamBeginCapture, self.stream, api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        try:
+            self.launch()
+        finally:
+            graph = call(api.cuStreamEndCapture, self.stream)
+        self._graph = call(api.cuGraphInstantiate, graph, 0)
+        call(api.cuGraphDestroy, graph)
+
+    def replay(self) -> None:
+        """Start the captured model; does not wait."""
+        if self._graph is None:
+            self.capture()
+        self.device.activate()
+        (status,) = driver().cuGraphLaunch(self._graph, self.stream)
+        if status.value:
+            raise CudaError("cuGraphLaunch", status.name, _meaning(status))
+
+    def close(self) -> None:
+        """Wait, and give the memory back to the pool."""
+        self.device.activate()
+        api = driver()
+        if not self._taken and self._graph is None:
+            return
+        api.cuStreamSynchronize(self.stream)  # its error, if any, was or will be somebody else's to report
+        if self._graph is not None:
+            api.cuGraphExecDestroy(self._graph)
+            self._graph = None
+        for event in self._events:
+            api.cuEventDestroy(event)
+        self._events = []
+        for made in self._taken:
+            self.device.pool.free(made)
+        self._taken = []
+        if self._own_stream:
+            api.cuStreamDestroy(self.stream)
+
+
+def _meaning(status: Any) -> str:
+    text = driver().cuGetErrorString(status)[1]
+    return text.decode() if text else ""

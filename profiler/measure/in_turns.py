@@ -1,0 +1,95 @@
+"""Two runs measured in turns: in pairs of new processes, and which of the two comes first is drawn for each pair.
+
+A machine gets faster and slower while it is measured. Runs made one after the other cannot tell that from a difference
+between the programs; runs made in turns can, because whatever changes, changes for both.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from compiler.errors import ExecutionError
+from profiler.measure.machine import machine_with, versions
+from profiler.measure.measuring import measure_once
+from profiler.measure.outcome import Outcome
+from profiler.measure.processes import joined, process_requests
+from profiler.recording import ending_words
+from profiler.records import FAILED, FINISHED, INTERRUPTED, RunRequest, RunResult, request_from_json
+from profiler.store import Store, queries, writer
+
+PAIRS = 8
+"""Enough for an exact test: by chance all pairs agree in 1 of 128 comparisons."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """One side: what to run, on what."""
+
+    request: RunRequest
+    graph: str
+    arrays: Sequence[np.ndarray]
+
+
+def stored_contender(store: Store, run: int) -> tuple[RunRequest, str]:
+    """What is needed to make a stored run again: its request and its graph's text."""
+    row = queries.run_row(store, run)
+    if not row["compilation"]:
+        raise ExecutionError(f"run {run} never compiled, so it cannot be made again")
+    compiled = queries.compilation_row(store, row["compilation"])
+    if compiled["versions"] != versions():
+        raise ExecutionError(f"run {run} was compiled by other versions; it cannot be made again here")
+    return request_from_json(json.dumps(row["request"])), compiled["graph_text"]
+
+
+def run_in_turns(
+    store: Store, contenders: tuple[Contender, Contender], pairs: int = PAIRS, *,
+    progress: Callable[[str], None] = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[int, int]:  # fmt: skip
+    """Measure both in `pairs` pairs of processes and keep them as two runs of one session; their numbers.
+
+    If one fails, both are kept as failed runs and the error says why.
+    """
+    asked = [replace(side.request, processes=pairs, repeat=None) for side in contenders]
+    machines = [machine_with(request.device) for request in asked]
+    runs = [writer.begin_run(store, request, machine) for request, machine in zip(asked, machines)]
+    order = [secrets.randbelow(2) for _ in range(pairs)]
+    taken: tuple[list[Outcome], list[Outcome]] = [], []
+    try:
+        parts = [process_requests(request) for request in asked]
+        for number, first in enumerate(order):
+            progress(f"pair {number + 1} of {pairs}")
+            for side in (first, 1 - first):
+                made, each = contenders[side], parts[side][number]
+                first_time = not number
+                taken[side].append(
+                    measure_once(
+                        each, made.graph, made.arrays, texts=first_time, brief=not first_time, cancelled=cancelled
+                    )
+                )
+                _check(taken[side][-1], ("the first", "the second")[side])
+    except BaseException as error:
+        status = FAILED if isinstance(error, ExecutionError) and not cancelled() else INTERRUPTED
+        for run in runs:
+            writer.finish_run(store, run, RunResult(status, error=ending_words(error)))
+        raise
+    session = {"session": uuid.uuid4().hex, "first": order}
+    with store.transaction():
+        for side, run in enumerate(runs):
+            outcome = joined(taken[side], asked[side])
+            assert outcome.compilation is not None
+            compilation = writer.add_compilation(store, outcome.compilation, machines[side])
+            writer.add_stages(store, compilation, outcome.stages)
+            conditions = {**outcome.result.conditions, "turns": session}
+            writer.finish_run(store, run, replace(outcome.result, conditions=conditions), compilation)
+    return runs[0], runs[1]
+
+
+def _check(outcome: Outcome, which: str) -> None:
+    if outcome.error is not None or outcome.result.status != FINISHED:
+        raise ExecutionError(f"{which} run failed: it {outcome.error or outcome.result.error}")

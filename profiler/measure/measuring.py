@@ -1,0 +1,45 @@
+"""Measuring a request on the device it names, in as many processes as it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from profiler.measure.cpu import measuring as cpu
+from profiler.measure.outcome import Outcome
+from profiler.measure.processes import measure_in_processes
+from profiler.records import RunRequest
+
+Progress = Callable[[str], None]
+
+
+def measure(
+    request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
+    progress: Progress = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
+) -> Outcome:  # fmt: skip
+    """Compile `graph` (its text) and run it on `arrays` in child processes. `texts` asks for the IR of all stages."""
+
+    def once(each: RunRequest, number: int) -> Outcome:
+        first = number == 0
+        say = progress if first else lambda words: progress(f"process {number + 1}, {words}")
+        return measure_once(
+            each, graph, arrays, texts=texts and first, outputs=outputs and first, brief=not first, progress=say,
+            cancelled=cancelled,
+        )  # fmt: skip
+
+    return measure_in_processes(request, once)
+
+
+def measure_once(
+    request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
+    brief: bool = False, progress: Progress = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
+) -> Outcome:  # fmt: skip
+    """Measure in one child process, whatever number of them the request asks for; `brief` asks for times only."""
+    if request.device == "cpu":
+        return cpu.measure_once(
+            request, graph, arrays, texts=texts, outputs=outputs, brief=brief, progress=progress, cancelled=cancelled
+        )
+    from profiler.measure.cuda.measuring import measure_cuda_once
+
+    return measure_cuda_once(request, graph, arrays, texts=texts, brief=brief, progress=progress, cancelled=cancelled)

@@ -1,0 +1,150 @@
+"""How a model is timed: warm-up, then blocks of calls until the median is known well enough or the budget is spent.
+
+Each block times the whole model untraced, then the same number of calls traced, launch by launch. Every sample is kept,
+and with it the processor time that other programs took from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from compiler.program.execution import aligned_empty
+from profiler.analysis.statistics import order_interval
+from profiler.measure.counters import waited_nanoseconds
+from profiler.measure.cpu.native import BoundProgram
+from profiler.measure.machine import cache_sizes
+
+BLOCKS = 12
+MOST_BLOCKS = 200
+MOST_SAMPLES = 20_000
+MOST_SETS = 64
+_WARM_SECONDS = 0.05
+_CLOCK_SECONDS = 100e-6
+"""How far apart the clock of processor time is read: it costs up to a microsecond, so this is one percent of it."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Nanoseconds of whole calls, of each launch, and of each launch on each thread; block sizes; one traced call.
+
+    `lost` and `lost_traced` are the nanoseconds of processor time that whole and traced calls did not get.
+    """
+
+    samples: np.ndarray
+    launches: np.ndarray  # [calls of the model, launches]
+    threads: np.ndarray  # [calls of the model, threads, launches]
+    blocks: tuple[int, ...]
+    timeline: np.ndarray
+    reached: bool
+    sets: int
+    lost: np.ndarray
+    lost_traced: np.ndarray
+
+
+def buffer_sets(arrays: Sequence[np.ndarray], output_bytes: int, rotate: bool) -> list[list[np.ndarray]]:
+    """Copies of the inputs: together with their outputs they are twice the largest cache, within reason."""
+    size = sum(array.nbytes for array in arrays) + output_bytes
+    wanted = math.ceil(2 * max(cache_sizes().values()) / max(size, 1)) if rotate else 1
+    return [[_copy(array) for array in arrays] for _ in range(min(max(wanted, 1), MOST_SETS))]
+
+
+def _copy(array: np.ndarray) -> np.ndarray:
+    made = aligned_empty(array.shape, array.dtype)
+    np.copyto(made, array)
+    return made
+
+
+def time_program(
+    bound: BoundProgram, sets: int, *, repeat: int | None, width: float, budget: float,
+    report: Callable[[int], None] = lambda block: None,
+) -> Timing:  # fmt: skip
+    """Time a bound program: `repeat` calls exactly, or as many as it takes for the interval to be `width` or less."""
+    per_call = _warm_up(bound, budget)
+    sizes = fixed_blocks(repeat) if repeat is not None else None
+    each = block_size(per_call, budget)
+    every = math.ceil(_CLOCK_SECONDS / per_call)
+    begun = perf_counter()
+    whole: list[np.ndarray] = []
+    traces: list[np.ndarray] = []
+    lost: list[np.ndarray] = []
+    lost_traced: list[np.ndarray] = []
+    number = 0
+    reached = False
+    while True:
+        if sizes is not None and len(whole) == len(sizes):
+            break
+        count = sizes[len(whole)] if sizes is not None else each
+        report(len(whole))
+        times, missing = _watched(bound, count, number, every, None)
+        number += count
+        trace = bound.new_trace(count)
+        _, missing_traced = _watched(bound, count, number, every, trace)
+        number += count
+        whole.append(times[:, 1] - times[:, 0])
+        traces.append(trace)
+        lost.append(missing)
+        lost_traced.append(missing_traced)
+        if sizes is None:
+            reached = known_well_enough(whole, width)
+            if reached or (len(whole) >= 3 and perf_counter() - begun > budget) or len(whole) >= MOST_BLOCKS:
+                break
+    joined = np.concatenate(traces)
+    spans = joined[..., 1] - joined[..., 0]
+    launches = joined[..., 1].max(axis=1) - joined[..., 0].min(axis=1)
+    blocks = tuple(len(part) for part in whole)
+    middle = int(np.argsort(launches.sum(axis=1))[len(launches) // 2]) if launches.size else 0
+    return Timing(
+        np.concatenate(whole), launches, spans, blocks, joined[middle], reached or repeat is not None, sets,
+        np.concatenate(lost), np.concatenate(lost_traced),
+    )  # fmt: skip
+
+
+def _watched(
+    bound: BoundProgram, count: int, first: int, every: int, trace: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Times and losses of a block. A thread that sleeps of its own will loses nothing, and where the system tells how
+    long threads waited for a processor, no more than that is put down as lost."""
+    before = waited_nanoseconds()
+    times, lost = bound.measure_watched(count, first, every, trace)
+    after = waited_nanoseconds()
+    if before is not None and after is not None and lost.sum() > after - before:
+        lost = (lost * ((after - before) / lost.sum())).astype(np.int64)
+    return times, lost
+
+
+def _warm_up(bound: BoundProgram, budget: float) -> float:
+    """Call until caches, branch predictors and clocks have settled; seconds a call takes then."""
+    begun, calls, last = perf_counter(), 0, 0.0
+    while calls < 3 or perf_counter() - begun < min(_WARM_SECONDS, budget / 4):
+        times = bound.measure(1 if calls < 3 else min(calls, 50), calls)
+        last = float(np.median(times[:, 1] - times[:, 0])) * 1e-9
+        calls += len(times)
+        if perf_counter() - begun > budget / 4:
+            break
+    return max(last, 1e-8)
+
+
+def block_size(per_call: float, budget: float) -> int:
+    """Calls in a block, so that whole and traced calls of all blocks fit into the budget."""
+    calls = budget / 2 / BLOCKS / per_call * 0.8
+    return int(min(max(calls, 1), MOST_SAMPLES / BLOCKS))
+
+
+def fixed_blocks(repeat: int) -> list[int]:
+    """Block sizes that add up to `repeat`."""
+    blocks = min(repeat, BLOCKS)
+    return [repeat // blocks + (1 if i < repeat % blocks else 0) for i in range(blocks)]
+
+
+def known_well_enough(blocks: Sequence[np.ndarray], width: float) -> bool:
+    """Whether there are enough blocks, and the interval of their medians is within plus or minus `width`."""
+    if len(blocks) < BLOCKS:
+        return False
+    medians = np.sort([float(np.median(block)) for block in blocks])
+    low, high = order_interval(medians)
+    return (high - low) / 2 <= width * float(np.median(medians))  # of nothing to do, all is known
