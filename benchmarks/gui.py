@@ -281,6 +281,8 @@ def _in_sight(bench: Bench, window, view) -> None:
 
 
 def _graph(bench: Bench, window) -> None:
+    from PySide6.QtCore import QPointF
+
     compilation = large_compilation()
     view = window.graph_panel.view
     _in_sight(bench, window, view)
@@ -295,7 +297,7 @@ def _graph(bench: Bench, window) -> None:
 
     def move(step: int) -> None:
         view.zoom(1.25 if step % 2 else 0.7)
-        view.origin.setY(view.origin.y() - 150)
+        view.camera = view.camera.moved(QPointF(0, -150))
 
     moves = [lambda s=step: move(s) for step in range(40)]
     bench.frames("10,000 nodes: frames while moving", view.repaint, moves, 0.9, 50.0)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen, QPolygonF
 
-from app.theme.look import tint
+from app.theme.look import Look, tint
+from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.parts.primitives import draw_rects
-
-if TYPE_CHECKING:
-    from app.views.graph.view import GraphView
 
 _MANY, _NAMES = 350, 0.30
 _TITLE, _CHIP_HIGH = 24.0, 16.0
@@ -22,8 +18,8 @@ _LINE = 15.0  # pixels a line of text takes
 class FramePainter:
     """Paints the frames in sight, those outside first."""
 
-    def __init__(self, view: GraphView) -> None:
-        self._view = view
+    def __init__(self, look: Look, model: GraphModel) -> None:
+        self._look, self._model = look, model
         self._ids: list[int] = []
         self._boxes = np.zeros((0, 4))
         self._layers = np.zeros(0, bool)  # which of them are layers
@@ -31,20 +27,20 @@ class FramePainter:
 
     def prepare(self) -> None:
         """A new layout or theme."""
-        layout = self._view.model.layout
+        layout = self._model.layout
         groups = layout.groups if layout is not None else {}
-        self._ids = sorted(groups, key=lambda group: self._view.model.frames[group].parent >= 0)
+        self._ids = sorted(groups, key=lambda group: self._model.frames[group].parent >= 0)
         self._boxes = np.array([groups[group] for group in self._ids], float).reshape(-1, 4)
-        kinds = (self._view.model.frames[group].key.kind for group in self._ids)
+        kinds = (self._model.frames[group].key.kind for group in self._ids)
         self._layers = np.fromiter((kind == "layer" for kind in kinds), bool, len(self._ids))
-        self._font = QFont(self._view.look.ui_font)
+        self._font = QFont(self._look.ui_font)
         self._font.setPixelSize(11)
         self._font.setBold(True)
         self._metrics = QFontMetricsF(self._font)
 
     def paint(self, painter: QPainter, seen: QRectF, scale: float, whole: bool) -> None:
         """The frames in sight."""
-        theme, model = self._view.look.theme, self._view.model
+        theme, model = self._look.theme, self._model
         near = self._near(seen)
         if len(near) > _MANY and not whole:
             layers = self._layers[near]
@@ -81,7 +77,7 @@ class FramePainter:
 
     def _layer(self, painter: QPainter, frame: int, rect: QRectF, scale: float) -> None:
         """A layer; one that stands for several copies lies on others."""
-        theme, model = self._view.look.theme, self._view.model
+        theme, model = self._look.theme, self._model
         painter.setPen(QPen(QColor(theme.strong_border), 1 if scale > 0.15 else 0))
         painter.setBrush(QColor(theme.window))
         for away in (10.0, 5.0) if model.frames[frame].copies > 1 else ():
@@ -93,7 +89,7 @@ class FramePainter:
         painter.drawRoundedRect(rect, 10, 10)
 
     def _title(self, painter: QPainter, frame: int, rect: QRectF, scale: float, seen: QRectF) -> None:
-        theme, model = self._view.look.theme, self._view.model
+        theme, model = self._look.theme, self._model
         if scale < _NAMES:
             self._far_title(painter, frame, rect, scale, seen)
             return
@@ -132,7 +128,7 @@ class FramePainter:
 
     def _far_title(self, painter: QPainter, frame: int, rect: QRectF, scale: float, seen: QRectF) -> None:
         """Far away the boxes have no names; the frames keep theirs, as large as at any distance."""
-        layer = self._view.model.frames[frame].key.kind == "layer"
+        layer = self._model.frames[frame].key.kind == "layer"
         if not layer and (rect.height() * scale < 26 or rect.width() * scale < 70):
             return
         if layer and not self._its_turn(frame, rect.height() * scale):
@@ -140,21 +136,21 @@ class FramePainter:
         font = QFont(self._font)
         font.setPixelSize(max(round(11 / scale), 1))
         painter.setFont(font)
-        painter.setPen(QColor(self._view.look.theme.text))
-        title, metrics = self._view.model.group_title(frame), QFontMetricsF(font)
+        painter.setPen(QColor(self._look.theme.text))
+        title, metrics = self._model.group_title(frame), QFontMetricsF(font)
         if layer:
             self._beside(painter, title.split("  ")[0], rect, metrics, scale, seen)
             return
         title = metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, rect.width() - 8 / scale)
         chip = QRectF(0, 0, metrics.horizontalAdvance(title) + 10 / scale, 16 / scale)
         chip.moveCenter(rect.center())
-        painter.fillRect(chip, tint(self._view.look.theme.panel, 225))
+        painter.fillRect(chip, tint(self._look.theme.panel, 225))
         painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, title)
 
     def _its_turn(self, frame: int, high: float) -> bool:
         """Whether a layer's name is written: where they are lower than a line of text, each so-manieth is."""
         every = max(int(np.ceil(_LINE / max(high, 0.01))), 1)
-        return self._view.model.frames[frame].key.first % every == 0
+        return self._model.frames[frame].key.first % every == 0
 
     def _beside(
         self, painter: QPainter, title: str, rect: QRectF, metrics: QFontMetricsF, scale: float, seen: QRectF
@@ -171,23 +167,23 @@ class FramePainter:
         box.moveRight(min(rect.right(), seen.right()) - gap if inside else rect.left())
         if inside:  # stays in sight while any of its frame is
             box.moveTop(max(rect.top() + gap, min(seen.top() + gap, rect.bottom() - box.height())))
-        painter.fillRect(box, tint(self._view.look.theme.panel, 225))
+        painter.fillRect(box, tint(self._look.theme.panel, 225))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
 
     def _loops(self, painter: QPainter) -> None:
         """What one copy of a layer hands to the next, drawn up beside it."""
-        view, theme = self._view, self._view.look.theme
-        layout = view.model.layout
+        model, theme = self._model, self._look.theme
+        layout = model.layout
         assert layout is not None
         painter.setPen(QPen(tint(theme.accent, 170), 1.3, Qt.PenStyle.DashLine))
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        for frame, a, b in view.model.scene.loops:
+        for frame, a, b in model.scene.loops:
             if frame not in layout.groups:
                 continue
             x, _, w, _ = layout.groups[frame]
             lane = x + w - 15
-            (ax, ay), (aw, ah) = layout.positions[a].tolist(), view.model.sizes[a].tolist()
-            (bx, by), (bw, _) = layout.positions[b].tolist(), view.model.sizes[b].tolist()
+            (ax, ay), (aw, ah) = layout.positions[a].tolist(), model.sizes[a].tolist()
+            (bx, by), (bw, _) = layout.positions[b].tolist(), model.sizes[b].tolist()
             low, high, end = ay + ah + 7, by - 14, bx + bw * 0.75
             path = QPainterPath(QPointF(ax + aw / 2, ay + ah))
             path.lineTo(ax + aw / 2, low)
@@ -204,7 +200,7 @@ class FramePainter:
             painter.drawPath(path)
 
     def _chip_text(self, frame: int) -> str:
-        key = self._view.model.frames[frame].key
+        key = self._model.frames[frame].key
         return "Fold" if key.first == key.last else f"Unfold {key.last - key.first + 1}"
 
     def chip(self, frame: int, rect: QRectF) -> QRectF:
@@ -223,15 +219,13 @@ class FramePainter:
         inside = np.flatnonzero((x <= spot.x()) & (spot.x() <= x + w) & (y <= spot.y()) & (spot.y() <= y + h))
         return self._ids[int(inside[np.argmin(w[inside] * h[inside])])] if len(inside) else -1
 
-    def button_at(self, spot: QPointF) -> tuple[str, int]:
-        """The button at a point of the scene: ("chip" or "chevron", frame), or ("", -1)."""
-        frame = self.frame_at(spot)
-        layout = self._view.model.layout
+    def button_at(self, spot: QPointF, frame: int) -> str:
+        """The button of a frame at a point of the scene: "chip", "chevron", or ""."""
+        layout = self._model.layout
         if frame < 0 or layout is None:
-            return "", -1
+            return ""
         rect = QRectF(*layout.groups[frame])
         if self.chevron(rect).contains(spot):
-            return "chevron", frame
-        if self._view.model.frames[frame].key.kind == "layer" and self.chip(frame, rect).contains(spot):
-            return "chip", frame
-        return "", -1
+            return "chevron"
+        layer = self._model.frames[frame].key.kind == "layer"
+        return "chip" if layer and self.chip(frame, rect).contains(spot) else ""

@@ -1,55 +1,46 @@
-"""Painting of the graph with three levels of detail: blocks, names, names with types."""
+"""Painting of the graph: frames, edges, boxes and marks in sight of a camera, then what lies over them."""
 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
-from app.theme.look import tint
+from app.theme.look import Look, tint
+from app.viewmodels.graph.folded_graph import GraphModel
+from app.views.graph.boxes import MANY, NAMES, BoxPainter
+from app.views.graph.camera import Camera
 from app.views.graph.frames import FramePainter
-from app.views.graph.overlay import GraphOverlay
-from app.views.parts.primitives import draw_lines, draw_rects
-
-if TYPE_CHECKING:
-    from app.views.graph.view import GraphView
+from app.views.graph.marks import NO_MARKS, GraphMarks
+from app.views.graph.overlay import Minimap, paint_legend, paint_words
+from app.views.parts.primitives import draw_lines
 
 _PIECES = 6000  # pieces of edges that are drawn from bend to bend
-MANY = 350  # boxes in sight above which only blocks are drawn
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-NAMES, TYPES, CURVES = 0.30, 0.55, 0.25  # scales from which names, types and curved edges are drawn
+CURVES = 0.25  # the scale from which edges are drawn as curves
 
 
 class GraphPainter:
-    """Holds what can be computed once per layout, and paints what is in sight."""
+    """Holds what can be computed once per layout, and paints what a camera sees."""
 
-    def __init__(self, view: GraphView) -> None:
-        self._view = view
+    def __init__(self, look: Look, model: GraphModel) -> None:
+        self._look, self._model = look, model
         self._lines = self._pieces = np.zeros((0, 4))  # from end to end, and from bend to bend
         self._edge_low = self._edge_high = np.zeros((0, 2))
         self._paths: dict[int, QPainterPath] = {}
-        self._rects = np.zeros((0, 4))
-        self.frames = FramePainter(view)
-        self.overlay = GraphOverlay(view, self)
+        self.frames = FramePainter(look, model)
+        self._boxes = BoxPainter(look, model)
+        self.minimap = Minimap(look, model, self._boxes)
         self.prepare()
 
     def prepare(self) -> None:
         """A new layout or theme: recompute what painting uses."""
-        layout = self._view.model.layout
+        layout = self._model.layout
         self._paths = {}
-        self.overlay.forget()
+        self.minimap.forget()
         self.frames.prepare()
-        self._name_font, self._small_font = QFont(self._view.look.ui_font), QFont(self._view.look.code_font)
-        self._name_font.setPixelSize(12)
-        self._name_font.setWeight(QFont.Weight.DemiBold)
-        self._small_font.setPixelSize(10)
-        self._name_metrics, self._small_metrics = QFontMetricsF(self._name_font), QFontMetricsF(self._small_font)
-        if layout is not None:
-            self._rects = np.hstack((layout.positions, self._view.model.sizes))
+        self._boxes.prepare()
         if layout is None or len(layout.edge_starts) < 2:
             self._lines = self._pieces = np.zeros((0, 4))
             self._edge_low = self._edge_high = np.zeros((0, 2))
@@ -63,53 +54,50 @@ class GraphPainter:
         first = np.flatnonzero(within)
         self._pieces = np.hstack((layout.points[first], layout.points[first + 1]))
 
-    def paint(self, painter: QPainter, area: QRectF) -> None:
+    def paint(self, painter: QPainter, camera: Camera, marks: GraphMarks, show_map: bool) -> None:
         """The part in sight, then the legend and the minimap."""
-        view, theme = self._view, self._view.look.theme
-        painter.fillRect(area, QColor(theme.window))
-        if view.model.layout is None:
-            waiting = view.model.compilation is not None
-            text = (
-                "Laying out the graph\u2026" if waiting else "Open a sample or a file (Ctrl+O)\nto see its graph here."
-            )
-            self.overlay.empty(painter, area, text)
+        model, area = self._model, QRectF(0, 0, camera.width, camera.height)
+        painter.fillRect(area, QColor(self._look.theme.window))
+        if model.layout is None:
+            waiting = "Laying out the graph\u2026"
+            nothing = "Open a sample or a file (Ctrl+O)\nto see its graph here."
+            paint_words(painter, self._look, area, waiting if model.compilation is not None else nothing)
             return
-        if not view.model.labels:
-            self.overlay.empty(painter, area, "This graph has no nodes")
+        if not model.labels:
+            paint_words(painter, self._look, area, "This graph has no nodes")
             return
         painter.save()
-        painter.setTransform(view.transform(), True)
-        self._scene(painter, view.scene_rect(), view.scale)
+        painter.setTransform(camera.transform(), True)
+        self._scene(painter, camera.seen(), camera.scale, marks)
         painter.restore()
-        self.overlay.paint(painter, area)
+        if model.heat != "none":
+            paint_legend(painter, self._look, model, area)
+        if show_map and self.minimap.needed(camera):
+            self.minimap.paint(painter, camera, marks)
 
     def paint_scene(self, painter: QPainter, area: QRectF) -> None:
         """Everything at full detail, for export."""
-        painter.fillRect(area, QColor(self._view.look.theme.window))
-        self._scene(painter, area, 1.0, whole=True)
+        painter.fillRect(area, QColor(self._look.theme.window))
+        self._scene(painter, area, 1.0, NO_MARKS, whole=True)
 
-    def _scene(self, painter: QPainter, seen: QRectF, scale: float, whole: bool = False) -> None:
+    def _scene(self, painter: QPainter, seen: QRectF, scale: float, marks: GraphMarks, whole: bool = False) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, scale > 0.15)
         self.frames.paint(painter, seen, scale, whole)
-        self._edges(painter, seen, scale, whole)
+        self._edges(painter, seen, scale, marks, whole)
         if scale >= NAMES:
             self.frames.paint_titles(painter, seen, scale, whole)
-        x, y, w, h = self._rects.T
-        boxes = np.flatnonzero(
-            (x + w >= seen.left()) & (x <= seen.right()) & (y + h >= seen.top()) & (y <= seen.bottom())
-        )
+        boxes = self._boxes.near(seen)
         if not whole and (scale < NAMES or len(boxes) > MANY):
-            self.blocks(painter, boxes)
+            self._boxes.blocks(painter, boxes)
         else:
-            for box in boxes.tolist():
-                self._box(painter, box, scale)
+            self._boxes.paint(painter, boxes, scale)
         if scale < NAMES:  # over the boxes, which have no names of their own
             self.frames.paint_titles(painter, seen, scale, whole)
         if not whole:
-            self._marks(painter, boxes, scale)
+            self._boxes.paint_marks(painter, boxes, marks, scale)
 
-    def _edges(self, painter: QPainter, seen: QRectF, scale: float, whole: bool) -> None:
-        view, theme = self._view, self._view.look.theme
+    def _edges(self, painter: QPainter, seen: QRectF, scale: float, marks: GraphMarks, whole: bool) -> None:
+        model, theme = self._model, self._look.theme
         low, high = self._edge_low, self._edge_high
         shown = np.flatnonzero(
             (high[:, 0] >= seen.left() - 2)
@@ -126,20 +114,20 @@ class GraphPainter:
         else:
             for edge in shown.tolist():
                 painter.drawPath(self.path(edge))
-        if whole or len(view.lit) != len(view.model.labels):
+        if whole or len(marks.lit) != len(model.labels):
             return
-        if view.lit.any():
-            ends = np.array(view.model.edges, np.int64)[shown]
-            near = shown[view.lit[ends].any(axis=1)]
+        if marks.lit.any():
+            ends = np.array(model.edges, np.int64)[shown]
+            near = shown[marks.lit[ends].any(axis=1)]
             painter.setPen(QPen(QColor(theme.accent), 1.8 if scale > CURVES else 0))
             if len(near) > MANY:
                 draw_lines(painter, self._lines[near])
             else:
                 for edge in near.tolist():
                     painter.drawPath(self.path(edge))
-        if 0 <= view.current_edge < len(view.model.edges):
+        if 0 <= marks.current_edge < len(model.edges):
             painter.setPen(QPen(QColor(theme.warning), 2.6 / max(scale, 0.5)))
-            painter.drawPath(self.path(view.current_edge))
+            painter.drawPath(self.path(marks.current_edge))
 
     def _far_lines(self, edges: np.ndarray, seen: QRectF) -> np.ndarray:
         """Edges without their curves: from bend to bend while there are few in sight, else straight."""
@@ -152,7 +140,7 @@ class GraphPainter:
         """A smooth vertical curve through the edge's points, with a small arrow head."""
         path = self._paths.get(edge)
         if path is None:
-            layout = self._view.model.layout
+            layout = self._model.layout
             assert layout is not None
             points = layout.points[layout.edge_starts[edge] : layout.edge_starts[edge + 1]].tolist()
             path = QPainterPath(QPointF(*points[0]))
@@ -169,102 +157,3 @@ class GraphPainter:
             if len(self._paths) < 20_000:
                 self._paths[edge] = path
         return path
-
-    def blocks(self, painter: QPainter, boxes: np.ndarray) -> None:
-        """Far away: one colour at a time, no text."""
-        theme, model = self._view.look.theme, self._view.model
-        painter.setPen(Qt.PenStyle.NoPen)
-        if model.heat != "none":
-            keys = (model.heat_values[boxes] * (len(theme.heat) - 1)).astype(int)
-            colours = theme.heat
-        else:
-            keys = (model.numbers[boxes] - 1) % len(theme.series)
-            colours = theme.series
-        for key in np.flatnonzero(np.bincount(keys, minlength=1)).tolist():
-            painter.setBrush(tint(colours[key], 200))
-            draw_rects(painter, self._rects[boxes[keys == key]])
-
-    def rect(self, box: int) -> QRectF:
-        """A box in the scene."""
-        return QRectF(*self._rects[box].tolist())
-
-    def _box(self, painter: QPainter, box: int, scale: float) -> None:
-        theme, model = self._view.look.theme, self._view.model
-        rect = self.rect(box)
-        kind = model.kinds[box]
-        source = kind in ("input", "constant")
-        fill = QColor(theme.raised)
-        if model.heat != "none" and not source:
-            fill = QColor(theme.heat[int(float(model.heat_values[box]) * (len(theme.heat) - 1))])
-        series = QColor(theme.series_colour(int(model.numbers[box]) - 1))
-        radius = 20.0 if source else 5.0
-        closed = kind in ("group", "layer")
-        if closed:  # there is more behind it
-            painter.setPen(QPen(QColor(theme.strong_border), 1))
-            painter.setBrush(QColor(theme.panel))
-            for away in (7.0, 3.5) if kind == "layer" else (3.5,):
-                painter.drawRoundedRect(rect.translated(away, away), radius, radius)
-        painter.setPen(QPen(QColor(theme.strong_border if not source else theme.border), 1))
-        painter.setBrush(fill)
-        painter.drawRoundedRect(rect, radius, radius)
-        if not source:
-            painter.fillRect(QRectF(rect.left() + 1, rect.top() + 4, 3, rect.height() - 8), series)
-        if scale < NAMES:
-            return
-        hot = model.heat != "none" and not source and float(model.heat_values[box]) > 0.55
-        text = QColor("#14181e" if hot else theme.text)
-        self._labels_of(painter, box, rect, text, QColor(text if hot else theme.muted), series, scale)
-
-    def _labels_of(
-        self, painter: QPainter, box: int, rect: QRectF, text: QColor, muted: QColor, series: QColor, scale: float
-    ) -> None:
-        model = self._view.model
-        left = 12 if model.kinds[box] not in ("input", "constant") else 14
-        painter.setFont(self._name_font)
-        painter.setPen(text)
-        two = scale >= TYPES
-        line = QRectF(
-            rect.left() + left,
-            rect.top() + 4,
-            rect.width() - left - 8,
-            rect.height() / 2 - 3 if two else rect.height() - 8,
-        )
-        number = str(int(model.numbers[box]))
-        room = line.width() - len(number) * 7 - 6
-        label = self._name_metrics.elidedText(model.labels[box], Qt.TextElideMode.ElideMiddle, room)
-        painter.drawText(line, _LEFT, label)
-        painter.setFont(self._small_font)
-        painter.setPen(series if muted != text else muted)
-        painter.drawText(line, _RIGHT, number)
-        if two:
-            painter.setPen(muted)
-            below = QRectF(line.left(), line.bottom() - 1, line.width(), rect.height() / 2 - 3)
-            detail = self._small_metrics.elidedText(model.details[box], Qt.TextElideMode.ElideRight, below.width())
-            painter.drawText(below, _LEFT, detail)
-
-    def _marks(self, painter: QPainter, boxes: np.ndarray, scale: float) -> None:
-        """Frames around what is selected, hovered, found or current."""
-        view, theme, model = self._view, self._view.look.theme, self._view.model
-        width = max(2.2, 2.0 / scale)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        for mask, colour, grow in ((view.hovered, theme.muted, 1.0), (view.lit, theme.accent, 1.5)):
-            if len(mask) != len(model.labels):
-                continue
-            painter.setPen(QPen(QColor(colour), width if mask is view.lit else width * 0.7))
-            marked = boxes[mask[boxes]]
-            if len(marked) > MANY:
-                draw_rects(painter, self._rects[marked])
-                continue
-            for box in marked.tolist():
-                radius = 20 if model.kinds[box] in ("input", "constant") else 6
-                painter.drawRoundedRect(self.rect(box).adjusted(-grow, -grow, grow, grow), radius, radius)
-        painter.setPen(QPen(QColor(theme.warning), width, Qt.PenStyle.DashLine))
-        found = np.array([box for box in sorted(view.found) if box < len(model.labels)], np.int64)
-        if len(found) > MANY:
-            draw_rects(painter, self._rects[found])
-        else:
-            for box in found.tolist():
-                painter.drawRoundedRect(self.rect(box).adjusted(-4, -4, 4, 4), 8, 8)
-        if view.hasFocus() and 0 <= view.current < len(model.labels):
-            painter.setPen(QPen(QColor(theme.text), 1.2 / min(scale, 1.0), Qt.PenStyle.DotLine))
-            painter.drawRoundedRect(self.rect(view.current).adjusted(-5, -5, 5, 5), 9, 9)

@@ -105,7 +105,7 @@ class GraphPanel(QWidget):
     def _find(self, text: str) -> None:
         self._at = -1
         total = self.view.find_boxes(text)
-        hidden = total - len(self.view.found)
+        hidden = total - len(self.view.marks.found)
         words = f"{total:,} found" + (f", {hidden:,} of them folded away" if hidden > 0 else "")
         self.found.setText(words if text else "")
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QMenu
+
+from app.views.graph.places import edge_at, middle_of
 
 pytestmark = pytest.mark.gui
 
@@ -54,14 +56,11 @@ def layer(window):
 
 
 def place(window, rect: QRectF) -> QPoint:
-    return window.graph_panel.view.transform().map(rect.center()).toPoint()
+    return window.graph_panel.view.camera.transform().map(rect.center()).toPoint()
 
 
 def close_up(view, node: str) -> None:
-    view.scale = 1.0
-    view.reveal(np.zeros(len(view.model.labels), bool))
-    centre = view.point_of(node)
-    view.origin += QPointF(view.width() / 2, view.height() / 2) - centre
+    view.camera = replace(view.camera, scale=1.0).centred(middle_of(view.model, node))
 
 
 def popup(qtbot) -> QMenu:
@@ -90,9 +89,8 @@ def test_the_button_of_a_layer_unfolds_it_and_then_one_copy_is_selected(qtbot, l
     graph, view = llama.graph, llama.graph_panel.view
     number = layer(llama)
     rect = QRectF(*graph.layout.groups[number])
-    view.scale = 1.0
-    chip = view._painter.frames.chip(number, rect)
-    view.origin = QPointF(100, 100) - chip.center()
+    chip = view.painter.frames.chip(number, rect)
+    view.camera = replace(view.camera, scale=1.0, x=100 - chip.center().x(), y=100 - chip.center().y())
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place(llama, chip))
     drawn(qtbot, llama)
     assert sum(frame.key.kind == "layer" for frame in graph.frames) == LAYERS
@@ -103,7 +101,7 @@ def test_the_button_of_a_layer_unfolds_it_and_then_one_copy_is_selected(qtbot, l
     qtbot.keyClick(view, Qt.Key.Key_U)
     drawn(qtbot, llama)
     assert graph.frames[layer(llama)].copies == LAYERS
-    assert view.lit[graph.box_of[node]]
+    assert view.marks.lit[graph.box_of[node]]
 
 
 def test_one_copy_can_be_taken_out_from_the_menu(qtbot, llama):
@@ -129,7 +127,7 @@ def test_enter_collapses_and_expands_by_keyboard_alone(qtbot, llama):
     drawn(qtbot, llama)
     box = graph.box_of[node]
     assert graph.kinds[box] == "group"
-    assert view.current == box
+    assert view.marks.current == box
     assert "collapsed kernel" in view.accessibleDescription() or graph.labels[box]
     qtbot.keyClick(view, Qt.Key.Key_Return)
     drawn(qtbot, llama)
@@ -142,16 +140,16 @@ def test_finding_a_node_of_one_copy_opens_that_copy(qtbot, llama):
     panel.open_find()
     panel.field.setText(node)
     assert "1 found" in panel.found.text()
-    assert graph.box_of[node] in panel.view.found
+    assert graph.box_of[node] in panel.view.marks.found
     qtbot.keyClick(panel.field, Qt.Key.Key_Return)
     drawn(qtbot, llama)
     assert graph.box_nodes[graph.box_of[node]] == (node,)
     assert llama.state.selection.nodes == {node}
-    assert panel.view.scene_rect().contains(panel.view.scene_point(panel.view.point_of(node)))
+    assert panel.view.camera.seen().contains(panel.view.camera.to_scene(panel.view.point_of(node)))
     panel.field.setText("silu f32")
     assert panel.found.text().startswith(f"{LAYERS} found")
     qtbot.keyClick(panel.field, Qt.Key.Key_Escape)
-    assert not panel.view.found
+    assert not panel.view.marks.found
 
 
 def test_arrows_walk_along_edges_and_say_where_they_are(qtbot, compiled):
@@ -163,27 +161,27 @@ def test_arrows_walk_along_edges_and_say_where_they_are(qtbot, compiled):
     assert view.accessibleDescription().startswith("relu_0, op relu, f32")
     qtbot.keyClick(view, Qt.Key.Key_Up)
     assert compiled.state.selection.nodes == {"add_0"}
-    before = QPoint(view.origin.toPoint())
+    before = view.camera
     qtbot.keyClick(view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
-    assert view.origin.toPoint() != before
+    assert view.camera != before
     qtbot.keyClick(view, Qt.Key.Key_Space)
-    seen = view.scene_rect()
+    seen = view.camera.seen()
     assert seen.width() >= graph.layout.width
     assert seen.height() >= graph.layout.height
     qtbot.keyClick(view, Qt.Key.Key_F)
-    assert view.scene_rect().width() < graph.layout.width or view.scale > 1
+    assert view.camera.seen().width() < graph.layout.width or view.camera.scale > 1
 
 
 def test_every_edge_is_found_where_it_is_drawn(qtbot, compiled):
     view, graph = compiled.graph_panel.view, compiled.graph
     view.fit()
     for edge in range(len(graph.edges)):
-        path = view._painter.path(edge)
-        drawn_at = [view.transform().map(path.pointAtPercent(share)) for share in (0.2, 0.35, 0.5)]
-        found = {view.edge_at(point) for point in drawn_at}
+        path = view.painter.path(edge)
+        drawn_at = [view.camera.transform().map(path.pointAtPercent(share)) for share in (0.2, 0.35, 0.5)]
+        found = {edge_at(graph, view.camera.to_scene(point), view.camera.scale) for point in drawn_at}
         assert found & {edge}, f"edge {edge} is not where it is drawn"
         assert -1 not in found
-    assert view.edge_at(QPointF(2, view.height() - 2)) == -1
+    assert edge_at(graph, view.camera.to_scene(QPointF(2, view.height() - 2)), view.camera.scale) == -1
 
 
 def test_an_edge_is_cut_from_its_menu_and_the_comparison_opens(qtbot, compiled):
@@ -193,7 +191,7 @@ def test_an_edge_is_cut_from_its_menu_and_the_comparison_opens(qtbot, compiled):
     view.fit()
     edge = graph.edges.index((graph.box_of["add_0"], graph.box_of["relu_0"]))
     points = graph.layout.points[graph.layout.edge_starts[edge] : graph.layout.edge_starts[edge + 1]]
-    middle = view.transform().map((points[0] + points[-1])[0] / 2, (points[0] + points[-1])[1] / 2)
+    middle = view.camera.transform().map((points[0] + points[-1])[0] / 2, (points[0] + points[-1])[1] / 2)
     from PySide6.QtGui import QContextMenuEvent
 
     spot = QPoint(round(middle[0]), round(middle[1]))

@@ -59,8 +59,8 @@ def test_a_graph_begins_at_a_size_one_can_read(qtbot, small):
     view = small.graph_panel.view
     view.reset_view()
     view.start_view()
-    assert view.scale >= 0.8
-    assert view.scene_rect().top() <= 0, "at its beginning"
+    assert view.camera.scale >= 0.8
+    assert view.camera.seen().top() <= 0, "at its beginning"
 
 
 def test_what_differs_is_said_in_a_line_where_its_table_has_no_room(qtbot, small):
