@@ -66,7 +66,7 @@ from app.views.runs.runs import RunsView
 from app.views.text.passes import PassesView
 from app.views.text.source_pane import SourcePane
 from app.views.timeline.memory import MemoryView
-from app.views.timeline.timeline import TimelineView
+from app.views.timeline.view import TimelineView
 from compiler.collector_pauses import rare_collection
 
 _LAYOUT_VERSION = 1

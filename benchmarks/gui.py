@@ -332,7 +332,7 @@ def _text(bench: Bench, window) -> None:
     )
     bench.add("200 MB of IR opened", took, 3.0, "s", others=load.others())
     bar = pane.text.verticalScrollBar()
-    rows = np.linspace(0, pane.text.rows, 60).astype(int).tolist()
+    rows = np.linspace(0, pane.text.shown.rows, 60).astype(int).tolist()
     scrolls = [lambda r=row: bar.setValue(r) for row in rows]
     bench.frames("200 MB of IR: scrolling frames", pane.text.viewport().repaint, scrolls, 0.9, 33.0)
 

@@ -80,7 +80,7 @@ class PaneCommands:
     def find_everywhere(self) -> None:
         """Search the graph and every stage of every kernel; what is selected in a pane is the word to look for."""
         pane = self._focused_pane()
-        chosen = pane.text.selected_text() if pane is not None and pane.text.selected is not None else ""
+        chosen = pane.text.shown.selected_text() if pane is not None and pane.text.shown.selected is not None else ""
         self._w.show_bottom("find")
         self._w.find_view.open(chosen.strip() if "\n" not in chosen else "")
 

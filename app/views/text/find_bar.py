@@ -77,9 +77,9 @@ class FindBar(SearchRow):
 
     def step(self, by: int) -> None:
         """Go to the next or previous match."""
-        total = len(self._view.matches)
+        total = len(self._view.shown.matches)
         if total:
-            self._view.set_matches(self._view.matches, (self._view.match + by) % total)
+            self._view.set_matches(self._view.shown.matches, (self._view.shown.match + by) % total)
             self._say_found()
 
     def _show(self, matches: np.ndarray | str) -> None:
@@ -93,9 +93,9 @@ class FindBar(SearchRow):
         self._say_found()
 
     def _say_found(self) -> None:
-        total = len(self._view.matches)
+        total = len(self._view.shown.matches)
         more = "+" if total >= _LIMIT else ""
-        self.say(f"{self._view.match + 1:,} of {total:,}{more}" if total else "no matches")
+        self.say(f"{self._view.shown.match + 1:,} of {total:,}{more}" if total else "no matches")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

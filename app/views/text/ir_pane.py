@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QMenu, QVBoxLayout, QWidget
 
 from app.controllers.messages import Message
 from app.theme.look import Look
@@ -19,7 +19,6 @@ from app.viewmodels.text.line_costs import LineCosts, line_costs
 from app.views.frame.toolbar import TARGETS
 from app.views.parts.widgets import ANY_WIDTH, Choice, MessageBar, flat_button, header, label
 from app.views.text.find_bar import FindBar
-from app.views.text.pane_menu import pane_menu
 from app.views.text.pane_strip import PaneStrip
 from app.views.text.text_view import TextView
 
@@ -161,7 +160,7 @@ class IrPane(QWidget):
         changes = self.diff.changes if self.diff else []
         if not changes:
             return
-        at = self.text.caret if self.text.caret >= 0 else self.text.visible_range()[0] - 1
+        at = self.text.shown.caret if self.text.shown.caret >= 0 else self.text.visible_range()[0] - 1
         later = [line for line in changes if line > at]
         earlier = [line for line in changes if line < at]
         self.text.go_to_line((later or changes)[0] if by > 0 else (earlier or changes)[-1])
@@ -170,7 +169,7 @@ class IrPane(QWidget):
         """Ctrl+G."""
         lines = self.text.document.lines
         number, good = QInputDialog.getInt(
-            self, "Go to line", f"Line (1 to {lines:,}):", max(self.text.caret, 0) + 1, 1, max(lines, 1)
+            self, "Go to line", f"Line (1 to {lines:,}):", max(self.text.shown.caret, 0) + 1, 1, max(lines, 1)
         )
         if good:
             self.text.go_to_line(number - 1)
@@ -181,7 +180,7 @@ class IrPane(QWidget):
         language = language_of(model.stage, model.target or model.own_target)
         self.text.set_document(document, language, badge_numbers(document, self._compilation))
         if model.diff is not None:
-            self.text.set_diff(model.diff.marks, model.diff.numbers)
+            self.text.show_also(diff=model.diff.marks, numbers=model.diff.numbers)
         title = stage_title(model.stage, model.target or model.own_target)
         self.text.setAccessibleName(f"{title} of {model.kernel or 'the model'}")
         self._hide_noise(self.quiet.isChecked())
@@ -203,7 +202,7 @@ class IrPane(QWidget):
         self.quiet.setVisible(model.stage in _MACHINE)
         self._place_kernel()
         self.kernel.setVisible(self._of_kernel)
-        self.text.empty = self._empty()
+        self.text.show_also(empty=self._empty())
         if model.loading:
             self.coverage.setText("loading")
 
@@ -244,7 +243,7 @@ class IrPane(QWidget):
         if not document.lines:
             self.coverage.setText("")
             return
-        noise = self.text.noise if self.diff is None else None
+        noise = self.text.shown.noise if self.diff is None else None
         heat = f"  \u00b7  heat {self.costs.label}" if self.costs and self.costs.label else ""
         self.coverage.setText(f"{document.coverage_without(noise):.0%} linked{heat}")
 
@@ -253,13 +252,13 @@ class IrPane(QWidget):
         self.costs = None
         if self._run is not None and self._compilation is not None and not model.origin and not model.target:
             self.costs = line_costs(self.text.document, model.stage, self._compilation, self._run)
-        self.text.heat = self.costs.heat if self.costs else None
+        self.text.show_also(heat=self.costs.heat if self.costs else None)
         self.text.setToolTip("")
         self.text.viewport().update()
 
     def _hide_noise(self, on: bool) -> None:
         noisy = self.model.stage in _MACHINE and self.diff is None
-        self.text.set_noise(directive_lines(self.text.document, self.text.language) if on and noisy else None)
+        self.text.set_noise(directive_lines(self.text.document, self.text.shown.language) if on and noisy else None)
 
     def _lock(self, on: bool) -> None:
         self.model.locked = on
@@ -295,10 +294,46 @@ class IrPane(QWidget):
 
     def _light(self, nodes: frozenset[str], _origin: object) -> None:
         document = self.text.document
-        self.text.set_hovered(document.lit_lines(nodes) if nodes else np.zeros(document.lines, bool))
+        self.text.show_also(hovered=document.lit_lines(nodes) if nodes else np.zeros(document.lines, bool))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_D and not event.modifiers():
             self.compare.toggle()
         else:
             super().keyPressEvent(event)
+
+
+def pane_menu(pane: IrPane) -> QMenu:
+    """Built when it is asked for: what can be done depends on what the pane shows. Keys are named, not bound."""
+    menu, text, document = QMenu(pane), pane.text, pane.model.document
+    menu.addAction("Copy the selected lines\tCtrl+C", text.copy).setEnabled(bool(text.shown.rows))
+    menu.addAction("Copy all", lambda: _copy_all(pane)).setEnabled(bool(document.lines))
+    menu.addAction("Find...\tCtrl+F", pane.find_bar.open)
+    menu.addAction("Go to line...\tCtrl+G", pane.ask_line)
+    menu.addSeparator()
+    menu.addAction("Compare with the stage before\tD", lambda: pane.compare_wanted.emit(pane, "stage"))
+    menu.addAction("Compare with the previous compilation", lambda: pane.compare_wanted.emit(pane, "previous"))
+    here, beside = menu.addMenu("Target of this pane"), menu.addMenu("Open beside for target")
+    now = pane.model.target or pane.model.own_target
+    for name, title in TARGETS:
+        _checked(here.addAction(title, lambda n=name: pane.set_target(n)), name == now)
+        beside.addAction(title, lambda n=name: pane.beside_wanted.emit(pane, n)).setEnabled(name != now)
+    menu.addSeparator()
+    _checked(menu.addAction("Lock: keep this text", pane.lock.toggle), pane.model.locked)
+    if not pane.quiet.isHidden():
+        _checked(menu.addAction("Hide directives and comments", pane.quiet.toggle), pane.quiet.isChecked())
+    menu.addAction("Fold all", lambda: text.fold_all(True)).setEnabled(bool(text.shown.regions))
+    menu.addAction("Unfold all", lambda: text.fold_all(False)).setEnabled(bool(text.shown.folded))
+    menu.addSeparator()
+    menu.addAction("Close this pane", lambda: pane.close_wanted.emit(pane))
+    return menu
+
+
+def _checked(action: QAction, on: bool) -> None:
+    action.setCheckable(True)
+    action.setChecked(on)
+
+
+def _copy_all(pane: IrPane) -> None:
+    document = pane.model.document
+    QGuiApplication.clipboard().setText(document.text(0, document.lines - 1))

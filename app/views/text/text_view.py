@@ -4,37 +4,38 @@ from __future__ import annotations
 
 # pyright: reportIncompatibleMethodOverride=false
 # (the stubs of Qt name the events differently in every class)
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from app.theme.look import Look
-from app.viewmodels.text.folding import fold_regions
-from app.viewmodels.text.text_document import TextDocument, displayed
-from app.views.text.text_rows import TextRows
+from app.viewmodels.text.folding import fold_regions, visible_lines
+from app.viewmodels.text.text_document import TextDocument, displayed, widest
+from app.views.text.text_page import Place, TextPage
+from app.views.text.text_painter import RULER, TextPainter
+
+_MEASURED = 1 << 20  # bytes of a text up to which the widest of the lines on show is looked for
 
 
-class TextView(TextRows):
+class TextView(QAbstractScrollArea):
     """Shows a TextDocument; says which line was clicked or hovered, and lights the lines it is told to."""
 
     line_clicked = Signal(int)
     line_hovered = Signal(int)
 
     def __init__(self, look: Look, parent: QWidget | None = None) -> None:
-        super().__init__(look, parent)
-        self.empty = ""  # what is said where there is no text
-        self.lit = np.zeros(0, bool)
-        self.hovered = np.zeros(0, bool)
-        self.marks: np.ndarray | None = None  # diff: 1 added, -1 removed
-        self.numbers: np.ndarray | None = None  # diff: the line numbers to show
-        self.matches: np.ndarray = np.zeros((0, 3), np.int64)
-        self.match = -1
-        self.heat: np.ndarray | None = None  # 0..1 for each line
-        self.caret = -1
-        self.selected: tuple[tuple[int, int], tuple[int, int]] | None = None
-        self._anchor: tuple[int, int] | None = None  # where the mouse went down, if it did on a line
+        super().__init__(parent)
+        self.look = look
+        self.shown = TextPage()
+        self._widest = 0  # columns of the lines on show
+        self._anchor: Place | None = None  # where the mouse went down, if it did on a line
         self._hover_line = -1
+        self._painter = TextPainter(look)
+        self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
@@ -42,79 +43,158 @@ class TextView(TextRows):
         look.changed.connect(self.refresh)
         self.refresh()
 
+    def show_also(self, **changes: Any) -> None:
+        """Show the page with these fields changed."""
+        self.shown = replace(self.shown, **changes)
+        self.viewport().update()
+
+    def refresh(self) -> None:
+        """Fonts, sizes or folds changed."""
+        self._painter.measure(self.shown)
+        self._update_bars()
+        self.viewport().update()
+
     # What is shown -----------------------------------------------------------------------------------------------
+
+    @property
+    def document(self) -> TextDocument:
+        """The text."""
+        return self.shown.document
 
     def set_document(self, document: TextDocument, language: str, badges: np.ndarray) -> None:
         """Show another text from its top; what was lit, folded and found is forgotten."""
-        self.document, self.language, self.badges = document, language, badges
-        self.folded, self.noise = {}, None
-        self.regions = fold_regions(document, language) if len(document.data) < 4 << 20 else {}
-        self.lit = self.hovered = np.zeros(document.lines, bool)
-        self.marks = self.numbers = self.heat = None
-        self.matches, self.match = np.zeros((0, 3), np.int64), -1
-        self.caret, self.selected, self._hover_line = -1, None, -1
+        regions = fold_regions(document, language) if len(document.data) < 4 << 20 else {}
+        dark = np.zeros(document.lines, bool)
+        self.shown = TextPage(document, language, self.shown.empty, badges, regions, lit=dark, hovered=dark)
+        self._hover_line = -1
         self._painter.forget()
-        self._show_lines(None)
+        self._measure_width()
         self.verticalScrollBar().setValue(0)
         self.horizontalScrollBar().setValue(0)
         self.refresh()
 
-    def set_diff(self, marks: np.ndarray, numbers: np.ndarray) -> None:
-        """Say which lines of the document were added or removed, and the numbers lines had."""
-        self.marks, self.numbers = marks, numbers
-        self.viewport().update()
-
     def set_lit(self, lit: np.ndarray, reveal: bool) -> None:
         """Light these lines; scroll to the first of them when none is in sight."""
-        self.lit = lit
         if reveal and lit.any():
             self._reveal_first(lit)
-        self.viewport().update()
-
-    def set_hovered(self, hovered: np.ndarray) -> None:
-        """The light version, for what the mouse is over elsewhere."""
-        self.hovered = hovered
-        self.viewport().update()
+        self.show_also(lit=lit)
 
     def set_matches(self, matches: np.ndarray, current: int) -> None:
         """Show what a search found; `current` is scrolled to."""
-        self.matches, self.match = matches, current
+        self.show_also(matches=matches, match=current)
         if 0 <= current < len(matches):
             line, begin, end = matches[current].tolist()
             self.reveal(line)
             raw = self.document.line_bytes(line, end)
             self._reveal_columns(len(displayed(raw[:begin])), len(displayed(raw)))
-        self.viewport().update()
 
     def go_to_line(self, line: int) -> None:
         """Put the caret on a line and show it."""
-        if not self.document.lines:
-            return
-        self.caret = max(0, min(line, self.document.lines - 1))
-        self.reveal(self.caret)
-        self.viewport().update()
-
-    def selected_text(self) -> str:
-        """What is selected, or the lit lines, or the caret's line."""
-        if self.selected is not None:
-            (first, begin), (last, end) = sorted(self.selected)
-            lines = [self.document.line(line) for line in range(first, last + 1)]
-            lines[-1] = lines[-1][:end]
-            lines[0] = lines[0][begin:]
-            return "\n".join(lines)
-        if self.lit.any():
-            return "\n".join(self.document.line(int(line)) for line in np.flatnonzero(self.lit)[:100_000])
-        return self.document.line(self.caret) if self.caret >= 0 else ""
+        if self.document.lines:
+            self.show_also(caret=max(0, min(line, self.document.lines - 1)))
+            self.reveal(self.shown.caret)
 
     def copy(self) -> None:
         """What is selected goes to the clipboard."""
-        QGuiApplication.clipboard().setText(self.selected_text())
+        QGuiApplication.clipboard().setText(self.shown.selected_text())
+
+    # Rows --------------------------------------------------------------------------------------------------------
+
+    @property
+    def first_row(self) -> int:
+        """The topmost row in sight."""
+        return self.verticalScrollBar().value()
+
+    @property
+    def page(self) -> int:
+        """How many whole rows fit."""
+        return self._painter.fitting(self.viewport().height())
+
+    def visible_range(self) -> tuple[int, int]:
+        """The first and last line in sight."""
+        rows = self.shown.rows
+        if not rows:
+            return 0, -1
+        last = min(self.first_row + self.page - 1, rows - 1)
+        return self.shown.line_of_row(self.first_row), self.shown.line_of_row(last)
+
+    def reveal(self, line: int, centre: bool = True) -> None:
+        """Unfold what hides a line and scroll until it is in sight."""
+        for begin, end in list(self.shown.folded.items()):
+            if begin < line <= end:
+                self.toggle_fold(begin)
+        row = self.shown.row_of_line(line)
+        if not self.first_row <= row < self.first_row + self.page:
+            self.verticalScrollBar().setValue(row - (self.page // 3 if centre else 0))
+
+    def _reveal_first(self, lit: np.ndarray) -> None:
+        noise = self.shown.noise
+        shown = lit if noise is None else lit & ~noise
+        if not shown.any():
+            shown = lit
+        first, last = self.visible_range()
+        if last < first or not shown[first : last + 1].any():
+            self.reveal(int(np.argmax(shown)))
+
+    def _reveal_columns(self, begin: int, end: int) -> None:
+        """Scroll sideways, as little as it takes, until these columns are in sight; to the left where they can be."""
+        bar = self.horizontalScrollBar()
+        if end <= bar.pageStep():
+            bar.setValue(0)
+        elif not bar.value() <= begin <= end <= bar.value() + bar.pageStep():
+            bar.setValue(max(min(begin - 8, end + 8 - bar.pageStep()), 0) if end - begin < bar.pageStep() else begin)
+
+    def toggle_fold(self, line: int) -> None:
+        """Fold or unfold the region that begins at a line."""
+        folded = dict(self.shown.folded)
+        if folded.pop(line, None) is None and line in self.shown.regions:
+            folded[line] = self.shown.regions[line]
+        self._show_rows(folded, self.shown.noise)
+
+    def fold_all(self, fold: bool) -> None:
+        """Fold every region, or none. One around the whole text stays open where there are others inside."""
+        regions, last = self.shown.regions, self.document.lines - 3
+        within = {begin: end for begin, end in regions.items() if begin > 0 or end < last}
+        self._show_rows(dict(within or regions) if fold else {}, self.shown.noise)
+
+    def set_noise(self, noise: np.ndarray | None) -> None:
+        """Leave these lines out; None shows all."""
+        anchor = self.visible_range()[0]
+        self._show_rows(self.shown.folded, noise)
+        self.verticalScrollBar().setValue(self.shown.row_of_line(anchor))
+
+    def _show_rows(self, folded: dict[int, int], noise: np.ndarray | None) -> None:
+        self.show_also(folded=folded, noise=noise, visible=visible_lines(self.document.lines, folded, noise))
+        self._measure_width()
+        self._update_bars()
+
+    def _measure_width(self) -> None:
+        """How wide the lines on show are, measured where that takes no time."""
+        if len(self.document.data) <= _MEASURED:
+            self._widest = widest(self.document, self.shown.visible)
+        else:
+            self._widest = self.document.longest * (2 if self.shown.language in ("asm", "ptx") else 1)
+
+    def _update_bars(self) -> None:
+        vertical, horizontal = self.verticalScrollBar(), self.horizontalScrollBar()
+        vertical.setRange(0, max(self.shown.rows - self.page, 0))
+        vertical.setPageStep(self.page)
+        vertical.setSingleStep(3)
+        columns = max(int((self.viewport().width() - self._painter.gutter - RULER) / self.look.column), 1)
+        horizontal.setRange(0, max(min(self._widest, 1 << 24) + 2 - columns, 0))
+        horizontal.setPageStep(columns)
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._update_bars()
 
     # Qt ----------------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
-        self._painter.paint(painter, QRectF(self.viewport().rect()))
+        place = {"first_row": self.first_row, "shift": self.horizontalScrollBar().value()}
+        page = replace(self.shown, focused=self.hasFocus(), **place)
+        self._painter.paint(painter, QRectF(self.viewport().rect()), page)
         painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -123,20 +203,17 @@ class TextView(TextRows):
             self._anchor = None
         if event.button() != Qt.MouseButton.LeftButton or line < 0:
             return
-        if zone == "fold" and line in self.regions:
+        if zone == "fold" and line in self.shown.regions:
             self.toggle_fold(line)
             return
-        self.selected = None
         self._anchor = (line, column)
-        self.caret = line
-        self.viewport().update()
+        self.show_also(selected=None, caret=line)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         line, column, zone = self._hit(event.position())
         if event.buttons() & Qt.MouseButton.LeftButton and line >= 0 and zone == "text":
             if self._anchor is not None and self._anchor != (line, column):
-                self.selected = (self._anchor, (line, column))
-                self.viewport().update()
+                self.show_also(selected=(self._anchor, (line, column)))
             return
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor if zone == "text" else Qt.CursorShape.ArrowCursor)
         if line != self._hover_line:
@@ -145,7 +222,7 @@ class TextView(TextRows):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         line, _, zone = self._hit(event.position())
-        if event.button() == Qt.MouseButton.LeftButton and line >= 0 and self.selected is None and zone != "fold":
+        if event.button() == Qt.MouseButton.LeftButton and line >= 0 and self.shown.selected is None and zone != "fold":
             self.line_clicked.emit(line)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -158,8 +235,7 @@ class TextView(TextRows):
             begin -= 1
         while end < len(text) and (text[end].isalnum() or text[end] in "_.%@"):
             end += 1
-        self.selected = ((line, begin), (line, end)) if end > begin else None
-        self.viewport().update()
+        self.show_also(selected=((line, begin), (line, end)) if end > begin else None)
 
     def leaveEvent(self, event) -> None:
         if self._hover_line != -1:
@@ -178,46 +254,35 @@ class TextView(TextRows):
             return
         steps = {
             Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -self.page, Qt.Key.Key_PageDown: self.page,
-            Qt.Key.Key_Home: -self.rows, Qt.Key.Key_End: self.rows,
+            Qt.Key.Key_Home: -self.shown.rows, Qt.Key.Key_End: self.shown.rows,
         }  # fmt: skip
-        key = Qt.Key(event.key())
-        if key in steps and self.rows and not event.modifiers() & Qt.KeyboardModifier.AltModifier:
-            row = self.row_of_line(self.caret) + steps[key] if self.caret >= 0 else self.first_row
-            self.caret = self.line_of_row(max(0, min(row, self.rows - 1)))
-            self.reveal(self.caret, centre=False)
-            self.line_hovered.emit(self.caret)
-            self.viewport().update()
-        elif (
-            key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.caret >= 0 and not event.modifiers()
-        ):
-            self.line_clicked.emit(self.caret)
-        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Minus) and self.caret in self.regions:
-            self.toggle_fold(self.caret)
+        key, caret = Qt.Key(event.key()), self.shown.caret
+        if key in steps and self.shown.rows and not event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            row = self.shown.row_of_line(caret) + steps[key] if caret >= 0 else self.first_row
+            caret = self.shown.line_of_row(max(0, min(row, self.shown.rows - 1)))
+            self.show_also(caret=caret)
+            self.reveal(caret, centre=False)
+            self.line_hovered.emit(caret)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and caret >= 0 and not event.modifiers():
+            self.line_clicked.emit(caret)
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Minus) and caret in self.shown.regions:
+            self.toggle_fold(caret)
         else:
             super().keyPressEvent(event)
 
     def point_of_line(self, line: int) -> QPoint:
         """The middle of a line's text area in viewport coordinates."""
-        y = (self.row_of_line(line) - self.first_row + 0.5) * self._painter.row
+        y = (self.shown.row_of_line(line) - self.first_row + 0.5) * self._painter.row
         return QPoint(int(self._painter.gutter + 20), int(y))
 
     def _hit(self, point: QPointF) -> tuple[int, int, str]:
         row = self.first_row + int(point.y() // self._painter.row)
-        if not 0 <= row < self.rows or point.y() < 0:
+        if not 0 <= row < self.shown.rows or point.y() < 0:
             return -1, 0, ""
-        line = self.line_of_row(row)
+        line = self.shown.line_of_row(row)
         if point.x() < self._painter.fold_width:
             return line, 0, "fold"
         if point.x() < self._painter.gutter:
             return line, 0, "gutter"
         offset = (point.x() - self._painter.gutter) / self.look.column + self.horizontalScrollBar().value()
         return line, max(0, min(round(offset), len(self.document.line(line, 1 << 20)))), "text"
-
-    def _reveal_first(self, lit: np.ndarray) -> None:
-        shown = lit if self.noise is None else lit & ~self.noise
-        if not shown.any():
-            shown = lit
-        first, last = self.visible_range()
-        if last >= first and shown[first : last + 1].any():
-            return
-        self.reveal(int(np.argmax(shown)))

@@ -10,7 +10,7 @@ from app.controllers.settings import Settings
 from app.main_window import MainWindow
 from app.sources import load_source
 from app.viewmodels.text.line_costs import APPORTIONED, MEASURED
-from app.views.text.pane_menu import pane_menu
+from app.views.text.ir_pane import pane_menu
 from compiler.errors import UnavailableError
 from compiler.pipeline import CompileOptions
 from compiler.session import compile_graph
@@ -39,14 +39,14 @@ def test_cpu_assembly_and_ptx_side_by_side_under_one_selection(qtbot, compiled, 
     loaded(qtbot, compiled)
     assert (left.model.target, right.model.target) == ("", "sm_90a")
     assert (left.stage.currentText(), right.stage.currentText()) == ("Assembly", "PTX")
-    assert right.text.language == "ptx"
+    assert right.text.shown.language == "ptx"
     compiled.state.selection.select(["relu_0"])
     loaded(qtbot, compiled)
     for pane, target in ((left, "cpu"), (right, "sm_90a")):
         nodes = models[target].kernel(KERNEL).stage("asm").nodes
         expected = [line for line, entry in enumerate(nodes) if "relu_0" in entry]
         assert expected
-        assert np.flatnonzero(pane.text.lit).tolist() == expected, target
+        assert np.flatnonzero(pane.text.shown.lit).tolist() == expected, target
     right.set_target("cpu")
     loaded(qtbot, compiled)
     assert right.model.target == ""
@@ -66,7 +66,7 @@ def test_sass_is_shown_for_an_nvidia_target_or_says_what_is_missing(qtbot, compi
     compiled.state.selection.select(["matmul_0"])
     lines = [line for line, entry in enumerate(expected.nodes) if "matmul_0" in entry]
     assert lines
-    assert np.flatnonzero(pane.text.lit).tolist() == lines
+    assert np.flatnonzero(pane.text.shown.lit).tolist() == lines
 
 
 def test_leaving_sass_leaves_the_target_it_asked_for(qtbot, compiled):
@@ -139,7 +139,7 @@ def test_find_everywhere_also_finds_in_stages_no_pane_shows(qtbot, compiled, mod
     loaded(qtbot, compiled)
     pane = compiled.workbench.step_pane()
     assert pane.model.key.stage == "kernel"
-    assert pane.text.caret == hits[chosen].line
+    assert pane.text.shown.caret == hits[chosen].line
     first, last = pane.text.visible_range()
     assert first <= hits[chosen].line <= last
     view.field.setText("(")

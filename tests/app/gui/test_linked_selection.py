@@ -49,11 +49,11 @@ def test_clicking_a_node_lights_its_lines_in_every_stage(qtbot, compiled, model)
         else:
             nodes = (model if pane.model.stage == "mo" else kernel).stage(pane.model.stage).nodes
         expected = [index for index, entry in enumerate(nodes) if "relu_0" in entry]
-        assert np.flatnonzero(pane.text.lit).tolist() == expected, pane.model.stage
+        assert np.flatnonzero(pane.text.shown.lit).tolist() == expected, pane.model.stage
         if expected:
             first, last = pane.text.visible_range()
             assert any(first <= line <= last for line in expected), f"{pane.model.stage} did not scroll"
-    assert sum(pane.text.lit.any() for pane in compiled.workbench.panes) >= 6
+    assert sum(pane.text.shown.lit.any() for pane in compiled.workbench.panes) >= 6
 
 
 def test_panes_follow_the_selection_to_another_kernel_unless_locked(qtbot, compiled):
@@ -103,7 +103,7 @@ def test_hovering_is_a_light_version(qtbot, compiled):
     qtbot.mouseMove(view, view.point_of("relu_0").toPoint())
     qtbot.waitUntil(lambda: compiled.state.selection.hover_nodes == {"relu_0"})
     assert not compiled.state.selection.nodes
-    assert any(pane.text.hovered.any() for pane in compiled.workbench.panes)
+    assert any(pane.text.shown.hovered.any() for pane in compiled.workbench.panes)
     qtbot.mouseMove(view, QPoint(2, 2))
 
 

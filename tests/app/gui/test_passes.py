@@ -90,7 +90,7 @@ def test_arrow_keys_step_and_the_pane_shows_the_diff_with_its_nodes(qtbot, stepp
     lines = [line for line, mark in enumerate(pane.diff.marks) if mark >= 0]
     assert [pane.diff.document.nodes(line) for line in lines] == list(nodes)
     stepping.state.selection.select(["matmul_0"])
-    lit = [line for line, index in enumerate(lines) if pane.text.lit[index]]
+    lit = [line for line, index in enumerate(lines) if pane.text.shown.lit[index]]
     assert lit == [line for line, entry in enumerate(nodes) if "matmul_0" in entry]
 
 
@@ -116,10 +116,10 @@ def test_f7_walks_the_differences_and_closing_the_strip_brings_the_stage_back(qt
     places = []
     for _ in range(len(pane.diff.changes)):
         qtbot.keyClick(stepping, Qt.Key.Key_F7)
-        places.append(pane.text.caret)
+        places.append(pane.text.shown.caret)
     assert sorted(places) == pane.diff.changes
     qtbot.keyClick(stepping, Qt.Key.Key_F7, Qt.KeyboardModifier.ShiftModifier)
-    assert pane.text.caret in pane.diff.changes
+    assert pane.text.shown.caret in pane.diff.changes
     pane.strip.closed.emit()
     loaded(qtbot, stepping)
     assert pane.diff is None

@@ -23,7 +23,8 @@ def test_run_compare_export_and_open_again(qtbot, compiled, tmp_path):
     assert "check passed" in compiled.run_view.summary.text()
     assert compiled.graph.times
     assert compiled.run_lanes.timeline is not None
-    assert any(pane.text.heat is not None and pane.text.heat.max() == 1 for pane in compiled.workbench.panes)
+    heats = [pane.text.shown.heat for pane in compiled.workbench.panes]
+    assert any(heat is not None and heat.max() == 1 for heat in heats)
     qtbot.waitUntil(lambda: compiled.runs.view.model.rowCount() >= 2, timeout=60_000)
     assert compiled.runs.view.model.record(0).number == second
 
@@ -52,7 +53,7 @@ def test_run_compare_export_and_open_again(qtbot, compiled, tmp_path):
     assert not pane.model.error
     compiled.state.selection.select(["relu_0"])
     qtbot.waitUntil(lambda: not pane.model.loading, timeout=60_000)
-    assert np.flatnonzero(pane.text.lit).size > 0
+    assert np.flatnonzero(pane.text.shown.lit).size > 0
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def test_the_right_button_offers_what_can_be_done_with_a_text(qtbot, small):
 def test_panes_without_a_text_say_how_to_get_one(qtbot, tmp_path):
     window = MainWindow(Settings(tmp_path / "config"))
     qtbot.addWidget(window)
-    assert all("Open a sample or a file" in pane.text.empty for pane in window.workbench.panes)
+    assert all("Open a sample or a file" in pane.text.shown.empty for pane in window.workbench.panes)
     assert all(pane.kernel.isHidden() for pane in window.workbench.panes)
     assert window.find_view.view.table.empty.startswith("Type what to look for")
     assert "Compile something" in window.passes.view.table.empty

@@ -93,21 +93,21 @@ def test_a_drag_that_begins_below_the_text_selects_nothing(view):
     view.show()
     inside = view.point_of_line(1)
     drag(view.viewport(), QPoint(inside.x(), 250), inside)
-    assert view.selected is None
+    assert view.shown.selected is None
     drag(view.viewport(), view.point_of_line(0), inside)
-    assert view.selected is not None
+    assert view.shown.selected is not None
 
 
 def test_folding_all_leaves_the_functions_of_a_module_to_be_seen(view):
     text = b"module {\n func @a {\n  x\n  y\n }\n func @b {\n  z\n  w\n }\n}\n"
     view.set_document(index_text(LineText(text)), "mlir", np.zeros(1, np.int32))
     view.fold_all(True)
-    assert [view.document.line(view.line_of_row(row)).strip() for row in range(view.rows)] == [
+    assert [view.document.line(view.shown.line_of_row(row)).strip() for row in range(view.shown.rows)] == [
         "module {", "func @a {", "}", "func @b {", "}", "}",
     ]  # fmt: skip
     view.set_document(index_text(LineText(b"graph {\n x\n y\n}\n")), "mlir", np.zeros(1, np.int32))
     view.fold_all(True)
-    assert view.rows == 2
+    assert view.shown.rows == 2
 
 
 def drag(widget, start, end):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
@@ -13,8 +15,9 @@ from app.viewmodels.compilation import CallRecord, Compilation, CompileChoices, 
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunResult
 from app.viewmodels.timeline.timeline import Timeline, Track, compile_timeline, run_timeline
-from app.views.timeline.timeline import TimelineView
-from app.views.timeline.timeline_painter import AXIS, LANE
+from app.views.timeline.camera import AXIS, LANE
+from app.views.timeline.marks import TimeMarks
+from app.views.timeline.view import TimelineView
 
 pytestmark = pytest.mark.gui
 
@@ -82,9 +85,9 @@ def test_hovering_tells_of_an_event_and_of_the_memory_under_the_mouse(qtbot, vie
     track = Track("memory in use", np.array([0.0, 1.0, 2.0]), np.array([1024.0, 2048.0]), "by the plan")
     zeros = np.zeros(2, int)
     view.set_timeline(Timeline(["one"], zeros, np.array([0.0, 1.0]), np.array([0.5, 0.5]), zeros, ["k"], (), (track,)))
-    move_to(view, QPointF(view.x_of(0.2), AXIS + LANE / 2))
+    move_to(view, QPointF(view.camera.x_of(0.2), AXIS + LANE / 2))
     assert "k\n500 ms" in view.toolTip()
-    move_to(view, QPointF(view.x_of(1.5), AXIS + LANE + 20))
+    move_to(view, QPointF(view.camera.x_of(1.5), AXIS + LANE + 20))
     assert "memory in use: 2 KiB" in view.toolTip()
 
 
@@ -92,43 +95,42 @@ def test_moving_measuring_and_focusing_by_keyboard(qtbot, view):
     zeros = np.zeros(3, int)
     starts = np.array([0.0, 4.0, 8.0])
     view.set_timeline(Timeline(["one"], zeros, starts, np.full(3, 0.5), zeros, ["k"], [("a",), ("b",), ("c",)]))
-    begin, end = view.begin, view.end
+    begin, end = view.camera.begin, view.camera.end
     qtbot.keyClick(view, Qt.Key.Key_D)
-    assert view.begin > begin
+    assert view.camera.begin > begin
     qtbot.keyClick(view, Qt.Key.Key_A)
     qtbot.keyClick(view, Qt.Key.Key_W)
-    assert view.end - view.begin < end - begin
+    assert view.camera.end - view.camera.begin < end - begin
     qtbot.keyClick(view, Qt.Key.Key_Space)
     qtbot.keyClick(view, Qt.Key.Key_N)
     qtbot.keyClick(view, Qt.Key.Key_N)
     assert view._selection.nodes == {"b"}
     assert "500 ms" in view.accessibleDescription()
     qtbot.keyClick(view, Qt.Key.Key_F)
-    assert 3.5 < view.begin < 4.0
-    assert 4.5 < view.end < 5.0
+    assert 3.5 < view.camera.begin < 4.0
+    assert 4.5 < view.camera.end < 5.0
     qtbot.keyClick(view, Qt.Key.Key_M)
-    assert view.measured == pytest.approx((4.0, 4.5))
-    view.measured = None
-    view.hover, view.lit = -1, np.zeros(0, int)
+    assert view.marks.measured == pytest.approx((4.0, 4.5))
+    view.marks = TimeMarks()
     qtbot.keyClick(view, Qt.Key.Key_Space)
     qtbot.keyClick(view, Qt.Key.Key_M)
-    assert view.measuring
-    left, right = QPoint(int(view.x_of(1.0)), 60), QPoint(int(view.x_of(3.0)), 60)
+    assert view.marks.measuring
+    left, right = QPoint(int(view.camera.x_of(1.0)), 60), QPoint(int(view.camera.x_of(3.0)), 60)
     qtbot.mousePress(view, Qt.MouseButton.LeftButton, pos=left)
     qtbot.mouseMove(view, right)
     qtbot.mouseRelease(view, Qt.MouseButton.LeftButton, pos=right)
-    assert view.measured == pytest.approx((1.0, 3.0), abs=0.05)
+    assert view.marks.measured == pytest.approx((1.0, 3.0), abs=0.05)
 
 
 def test_a_selection_made_elsewhere_comes_into_sight(qtbot, view):
     zeros = np.zeros(2, int)
     nodes = [("a",), ("b",)]
     view.set_timeline(Timeline(["one"], zeros, np.array([0.0, 100.0]), np.full(2, 1.0), zeros, ["k"], nodes))
-    view.begin, view.end = 0.0, 2.0
+    view.camera = replace(view.camera, begin=0.0, end=2.0)
     view._selection.select(["b"])
-    assert view.lit.tolist() == [1]
-    assert view.begin <= 100.0 <= view.end
-    assert view.end - view.begin == pytest.approx(2.0)
+    assert view.marks.lit.tolist() == [1]
+    assert view.camera.begin <= 100.0 <= view.camera.end
+    assert view.camera.end - view.camera.begin == pytest.approx(2.0)
 
 
 def test_slices_and_kernels_select_each_other_in_the_window(qtbot, compiled):
@@ -137,15 +139,15 @@ def test_slices_and_kernels_select_each_other_in_the_window(qtbot, compiled):
     view = compiled.timeline
     known = [i for i, nodes in enumerate(view.timeline.nodes) if nodes]
     event = max(known, key=lambda i: view.timeline.duration[i])
-    view.hover = event
+    view.marks = replace(view.marks, hover=event)
     view.focus()
     point = view.point_of(event).toPoint()
-    hit = view.event_at(QPointF(point))
+    hit = view.camera.event_at(view.timeline, QPointF(point))
     assert view.timeline.start[hit] == view.timeline.start[event]  # what the cache did takes no time: several at once
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     assert compiled.state.selection.nodes == set(view.timeline.nodes[hit])
     compiled.state.selection.select(["relu_0"])
-    behind = [set(view.timeline.nodes[e]) for e in view.lit.tolist()]
+    behind = [set(view.timeline.nodes[e]) for e in view.marks.lit.tolist()]
     assert behind
     assert all("relu_0" in nodes for nodes in behind)
 
@@ -158,10 +160,10 @@ def test_a_run_fills_the_launches_with_a_lane_a_thread_and_links(qtbot, compiled
     qtbot.waitUntil(lambda: lanes.timeline is not None and len(lanes.timeline) > 0)
     assert lanes.timeline.lanes == [f"thread {i}" for i in range(compiled.state.run.threads)]
     point = lanes.point_of(0)
-    lanes.hover = 0
+    lanes.marks = replace(lanes.marks, hover=0)
     lanes.focus()
     point = lanes.point_of(0)
-    assert lanes.event_at(QPointF(point)) == 0
+    assert lanes.camera.event_at(lanes.timeline, QPointF(point)) == 0
     qtbot.mouseClick(lanes, Qt.MouseButton.LeftButton, pos=point.toPoint())
     assert compiled.state.selection.nodes == set(compiled.state.compilation.calls[0].nodes)
 
@@ -172,10 +174,10 @@ def test_a_tall_view_gives_its_tracks_the_room_and_takes_lanes_back_into_sight(v
     lanes = [f"thread {n}" for n in range(12)]
     view.set_timeline(Timeline(lanes, zeros, np.zeros(1), np.ones(1), zeros, ["k"], tracks=(track,)))
     view.move_lanes(1000)
-    assert view.top > 0
+    assert view.camera.top > 0
     view.resize(900, 700)
-    assert view.top == 0
-    assert view.track_height > 200
-    low = AXIS + len(lanes) * LANE + view.track_height - 4
-    assert view.track_at(QPointF(400, low)) is track
-    assert view.content_height <= view.height()
+    assert view.camera.top == 0
+    assert view.camera.track_height(view.timeline) > 200
+    low = AXIS + len(lanes) * LANE + view.camera.track_height(view.timeline) - 4
+    assert view.camera.track_at(view.timeline, QPointF(400, low)) is track
+    assert view.camera.content_height(view.timeline) <= view.height()

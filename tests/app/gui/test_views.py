@@ -24,7 +24,7 @@ from app.viewmodels.text.tokens import tokens
 from app.viewmodels.timeline.timeline import Timeline
 from app.views.text.find_bar import FindBar
 from app.views.text.text_view import TextView
-from app.views.timeline.timeline import TimelineView
+from app.views.timeline.view import TimelineView
 
 pytestmark = pytest.mark.gui
 
@@ -47,7 +47,7 @@ def test_a_large_text_opens_fast_and_scrolls(qtbot, look):
     view.show()
     view.grab()
     assert time.perf_counter() - start < 2
-    assert view.rows == 2_000_000
+    assert view.shown.rows == 2_000_000
     view.go_to_line(1_999_999)
     first, last = view.visible_range()
     assert first <= 1_999_999 <= last
@@ -76,9 +76,9 @@ def test_folding_hides_lines_and_reveal_unfolds(qtbot, look):
     qtbot.addWidget(view)
     view.set_document(index_text(LineText(b"f {\n a\n g {\n  b\n }\n}\nend\n")), "mlir", np.zeros(1, np.int32))
     view.toggle_fold(0)
-    assert [view.line_of_row(row) for row in range(view.rows)] == [0, 5, 6]
+    assert [view.shown.line_of_row(row) for row in range(view.shown.rows)] == [0, 5, 6]
     view.reveal(3)
-    assert view.rows == 7
+    assert view.shown.rows == 7
 
 
 def test_assembler_directives_can_be_left_out():
@@ -156,14 +156,14 @@ def test_the_timeline_zooms_pans_and_measures(qtbot, look):
     view.resize(800, 200)
     view.show()
     view.set_timeline(timeline)
-    span = view.end - view.begin
+    span = view.camera.end - view.camera.begin
     qtbot.keyClick(view, Qt.Key.Key_W)
-    assert view.end - view.begin < span
+    assert view.camera.end - view.camera.begin < span
     qtbot.keyClick(view, Qt.Key.Key_Space)
-    assert view.end - view.begin == pytest.approx(span)
+    assert view.camera.end - view.camera.begin == pytest.approx(span)
     from PySide6.QtCore import QPoint
 
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(int(view.x_of(1.2)), 34))
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(int(view.camera.x_of(1.2)), 34))
     assert selection.nodes == {"b"}
 
 

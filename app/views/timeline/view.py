@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
@@ -10,11 +13,11 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.frame.selection import Selection
-from app.viewmodels.timeline.timeline import Timeline, Track
+from app.viewmodels.timeline.timeline import Timeline
 from app.views.parts.speech import announce
-from app.views.timeline.timeline_painter import AXIS, FOOT, LABEL, LANE, TALLEST, TRACK, TimelinePainter
-
-_NEAR = 3.0  # pixels beside a short event that still hit it
+from app.views.timeline.camera import AXIS, LANE, TimeCamera
+from app.views.timeline.marks import TimeMarks
+from app.views.timeline.painter import TimelinePainter
 
 
 class TimelineView(QWidget):
@@ -24,16 +27,11 @@ class TimelineView(QWidget):
 
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
-        self.look, self._selection = look, selection
+        self._selection = selection
         self.timeline: Timeline | None = None
         self.note = "Open a sample or a file: every pass of its compilation is drawn here, on the worker it ran on."
-        self.begin, self.end = 0.0, 1.0
-        self.top = 0.0
-        self.measured: tuple[float, float] | None = None
-        self.measuring = False
-        self.hover = -1
-        self.lit: np.ndarray = np.zeros(0, np.int64)
-        self._painter = TimelinePainter(self)
+        self.camera, self.marks = TimeCamera(), TimeMarks()
+        self._painter = TimelinePainter(look)
         self._press: QPointF | None = None
         self._dragged = False
         self.setMouseTracking(True)
@@ -46,103 +44,63 @@ class TimelineView(QWidget):
     def set_timeline(self, timeline: Timeline) -> None:
         """Show other events, all of them."""
         self.timeline = timeline
-        self.measured, self.hover, self.top = None, -1, 0.0
-        self.lit = timeline.events_of(self._selection.nodes)
+        self.marks = TimeMarks(lit=timeline.events_of(self._selection.nodes))
+        self.camera = replace(self.camera, top=0.0)
         self.fit()
+
+    def _look_from(self, camera: TimeCamera) -> None:
+        self.camera = camera
+        self.update()
+
+    def _mark(self, **changes: Any) -> None:
+        self.marks = replace(self.marks, **changes)
+        self.update()
 
     # Moving ------------------------------------------------------------------------------------------------------
 
     def fit(self) -> None:
         """Show the whole time."""
         if self.timeline is not None:
-            begin, end = self.timeline.span
-            room = (end - begin) * 0.01
-            self.begin, self.end = begin - room, end + room
+            self.camera = self.camera.around(*self.timeline.span, 0.01)
         self.update()
 
     def zoom(self, factor: float, x: float | None = None) -> None:
         """Zoom about a pixel; more than one shows more time."""
-        centre = self.time_at((self.width() + LABEL) / 2 if x is None else x)
-        span = max((self.end - self.begin) * factor, 1e-9)
-        share = (centre - self.begin) / (self.end - self.begin)
-        self.begin = centre - span * share
-        self.end = self.begin + span
-        self.update()
+        self._look_from(self.camera.zoomed(factor, x))
 
     def pan(self, share: float) -> None:
         """Move by a share of what is in sight."""
-        by = (self.end - self.begin) * share
-        self.begin, self.end = self.begin + by, self.end + by
-        self.update()
+        self._look_from(self.camera.panned(share))
 
     def move_lanes(self, by: float) -> None:
         """Move the lanes up or down."""
-        self.top = max(0.0, min(max(self.content_height - self.height(), 0.0), self.top + by))
-        self.update()
+        self._look_from(self.camera.lanes_moved(self.timeline, by))
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
+        self.camera = replace(self.camera, width=self.width(), height=self.height())
         self.move_lanes(0)  # with more room, lanes that were out of sight come down again
 
     def focus(self) -> None:
         """F: the hovered event, or the selected ones."""
-        timeline = self.timeline
+        timeline, events = self.timeline, self.marks.meant
         if timeline is None:
             return
-        events = np.array([self.hover]) if self.hover >= 0 else self.lit
         if not len(events):
             self.fit()
             return
         begin, end = float(timeline.start[events].min()), float(timeline.end[events].max())
-        room = max((end - begin) * 0.1, 1e-9)
-        self.begin, self.end = begin - room, end + room
+        self._look_from(self.camera.around(begin, end, 0.1))
         self._show_lane(int(events[0]))
-        self.update()
-
-    # Where things are --------------------------------------------------------------------------------------------
-
-    @property
-    def content_height(self) -> float:
-        """The axis, the lanes and the tracks."""
-        if self.timeline is None:
-            return AXIS
-        return AXIS + len(self.timeline.lanes) * LANE + len(self.timeline.tracks) * self.track_height
-
-    @property
-    def track_height(self) -> float:
-        """How high each track is: what the lanes leave, so that a tall window is not half empty."""
-        if self.timeline is None or not self.timeline.tracks:
-            return TRACK
-        left = self.height() - AXIS - len(self.timeline.lanes) * LANE - FOOT
-        return max(TRACK, min(left / len(self.timeline.tracks), TALLEST))
-
-    def time_at(self, x: float) -> float:
-        """The time at a pixel."""
-        return self.begin + (x - LABEL) / max(self.width() - LABEL, 1) * (self.end - self.begin)
-
-    def x_of(self, time: float) -> float:
-        """The pixel of a time."""
-        return LABEL + (time - self.begin) / (self.end - self.begin) * (self.width() - LABEL)
-
-    def event_at(self, point: QPointF) -> int:
-        """The event under a point, or -1."""
-        if self.timeline is None or point.x() < LABEL or point.y() < AXIS:
-            return -1
-        slack = (self.end - self.begin) / max(self.width() - LABEL, 1) * _NEAR
-        return self.timeline.at(int((point.y() - AXIS + self.top) // LANE), self.time_at(point.x()), slack)
-
-    def track_at(self, point: QPointF) -> Track | None:
-        """The track under a point."""
-        if self.timeline is None or point.y() < AXIS:
-            return None
-        index = int((point.y() - AXIS + self.top - len(self.timeline.lanes) * LANE) // self.track_height)
-        return self.timeline.tracks[index] if 0 <= index < len(self.timeline.tracks) else None
 
     def point_of(self, event: int) -> QPointF:
         """The middle of an event."""
         assert self.timeline is not None
         time = float(self.timeline.start[event] + self.timeline.duration[event] / 2)
-        return QPointF(self.x_of(time), AXIS + (int(self.timeline.lane[event]) + 0.5) * LANE - self.top)
+        return QPointF(self.camera.x_of(time), self.camera.lane_y(int(self.timeline.lane[event])) + LANE / 2)
+
+    def _event_at(self, point: QPointF) -> int:
+        return self.camera.event_at(self.timeline, point) if self.timeline is not None else -1
 
     def describe(self, event: int) -> str:
         """An event in words."""
@@ -160,20 +118,18 @@ class TimelineView(QWidget):
     # What happens ------------------------------------------------------------------------------------------------
 
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
-        timeline = self.timeline
-        self.lit = timeline.events_of(nodes) if timeline is not None else np.zeros(0, np.int64)
-        if timeline is not None and len(self.lit) and origin is not self:
-            seen = (timeline.end[self.lit] >= self.begin) & (timeline.start[self.lit] <= self.end)
+        timeline, camera = self.timeline, self.camera
+        lit = timeline.events_of(nodes) if timeline is not None else np.zeros(0, np.int64)
+        self._mark(lit=lit)
+        if timeline is not None and len(lit) and origin is not self:
+            seen = (timeline.end[lit] >= camera.begin) & (timeline.start[lit] <= camera.end)
             if not seen.any():  # bring the first into sight, at the same scale
-                span = self.end - self.begin
-                self.begin = float(timeline.start[self.lit[0]]) - span * 0.2
-                self.end = self.begin + span
-            self._show_lane(int(self.lit[np.argmax(seen)]))
-        self.update()
+                self._look_from(camera.from_time(float(timeline.start[lit[0]]) - camera.span * 0.2))
+            self._show_lane(int(lit[np.argmax(seen)]))
 
     def _show_lane(self, event: int) -> None:
         assert self.timeline is not None
-        y = AXIS + int(self.timeline.lane[event]) * LANE - self.top
+        y = self.camera.lane_y(int(self.timeline.lane[event]))
         if y < AXIS or y + LANE > self.height():
             self.move_lanes(y - AXIS)
 
@@ -182,52 +138,48 @@ class TimelineView(QWidget):
         timeline = self.timeline
         if timeline is None:
             return
-        self.hover = event
+        self._mark(hover=event)
         announce(self, self.describe(event).replace("\n", ", "))
         self.event_clicked.emit(event)
         if timeline.nodes and timeline.nodes[event]:
             self._selection.select(timeline.nodes[event], self)
-        self.update()
 
     def step(self, by: int) -> None:
         """N and P: the next or previous event of the lane, for those without a mouse."""
         timeline = self.timeline
         if timeline is None or not len(timeline):
             return
-        now = self.hover if self.hover >= 0 else int(self.lit[0]) - by if len(self.lit) else -1 if by > 0 else 0
+        hover, lit = self.marks.hover, self.marks.lit
+        now = hover if hover >= 0 else int(lit[0]) - by if len(lit) else -1 if by > 0 else 0
         event = (now + by) % len(timeline)
         middle = float(timeline.start[event] + timeline.duration[event] / 2)
-        if not self.begin <= middle <= self.end:
-            span = self.end - self.begin
-            self.begin = middle - span / 2
-            self.end = self.begin + span
+        if not self.camera.begin <= middle <= self.camera.end:
+            self._look_from(self.camera.from_time(middle - self.camera.span / 2))
         self._show_lane(event)
         self._choose(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        self._painter.paint(painter)
+        self._painter.paint(painter, self.timeline, self.camera, self.marks, self.note)
         painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._press, self._dragged = event.position(), False
-        if self.measuring or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            self.measuring = True
-            time = self.time_at(event.position().x())
-            self.measured = (time, time)
+        if self.marks.measuring or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            time = self.camera.time_at(event.position().x())
+            self._mark(measuring=True, measured=(time, time))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._press is None:
             self._hover(event)
             return
-        if self.measuring and self.measured is not None:
-            self.measured = (self.measured[0], self.time_at(event.position().x()))
-            self.update()
+        if self.marks.measuring and self.marks.measured is not None:
+            self._mark(measured=(self.marks.measured[0], self.camera.time_at(event.position().x())))
             return
         moved = event.position() - self._press
         self._dragged = self._dragged or moved.manhattanLength() > 3
         if self._dragged:
-            self.pan(-moved.x() / max(self.width() - LABEL, 1))
+            self.pan(-moved.x() / self.camera.room)
             self.move_lanes(-moved.y())
             self._press = event.position()
 
@@ -235,14 +187,13 @@ class TimelineView(QWidget):
         timeline = self.timeline
         if timeline is None:
             return
-        hover = self.event_at(event.position())
-        if hover != self.hover:
-            self.hover = hover
+        hover = self.camera.event_at(timeline, event.position())
+        if hover != self.marks.hover:
+            self._mark(hover=hover)
             self._selection.hover(timeline.nodes[hover] if hover >= 0 and timeline.nodes else (), self)
-            self.update()
         text = self.describe(hover) if hover >= 0 else ""
-        if not text and (track := self.track_at(event.position())) is not None:
-            value = track.at(self.time_at(event.position().x()))
+        if not text and (track := self.camera.track_at(timeline, event.position())) is not None:
+            value = track.at(self.camera.time_at(event.position().x()))
             text = f"{track.name}: {size(value)}\n{track.note}" if value is not None else ""
         if text != self.toolTip():
             self.setToolTip(text)
@@ -250,21 +201,20 @@ class TimelineView(QWidget):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._press = None
-        if self.measuring:
-            self.measuring = False
+        if self.marks.measuring:
+            self._mark(measuring=False)
             return
-        if not self._dragged and (hit := self.event_at(event.position())) >= 0:
+        if not self._dragged and (hit := self._event_at(event.position())) >= 0:
             self._choose(hit)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        self.hover = self.event_at(event.position())
+        self._mark(hover=self._event_at(event.position()))
         self.focus()
 
     def leaveEvent(self, event) -> None:
         self._selection.hover((), self)
-        if self.hover >= 0:
-            self.hover = -1
-            self.update()
+        if self.marks.hover >= 0:
+            self._mark(hover=-1)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         delta = event.angleDelta()
@@ -294,10 +244,8 @@ class TimelineView(QWidget):
 
     def _measure(self) -> None:
         """M: measure the hovered or selected events at once, else from where the mouse is pressed next."""
-        timeline = self.timeline
-        events = np.array([self.hover]) if self.hover >= 0 else self.lit
-        if timeline is not None and len(events) and self.measured is None:
-            self.measured = (float(timeline.start[events].min()), float(timeline.end[events].max()))
+        timeline, events = self.timeline, self.marks.meant
+        if timeline is not None and len(events) and self.marks.measured is None:
+            self._mark(measured=(float(timeline.start[events].min()), float(timeline.end[events].max())))
         else:
-            self.measured, self.measuring = None, True
-        self.update()
+            self._mark(measured=None, measuring=True)

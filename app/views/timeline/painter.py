@@ -3,90 +3,89 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
-from app.theme.look import tint
+from app.theme.look import Look, tint
 from app.viewmodels.frame.formats import seconds, size
-from app.viewmodels.timeline.timeline import Track
+from app.viewmodels.timeline.timeline import Timeline, Track
 from app.views.parts.primitives import draw_rects
+from app.views.timeline.camera import AXIS, LABEL, LANE, TimeCamera
+from app.views.timeline.marks import TimeMarks
 
-if TYPE_CHECKING:
-    from app.views.timeline.timeline import TimelineView
-
-LABEL, AXIS, LANE, TRACK = 130.0, 24.0, 24.0, 54.0
-TALLEST, FOOT = 220.0, 26.0  # of a track with room to grow; of what the colours stand for
 _TICK = 90.0  # pixels between two ticks, at least
 _WORDS = 34.0  # pixels a slice needs for any text
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
 class TimelinePainter:
-    """Paints one view."""
+    """Paints what a camera sees of a timeline."""
 
-    def __init__(self, view: TimelineView) -> None:
-        self._view = view
+    def __init__(self, look: Look) -> None:
+        self._look = look
 
-    def paint(self, painter: QPainter) -> None:
-        """Everything in sight."""
-        view, theme, timeline = self._view, self._view.look.theme, self._view.timeline
-        area = QRectF(view.rect())
+    def paint(
+        self, painter: QPainter, timeline: Timeline | None, camera: TimeCamera, marks: TimeMarks, note: str
+    ) -> None:
+        """Everything in sight, or a note where there are no events."""
+        theme, area = self._look.theme, QRectF(0, 0, camera.width, camera.height)
         painter.fillRect(area, QColor(theme.panel))
-        painter.setFont(view.look.ui_font)
+        painter.setFont(self._look.ui_font)
         if timeline is None or not len(timeline):
             painter.setPen(QColor(theme.muted))
             words = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-            painter.drawText(area.adjusted(12, 0, -12, 0), words, view.note)
+            painter.drawText(area.adjusted(12, 0, -12, 0), words, note)
             return
         painter.fillRect(QRectF(LABEL, AXIS, area.width(), area.height()), QColor(theme.code))
-        self._axis(painter)
+        self._axis(painter, camera)
         painter.save()
         painter.setClipRect(QRectF(0, AXIS, area.width(), area.height() - AXIS))
         for lane in range(len(timeline.lanes)):
-            y = AXIS + lane * LANE - view.top
+            y = camera.lane_y(lane)
             if y + LANE >= AXIS and y <= area.height():
-                self._lane(painter, lane, y)
+                self._lane(painter, timeline, camera, marks, lane, y)
+        high = camera.track_height(timeline)
         for index, track in enumerate(timeline.tracks):
-            y = AXIS + len(timeline.lanes) * LANE + index * view.track_height - view.top
-            if y + view.track_height >= AXIS and y <= area.height():
-                self._track(painter, track, y)
+            y = camera.lane_y(len(timeline.lanes)) + index * high
+            if y + high >= AXIS and y <= area.height():
+                self._track(painter, track, camera, y, high)
         painter.restore()
-        self._measured(painter)
-        self._key(painter)
-        self._more(painter)
+        self._measured(painter, camera, marks)
+        self._key(painter, timeline, camera)
+        self._more(painter, timeline, camera)
 
-    def _axis(self, painter: QPainter) -> None:
-        view, theme = self._view, self._view.look.theme
-        span, most = view.end - view.begin, max((view.width() - LABEL) / _TICK, 1)
+    def _axis(self, painter: QPainter, camera: TimeCamera) -> None:
+        theme = self._look.theme
+        span, most = camera.span, max((camera.width - LABEL) / _TICK, 1)
         step = 10.0 ** math.floor(math.log10(span / most))
         step *= next(m for m in (1, 2, 5, 10) if span / (step * m) <= most)
-        tick = math.ceil(view.begin / step) * step
-        while tick < view.end:
-            x = view.x_of(tick)
+        tick = math.ceil(camera.begin / step) * step
+        while tick < camera.end:
+            x = camera.x_of(tick)
             painter.setPen(QPen(QColor(theme.border), 1))
-            painter.drawLine(QPointF(x, AXIS - 4), QPointF(x, view.height()))
+            painter.drawLine(QPointF(x, AXIS - 4), QPointF(x, camera.height))
             painter.setPen(QColor(theme.muted))
             text = seconds(abs(tick)) if abs(tick) > step / 10 else "0"
             sign = "-" if tick < -step / 10 else ""
-            if x + 40 < view.width():
+            if x + 40 < camera.width:
                 painter.drawText(QRectF(x + 3, 2, _TICK, AXIS - 6), _LEFT, sign + text)
             tick += step
 
-    def _lane(self, painter: QPainter, lane: int, y: float) -> None:
-        view, theme, timeline = self._view, self._view.look.theme, self._view.timeline
-        assert timeline is not None
+    def _lane(
+        self, painter: QPainter, timeline: Timeline, camera: TimeCamera, marks: TimeMarks, lane: int, y: float
+    ) -> None:
+        theme = self._look.theme
         metrics = QFontMetricsF(painter.font())
         if timeline.lanes[lane]:
             painter.setPen(QColor(theme.muted))
             title = metrics.elidedText(timeline.lanes[lane], Qt.TextElideMode.ElideRight, LABEL - 16)
             painter.drawText(QRectF(10, y, LABEL - 14, LANE), _LEFT, title)
             painter.setPen(QPen(QColor(theme.border), 1))
-            painter.drawLine(QPointF(0, y), QPointF(view.width(), y))
-        width = max(int(view.width() - LABEL), 1)
-        found = timeline.slices(lane, view.begin, view.end, width)
+            painter.drawLine(QPointF(0, y), QPointF(camera.width, y))
+        width = int(camera.room)
+        found = timeline.slices(lane, camera.begin, camera.end, width)
         left = np.maximum(found.left, -2) + LABEL
         right = np.minimum(found.right, width + 2) + LABEL
         high = np.full(len(left), LANE - 6)
@@ -98,21 +97,29 @@ class TimelinePainter:
         for colour in np.flatnonzero(np.bincount(colours, minlength=1)).tolist():
             painter.setBrush(tint(theme.series[colour], 150 if theme.dark else 110))
             draw_rects(painter, rects[colours == colour])
-        self._words(painter, metrics, found.event, left, right, y)
-        lit = found.event == view.hover
-        if len(view.lit):
-            near = np.minimum(np.searchsorted(view.lit, found.event), len(view.lit) - 1)
-            lit |= view.lit[near] == found.event
+        self._words(painter, metrics, timeline, camera, found.event, left, right, y)
+        lit = found.event == marks.hover
+        if len(marks.lit):
+            near = np.minimum(np.searchsorted(marks.lit, found.event), len(marks.lit) - 1)
+            lit |= marks.lit[near] == found.event
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(theme.accent), 2))
         draw_rects(painter, rects[lit])
 
-    def _words(self, painter: QPainter, metrics: QFontMetricsF, events, left, right, y: float) -> None:
-        timeline = self._view.timeline
-        assert timeline is not None
-        painter.setPen(QColor(self._view.look.theme.text))
+    def _words(
+        self,
+        painter: QPainter,
+        metrics: QFontMetricsF,
+        timeline: Timeline,
+        camera: TimeCamera,
+        events,
+        left,
+        right,
+        y: float,
+    ) -> None:
+        painter.setPen(QColor(self._look.theme.text))
         for index in np.flatnonzero(right - left > _WORDS)[:400].tolist():
-            begin, end = max(float(left[index]), LABEL), min(float(right[index]), self._view.width())
+            begin, end = max(float(left[index]), LABEL), min(float(right[index]), camera.width)
             room = end - begin - 9
             if room < _WORDS - 9:
                 continue
@@ -120,23 +127,23 @@ class TimelinePainter:
             box = QRectF(begin + 5, y, room, LANE)
             painter.drawText(box, _LEFT, metrics.elidedText(text, Qt.TextElideMode.ElideRight, room))
 
-    def _track(self, painter: QPainter, track: Track, y: float) -> None:
+    def _track(self, painter: QPainter, track: Track, camera: TimeCamera, y: float, height: float) -> None:
         """Bytes over time as filled steps."""
-        view, theme = self._view, self._view.look.theme
+        theme = self._look.theme
         painter.setPen(QPen(QColor(theme.border), 1))
-        painter.drawLine(QPointF(0, y), QPointF(view.width(), y))
+        painter.drawLine(QPointF(0, y), QPointF(camera.width, y))
         painter.setPen(QColor(theme.muted))
         painter.drawText(QRectF(10, y + 4, LABEL - 16, 18), _LEFT, track.name)
         small = QFont(painter.font())
-        small.setPixelSize(max(view.look.ui_pixels - 2, 9))
+        small.setPixelSize(max(self._look.ui_pixels - 2, 9))
         painter.save()
         painter.setFont(small)
         painter.setPen(QColor(theme.muted))
         painter.drawText(QRectF(10, y + 22, LABEL - 16, 16), _LEFT, f"peak {size(track.top)}")
         painter.restore()
-        left, right, values = track.steps(view.begin, view.end, max(int(view.width() - LABEL), 1))
-        bottom = y + view.track_height - 2
-        room = view.track_height - 10
+        left, right, values = track.steps(camera.begin, camera.end, int(camera.room))
+        bottom = y + height - 2
+        room = height - 10
         high = values / max(track.top, 1e-12) * room
         left, right = np.maximum(left, 0) + LABEL, right + LABEL
         painter.setPen(Qt.PenStyle.NoPen)
@@ -146,45 +153,43 @@ class TimelinePainter:
         thin = np.full(len(left), 1.5)
         draw_rects(painter, np.column_stack((left, bottom - high, np.maximum(right - left, 0.5), thin)))
 
-    def _measured(self, painter: QPainter) -> None:
-        view, theme = self._view, self._view.look.theme
-        if view.measured is None:
-            if view.measuring:
+    def _measured(self, painter: QPainter, camera: TimeCamera, marks: TimeMarks) -> None:
+        theme = self._look.theme
+        if marks.measured is None:
+            if marks.measuring:
                 painter.setPen(QColor(theme.accent))
                 painter.drawText(QRectF(10, 2, LABEL - 12, AXIS - 6), _LEFT, "drag to measure")
             return
-        a, b = sorted(view.measured)
-        box = QRectF(QPointF(view.x_of(a), AXIS), QPointF(view.x_of(b), view.height()))
+        a, b = sorted(marks.measured)
+        box = QRectF(QPointF(camera.x_of(a), AXIS), QPointF(camera.x_of(b), camera.height))
         painter.fillRect(box, tint(theme.accent, 40))
         painter.setPen(QPen(QColor(theme.accent), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(box)
         text = seconds(b - a)
         wide = QFontMetricsF(painter.font()).horizontalAdvance(text) + 12
-        chip = QRectF(min(max(box.center().x() - wide / 2, LABEL), view.width() - wide), view.height() - 24, wide, 20)
+        chip = QRectF(min(max(box.center().x() - wide / 2, LABEL), camera.width - wide), camera.height - 24, wide, 20)
         painter.fillRect(chip, QColor(theme.accent))
         painter.setPen(QColor(theme.accent_text))
         painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, text)
 
-    def _more(self, painter: QPainter) -> None:
+    def _more(self, painter: QPainter, timeline: Timeline, camera: TimeCamera) -> None:
         """Where the lanes in sight are among all of them, when there is no room for all."""
-        view = self._view
-        room, whole = view.height() - AXIS, view.content_height - AXIS
+        room, whole = camera.height - AXIS, camera.content_height(timeline) - AXIS
         if whole > room > 0:
             high = max(room * room / whole, 24.0)
-            y = AXIS + view.top / (whole - room) * (room - high)
-            painter.fillRect(QRectF(view.width() - 6, y, 4, high), QColor(view.look.theme.strong_border))
+            y = AXIS + camera.top / (whole - room) * (room - high)
+            painter.fillRect(QRectF(camera.width - 6, y, 4, high), QColor(self._look.theme.strong_border))
 
-    def _key(self, painter: QPainter) -> None:
+    def _key(self, painter: QPainter, timeline: Timeline, camera: TimeCamera) -> None:
         """What the colours stand for, at the foot, where there is room below the lanes."""
-        view, theme, timeline = self._view, self._view.look.theme, self._view.timeline
-        assert timeline is not None
-        if not timeline.kind_names or view.content_height - view.top > view.height() - 22:
+        theme = self._look.theme
+        if not timeline.kind_names or camera.content_height(timeline) - camera.top > camera.height - 22:
             return
-        metrics, x, y = QFontMetricsF(painter.font()), LABEL + 6.0, view.height() - 18.0
+        metrics, x, y = QFontMetricsF(painter.font()), LABEL + 6.0, camera.height - 18.0
         for index, name in enumerate(timeline.kind_names):
             wide = metrics.horizontalAdvance(name)
-            if x + wide + 26 > view.width():
+            if x + wide + 26 > camera.width:
                 return
             painter.fillRect(QRectF(x, y + 3, 10, 10), tint(theme.series[index % len(theme.series)], 190))
             painter.setPen(QColor(theme.muted))
