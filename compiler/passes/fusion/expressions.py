@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from compiler.passes.fusion.analysis import Node, Value, literal_of
 from compiler.passes.fusion.collapse import below_reshapes, collapse, regroup_source
-from compiler.passes.fusion.epilogue import at_hand
 from compiler.passes.fusion.groups import Context, Group, Groups
 from compiler.passes.fusion.paths import IDENTITY, Path, Shape, Step, inverse_calls, stripped
 from compiler.passes.fusion.records import Buffer
@@ -184,7 +183,7 @@ class Expressions:
         variable = body.variables.get((context, value))
         if variable is not None:
             return variable, [], variable in body.scalars
-        if self.group.positions and (hand := at_hand(value, self.groups)) is not None and hand[1] is self.group:
+        if self.group.positions and (hand := self.groups.at_hand(value)) is not None and hand[1] is self.group:
             variable = body.variables[(self.group.positions[hand[0]], hand[0])]
             return variable, views_between(value, hand[0]), variable in body.scalars
         below, under = below_reshapes(value, context, self.group)

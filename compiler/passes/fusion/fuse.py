@@ -11,11 +11,12 @@ from xdsl.ir import Operation
 
 from compiler.passes.fusion.analysis import Analysis, Node, Value
 from compiler.passes.fusion.assemble import NAME, Emitted
+from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.emit import Emitter
 from compiler.passes.fusion.epilogue import fuse_epilogues
 from compiler.passes.fusion.groups import Group, Groups
 from compiler.passes.fusion.ledger import write_ledger
-from compiler.passes.fusion.pull import Puller
+from compiler.passes.fusion.pull import pull
 from compiler.passes.fusion.records import (
     Edge,
     FusedKernel,
@@ -34,10 +35,9 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
     analysis = Analysis(graph, library)
     options = _named(options or FusionOptions(), analysis)
     groups = Groups()
-    reasons: dict[Edge, str] = {}
-    fuse_epilogues(analysis, groups, options, reasons)
-    puller = Puller(analysis, groups, options, reasons)
-    puller.run()
+    choices = Choices(options)
+    fuse_epilogues(analysis, groups, choices)
+    placed = pull(analysis, groups, choices)
     ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
     functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver}
@@ -52,9 +52,9 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
         kernels=kernels,
         calls=calls,
         inputs=tuple(value.buffer for value in analysis.inputs),
-        outputs=tuple(buffer for buffer in puller.outputs if buffer is not None),
-        constants=tuple(reversed(puller.constants)),
-        ledger=write_ledger(analysis, groups, computed_in, reasons, options),
+        outputs=tuple(buffer for buffer in placed.outputs if buffer is not None),
+        constants=tuple(reversed(placed.constants)),
+        ledger=write_ledger(analysis, groups, computed_in, choices.reasons, options),
         stored={value.ssa: value.buffer for value in analysis.values() if value.buffer is not None},
         _graph=graph,
     )
