@@ -10,9 +10,9 @@ from functools import partial
 from xdsl.ir import Operation
 
 from compiler.passes.fusion.analysis import Analysis, Node, Value
-from compiler.passes.fusion.assemble import NAME, Emitted
+from compiler.passes.fusion.assemble import Emitted
 from compiler.passes.fusion.choices import Choices
-from compiler.passes.fusion.emit import Emitter
+from compiler.passes.fusion.emit import emit
 from compiler.passes.fusion.epilogue import fuse_epilogues
 from compiler.passes.fusion.groups import Group, Groups
 from compiler.passes.fusion.ledger import write_ledger
@@ -28,6 +28,7 @@ from compiler.passes.fusion.records import (
 
 _DRIVER = "kg.elementwise"
 _LONGEST = 5  # ops that a kernel is named after
+_UNNAMED = "\ue000"  # what a source is called while its hash, a part of its name, is taken
 
 
 def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None = None) -> FusionResult:
@@ -41,7 +42,7 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
     ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
     functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver}
-    emitted = [Emitter(group, groups, functions, driver).emit() for group in ordered]
+    emitted = [emit(group, groups, functions, driver) for group in ordered]
     kernels, calls = _share(ordered, emitted, library)
     computed_in: dict[Node, list[Group]] = {}
     for group, made in zip(ordered, emitted):
@@ -159,14 +160,14 @@ def _share(
     calls: list[KernelCall] = []
     for group, made in zip(groups, emitted):
         slots = tuple(node.op.name for node in made.slots)
-        key = (made.source, made.line_slots, slots)
+        key = (made.text, made.line_slots, slots)
         kernel = known.get(key)
         if kernel is None:
             name = _free_name(_name(made), taken, names)
             taken.add(name)
             kernel = known[key] = FusedKernel(
                 name=name,
-                source=made.source.replace(NAME, name),
+                source=made.source(name),
                 line_slots=made.line_slots,
                 slots=slots,
                 inputs=made.inputs,
@@ -199,7 +200,7 @@ def _name(made: Emitted) -> str:
     if not parts:
         parts = [n.signature.name for n in made.slots if n.kind == "view"][:_LONGEST] or ["copy"]
     if len(parts) > _LONGEST:
-        return "_".join([*parts[: _LONGEST - 1], hashlib.sha256(made.source.encode()).hexdigest()[:4]])
+        return "_".join([*parts[: _LONGEST - 1], hashlib.sha256(made.source(_UNNAMED).encode()).hexdigest()[:4]])
     return "_".join(parts)
 
 
