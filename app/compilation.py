@@ -96,7 +96,7 @@ def emit(compiled: Compiled, stage: str, kernel: str | None) -> str | bytes:
         if kernel is not None:
             raise ExecutionError(f"{stage} is the whole model's; leave out --kernel")
         return compiled.model.ir(stage)
-    if stage in ("ptx", "sass") and not compiled.options.target.startswith("sm_"):
+    if stage in ("ptx", "sass") and stage not in compiled.model.target.emission.stages:
         raise ExecutionError(
             f"{stage} exists for NVIDIA targets; {compiled.options.target} is not one (try --target sm_90)"
         )

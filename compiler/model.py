@@ -83,7 +83,7 @@ class Kernel:
             raise CompilerError(f"unknown stage {stage!r}; the stages are {' '.join(STAGES)}")
         if stage in ("mo", "mogg", "mgp"):
             return self._model.stage(stage)
-        if stage in ("ptx", "sass") and not self._model.target.is_nvidia:
+        if stage in ("ptx", "sass") and stage not in self._model.target.emission.stages:
             raise CompilerError(f"{self._model.target.name} has no {stage}; its machine stage is asm")
         return self._texts(stage)
 
@@ -100,7 +100,7 @@ class Kernel:
         """NVIDIA machine code with its registers, spills, shared memory and occupancy; needs the `sass` extra."""
         from compiler.backend.sass import sass_of
 
-        if not self._model.target.is_nvidia:
+        if "sass" not in self._model.target.emission.stages:
             raise CompilerError(f"{self._model.target.name} has no sass; its machine stage is asm")
         launch = self.record.launch
         return sass_of(self.device_unit.code, self._model.target.name, launch.threads if launch else None)
@@ -152,7 +152,7 @@ class Kernel:
         if stage == "llvm-opt":
             text = self.unit.llvm_opt
         else:
-            text = self.device_unit.ptx if self._model.target.is_nvidia else self.unit.asm
+            text = self.device_unit.ptx if self._model.target.emission.emits_text else self.unit.asm
         return self.with_nodes(text, line_provenance(text, "llvm" if stage == "llvm-opt" else "asm"))
 
     def with_nodes(self, text: str, provenance: list[int]) -> StageText:
@@ -231,7 +231,7 @@ class Model:
 
     def device_code(self) -> tuple[DeviceUnit, ...]:
         """The code that was made for a GPU, as it was made; linked together it is what the device loads."""
-        if self.target.is_cpu:
+        if self.target.emission.in_process:
             raise CompilerError(f"a model for {self.target.name} has no device code: its kernels are in this process")
         return self._device_units
 
@@ -239,7 +239,7 @@ class Model:
         """The device code linked to one module of PTX, every kernel in it as it was made."""
         from compiler.backend.device_code import link_ptx
 
-        if not self.target.is_nvidia:
+        if "ptx" not in self.target.emission.stages:
             raise CompilerError(f"a model for {self.target.name} has no PTX to link")
         return link_ptx([unit.ptx for unit in self.device_code()]).encode()
 

@@ -73,11 +73,11 @@ def language_target(target: Target) -> LanguageTarget:
     """What kernels may ask about a target."""
     from compiler.language.elaborate import LanguageTarget
 
-    digits = "".join(c for c in target.name if c.isdigit())
     return LanguageTarget(
-        name=target.name, is_cpu=target.is_cpu, is_gpu=target.is_gpu, is_nvidia=target.is_nvidia, is_amd=target.is_amd,
+        name=target.name, is_cpu=target.kind == "cpu", is_gpu=target.emission.grid is not None,
+        is_nvidia=target.kind == "nvidia", is_amd=target.kind == "amd",
         simd_bytes=target.simd_bytes, registers=target.vector_registers, warp=target.warp_size,
-        shared_bytes=target.limits.shared_memory_bytes, arch=int(digits) if digits and target.is_nvidia else 0,
+        shared_bytes=target.limits.shared_memory_bytes, arch=target.generation,
     )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, 
             functions = elaborator.operations[made:]
             span.ops_after = len(functions) + sum(map(count_operations, functions)) + len(elaborator.globals) - tables
     module = elaborator.module()
-    if target.is_gpu:
+    if not target.emission.in_process:
         from compiler.passes.kernel.slice_offload import offload
 
         module = offload(module, target.name)
@@ -153,7 +153,7 @@ def kernel_passes(
 
     module = elaborated.module
     owner = elaborated.kernels[0].name if len(elaborated.kernels) == 1 else ""
-    if target.is_gpu:
+    if not target.emission.in_process:
         from compiler.passes.kernel.slice_offload import slice_offload
 
         with trace.span("slice-offload", "kernel", owner) as span:
@@ -164,7 +164,7 @@ def kernel_passes(
         span.module, span.changed = module, span.ops_after != span.ops_before
     with trace.span("lower-kgen", "kernel", owner) as span:
         facts = {record.name: _facts(kernels[record.name], record) for record in elaborated.kernels}
-        module, span.ops_after = lowered(module, gpu_target=target.is_gpu, facts=facts)
+        module, span.ops_after = lowered(module, gpu_target=target.emission.grid is not None, facts=facts)
         span.module, span.changed = module, True
     if opt_level >= 2:
         _shrink(module, owner, trace)

@@ -67,7 +67,7 @@ def compile_graph(
                 program = Program(graph, parts.fusion, parts.needs, parts.objects)
     return Model(
         graph, parts.fusion, options, work.target, work.library, work.trace, parts.records, program, parts.kernels,
-        work.graph_text, () if work.target.is_cpu else parts.objects,
+        work.graph_text, () if work.target.emission.in_process else parts.objects,
     )  # fmt: skip
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QApplication, QInputDialog
 
 from app.controllers.messages import Message
-from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, NVIDIA, stage_title
+from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, stage_title
 from app.viewmodels.requests import Failure
 from app.viewmodels.text.ir_pane import PREVIOUS, USUAL_GPU, Against, IrPaneModel, TextKey
 from app.views.frame.toolbar import TARGETS
 from app.views.text.ir_pane import IrPane
+from compiler.targets import emission_of
 
 if TYPE_CHECKING:
     from app.main_window import MainWindow
@@ -47,7 +48,7 @@ class PaneCommands:
         if pane is None:
             return
         own = pane.model.own_target
-        other = "cpu" if own.startswith(NVIDIA) else USUAL_GPU
+        other = "cpu" if "ptx" in emission_of(own).stages else USUAL_GPU
         pane.model.show(stage="asm", target="")
         self.open_beside(pane, other)
 

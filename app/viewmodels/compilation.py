@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from compiler.targets import emission_of
 from profiler.records import Decision, PassTime
 
 Nodes = tuple[str, ...]
@@ -30,19 +31,16 @@ STAGE_TITLES = {
 LANGUAGES = {"source": "python", "llvm": "llvm", "llvm-opt": "llvm", "asm": "asm", "sass": "sass"}
 
 
-NVIDIA, AMD = "sm_", "gfx"
-
-
 def stage_title(stage: str, target: str = "cpu") -> str:
     """What a stage is called: the machine's text has a name of its own on each kind of target."""
-    if stage == "asm" and target.startswith((NVIDIA, AMD)):
-        return "PTX" if target.startswith(NVIDIA) else "AMDGCN"
+    if stage == "asm" and (name := emission_of(target).assembly) != "asm":
+        return name.upper()
     return STAGE_TITLES[stage]
 
 
 def language_of(stage: str, target: str = "cpu") -> str:
     """How a stage's text is coloured and folded."""
-    if stage == "asm" and target.startswith(NVIDIA):
+    if stage == "asm" and emission_of(target).assembly == "ptx":
         return "ptx"
     return LANGUAGES.get(stage, "mlir")
 

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.errors import LoweringError
+from compiler.targets.nvptx import PTX_ENTRIES
 from compiler.targets.target import Target
-
-_ENTRY = re.compile(rb"^\s*\.visible\s+\.entry\s+([\w$.]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -30,20 +29,20 @@ class DeviceUnit:
         return self.code.decode()
 
 
-def kernels_in(ptx: bytes) -> tuple[str, ...]:
-    """The kernels that a PTX text offers, in its order."""
-    return tuple(name.decode() for name in _ENTRY.findall(ptx))
+def kernels_in(text: bytes, entries: str = PTX_ENTRIES) -> tuple[str, ...]:
+    """The kernels that an assembly text offers, in its order; `entries` is the target's pattern."""
+    return tuple(name.decode() for name in re.findall(entries.encode(), text, re.MULTILINE))
 
 
 def device_unit(code: bytes, target: Target) -> DeviceUnit:
     """What the compiler made of one unit, with the kernels that can be found in it."""
-    if target.is_nvidia:
-        kernels = kernels_in(code)
+    if target.emission.emits_text:
+        kernels = kernels_in(code, target.emission.entries)
     else:
         from compiler.backend.jit import symbol_table
 
         defined, _ = symbol_table(code)
-        kernels = tuple(sorted(name for name in defined if f"{name}.kd" in defined))
+        kernels = tuple(sorted(name for name in defined if name + target.emission.descriptor in defined))
     return DeviceUnit(kernels[0] if kernels else "", code, kernels)
 
 

@@ -57,7 +57,7 @@ class Optimised:
 
 @dataclass(frozen=True)
 class CompiledUnit:
-    """What LLVM made of one module. `object` is an ELF object, or PTX text in bytes for NVIDIA."""
+    """What LLVM made of one module. `object` is an ELF object, or the assembly text in bytes."""
 
     target: str
     opt_level: int
@@ -73,7 +73,7 @@ class CompiledUnit:
         """Assembly (PTX, AMDGCN): emitted again from the optimised module when first asked for."""
         if "asm" not in self._texts:
             target = get_target(self.target)
-            if target.is_nvidia and self.object:
+            if target.emission.emits_text and self.object:
                 self._texts["asm"] = self.object.decode()
             else:
                 self._texts["asm"] = _emit(_module_of(self.bitcode), target, self.opt_level, as_object=False).decode()
@@ -117,7 +117,7 @@ def optimise(
     Kernels come vectorised, hoisted and cleaned up, so the `kernel` pipeline is the few passes that still find
     something to do: level 1 tidies up, 2 and 3 also unroll short loops of constant length (and differ in the back
     end's effort). The `llvm` pipeline is LLVM's own for the level, with its vectorisers off: several times as long for
-    code that is hardly ever faster. Level 0, and AMD targets (whose address spaces it infers), always take that one.
+    code that is hardly ever faster. Level 0, and targets that need it, always take that one.
     """
     if opt_level not in (0, 1, 2, 3):
         raise CompilerError(f"optimisation level {opt_level!r} is not one of 0 1 2 3")
@@ -139,7 +139,7 @@ def run_passes(
     builder = _pass_builder(target, opt_level)
     if timed:
         builder.start_pass_timing()
-    own = pipeline == "kernel" and opt_level > 0 and not target.is_amd
+    own = pipeline == "kernel" and opt_level > 0 and target.emission.short_pipeline
     passes = _kernel_passes(opt_level) if own else builder.getModulePassManager()
     passes.run(module, builder)  # which uses the pass manager up
     return builder.finish_pass_timing() if timed else ""
@@ -188,7 +188,7 @@ def _pass_times(report: str) -> tuple[PassTime, ...]:
 
 
 def emit_object(optimised: Optimised) -> bytes:
-    """Object code; for NVIDIA, PTX as bytes."""
+    """Object code, or the assembly text as bytes where the target has that loaded."""
     optimised.bitcode  # noqa: B018 - emission changes the module, so keep what it was
     return _emit(optimised.module, optimised.target, optimised.opt_level, as_object=True)
 
@@ -201,7 +201,7 @@ def emit_asm(optimised: Optimised) -> str:
 def _emit(module: ModuleRef, target: Target, opt_level: int, *, as_object: bool) -> bytes:
     machine = target.machine(opt_level)
     try:
-        if as_object and not target.is_nvidia:
+        if as_object and not target.emission.emits_text:
             return machine.emit_object(module)
         return machine.emit_assembly(module).encode()
     except RuntimeError as error:

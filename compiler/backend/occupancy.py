@@ -5,29 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.errors import CompilerError
-from compiler.targets.nvptx import compute_capability
+from compiler.targets.nvptx import MULTIPROCESSORS, REGISTERS, compute_capability, system_shared
 
 WARP = 32
-_REGISTERS = 65536  # of one multiprocessor, since sm_70
 _REGISTER_UNIT = 256  # registers are given to a warp in pieces of this many
 _WARP_UNIT = 4  # and to this many warps at once
 _SHARED_UNIT = 128
-_SYSTEM_SHARED = 1024  # what the system takes of each block's shared memory, since sm_80
-# compute capability: (warps, blocks, KiB of shared memory) of one multiprocessor
-_MULTIPROCESSORS = {
-    70: (64, 32, 96),
-    72: (64, 32, 96),
-    75: (32, 16, 64),
-    80: (64, 32, 164),
-    86: (48, 16, 100),
-    87: (48, 16, 164),
-    89: (48, 24, 100),
-    90: (64, 32, 228),
-    100: (64, 32, 228),
-    103: (64, 32, 228),
-    120: (48, 24, 100),
-    121: (48, 24, 100),
-}
 
 
 @dataclass(frozen=True)
@@ -52,18 +35,17 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int = 0) ->
     1.0
     """
     capability = compute_capability(arch)
-    if capability not in _MULTIPROCESSORS:
+    if capability not in MULTIPROCESSORS:
         raise CompilerError(f"the limits of {arch} are not known")
     if not 1 <= threads <= 1024:
         raise CompilerError(f"a block has 1 to 1024 threads, not {threads}")
-    max_warps, max_blocks, shared_kib = _MULTIPROCESSORS[capability]
+    max_warps, max_blocks, shared_kib = MULTIPROCESSORS[capability]
     warps = -(-threads // WARP)
     limits = {"warps": max_warps // warps, "blocks": max_blocks}
     if registers:
-        fitting = _REGISTERS // _rounded(registers * WARP, _REGISTER_UNIT)
+        fitting = REGISTERS // _rounded(registers * WARP, _REGISTER_UNIT)
         limits["registers"] = fitting // _WARP_UNIT * _WARP_UNIT // warps
-    system = _SYSTEM_SHARED if capability >= 80 else 0
-    needed = _rounded(shared_bytes, _SHARED_UNIT) + system
+    needed = _rounded(shared_bytes, _SHARED_UNIT) + system_shared(capability)
     if needed:
         limits["shared memory"] = shared_kib * 1024 // needed
     limiter = min(limits, key=lambda name: limits[name])

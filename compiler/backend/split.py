@@ -54,8 +54,8 @@ MOST_BYTES, MOST_SHARED_BYTES, LEAST_BYTES = 256 << 10, 64 << 10, 12 << 10
 
 
 def bundles(units: Sequence[Unit], target: Target, jobs: int) -> list[tuple[Unit, ...]]:
-    """Units in groups that are emitted together, about as large as each other; on GPUs each stands alone."""
-    if not target.is_cpu or "linux" not in target.triple:  # `only` knows ELF
+    """Units in groups that are emitted together, about as large as each other; for a device each stands alone."""
+    if not target.emission.in_process or "linux" not in target.triple:  # `only` knows ELF
         return [(unit,) for unit in units]
     total = sum(len(unit.text) for unit in units)
     most = MOST_BYTES
@@ -142,7 +142,7 @@ class Split:
         return [name for name in self._functions if self._stands_alone(name)]
 
     def _stands_alone(self, name: str) -> bool:
-        return self._target.is_cpu and "kg.outlined" in self._functions[name].attributes
+        return self._target.emission.in_process and "kg.outlined" in self._functions[name].attributes
 
     def unit(self, entry: str) -> Unit:
         """An entry with everything it reaches, up to functions that stand alone, which it needs."""

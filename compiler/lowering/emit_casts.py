@@ -101,7 +101,7 @@ def _truncf(e: Emitter, op: Operation) -> None:
         e.lines.append(f"  {name} = fptrunc {source} {value} to {kind}")
     elif split_vector(source)[1] == "float":
         from_f32(e, value, kind, name)
-    elif narrow == "half" and e.target.is_nvidia:
+    elif narrow == "half" and e.target.native_f64_to_f16:
         e.lines.append(f"  {name} = fptrunc {source} {value} to {kind}")
     else:
         _call(e, "f64_to_f32_odd", value, lanes, f"{name}.f32")

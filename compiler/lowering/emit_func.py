@@ -113,9 +113,9 @@ def parameters(e: Emitter, function: func.FuncOp, kernel: bool) -> list[tuple[st
         extra = listed[position] if position < len(listed) else None
         name = e.define(value, "arg")
         kind = e.type(value._type)
-        if kernel and e.target.is_gpu and isinstance(value._type, MemRefType) and kind == "ptr":
+        home = pointer(e.target.spaces.global_)
+        if kernel and isinstance(value._type, MemRefType) and kind == "ptr" != home:
             # Kernels take global pointers; a buffer used as a generic one is cast once, and LLVM sees through it.
-            home = pointer(e.target.spaces.global_)
             e.entry.append(f"  {name} = addrspacecast {home} {name}.global to ptr")
             kind, name = home, f"{name}.global"
         found.append((f"{kind} {name}", extra if isinstance(extra, DictionaryAttr) else None))

@@ -8,9 +8,8 @@ from xdsl.ir import Operation
 
 from compiler.lowering.emitter import Emitter
 from compiler.lowering.llvm_types import quoted
+from compiler.targets import intrinsic_owners
 from compiler.targets.cpu import assembles
-
-_OWNERS = {"nvvm": "nvptx64", "amdgcn": "amdgcn", "aarch64": "aarch64", "x86": "x86_64"}
 
 
 def _finish_call(e: Emitter, op: Operation, call: str, stem: str) -> None:
@@ -22,10 +21,10 @@ def _finish_call(e: Emitter, op: Operation, call: str, stem: str) -> None:
 
 def _call_intrinsic(e: Emitter, op: llvm.CallIntrinsicOp) -> None:
     name = "@" + op.properties["intrin"].data  # pyright: ignore[reportAttributeAccessIssue]
-    owner = name.split(".", 2)[1] if "." in name else ""
-    if _OWNERS.get(owner, e.target.arch) != e.target.arch:
+    owner = intrinsic_owners().get(name.split(".", 2)[1] if "." in name else "", e.target.arch)
+    if owner != e.target.arch:
         # LLVM would not refuse it: it would abort the process when it comes to selecting instructions.
-        raise e.fail(op, f"{name[1:]} is an instruction of {_OWNERS[owner]}, not of {e.target.name}")
+        raise e.fail(op, f"{name[1:]} is an instruction of {owner}, not of {e.target.name}")
     kind = e.type(op.results[0]._type) if op.results else "void"
     operands = op._operands
     if name not in e.declarations:

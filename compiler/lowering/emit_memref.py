@@ -91,7 +91,7 @@ def _pointer_suffix(pointers: str) -> str:
 
 
 def _alloca(e: Emitter, op: memref.AllocaOp) -> None:
-    """Constant size, in the entry block; shared memory (space 3 on a GPU) becomes a global of the block."""
+    """Constant size, in the entry block; shared memory (space 3, where it is one) becomes a global of the block."""
     result = op.results[0]
     kind = result._type
     assert isinstance(kind, MemRefType)
@@ -103,7 +103,7 @@ def _alloca(e: Emitter, op: memref.AllocaOp) -> None:
     wanted = op.properties.get("alignment")
     natural = max(byte_size(element), 16 if size * byte_size(element) >= 16 else 1)
     align = wanted.value.data if isinstance(wanted, IntegerAttr) else natural
-    if e.target.is_gpu and memory_space(kind) == 3:
+    if memory_space(kind) == 3 and e.target.spaces.shared:
         e.names[id(result)] = _shared(e, result._name or "shared", f"[{size} x {element}]", max(align, 16))
         return
     name = e.define(result, "local")
@@ -143,8 +143,8 @@ def define_global(e: Emitter, op: memref.GlobalOp) -> None:
 
 
 def _global_space(e: Emitter, kind: MemRefType) -> int:
-    """A global lives in global memory on a GPU even when it is used through a generic pointer."""
-    return e.target.spaces.of(memory_space(kind) or (1 if e.target.is_gpu else 0))
+    """A global lives in global memory even when it is used through a generic pointer."""
+    return e.target.spaces.of(memory_space(kind) or 1)
 
 
 def _get_global(e: Emitter, op: memref.GetGlobalOp) -> None:
@@ -179,10 +179,9 @@ def _atomic_rmw(e: Emitter, op: memref.AtomicRMWOp) -> None:
         raise e.fail(op, "memref.atomic_rmw: no target has an atomic multiplication")
     address, pointers, size = _element_pointer(e, base, index)
     # GPU kernels order their memory with barriers and fences; an ordered atomic there costs two fences each.
-    order = "acq_rel" if e.target.is_cpu else 'syncscope("agent") monotonic' if e.target.is_amd else "monotonic"
     e.lines.append(
         f"  {e.define(op.results[0], 'old')} = atomicrmw {action} {pointers} {address}, "
-        f"{e.type(value._type)} {e.names[id(value)]} {order}, align {size}"
+        f"{e.type(value._type)} {e.names[id(value)]} {e.target.emission.atomic_order}, align {size}"
     )
 
 

@@ -69,7 +69,7 @@ def emit_module(module: ModuleOp, target: Target, debug: Debug = "none", *, plac
 
     e = Emitter(target, functions, TABLE)
     e.placed = placed
-    info = DebugInfo(e.metadata, target.is_nvidia) if debug == "line-tables" else None
+    info = DebugInfo(e.metadata, target.emission.debug) if debug == "line-tables" else None
     for table in tables:
         emit_memref.define_global(e, table)
 
@@ -124,8 +124,8 @@ def _function(e: Emitter, function: func.FuncOp, info: DebugInfo | None, externa
     words = ["define"]
     if not external:
         words.append("internal")
-    if kernel and e.target.is_gpu:
-        words.append("ptx_kernel" if e.target.is_nvidia else "amdgpu_kernel")
+    if kernel and e.target.emission.convention:
+        words.append(e.target.emission.convention)
     words.append(f"{result} {symbol(name)}")
     tail = _attributes(e, function, kernel) + (f" !dbg !{e.locations.subprogram}" if info else "")
 
@@ -158,12 +158,8 @@ def _attributes(e: Emitter, function: func.FuncOp, kernel: bool) -> str:
     if "kg.outlined" in function.attributes:
         words.append("noinline")  # shared between kernels on purpose: one copy is optimised and emitted
     threads = function.attributes.get("kg.threads")
-    if kernel and isinstance(threads, IntegerAttr):
-        count = threads.value.data
-        if target.is_nvidia:
-            words.append(f'"nvvm.maxntid"="{count}"')
-        elif target.is_amd:
-            words.append(f'"amdgpu-flat-work-group-size"="1,{count}"')
+    if kernel and isinstance(threads, IntegerAttr) and target.emission.block_limit:
+        words.append(target.emission.block_limit.format(threads.value.data))
     words.append(f'"target-cpu"="{target.cpu}"')
     if target.features:
         words.append(f'"target-features"="{target.features}"')

@@ -71,15 +71,13 @@ class Metadata:
 class DebugInfo:
     """Debug metadata: one compile unit, one DIFile a source file, one subprogram a function."""
 
-    def __init__(self, metadata: Metadata, directives_only: bool):
+    def __init__(self, metadata: Metadata, emission_kind: str):
         self.add = metadata.add
         self._files: dict[str, int] = {}
         self._unit = self.add("")  # filled in below: the unit names its file, the file comes after it
-        # On NVIDIA anything more than directives marks the PTX as a debug build, which ptxas then does not optimise.
-        kind = "DebugDirectivesOnly" if directives_only else "LineTablesOnly"
         metadata.nodes[self._unit] = (
             f"distinct !DICompileUnit(language: DW_LANG_Python, file: !{self.file('kernelglass')}, "
-            f'producer: "kernelglass", isOptimized: true, runtimeVersion: 0, emissionKind: {kind})'
+            f'producer: "kernelglass", isOptimized: true, runtimeVersion: 0, emissionKind: {emission_kind})'
         )
         version = self.add('!{i32 2, !"Debug Info Version", i32 3}')
         dwarf = self.add('!{i32 7, !"Dwarf Version", i32 4}')

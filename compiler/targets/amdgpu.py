@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
-from compiler.targets.target import AddressSpaces, Limits, Target
+from compiler.targets.emission import Code, Emission, Grid, number_from
+from compiler.targets.target import AddressSpaces, Family, Limits, Target
 
 _LAYOUT = (
     "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48-"
@@ -19,7 +21,77 @@ _CHIPS = {
     "gfx950": (64, 160, 512),
     "gfx1100": (32, 64, 256),
 }
-NAMES = tuple(_CHIPS)
+_PACKET = ("@llvm.amdgcn.dispatch.ptr", "ptr addrspace(4)", "")
+
+
+def _by_axis(place: str) -> tuple[Code, ...]:
+    return tuple(number_from(f"@llvm.amdgcn.{place}.{axis}") for axis in "xyz")
+
+
+def _block_dim(axis: int, result: str = "%it") -> Code:
+    """Block sizes are in the dispatch packet, as u16 at byte 4."""
+    return Code(
+        (
+            "  %it.packet = call ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()",
+            f"  %it.at = getelementptr inbounds i8, ptr addrspace(4) %it.packet, i64 {4 + 2 * axis}",
+            "  %it.u16 = load i16, ptr addrspace(4) %it.at, align 2, !invariant.load !empty",
+            f"  {result} = zext i16 %it.u16 to i64",
+        ),
+        (_PACKET,),
+    )
+
+
+def _grid_dim(axis: int) -> Code:
+    """Grid sizes are there in threads, as u32 at byte 12."""
+    return Code(
+        (
+            *_block_dim(axis, "%it.block").lines,
+            f"  %it.at2 = getelementptr inbounds i8, ptr addrspace(4) %it.packet, i64 {12 + 4 * axis}",
+            "  %it.u32 = load i32, ptr addrspace(4) %it.at2, align 4, !invariant.load !empty",
+            "  %it.threads = zext i32 %it.u32 to i64",
+            "  %it = udiv i64 %it.threads, %it.block",
+        ),
+        (_PACKET,),
+    )
+
+
+def _lane_id(wave: int) -> Code:
+    low, high = "@llvm.amdgcn.mbcnt.lo", "@llvm.amdgcn.mbcnt.hi"
+    lines = [f"  %it.lo = call i32 {low}(i32 -1, i32 0)"]
+    if wave == 64:
+        lines.append(f"  %it.hi = call i32 {high}(i32 -1, i32 %it.lo)")
+    lines.append(f"  %it = zext nneg i32 %it.{'lo' if wave == 32 else 'hi'} to i64")
+    return Code(tuple(lines), ((low, "i32", "i32, i32"), (high, "i32", "i32, i32")))
+
+
+_GRID = Grid(
+    thread_id=_by_axis("workitem.id"),
+    block_id=_by_axis("workgroup.id"),
+    block_dim=tuple(_block_dim(axis) for axis in range(3)),
+    grid_dim=tuple(_grid_dim(axis) for axis in range(3)),
+    lane_id=_lane_id(64),
+    barrier=Code(
+        (
+            '  fence syncscope("workgroup") release',
+            "  call void @llvm.amdgcn.s.barrier()",
+            '  fence syncscope("workgroup") acquire',
+        ),
+        (("@llvm.amdgcn.s.barrier", "void", ""),),
+    ),
+)
+_EMISSION = Emission(
+    grid=_GRID,
+    convention="amdgpu_kernel",
+    block_limit='"amdgpu-flat-work-group-size"="1,{}"',
+    atomic_order='syncscope("agent") monotonic',
+    intrinsics=(("amdgcn", "amdgcn"),),
+    # LLVM's AMDGPU back end aborts on some 8-bit divisions at level 0: a pass it needs for them does not run there.
+    least_level=1,
+    short_pipeline=False,  # its address spaces are inferred by LLVM's own
+    in_process=False,
+    descriptor=".kd",
+    assembly="amdgcn",
+)
 
 
 @cache
@@ -39,6 +111,10 @@ def amdgpu_target(name: str) -> Target:
         warp_size=wave,
         spaces=_SPACES,
         limits=Limits(1024, lds_kib * 1024, 65536 * 2, registers),
+        emission=replace(_EMISSION, grid=replace(_GRID, lane_id=_lane_id(wave))),
         native_f16=True,
         native_bf16=False,
     )
+
+
+FAMILY = Family(order=2, names=tuple(_CHIPS), emission=_EMISSION, make=amdgpu_target)

@@ -6,7 +6,8 @@ import platform
 from functools import cache
 from pathlib import Path
 
-from compiler.targets.target import AddressSpaces, Limits, Target, target_machine
+from compiler.targets.emission import Emission
+from compiler.targets.target import AddressSpaces, Family, Limits, Target, target_machine
 
 # llvmlite reports only a handful of AArch64 features; the kernel's flags say more.
 _AARCH64_FLAGS = {
@@ -27,7 +28,7 @@ _NAMED = {
     "neoverse-n1": ("aarch64", "neoverse-n1", "+neon,+fullfp16,+dotprod,+lse"),
     "neoverse-v1": ("aarch64", "neoverse-v1", "+neon,+fullfp16,+dotprod,+lse,+bf16,+i8mm"),
 }
-NAMES = ("cpu", *_NAMED)
+_EMISSION = Emission(intrinsics=(("aarch64", "aarch64"), ("x86", "x86_64")))
 # What a processor's name lets LLVM use beyond the features that are spelled out.
 _IMPLIED = {"x86-64-v2": {"sse4.2", "popcnt"}, "x86-64-v3": {"bmi2"}, "x86-64-v4": {"bmi2"}, "neoverse-v1": {"sve"}}
 
@@ -43,16 +44,16 @@ def cpu_target(name: str) -> Target:
 
 def runs_here(target: Target) -> bool:
     """Whether this machine's processor can execute code for `target`."""
-    if target.name == "cpu" or not target.is_cpu:
-        return target.is_cpu
+    if target.name == "cpu" or not target.emission.in_process:
+        return target.name == "cpu"
     host = cpu_target("cpu")
     needed = target.feature_set | _IMPLIED.get(target.name, set())
     return target.arch == host.arch and needed <= host.feature_set
 
 
 def assembles(target: Target) -> bool:
-    """Whether inline assembly for `target` becomes code here: PTX stays text, llvmlite reads the host's own only."""
-    return target.is_nvidia or target.arch == cpu_target("cpu").arch
+    """Whether inline assembly for `target` becomes code here: a text keeps it as it is, llvmlite reads the host's."""
+    return target.emission.emits_text or target.arch == cpu_target("cpu").arch
 
 
 def _host() -> Target:
@@ -101,8 +102,12 @@ def _make(name: str, arch: str, triple: str, cpu: str, features: str) -> Target:
         warp_size=1,
         spaces=AddressSpaces(),
         limits=Limits(),
+        emission=_EMISSION,
         native_f16="f16c" in on if x86 else arch == "aarch64",
         # Not on x86: vcvtneps2bf16 flushes subnormals, which would differ from every other target.
         native_bf16=arch == "aarch64" and "bf16" in on,
         feature_set=on,
     )
+
+
+FAMILY = Family(order=0, names=("cpu", *_NAMED), emission=_EMISSION, make=cpu_target)

@@ -5,9 +5,12 @@ Nothing here touches LLVM until `machine()` is called.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
+
+from compiler.targets.emission import Emission
 
 if TYPE_CHECKING:
     from llvmlite.binding import TargetMachine
@@ -46,7 +49,7 @@ class Target:
 
     name: str
     kind: str
-    """"cpu", "nvidia" or "amd"."""
+    """"cpu", "nvidia" or "amd": what kernels may ask for, with `target.is_nvidia` and the like."""
     arch: str
     """LLVM's architecture: "aarch64", "x86_64", "nvptx64", "amdgcn"."""
     triple: str
@@ -58,32 +61,17 @@ class Target:
     warp_size: int
     spaces: AddressSpaces
     limits: Limits
+    emission: Emission
     native_f16: bool = True
     """f16 <-> f32 are instructions; otherwise the emitter writes them with integer operations."""
     native_bf16: bool = False
     """f32 -> bf16 is an instruction that rounds to nearest even and keeps subnormals."""
+    native_f64_to_f16: bool = False
+    """f64 -> f16 is an instruction that rounds once."""
+    generation: int = 0
+    """The number by which kernels tell the chips of one vendor apart; 0 where they do not."""
     feature_set: frozenset[str] = field(default=frozenset(), compare=False)
     """Names of the features that are on, without their `+`."""
-
-    @property
-    def is_cpu(self) -> bool:
-        """Whether kernels run as host threads."""
-        return self.kind == "cpu"
-
-    @property
-    def is_gpu(self) -> bool:
-        """Whether kernels run as grids of blocks."""
-        return self.kind != "cpu"
-
-    @property
-    def is_nvidia(self) -> bool:
-        """Whether the code is PTX."""
-        return self.kind == "nvidia"
-
-    @property
-    def is_amd(self) -> bool:
-        """Whether the code is AMDGCN."""
-        return self.kind == "amd"
 
     def simd(self, dtype_bits: int) -> int:
         """How many elements of `dtype_bits` one vector register (CPU) or one widest access (GPU) holds; at least 1."""
@@ -91,9 +79,18 @@ class Target:
 
     def machine(self, opt_level: int = 2) -> TargetMachine:
         """LLVM's machine for this target: made on first use, then shared by the whole process."""
-        # LLVM's AMDGPU back end aborts on some 8-bit divisions at level 0: a pass it needs for them does not run there.
-        level = max(opt_level, 1) if self.is_amd else opt_level
-        return target_machine(self.triple, self.cpu, self.features, level)
+        return target_machine(self.triple, self.cpu, self.features, max(opt_level, self.emission.least_level))
+
+
+@dataclass(frozen=True)
+class Family:
+    """The targets that one module of this package describes, which emit code alike."""
+
+    order: int
+    """Where its targets stand in a listing."""
+    names: tuple[str, ...]
+    emission: Emission
+    make: Callable[[str], Target]
 
 
 @cache

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from app.viewmodels.compilation import MODEL_STAGES, NVIDIA, Compilation
+from app.viewmodels.compilation import MODEL_STAGES, Compilation
 from app.viewmodels.frame.event import Event
 from app.viewmodels.text.diff import DiffDocument
 from app.viewmodels.text.text_document import EMPTY, TextDocument
+from compiler.targets import emission_of
 
 CURRENT, PREVIOUS = "", "previous"
 USUAL_GPU = "sm_90a"
@@ -83,8 +84,8 @@ class IrPaneModel:
         self.kernel = self.kernel if kernel is None else kernel
         if target is not None or (self.target_implied and self.stage != "sass"):
             self.target, self.target_implied = target or "", False
-        if self.stage == "sass" and not (self.target or self.own_target).startswith(NVIDIA):
-            self.target, self.target_implied = USUAL_GPU, True  # only NVIDIA's targets have one
+        if self.stage == "sass" and "sass" not in emission_of(self.target or self.own_target).stages:
+            self.target, self.target_implied = USUAL_GPU, True
         self.origin, self.step, self.note, self.against = CURRENT, -1, "", None
         if self.request != before or self.error:
             self.ask()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -17,12 +17,9 @@ from compiler.dialects.mo import attrs_of, nodes_of
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
 from compiler.graph.types import ChainType, OpaqueType, TensorType
-from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend, made_step
+from compiler.passes.fusion.paths import Step, made_step
 from compiler.passes.fusion.records import Buffer, KernelLibrary, Signature
 from compiler.passes.fusion.view_method import view_method
-
-if TYPE_CHECKING:
-    from compiler.passes.fusion.groups import Group
 
 _SPLAT_PROBE = 64
 
@@ -36,7 +33,7 @@ def count(shape: tuple[int | Dim, ...]) -> int | Dim:
 class Value:
     """An SSA value of the graph and what fusion decides about it."""
 
-    __slots__ = ("buffer", "name", "node", "outputs", "readers", "ssa", "type", "users")
+    __slots__ = ("buffer", "name", "node", "outputs", "ssa", "type", "users")
 
     def __init__(self, ssa: SSAValue, node: Node | None, name: str) -> None:
         self.ssa = ssa
@@ -45,7 +42,6 @@ class Value:
         self.name = name
         self.users: list[tuple[Node, int]] = []
         self.outputs: list[int] = []  # positions among the graph's outputs
-        self.readers: list[Group] = []  # groups that read it, as decided so far
         self.buffer: Buffer | None = None  # where it is stored, once decided
 
     @property
@@ -148,8 +144,7 @@ class Analysis:
     def release(self) -> None:
         """Let nodes and values go of each other once fusion is done, so that they need not wait for the collector."""
         for value in self.values():
-            value.node = None
-            value.users, value.readers = [], []
+            value.node, value.users = None, []
 
     def _classify(self, node: Node) -> None:
         op = node.op
@@ -221,13 +216,19 @@ def literal_of(value: Value) -> Any:
     return node.literal if node is not None and node.kind == "literal" else None
 
 
-def undo_views(value: Value) -> tuple[Value, Path]:
-    """The value under a chain of views that can be undone, and the path from it to the value."""
+def below_views(value: Value) -> tuple[Value, list[Step]]:
+    """The value under a chain of views that can be undone, and their steps, the last one first."""
     chain: list[Step] = []
     while value.node is not None and (step := value.node.step) is not None:
         chain.append(step)
         value = value.node.operands[0]
-    path = IDENTITY
-    for step in reversed(chain):
-        path = extend(path, step)
-    return value, path
+    return value, chain
+
+
+def views_between(value: Value, base: Value) -> list[Node]:
+    """The views from a value down to just above another."""
+    found = []
+    while value is not base and value.node is not None and value.node.kind == "view":
+        found.append(value.node)
+        value = value.node.operands[0]
+    return found

@@ -6,18 +6,16 @@ broadcasts, whose repeated axes must stay apart from the others, and things that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compiler.graph.dims import Dim, product
-from compiler.passes.fusion.analysis import Node, Value, literal_of
-from compiler.passes.fusion.groups import Context, Group
+from compiler.passes.fusion.analysis import Value
+from compiler.passes.fusion.contexts import Contexts, loads, main_contexts
+from compiler.passes.fusion.groups import Group
 from compiler.passes.fusion.paths import (
     IDENTITY,
     Path,
     Shape,
     Step,
     broadcast_through,
-    extend,
     is_linear,
     merge_axes,
     merged_shape,
@@ -25,13 +23,15 @@ from compiler.passes.fusion.paths import (
 )
 
 
-def collapse(group: Group, contexts: dict[Context, list[Node]]) -> Path:
+def collapse(group: Group, contexts: Contexts) -> Path:
     """The path from the space an elementwise group should walk to its own space; empty when they are the same."""
     if any(not is_linear(store.path) for store in group.stores):
         return IDENTITY
     fixed: dict[Shape, None] = {}
     broadcasts: dict[tuple[Shape, Shape], None] = {}
-    for value in _reads(group, contexts):
+    # A pointwise op stands for itself, as it must see its own positions.
+    pointwise = [n.result for c in main_contexts(contexts) for n in contexts[c] if n.kind == "pointwise"]
+    for value in (*(value for _, value in loads(group, contexts, group.stores)), *pointwise):
         shape, source = _pattern(value, group)
         if source is not None and shape is not None:
             broadcasts[(source, shape)] = None
@@ -51,33 +51,9 @@ def collapse(group: Group, contexts: dict[Context, list[Node]]) -> Path:
     return IDENTITY
 
 
-def _reads(group: Group, contexts: dict[Context, list[Node]]) -> Iterator[Value]:
-    """The values that the main lambda loads; a pointwise op stands for itself, as it must see its own positions."""
-    main = [(c, node) for c, nodes in contexts.items() if not isinstance(c, Value) for node in nodes]
-    computed = {(context, node.result) for context, node in main}
-    read = [(context, u) for context, node in main if node.kind == "elementwise" for u in node.operands]
-    read += [(store.context, store.register) for store in group.stores]
-    for context, value in read:
-        below, under = below_reshapes(value, context, group)
-        if (under, below) not in computed and literal_of(value) is None:
-            yield value
-    yield from (node.result for _, node in main if node.kind == "pointwise")
-
-
-def below_reshapes(value: Value, context: Context, group: Group) -> tuple[Value, Context]:
-    """The value under the reshapes of another, and the context in which the main lambda has it."""
-    while not isinstance(context, Value) and not _is_leaf(value, group):
-        node = value.node
-        if node is None or node.view != "reshape":
-            break
-        context = extend(context, Step(value.shape, node.operands[0].shape))
-        value = node.operands[0]
-    return value, context
-
-
 def _pattern(value: Value, group: Group) -> tuple[Shape | None, Shape | None]:
     """What a load asks of the space: (None, None) nothing, (shape, source) a broadcast, (shape, None) to be itself."""
-    while not _is_leaf(value, group):
+    while not group.is_leaf(value):
         node = value.node
         if node is None or node.kind == "load":
             return None, None
@@ -92,16 +68,12 @@ def _pattern(value: Value, group: Group) -> tuple[Shape | None, Shape | None]:
 
 
 def _only_reshaped(value: Value, group: Group) -> bool:
-    while not _is_leaf(value, group):
+    while not group.is_leaf(value):
         node = value.node
         if node is None or node.kind != "view" or node.view != "reshape":
             return False
         value = node.operands[0]
     return True
-
-
-def _is_leaf(value: Value, group: Group) -> bool:
-    return value.buffer is not None and (value.node is None or value.node not in group.members)
 
 
 def regroup_source(source: Shape, target: Shape, wanted: Shape) -> Shape | None:

@@ -1,32 +1,19 @@
-"""Expressions of a kernel's text: leaves, loadables and values at a position, and the lambdas that compute them.
-
-Leaves are written as tokens first and named when the text is complete: a buffer whose uses all want one shape is
-declared with it, so that reshapes of buffers vanish from the text.
-"""
+"""Expressions of a kernel's text: loadables and values at a position, and the lambdas that compute them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 
-from compiler.passes.fusion.analysis import Node, Value, literal_of
-from compiler.passes.fusion.collapse import below_reshapes, collapse, regroup_source
-from compiler.passes.fusion.epilogue import at_hand
+from compiler.passes.fusion.analysis import Node, Value, literal_of, views_between
+from compiler.passes.fusion.collapse import collapse, regroup_source
+from compiler.passes.fusion.contexts import below_reshapes, contexts_of
 from compiler.passes.fusion.groups import Context, Group, Groups
 from compiler.passes.fusion.paths import IDENTITY, Path, Shape, Step, inverse_calls, stripped
+from compiler.passes.fusion.pieces import Definition, Leaf, Line, Read, Text, call
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.text import SymbolNames, literal
 
 _DEEP = 100  # views in one kernel from which on they are written in order, not where they are first asked for
-
-
-@dataclass
-class Line:
-    """A line of text and the graph ops it stands for."""
-
-    text: str
-    nodes: list[Node] = field(default_factory=list)
 
 
 class Lambda:
@@ -53,27 +40,29 @@ class Expressions:
         self.group = group
         self.groups = groups
         self.names = SymbolNames(functions)
-        self.leaves: dict[Buffer, int] = {}
-        self.wanted: list[list[Shape]] = []  # per leaf, the shapes it is read in
-        self.reads: list[set[Path | None]] = []  # per leaf: the paths it is read through at the main position, or None
-        self.top: list[Line] = []
-        self.loadables: dict[tuple[Value, Shape], tuple[str, list[Node]]] = {}
-        self.inputs_made = self.views_made = 0
-        self.contexts: dict[Context, list[Node]] = {}
-        for node in sorted(group.members, key=lambda n: n.index):
-            for context in self._contexts_of(node):
-                self.contexts.setdefault(context, []).append(node)
-        self.frame: Path = IDENTITY  # from the space that is walked to the group's
-        if group.core is None:
-            self.frame = collapse(group, self.contexts)
+        self.leaves: dict[Buffer, Leaf] = {}
+        self.definitions: list[Definition] = []
+        self.contexts = contexts_of(group)
+        self.frame = IDENTITY if group.core is not None else collapse(group, self.contexts)
+        """From the space that is walked to the group's."""
+        self._loadables: dict[tuple[Value, Shape], tuple[Text, list[Node]]] = {}
+        self._made = Counter[str]()
 
-    def _contexts_of(self, node: Node) -> Iterable[Context]:
-        if node.kind not in ("elementwise", "pointwise"):
-            return ()
-        access = self.group.access.get(node.result)
-        if access is None:  # joined as an epilogue
-            return (self.group.positions[node.result],)
-        return (*access.contexts, node.result) if access.loads else tuple(access.contexts)
+    def define(self, name: str, lines: list[Line], late: bool = False) -> Definition:
+        """A definition that stands in the text from here on."""
+        made = Definition(name, lines, late)
+        self.definitions.append(made)
+        return made
+
+    def define_input(self, body: Lambda, result: Text, nodes: list[Node], dtype: str, shape: Shape) -> Text:
+        """A lambda for what a kernel reads, as a loadable; `result` is what it returns."""
+        name = self._numbered("input")
+        lines = [Line((f"    def {name}(at):",)), *body.lines, Line(("        return ", *result), nodes)]
+        return ("FusedInput(", self.define(name, lines), f", {dtype}, {self.names.shape(shape)})")
+
+    def _numbered(self, stem: str) -> str:
+        self._made[stem] += 1
+        return f"{stem}{self._made[stem] - 1}"
 
     # Loadables: what can be asked for elements.
 
@@ -86,28 +75,21 @@ class Expressions:
             if node in self.group.members or (node.view and len(self.group.access) > _DEEP):
                 self.loadable(value)
 
-    def main(self) -> list[Context]:
-        """The contexts of the main lambda that compute something."""
-        return [c for c in self.contexts if not isinstance(c, Value)]
-
     def _is_leaf(self, value: Value) -> bool:
-        if value.buffer is None or (value.node is not None and value.node in self.group.members):
+        if not self.group.is_leaf(value):
             return False
         return literal_of(value) is None or value in self.group.access  # a literal is read only where a tensor must be
 
-    def _leaf(self, buffer: Buffer, shape: Shape, path: Path | None) -> str:
-        """A token for a buffer read in a shape; `path` says where when that is the main lambda's own position."""
-        number = self.leaves.setdefault(buffer, len(self.leaves))
-        if number == len(self.wanted):
-            self.wanted.append([])
-            self.reads.append(set())
-        self.reads[number].add(path)
-        shapes = self.wanted[number]
-        if shape not in shapes:
-            shapes.append(shape)
-        return f"\ue001{number},{shapes.index(shape)}\ue002"
+    def _leaf(self, buffer: Buffer, shape: Shape, path: Path | None) -> Text:
+        """A buffer read in a shape; `path` says where when that is the main lambda's own position."""
+        leaf = self.leaves.get(buffer)
+        if leaf is None:
+            leaf = self.leaves[buffer] = Leaf(buffer)
+        leaf.paths.add(path)
+        leaf.shapes[shape] = None
+        return (Read(leaf, shape),)
 
-    def loadable(self, value: Value, shape: Shape | None = None, path: Path | None = None) -> tuple[str, list[Node]]:
+    def loadable(self, value: Value, shape: Shape | None = None, path: Path | None = None) -> tuple[Text, list[Node]]:
         """An expression for a value as a loadable of `shape` (its own, or another in row-major order), and the ops
         that the expression stands for beyond those that have their own lines."""
         shape = value.shape if shape is None else shape
@@ -116,89 +98,88 @@ class Expressions:
             return self._leaf(value.buffer, shape, path), []
         element = literal_of(value)
         if element is not None:
-            text = f"FusedInput(lambda at: {literal(element, value.type.dtype)}, {value.type.dtype}, "
-            return f"{text}{self.names.shape(shape)})", _literal_nodes(value)
+            return (self.constant(element, value.type.dtype, shape),), _literal_nodes(value)
         assert node is not None
         if node.kind == "load":
             return self._leaf(node.operands[0].buffer, shape, path), [node]  # type: ignore[arg-type]
         if node.kind == "view" and node.view == "reshape":
             text, nodes = self.loadable(node.operands[0], shape, path)
             return text, [*nodes, node]
-        found = self.loadables.get((value, shape))
+        found = self._loadables.get((value, shape))
         if found is None:
             make = self._view if node.kind == "view" else self._lambda
-            found = self.loadables[(value, shape)] = make(node, shape)
+            found = self._loadables[(value, shape)] = make(node, shape)
         return found
 
-    def _lambda(self, node: Node, shape: Shape) -> tuple[str, list[Node]]:
+    def constant(self, element: object, dtype: str, shape: Shape) -> str:
+        """A loadable that holds one element everywhere."""
+        return f"FusedInput(lambda at: {literal(element, dtype)}, {dtype}, {self.names.shape(shape)})"
+
+    def _lambda(self, node: Node, shape: Shape) -> tuple[Text, list[Node]]:
         value = node.result
         if shape != value.shape and any(n.kind != "elementwise" for n in self.contexts[value]):
-            text, nodes = self.loadable(value)
-            return f"{text}.reshape({self.names.shape(shape)})", nodes
+            return self._reshaped(value, shape)
         body = Lambda(IDENTITY if shape == value.shape else (Step(shape, value.shape),))
         self.write(body, [value])
-        name = f"input{self.inputs_made}"
-        self.inputs_made += 1
-        self.top += [Line(f"    def {name}(at):"), *body.lines]
-        self.top.append(Line(f"        return {body.variables[(value, value)]}", [node]))
-        return f"FusedInput({name}, {value.type.dtype}, {self.names.shape(shape)})", []
+        return self.define_input(body, (body.variables[(value, value)],), [node], value.type.dtype, shape), []
 
-    def _view(self, node: Node, shape: Shape) -> tuple[str, list[Node]]:
+    def _view(self, node: Node, shape: Shape) -> tuple[Text, list[Node]]:
         value, operand = node.result, node.operands[0]
         source: Shape | None = operand.shape
         if shape != value.shape:
             broadcasts = node.view == "broadcast"
             source = regroup_source(operand.shape, value.shape, shape) if broadcasts else None
             if source is None:
-                text, nodes = self.loadable(value)
-                return f"{text}.reshape({self.names.shape(shape)})", nodes
+                return self._reshaped(value, shape)
         text, nodes = self.loadable(operand, source)
-        arguments = [text, *self.parameters(node, shape)]
-        name = f"view{self.views_made}"
-        self.views_made += 1
-        self.top.append(Line(f"    {name} = {node.signature.name}({', '.join(arguments)})", [node, *nodes]))
-        return name, []
+        made = call(node.signature.name, [text, *self.parameters(node, shape)])
+        name = self._numbered("view")
+        return (self.define(name, [Line((f"    {name} = ", *made), [node, *nodes])]),), []
+
+    def _reshaped(self, value: Value, shape: Shape) -> tuple[Text, list[Node]]:
+        text, nodes = self.loadable(value)
+        return (*text, f".reshape({self.names.shape(shape)})"), nodes
 
     # Calls and values at a position.
 
-    def parameters(self, node: Node, shape: Shape | None = None) -> list[str]:
+    def parameters(self, node: Node, shape: Shape | None = None) -> list[Text]:
         """The keyword arguments of a call: the op's attributes, and its result's dtype and shape where asked for."""
         result = node.result.type
-        made = []
+        made: list[Text] = []
         for name in node.signature.params:
             if name == "shape" and shape is not None:
-                made.append(f"shape={self.names.shape(shape)}")
+                made.append((f"shape={self.names.shape(shape)}",))
             elif name in node.attrs:
-                made.append(f"{name}={self.names.parameter(node.attrs[name], result.dtype)}")
+                made.append((f"{name}={self.names.parameter(node.attrs[name], result.dtype)}",))
             elif name == "result":
-                made.append(f"result={result.dtype}")
+                made.append((f"result={result.dtype}",))
             elif name == "shape":
-                made.append(f"shape={self.names.shape(result.shape)}")
+                made.append((f"shape={self.names.shape(result.shape)}",))
         return made
 
-    def at(self, value: Value, context: Context, body: Lambda) -> tuple[str, list[Node], bool]:
+    def at(self, value: Value, context: Context, body: Lambda) -> tuple[Text, list[Node], bool]:
         """A value at the lambda's position: its text, the ops that stand in it, whether it has one lane only."""
         element = literal_of(value)
         if element is not None:
-            return literal(element, value.type.dtype), _literal_nodes(value), True
+            return (literal(element, value.type.dtype),), _literal_nodes(value), True
         variable = body.variables.get((context, value))
         if variable is not None:
-            return variable, [], variable in body.scalars
-        if self.group.positions and (hand := at_hand(value, self.groups)) is not None and hand[1] is self.group:
+            return (variable,), [], variable in body.scalars
+        if self.group.positions and (hand := self.groups.at_hand(value)) is not None and hand[1] is self.group:
             variable = body.variables[(self.group.positions[hand[0]], hand[0])]
-            return variable, views_between(value, hand[0]), variable in body.scalars
+            return (variable,), views_between(value, hand[0]), variable in body.scalars
         below, under = below_reshapes(value, context, self.group)
         variable = body.variables.get((under, below))
         if variable is not None:
-            return variable, views_between(value, below), variable in body.scalars
+            return (variable,), views_between(value, below), variable in body.scalars
         text, nodes = self.loaded(value, context, body.frame)
         if body.counts[(context, value)] > 1:
             variable = body.variables[(context, value)] = body.fresh()
-            body.lines.append(Line(f"        {variable} = {text}[at]", nodes))
-            return variable, [], False
-        return f"{text}[at]", nodes, False
+            body.lines.append(Line((f"        {variable} = ", *text, "[at]"), nodes))
+            return (variable,), [], False
+        return (*text, "[at]"), nodes, False
 
-    def loaded(self, value: Value, context: Context, frame: Path) -> tuple[str, list[Node]]:
+    def loaded(self, value: Value, context: Context, frame: Path) -> tuple[Text, list[Node]]:
         """A loadable of the shape that the lambda's positions have."""
         main = not isinstance(context, Value)
         path = frame + context if main else frame
@@ -206,7 +187,7 @@ class Expressions:
         while path and path[-1].perm is None:
             shape, path = path[-1].before, path[:-1]
         text, nodes = self.loadable(value, shape, stripped(full) if main else None)
-        return text + inverse_calls(path, self.names.shape), nodes
+        return ((*text, inverse_calls(path, self.names.shape)) if path else text), nodes
 
     def write(self, body: Lambda, roots: list[Context]) -> None:
         """Write the ops of some contexts, in graph order, as lines of a lambda."""
@@ -218,7 +199,7 @@ class Expressions:
                 body.counts.update((context, operand) for operand in node.operands)
         for node, context in work:
             nodes, scalar = [node], node.kind == "elementwise"
-            arguments = [] if scalar else ["at"]
+            arguments: list[Text] = [] if scalar else [("at",)]
             for operand in node.operands:
                 if node.kind == "elementwise":
                     text, extra, one = self.at(operand, context, body)
@@ -230,17 +211,8 @@ class Expressions:
             variable = body.variables[(context, node.result)] = body.fresh()
             if scalar:
                 body.scalars.add(variable)
-            call = f"{node.signature.name}({', '.join([*arguments, *self.parameters(node)])})"
-            body.lines.append(Line(f"        {variable} = {call}", nodes))
-
-
-def views_between(value: Value, base: Value) -> list[Node]:
-    """The views from a value down to just above another."""
-    found = []
-    while value is not base and value.node is not None and value.node.kind == "view":
-        found.append(value.node)
-        value = value.node.operands[0]
-    return found
+            made = call(f"        {variable} = {node.signature.name}", [*arguments, *self.parameters(node)])
+            body.lines.append(Line(made, nodes))
 
 
 def _literal_nodes(value: Value) -> list[Node]:

@@ -10,12 +10,13 @@ from functools import partial
 from xdsl.ir import Operation
 
 from compiler.passes.fusion.analysis import Analysis, Node, Value
-from compiler.passes.fusion.assemble import NAME, Emitted
-from compiler.passes.fusion.emit import Emitter
+from compiler.passes.fusion.assemble import Emitted
+from compiler.passes.fusion.choices import Choices
+from compiler.passes.fusion.emit import emit
 from compiler.passes.fusion.epilogue import fuse_epilogues
 from compiler.passes.fusion.groups import Group, Groups
 from compiler.passes.fusion.ledger import write_ledger
-from compiler.passes.fusion.pull import Puller
+from compiler.passes.fusion.pull import pull
 from compiler.passes.fusion.records import (
     Edge,
     FusedKernel,
@@ -27,6 +28,7 @@ from compiler.passes.fusion.records import (
 
 _DRIVER = "kg.elementwise"
 _LONGEST = 5  # ops that a kernel is named after
+_UNNAMED = "\ue000"  # what a source is called while its hash, a part of its name, is taken
 
 
 def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None = None) -> FusionResult:
@@ -34,14 +36,13 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
     analysis = Analysis(graph, library)
     options = _named(options or FusionOptions(), analysis)
     groups = Groups()
-    reasons: dict[Edge, str] = {}
-    fuse_epilogues(analysis, groups, options, reasons)
-    puller = Puller(analysis, groups, options, reasons)
-    puller.run()
+    choices = Choices(options)
+    fuse_epilogues(analysis, groups, choices)
+    placed = pull(analysis, groups, choices)
     ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
     functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver}
-    emitted = [Emitter(group, groups, functions, driver).emit() for group in ordered]
+    emitted = [emit(group, groups, functions, driver) for group in ordered]
     kernels, calls = _share(ordered, emitted, library)
     computed_in: dict[Node, list[Group]] = {}
     for group, made in zip(ordered, emitted):
@@ -52,9 +53,9 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
         kernels=kernels,
         calls=calls,
         inputs=tuple(value.buffer for value in analysis.inputs),
-        outputs=tuple(buffer for buffer in puller.outputs if buffer is not None),
-        constants=tuple(reversed(puller.constants)),
-        ledger=write_ledger(analysis, groups, computed_in, reasons, options),
+        outputs=tuple(buffer for buffer in placed.outputs if buffer is not None),
+        constants=tuple(reversed(placed.constants)),
+        ledger=write_ledger(analysis, groups, computed_in, choices.reasons, options),
         stored={value.ssa: value.buffer for value in analysis.values() if value.buffer is not None},
         _graph=graph,
     )
@@ -159,14 +160,14 @@ def _share(
     calls: list[KernelCall] = []
     for group, made in zip(groups, emitted):
         slots = tuple(node.op.name for node in made.slots)
-        key = (made.source, made.line_slots, slots)
+        key = (made.text, made.line_slots, slots)
         kernel = known.get(key)
         if kernel is None:
             name = _free_name(_name(made), taken, names)
             taken.add(name)
             kernel = known[key] = FusedKernel(
                 name=name,
-                source=made.source.replace(NAME, name),
+                source=made.source(name),
                 line_slots=made.line_slots,
                 slots=slots,
                 inputs=made.inputs,
@@ -199,7 +200,7 @@ def _name(made: Emitted) -> str:
     if not parts:
         parts = [n.signature.name for n in made.slots if n.kind == "view"][:_LONGEST] or ["copy"]
     if len(parts) > _LONGEST:
-        return "_".join([*parts[: _LONGEST - 1], hashlib.sha256(made.source.encode()).hexdigest()[:4]])
+        return "_".join([*parts[: _LONGEST - 1], hashlib.sha256(made.source(_UNNAMED).encode()).hexdigest()[:4]])
     return "_".join(parts)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from compiler.graph.dims import Dim
-from compiler.passes.fusion.analysis import Node, Value
-from compiler.passes.fusion.paths import IDENTITY, Path
+from compiler.passes.fusion.analysis import Node, Value, below_views
+from compiler.passes.fusion.paths import IDENTITY, Path, extend
 from compiler.passes.fusion.records import Buffer
 
 # A place inside a kernel where values are computed: a path (the main lambda, at a position seen through that path) or
 # a value (the lambda that computes that value at any position).
 Context = Path | Value
+
+LARGEST = 256  # ops in one kernel
 
 
 class Access:
@@ -71,13 +73,9 @@ class Group:
         self.mask |= node.bit
         self.dependencies |= node.ancestors
 
-    def read(self, value: Value) -> Access:
-        """The record of how this group reads a value, made when there is none."""
-        access = self.access.get(value)
-        if access is None:
-            access = self.access[value] = Access()
-            value.readers.append(self)
-        return access
+    def is_leaf(self, value: Value) -> bool:
+        """Whether a value is in memory when this group runs: stored, and not by the group itself."""
+        return value.buffer is not None and (value.node is None or value.node not in self.members)
 
     def evaluations(self, value: Value) -> int:
         """How many times per element of the kernel a value read here is computed."""
@@ -94,6 +92,7 @@ class Groups:
     def __init__(self) -> None:
         self.all: list[Group] = []
         self.owner: dict[Node, Group] = {}
+        self._readers: dict[Value, list[Group]] = {}
         self._several: dict[Group, int] = {}  # groups of more than one op, and the index of the first of these
 
     def new(self, core: Node | None, space: tuple[int | Dim, ...]) -> Group:
@@ -136,7 +135,7 @@ class Groups:
         for node, role in right.members.items():
             self.add(left, node, role)
         for value, access in right.access.items():
-            left.read(value).merge(access)
+            self.read(left, value).merge(access)
         left.stores += right.stores
         right.final = left
         right.mask = right.dependencies = 0
@@ -147,11 +146,29 @@ class Groups:
         for group in self.all:
             del group.final
 
+    def read(self, group: Group, value: Value) -> Access:
+        """The record of how a group reads a value, made when there is none."""
+        access = group.access.get(value)
+        if access is None:
+            access = group.access[value] = Access()
+            self._readers.setdefault(value, []).append(group)
+        return access
+
     def readers(self, value: Value) -> list[Group]:
         """The groups that read a value, each once, merged ones as what they became; by number."""
         found: dict[Group, None] = {}
-        for group in value.readers:
+        for group in self._readers.get(value, ()):
             while group.final is not group:
                 group = group.final
             found[group] = None
         return sorted(found, key=lambda g: g.number) if len(found) > 1 else list(found)
+
+    def at_hand(self, value: Value) -> tuple[Value, Group, Path] | None:
+        """A kernel's output lambda where a value is at hand: the value under its views, the group, the path to it."""
+        value, chain = below_views(value)
+        group = self.owner.get(value.node) if value.node is not None else None
+        if group is None or (path := group.positions.get(value)) is None:
+            return None
+        for step in reversed(chain):
+            path = extend(path, step)
+        return value, group, path

@@ -12,7 +12,7 @@ from compiler.targets import get_target, known_targets
 from compiler.targets.cpu import assembles, runs_here
 
 HERE = get_target("cpu").arch
-ELSEWHERE = [name for name in known_targets() if get_target(name).is_cpu and get_target(name).arch != HERE]
+ELSEWHERE = [name for name in known_targets() if get_target(name).kind == "cpu" and get_target(name).arch != HERE]
 ASSEMBLY = 'func.func @k() { "llvm.inline_asm"() <{asm_string = "nop", constraints = ""}> : () -> ()\n func.return }'
 
 

@@ -88,7 +88,7 @@ def test_it_survives_optimisation(parse, text, level):
 def test_it_reaches_assembly(parse, target, expected):
     chosen = get_target(target)
     unit = compile_llvm(emit_module(parse(INLINE), chosen, "line-tables").text, chosen, 2)
-    check(unit.asm, line_provenance(unit.asm, "ptx" if chosen.is_nvidia else "asm"), expected)
+    check(unit.asm, line_provenance(unit.asm, chosen.emission.assembly), expected)
 
 
 def test_ptx_with_line_tables_is_not_a_debug_build(parse):

@@ -1,0 +1,61 @@
+"""What the user chose about the edges of a graph, and the reasons that are noted for edges which were not fused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from compiler.passes.fusion.analysis import Node, Value
+from compiler.passes.fusion.groups import Group
+from compiler.passes.fusion.records import Edge, FusionOptions
+
+
+@dataclass
+class Choices:
+    """The options of one fusion, asked for by node, and why edges could not be fused so far."""
+
+    options: FusionOptions
+    reasons: dict[Edge, str] = field(default_factory=dict)
+
+    @property
+    def fuse(self) -> bool:
+        """Whether anything may be fused at all."""
+        return self.options.fuse
+
+    @cached_property
+    def cut(self) -> frozenset[str]:
+        """The nodes with an edge that the user cuts."""
+        return frozenset(producer for producer, _ in self.options.force_cut)
+
+    def is_cut(self, node: Node) -> bool:
+        """Whether the user wants this node's value stored."""
+        if node.name not in self.cut:
+            return False
+        return any((node.name, user.name) in self.options.force_cut for user, _ in node.result.users)
+
+    def cuts(self, value: Value, base: Value, consumer: Node) -> bool:
+        """Whether the user cuts one of the edges from `base` through views to `value` and on to its consumer."""
+        if not self.options.force_cut:
+            return False
+        name = consumer.name
+        while True:
+            producer = value.node.name if value.node else value.name
+            if (producer, name) in self.options.force_cut:
+                return True
+            if value is base or value.node is None:
+                return False
+            name, value = producer, value.node.operands[0]
+
+    def is_forced(self, node: Node, group: Group) -> bool:
+        """Whether the user wants this node's value computed in this group."""
+        if not self.options.force_fuse:
+            return False
+        edges = {(node.name, user.name) for user, _ in node.result.users if user in group.members}
+        return not edges.isdisjoint(self.options.force_fuse) and edges.isdisjoint(self.options.force_cut)
+
+    def explain(self, node: Node, reason: str) -> None:
+        """Say why a node is not computed with its users, unless that was said before."""
+        if self.is_cut(node):
+            reason = "forced cut"
+        for user, _ in node.result.users:
+            self.reasons.setdefault((node.name, user.name), reason)
