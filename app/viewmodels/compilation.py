@@ -8,43 +8,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from compiler.options import COMMON_STAGES, MODEL_STAGES, STAGE_TABLE
 from profiler.records import Decision, PassTime
 
 Nodes = tuple[str, ...]
 
-MODEL_STAGES = ("mo", "mogg", "mgp")
-KERNEL_STAGES = ("source", "kgen", "kernel", "llvm", "llvm-opt", "asm")
-STAGES = (*MODEL_STAGES, *KERNEL_STAGES, "sass")
-STAGE_TITLES = {
-    "mo": "Graph (mo)",
-    "mogg": "Fused (mogg)",
-    "mgp": "Program (mgp)",
-    "source": "Source",
-    "kgen": "kgen",
-    "kernel": "Kernel IR",
-    "llvm": "LLVM",
-    "llvm-opt": "LLVM opt",
-    "asm": "Assembly",
-    "sass": "SASS",
-}
-LANGUAGES = {"source": "python", "llvm": "llvm", "llvm-opt": "llvm", "asm": "asm", "sass": "sass"}
-
-
+STAGE_TITLES = {stage.name: stage.title for stage in STAGE_TABLE.values() if stage.text and not stage.same_as}
+STAGES = tuple(STAGE_TITLES)
+KERNEL_STAGES = ("source", *COMMON_STAGES)
 NVIDIA, AMD = "sm_", "gfx"
 
 
+def _shown(stage: str, target: str) -> tuple[str, str]:
+    """Title and language: the machine's text has its own on each kind of target."""
+    known = STAGE_TABLE[stage]
+    kind = "nvidia" if target.startswith(NVIDIA) else "amd" if target.startswith(AMD) else "cpu"
+    return known.shown_on.get(kind, (known.title, known.language))
+
+
 def stage_title(stage: str, target: str = "cpu") -> str:
-    """What a stage is called: the machine's text has a name of its own on each kind of target."""
-    if stage == "asm" and target.startswith((NVIDIA, AMD)):
-        return "PTX" if target.startswith(NVIDIA) else "AMDGCN"
-    return STAGE_TITLES[stage]
+    """What a stage is called."""
+    return _shown(stage, target)[0]
 
 
 def language_of(stage: str, target: str = "cpu") -> str:
     """How a stage's text is coloured and folded."""
-    if stage == "asm" and target.startswith(NVIDIA):
-        return "ptx"
-    return LANGUAGES.get(stage, "mlir")
+    return _shown(stage, target)[1]
 
 
 @dataclass(frozen=True)
