@@ -15,12 +15,8 @@ import numpy as np
 from app.errors import CompilationFailed
 from app.sources import Source
 from compiler.errors import CompilerError, ExecutionError, UnavailableError
+from compiler.options import MODEL_STAGES
 
-MODEL_STAGES = ("mo", "mogg", "mgp")
-KERNEL_STAGES = ("kgen", "kernel", "llvm", "llvm-opt", "asm", "ptx", "sass")
-EMITS = (*MODEL_STAGES, *KERNEL_STAGES, "object", "source")
-FLOWS = ("all-kernel", "per-kernel")
-DEBUG_LEVELS = ("none", "line-tables")
 # How each text begins a comment, for the line that says which kernel follows.
 _COMMENT = {"llvm": ";", "llvm-opt": ";", "source": "#"}
 

@@ -43,8 +43,8 @@ def launch(bench: Bench) -> list[Row]:
 
     from compiler import reference
     from compiler.importers.mlir_text import parse_graph
-    from compiler.pipeline import CompileOptions
-    from compiler.session import compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
     from profiler.measure.cuda.model import CudaModel
 
     rng = np.random.default_rng(0)

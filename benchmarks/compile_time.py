@@ -42,7 +42,8 @@ def ours() -> tuple[Callable[[], dict[str, float]], Callable[[list[np.ndarray]],
     """A cold compilation's seconds (total, front, LLVM), and the compiled block."""
     from app.sources import load_source
     from compiler.language import library as libraries
-    from compiler.session import CompileOptions, compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
 
     last: dict[str, object] = {}
 
@@ -138,7 +139,7 @@ COLD_START = (
 )
 MEMORY = (
     "import resource; {imports};"
-    "import compiler.session, compiler.graph.ops, compiler.program.execution, compiler.lowering.llvm_text;"
+    "import compiler.pipeline, compiler.graph.ops, compiler.program.execution, compiler.lowering.llvm_text;"
     "from app.sources import load_source; from compiler import compile;"
     "graph = load_source('sample:transformer-block').graph;"
     "status = lambda key: int(next(l for l in open('/proc/self/status') if l.startswith(key)).split()[1]);"

@@ -28,8 +28,8 @@ FLOWS = ("per-kernel", "all-kernel")
 
 def compile_cpu(graph: Any, **options: Any) -> tuple[float, Any]:
     """Processor seconds of one compilation in this process, without caches or workers, and the model."""
-    from compiler.pipeline import CompileOptions
-    from compiler.session import compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
 
     start = time.process_time()
     model = compile_graph(graph, CompileOptions(**{"cache": False, "jobs": 1, **options}))

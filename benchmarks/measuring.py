@@ -102,8 +102,8 @@ def overhead() -> dict[str, float]:
 def storing() -> dict[str, float]:
     """Processor time to store a transformer block's trace, over that of compiling it."""
     from app.sources import load_source
-    from compiler.pipeline import CompileOptions
-    from compiler.session import compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
     from profiler.recording import record_compilation
     from profiler.store import open_store
 

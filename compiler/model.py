@@ -6,29 +6,30 @@ nobody reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compiler.errors import CompilerError, UnavailableError
-from compiler.passes.fusion.records import FusedKernel, FusionDecision, FusionResult, KernelCall
-from compiler.pipeline import STAGES, CompileOptions, KernelModule, elaborate, kernel_passes
-from compiler.trace import Trace
+from compiler.options import ir_stage
+from compiler.passes.fusion.records import FusedKernel, FusionDecision, KernelCall
+from compiler.statistics import cache_figures, funnel_of
+from compiler.trace import Snapshot, Trace
 
 if TYPE_CHECKING:
     from compiler.backend.device_code import DeviceUnit
     from compiler.backend.llvm import CompiledUnit
     from compiler.backend.sass import SassReport
+    from compiler.compilation import Compilation, Compiled
     from compiler.graph.graph import Graph
     from compiler.language.elaborate import ElaboratedKernel
-    from compiler.language.library import Library
+    from compiler.lowering.llvm_text import LlvmText
+    from compiler.passes.kernel.elaboration import KernelModule
     from compiler.program.execution import Program
     from compiler.program.memory_plan import MemoryPlan
-    from compiler.snapshots import Snapshot
-    from compiler.targets.target import Target
 
 Nodes = tuple[str, ...]
 
@@ -79,13 +80,12 @@ class Kernel:
 
     def stage(self, stage: str) -> StageText:
         """The text of one stage with the nodes of each line."""
-        if stage not in STAGES:
-            raise CompilerError(f"unknown stage {stage!r}; the stages are {' '.join(STAGES)}")
-        if stage in ("mo", "mogg", "mgp"):
+        known, target = ir_stage(stage), self._model.target
+        if known.text == "model":
             return self._model.stage(stage)
-        if stage in ("ptx", "sass") and stage not in self._model.target.emission.stages:
-            raise CompilerError(f"{self._model.target.name} has no {stage}; its machine stage is asm")
-        return self._texts(stage)
+        if known.special and stage not in target.emission.stages:
+            raise CompilerError(f"{target.name} has no {stage}; its machine stage is asm")
+        return self._texts(known.same_as or stage)
 
     @cached_property
     def unit(self) -> CompiledUnit:
@@ -123,18 +123,20 @@ class Kernel:
         return self._kernel_module()
 
     @cached_property
-    def _lowered_text(self) -> Any:
+    def _lowered_text(self) -> LlvmText:
         from compiler.lowering.llvm_text import emit_module
 
-        debug: Any = self._model.options.debug
-        return emit_module(self._kernel_module().module, self._model.target, debug)
+        return emit_module(self._kernel_module().module, self._model.target, self._model.options.debug)
 
     def _elaborated(self) -> KernelModule:
+        from compiler.passes.kernel.elaboration import elaborate
+
         return elaborate([self.fused], self._model.library, self._model.target, Trace())
 
     def _kernel_module(self) -> KernelModule:
-        table, options = {self.name: self.fused}, self._model.options
-        return kernel_passes(self._elaborated(), table, self._model.target, Trace(), options.opt_level)
+        from compiler.passes.kernel.run import kernel_passes
+
+        return kernel_passes(self._elaborated(), self._model.target, Trace(), self._model.options.opt_level)
 
     def _texts(self, stage: str) -> StageText:
         from compiler.dialects.printing import print_module
@@ -153,7 +155,7 @@ class Kernel:
             text = self.unit.llvm_opt
         else:
             text = self.device_unit.ptx if self._model.target.emission.emits_text else self.unit.asm
-        return self.with_nodes(text, line_provenance(text, "llvm" if stage == "llvm-opt" else "asm"))
+        return self.with_nodes(text, line_provenance(text, stage))
 
     def with_nodes(self, text: str, provenance: list[int]) -> StageText:
         """A text of this kernel with the nodes behind the provenance id of each of its lines."""
@@ -170,25 +172,21 @@ class Kernel:
 class Model:
     """What `compile` returns."""
 
-    def __init__(
-        self, graph: Graph, fusion: FusionResult, options: CompileOptions, target: Target, library: Library,
-        trace: Trace, records: Mapping[str, ElaboratedKernel],
-        program: Program | None, kernels: tuple[FusedKernel, ...], mo_text: Any, objects: Sequence[bytes] = (),
-    ) -> None:  # fmt: skip
+    def __init__(self, graph: Graph, made: Compiled, run: Compilation, program: Program | None) -> None:
         self.graph = graph
-        self.fusion = fusion
-        self.options = options
-        self.target = target
-        self.library = library
-        self.trace = trace
-        self._records = records
+        self.fusion = made.fusion
+        self.options = run.options
+        self.target = run.target
+        self.library = run.library
+        self.trace = run.trace
+        self._records = made.records
         self._program = program
-        self._mo_text = mo_text
-        self._objects = tuple(objects)
+        self._optimised = made.graph
+        self._objects = () if run.target.emission.in_process else made.objects  # those of a CPU are in the program
         calls: dict[str, list[KernelCall]] = {}
-        for call in fusion.calls:
+        for call in made.fusion.calls:
             calls.setdefault(call.kernel.name, []).append(call)
-        self.kernels = tuple(Kernel(self, kernel, tuple(calls[kernel.name])) for kernel in kernels)
+        self.kernels = tuple(Kernel(self, kernel, tuple(calls[kernel.name])) for kernel in made.kernels)
 
     def __repr__(self) -> str:
         return f"Model({self.graph.name!r}, target={self.target.name!r}, kernels={len(self.kernels)})"
@@ -272,28 +270,42 @@ class Model:
 
     def stage(self, stage: str) -> StageText:
         """Whole-model text with the nodes of each line; later stages are the kernels' texts one after another."""
-        if stage not in STAGES:
-            raise CompilerError(f"unknown stage {stage!r}; the stages are {' '.join(STAGES)}")
+        if ir_stage(stage).text == "kernel":
+            texts = [kernel.stage(stage) for kernel in self.kernels]
+            return StageText("".join(t.text for t in texts), tuple(n for t in texts for n in t.nodes))
         if stage == "mo":
-            text, nodes = self._mo_text()
-            return StageText(text, tuple(nodes))
-        if stage in ("mogg", "mgp"):
+            from compiler.dialects.mo import print_with_nodes
+
+            text, nodes = print_with_nodes(self._optimised())
+        else:
             from compiler.passes.fusion.show import stage_text
 
             text, nodes = stage_text(self.fusion, stage, self._workspaces())
-            return StageText(text, tuple(nodes))
-        texts = [kernel.stage(stage) for kernel in self.kernels]
-        return StageText("".join(t.text for t in texts), tuple(n for t in texts for n in t.nodes))
+        return StageText(text, tuple(nodes))
 
     def snapshot(self, kernel: str) -> tuple[Snapshot, ...]:
         """The IR of one kernel after each of the compiler's and LLVM's passes that changed it; made when asked for."""
         from compiler.snapshots import snapshots_of
 
-        return snapshots_of(self, kernel)
+        return snapshots_of(self.kernel(kernel).fused, self.library, self.target, self.options)
 
     @cached_property
     def stats(self) -> dict[str, Any]:
-        """Seconds by stage, IR sizes, fusion counts, memory peak where no dim is symbolic."""
-        from compiler.statistics import model_statistics
-
-        return model_statistics(self)
+        """Seconds by stage and in all, IR sizes, counts, peak memory (None while it depends on symbolic dims)."""
+        passes = self.trace.passes
+        steps = funnel_of(passes, printed=self.trace.printed)
+        stages = {step.stage: step.seconds for step in steps}
+        accepted = sum(decision.accepted for decision in self.ledger)
+        return {
+            "seconds": {**stages, "total": sum(stages.values())},
+            "kernels": len(self.kernels),
+            "calls": len(self.fusion.calls),
+            "ops": {record.name: record.ops_after for record in passes if record.ops_after >= 0},
+            "bytes": {step.stage: step.bytes for step in steps if step.bytes is not None},
+            "funnel": [asdict(step) for step in steps],
+            "llvm_share": next((step.share for step in steps if step.stage == "machine"), 0.0),
+            "fusion": {"accepted": accepted, "rejected": len(self.ledger) - accepted},
+            "warnings": list(self.warnings),
+            "cache": cache_figures(passes, len(self.kernels)),
+            "peak_memory": None if self.symbols else self.plan().peak,
+        }

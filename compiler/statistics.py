@@ -1,19 +1,34 @@
-"""The figures of a compilation as plain data, and the funnel: what each stage makes of the IR and how long it takes."""
+"""The funnel: what each stage of a compilation makes of the IR, and how long it takes.
+
+It is computed from records of passes alone, as a compilation leaves them or as a store gives them back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-from compiler.trace import LLVM_PASS
+from compiler.options import STAGE_TABLE, TIMED_STAGES
 
-if TYPE_CHECKING:
-    from compiler.model import Model
-    from compiler.trace import PassRecord, Trace
 
-STAGES = ("mo", "mogg", "kgen", "kernel", "llvm", "machine", "link")
-LLVM_STAGE = "machine"
+class PassFigures(Protocol):
+    """What the funnel reads of a pass; sizes are -1 where they were not counted, `kernel` is "" for all of them."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def stage(self) -> str: ...
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def ops_before(self) -> int: ...
+    @property
+    def ops_after(self) -> int: ...
+    @property
+    def bytes_after(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -32,82 +47,81 @@ class StageFigures:
     """Of all seconds of the compilation, or of this kernel."""
 
 
-def funnel(trace: Trace, kernel: str | None = None) -> list[StageFigures]:
-    """The steps of a whole compilation, or of one kernel (or shared function)."""
-    return _steps(trace, trace.passes) if kernel is None else funnel_by_kernel(trace).get(kernel, [])
+@dataclass(frozen=True)
+class _Part:
+    """A kernel's part of the passes that ran over a module of several."""
+
+    kernel: str
+    seconds: float
+    ops_after: int
+    name: str = "passes"
+    stage: str = "kernel"
+    ops_before: int = -1
+    bytes_after: int = -1
 
 
-def funnel_by_kernel(trace: Trace) -> dict[str, list[StageFigures]]:
+def funnel_of(
+    passes: Sequence[PassFigures], kernel: str | None = None, printed: Mapping[str, int] | None = None
+) -> list[StageFigures]:
+    """The steps of a whole compilation, or of one kernel (or shared function), in the order of the stages.
+
+    `printed` has the bytes of what elaboration made, by module, where its texts were kept (`Trace.printed`).
+    """
+    if kernel is None:
+        return _steps(passes, sum(printed.values()) if printed else None)
+    return funnel_by_kernel(passes, printed).get(kernel, [])
+
+
+def funnel_by_kernel(
+    passes: Sequence[PassFigures], printed: Mapping[str, int] | None = None
+) -> dict[str, list[StageFigures]]:
     """The funnel of every kernel and every shared function.
 
     Where passes ran over a module of several kernels, each has a part of their time as large as its part of the
     operations that came out; the same goes for LLVM's work on bundles, by bytes.
     """
-    by_kernel: dict[str, list[PassRecord]] = {}
-    for record in trace.passes:
+    by_kernel: dict[str, list[PassFigures]] = {}
+    for record in passes:
         by_kernel.setdefault(record.kernel, []).append(record)
     whole = [record for record in by_kernel.pop("", ()) if record.stage == "kernel"]
-    units = {record.kernel: record for record in trace.passes if record.name == "emit-llvm" and record.ops_before >= 0}
+    units = {record.kernel: record for record in passes if record.name == "emit-llvm" and record.ops_before >= 0}
     operations = sum(record.ops_before for record in units.values())
+    seconds = sum(record.seconds for record in whole)
     for name, records in by_kernel.items():
         if whole and name in units and not any(record.stage == "kernel" for record in records):
-            own, seconds = units[name].ops_before, sum(record.seconds for record in whole)
-            part = seconds * own / operations if operations else 0.0
-            sizes = {"ops_before": -1, "ops_after": own, "bytes_before": -1, "bytes_after": -1}
-            records.append(replace(whole[-1], name="passes", kernel=name, seconds=part, **sizes))
-    return {name: _steps(trace, records, name) for name, records in by_kernel.items()}
+            own = units[name].ops_before
+            records.append(_Part(name, seconds * own / operations if operations else 0.0, own))
+    return {name: _steps(records, printed.get(name) if printed else None) for name, records in by_kernel.items()}
 
 
-def _steps(trace: Trace, passes: Sequence[PassRecord], kernel: str | None = None) -> list[StageFigures]:
-    total = sum(record.seconds for record in passes if record.stage != LLVM_PASS)
-    by_stage: dict[str, list[PassRecord]] = {stage: [] for stage in STAGES}
-    for record in passes:
+def _steps(passes: Sequence[PassFigures], elaborated: int | None) -> list[StageFigures]:
+    timed = [record for record in passes if not _is_within(record.stage)]
+    total = sum(record.seconds for record in timed)
+    by_stage: dict[str, list[PassFigures]] = {stage: [] for stage in TIMED_STAGES}
+    for record in timed:
         by_stage.setdefault(record.stage, []).append(record)
     found = []
     for stage, records in by_stage.items():
-        if records and stage != LLVM_PASS:
+        if records:
             seconds = sum(record.seconds for record in records)
-            sizes = _left(records, "ops_after"), _left(records, "bytes_after") or _printed(trace, stage, kernel)
-            found.append(StageFigures(stage, *sizes, seconds, seconds / total if total else 0.0))
+            size = _left(records, "bytes_after") or (elaborated if stage == "kgen" else None)
+            share = seconds / total if total else 0.0
+            found.append(StageFigures(stage, _left(records, "ops_after"), size, seconds, share))
     return found
 
 
-def _left(records: Iterable[PassRecord], size: str) -> int | None:
+def _is_within(stage: str) -> bool:
+    """Whether the time of a stage is part of another's already."""
+    return stage in STAGE_TABLE and bool(STAGE_TABLE[stage].within)
+
+
+def _left(records: Iterable[PassFigures], size: str) -> int | None:
     """What the last pass over each part of the module left, summed over the parts."""
     last = {record.kernel: getattr(record, size) for record in records if getattr(record, size) >= 0}
     return sum(last.values()) if last else None
 
 
-def _printed(trace: Trace, stage: str, kernel: str | None) -> int | None:
-    """Bytes of what elaboration made, where its texts were kept."""
-    modules = trace.snapshots if kernel is None else {kernel: trace.snapshots.get(kernel, [])}
-    sizes = [s.bytes_after for taken in modules.values() for s in taken if stage == "kgen" and s.name == "elaborate"]
-    return sum(sizes) if sizes else None
-
-
-def cache_figures(trace: Trace, kernels: int) -> dict[str, int]:
+def cache_figures(passes: Iterable[PassFigures], kernels: int) -> dict[str, int]:
     """How many kernels came from the cache, as part of a whole model or alone."""
-    hits = sum(record.stage == "cache" and record.name in ("model-hit", "object-hit") for record in trace.passes)
+    hits = sum(record.stage == "cache" and record.name in ("model-hit", "object-hit") for record in passes)
     return {"hits": hits, "misses": kernels - hits}
-
-
-def model_statistics(model: Model) -> dict[str, Any]:
-    """Seconds by stage and in all, sizes, counts, peak memory (None while it depends on symbolic dims)."""
-    trace = model.trace
-    steps = funnel(trace)
-    stages = {step.stage: step.seconds for step in steps}
-    accepted = sum(decision.accepted for decision in model.ledger)
-    memory = None if model.symbols else model.plan()
-    return {
-        "seconds": {**stages, "total": sum(stages.values())},
-        "kernels": len(model.kernels),
-        "calls": len(model.fusion.calls),
-        "ops": {record.name: record.ops_after for record in trace.passes if record.ops_after >= 0},
-        "bytes": {step.stage: step.bytes for step in steps if step.bytes is not None},
-        "funnel": [asdict(step) for step in steps],
-        "llvm_share": next((step.share for step in steps if step.stage == LLVM_STAGE), 0.0),
-        "fusion": {"accepted": accepted, "rejected": len(model.ledger) - accepted},
-        "warnings": list(model.warnings),
-        "cache": cache_figures(trace, len(model.kernels)),
-        "peak_memory": memory.peak if memory is not None else None,
-    }

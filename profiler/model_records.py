@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from compiler.errors import CompilerError
+from compiler.options import COMMON_STAGES, MODEL_STAGES
 from profiler.measure.machine import versions
 from profiler.records import CompilationRecord, Decision, KernelRecord, StageRecord, pass_time
 
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from compiler.graph.graph import Graph
     from compiler.model import Kernel, Model
     from compiler.passes.fusion.records import KernelCall
-
-MODEL_STAGES = ("mo", "mogg", "mgp")
-KERNEL_STAGES = ("kgen", "kernel", "llvm", "llvm-opt", "asm")
 
 
 def graph_text(graph: Graph) -> str:
@@ -100,7 +98,7 @@ def _renamed(text: str, symbols: Iterable[str]) -> str:
     return pattern.sub(lambda match: known.setdefault(match[1], f"d{len(known)}"), text)
 
 
-def stage_records(model: Model, stages: Iterable[str] = (*MODEL_STAGES, *KERNEL_STAGES)) -> list[StageRecord]:
+def stage_records(model: Model, stages: Iterable[str] = (*MODEL_STAGES, *COMMON_STAGES)) -> list[StageRecord]:
     """The IR of some stages, made now, which costs about as much as compiling. One that cannot be had is left out."""
     found: list[StageRecord] = []
     for stage in stages:

@@ -85,8 +85,8 @@ def compile_again(row: dict) -> Model:
     """The model behind a stored compilation, compiled now with the same options."""
     from compiler import load_library
     from compiler.importers.mlir_text import parse_graph
-    from compiler.pipeline import CompileOptions
-    from compiler.session import compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
 
     options = row["options"]
     libraries = [Path(folder) for folder in options.get("libraries", ())]

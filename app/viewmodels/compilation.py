@@ -8,27 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from compiler.options import COMMON_STAGES, MODEL_STAGES, STAGE_TABLE
 from compiler.targets import emission_of
 from profiler.records import Decision, PassTime
 
 Nodes = tuple[str, ...]
 
-MODEL_STAGES = ("mo", "mogg", "mgp")
-KERNEL_STAGES = ("source", "kgen", "kernel", "llvm", "llvm-opt", "asm")
-STAGES = (*MODEL_STAGES, *KERNEL_STAGES, "sass")
-STAGE_TITLES = {
-    "mo": "Graph (mo)",
-    "mogg": "Fused (mogg)",
-    "mgp": "Program (mgp)",
-    "source": "Source",
-    "kgen": "kgen",
-    "kernel": "Kernel IR",
-    "llvm": "LLVM",
-    "llvm-opt": "LLVM opt",
-    "asm": "Assembly",
-    "sass": "SASS",
-}
-LANGUAGES = {"source": "python", "llvm": "llvm", "llvm-opt": "llvm", "asm": "asm", "sass": "sass"}
+STAGE_TITLES = {stage.name: stage.title for stage in STAGE_TABLE.values() if stage.text and not stage.same_as}
+STAGES = tuple(STAGE_TITLES)
+KERNEL_STAGES = ("source", *COMMON_STAGES)
 
 
 def stage_title(stage: str, target: str = "cpu") -> str:
@@ -40,9 +28,8 @@ def stage_title(stage: str, target: str = "cpu") -> str:
 
 def language_of(stage: str, target: str = "cpu") -> str:
     """How a stage's text is coloured and folded."""
-    if stage == "asm" and emission_of(target).assembly == "ptx":
-        return "ptx"
-    return LANGUAGES.get(stage, "mlir")
+    known = emission_of(target).assembly if stage == "asm" else stage
+    return STAGE_TABLE[known if known in STAGE_TABLE else stage].language
 
 
 @dataclass(frozen=True)

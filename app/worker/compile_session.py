@@ -32,7 +32,7 @@ from app.viewmodels.text.text_document import index_text, line_text
 from app.worker.compile_progress import CompileProgress
 from app.worker.extract import call_records, decision, kernel_record, memory_blocks, node_records, pass_row
 from app.worker.pass_steps import PassSteps
-from compiler.pipeline import CompileOptions
+from compiler.options import CompileOptions
 
 Report = Callable[[Progress], None]
 
@@ -56,7 +56,7 @@ class CompileSession:
         self._seconds = time.perf_counter() - start
 
     def _compile(self, choices: CompileChoices, watch: Any = None) -> Any:
-        from compiler.session import compile_graph
+        from compiler.pipeline import compile_graph
 
         options = CompileOptions(
             target=choices.target,

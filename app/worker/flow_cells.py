@@ -18,8 +18,8 @@ from typing import Any
 
 from app.errors import CompilationFailed
 from compiler.errors import UnavailableError
+from compiler.options import FLOWS
 
-FLOWS = ("per-kernel", "all-kernel")
 CACHES = ("cold", "warm")
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -126,10 +126,12 @@ class Measured:
 
 def cells(levels: Sequence[int], debugs: Sequence[str], *, start_up: bool) -> list[Cell]:
     """Every combination; start-up cells (at the highest level, without debug info unless nothing else) come last."""
-    listed = [Cell(flow, o, debug, cache) for o, debug, cache, flow in itertools.product(levels, debugs, CACHES, FLOWS)]
+    listed = [
+        Cell(flow, o, debug, cache) for o, debug, cache, flow in itertools.product(levels, debugs, CACHES, FLOWS[::-1])
+    ]
     if start_up:
         debug = "none" if "none" in debugs else debugs[0]
-        listed += [Cell(flow, max(levels), debug, cache, True) for cache in CACHES for flow in FLOWS]
+        listed += [Cell(flow, max(levels), debug, cache, True) for cache in CACHES for flow in FLOWS[::-1]]
     return listed
 
 

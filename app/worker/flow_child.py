@@ -17,6 +17,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     from app.compilation import Options, compile_source, execute
     from app.inputs import graph_sizes, random_inputs
     from app.sources import load_source
+    from compiler.statistics import funnel_of
 
     source = load_source(request["source"])
     if request["flow"] == "none":
@@ -35,7 +36,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         begun = time.perf_counter()
         execute(compiled, inputs, None)
         answer["second_result_seconds"] = time.perf_counter() - begun
-    return answer | {"stages": compiled.model.trace.seconds_by_stage()}
+    return answer | {"stages": {step.stage: step.seconds for step in funnel_of(compiled.model.trace.passes)}}
 
 
 def _end_with_parent() -> None:

@@ -87,7 +87,7 @@ class _Handlers:
     def warm_up(self, what: str) -> None:
         if what == "compile":
             import app.worker.compile_session
-            import compiler.session  # noqa: F401
+            import compiler.pipeline  # noqa: F401
         elif what == "layout":
             import app.viewmodels.graph.layout  # noqa: F401
 

@@ -54,9 +54,7 @@ class PassSteps:
 
     def _of(self, kernel: str) -> tuple[Any, ...]:
         if kernel not in self._snapshots:
-            from compiler.snapshots import snapshots_of
-
-            self._snapshots[kernel] = snapshots_of(self._model, kernel)
+            self._snapshots[kernel] = self._model.snapshot(kernel)
         return self._snapshots[kernel]
 
     def _nodes(self, kernel: str, shot: Any) -> tuple[tuple[str, ...], ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from compiler.graph.graph import Graph
     from compiler.language.elaborate import ElaboratedKernel
     from compiler.language.library import Library
-    from compiler.pipeline import CompileOptions
+    from compiler.options import CompileOptions
     from compiler.targets.target import Target
 
 _MOST_CONSTANT_BYTES = 16 << 20  # models with more in constants are compiled, from cached kernels

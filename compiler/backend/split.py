@@ -19,12 +19,11 @@ from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
-from compiler.dialects.operations import release
+from compiler.dialects.operations import count_operations, release
 from compiler.lowering.emit_func import callee_name
-from compiler.lowering.llvm_text import Debug, module_text
+from compiler.lowering.llvm_text import module_text
 from compiler.lowering.llvm_types import symbol
 from compiler.targets.target import Target
-from compiler.trace import count_operations
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def only(image: bytes, wanted: Collection[str], present: Collection[str] = ()) -
     return bytes(patched)
 
 
-def whole_unit(name: str, module: ModuleOp, target: Target, debug: Debug) -> Unit:
+def whole_unit(name: str, module: ModuleOp, target: Target, debug: str) -> Unit:
     """A module with one kernel as one unit; the module is used up."""
     operations = count_operations(module)
     unit = Unit(name, module_text(module, target, debug), operations=operations)
@@ -117,9 +116,9 @@ def whole_unit(name: str, module: ModuleOp, target: Target, debug: Debug) -> Uni
 class Split:
     """A module taken apart; units are printed when they are asked for, each once, which uses its entry up."""
 
-    def __init__(self, module: ModuleOp, target: Target, debug: Debug) -> None:
+    def __init__(self, module: ModuleOp, target: Target, debug: str) -> None:
         self._target = target
-        self._debug: Debug = debug
+        self._debug = debug
         self._functions: dict[str, func.FuncOp] = {}
         self._tables: dict[str, memref.GlobalOp] = {}
         for operation in list(module.body.block.ops):

@@ -146,6 +146,12 @@ def make_func(
     return FuncOp.create(properties=properties, regions=[body])
 
 
+def make_offload(body: Region, target: str, emission: str = "asm") -> CompileOffloadOp:
+    """Code marked as device code for `target`."""
+    properties = {"target": StringAttr(target), "emission": StringAttr(emission)}
+    return CompileOffloadOp.create(properties=properties, regions=[body])
+
+
 def functions(module: Operation) -> list[FuncOp]:
     """The functions of a module, in order."""
     return [op for op in module.regions[0].block.ops if isinstance(op, FuncOp)]

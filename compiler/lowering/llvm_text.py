@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -30,7 +29,6 @@ from compiler.lowering.llvm_types import symbol
 from compiler.lowering.locations import DebugInfo, Locations, resolve
 from compiler.targets.target import Target
 
-Debug = Literal["none", "line-tables"]
 _MODULES = (emit_arith, emit_casts, emit_math, emit_vector, emit_memref, emit_scf, emit_func)
 TABLE = EmitTable({op: emit for module in _MODULES for op, emit in module.EMITTERS.items()})
 _BY_NAME = {op.name: emit for op, emit in TABLE.items()}
@@ -45,12 +43,12 @@ class LlvmText:
     line_prov: list[int]
 
 
-def module_text(module: ModuleOp, target: Target, debug: Debug = "none") -> str:
+def module_text(module: ModuleOp, target: Target, debug: str = "none") -> str:
     """The text of `emit_module`, in less time: where lines come from is noted only where the text says it."""
     return emit_module(module, target, debug, placed=debug != "none").text
 
 
-def emit_module(module: ModuleOp, target: Target, debug: Debug = "none", *, placed: bool = True) -> LlvmText:
+def emit_module(module: ModuleOp, target: Target, debug: str = "none", *, placed: bool = True) -> LlvmText:
     """Print the kernels of `module`, and the functions they call, as LLVM IR for `target`.
 
     A module without any `kg.kernel` function is printed whole, with external linkage.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import ExecutionError
-from compiler.trace import LLVM_PASS
+from compiler.options import LLVM_PASS
 from profiler.analysis.comparison_warnings import kernel_doubts, run_warnings
 from profiler.analysis.matching import first_stage, groups, model_stage
 from profiler.analysis.statistics import Summary, summarise

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from compiler.options import COMMON_STAGES, MODEL_STAGES
 from profiler.records import KernelRecord
 from profiler.store import Store, queries
-
-STAGES = ("source", "kgen", "kernel", "llvm", "llvm-opt", "asm")
-MODEL_STAGES = ("mo", "mogg", "mgp")
 
 Group = tuple[list[KernelRecord], ...]
 
@@ -44,7 +42,7 @@ def first_stage(store: Store, group: Group, indexes: Sequence[dict[tuple[str, st
     """The first stage at which the kernel's IR differs between the first and the last side."""
     one, two = group[0][0], group[-1][0]
     seen = False
-    for stage in STAGES:
+    for stage in ("source", *COMMON_STAGES):
         if stage == "source":
             if one.source.replace(one.name, "kernel") != two.source.replace(two.name, "kernel"):
                 return "source"

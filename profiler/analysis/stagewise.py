@@ -18,10 +18,10 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.dialects.mo import OutputOp
 from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType
-from compiler.pipeline import CompileOptions
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 from compiler.program.binding import bind
 from compiler.reference import reference
-from compiler.session import compile_graph
 from profiler.analysis.accuracy import relative_error
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome

@@ -8,26 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from compiler.options import LLVM_PASS, STAGE_NAMES
 from profiler.records import StageRecord
 
-STAGES = (
-    "mo", "mogg", "mgp", "source", "kgen", "kernel", "llvm", "llvm-opt", "llvm-pass", "asm", "ptx", "sass", "machine",
-    "link", "cache",
-)  # fmt: skip
-_WITHIN = "llvm-pass"  # LLVM's own passes: their time is part of the stage `machine`
 PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
 
 
 def stage_order(stage: str) -> int:
     """Where a stage comes on the way down; unknown ones come last."""
-    return STAGES.index(stage) if stage in STAGES else len(STAGES)
+    return STAGE_NAMES.index(stage) if stage in STAGE_NAMES else len(STAGE_NAMES)
 
 
 def funnel(compilation: dict[str, Any], stages: Sequence[StageRecord]) -> list[dict[str, Any]]:
     """A row a stage: operations after its last pass, lines and bytes of its text, and the time spent in it."""
     spent: dict[str, float] = {}
     for record in compilation["passes"]:
-        if record["stage"] == _WITHIN:
+        if record["stage"] == LLVM_PASS:  # part of the stage `machine`
             continue
         spent[record["stage"]] = spent.get(record["stage"], 0.0) + record["seconds"]
     total = sum(spent.values()) or 1.0

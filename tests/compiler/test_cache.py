@@ -11,8 +11,8 @@ import pytest
 
 from compiler import Graph, TensorType, ops
 from compiler.cache import Cache, cache_folder, key_of, pack, unpack
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 KEY = key_of("something")
 

@@ -13,9 +13,9 @@ from compiler.backend import workers
 from compiler.backend.split import Unit, bundles, only
 from compiler.backend.workers import Pool, Task, Worker
 from compiler.errors import LoweringError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
-from compiler.statistics import funnel, funnel_by_kernel
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
+from compiler.statistics import funnel_by_kernel, funnel_of
 from compiler.targets import get_target
 
 TEXT = """
@@ -66,7 +66,7 @@ def test_shared_functions_are_elaborated_and_compiled_once():
     shared = [record for record in machine(together) if record.kernel.startswith("kg_shared_")]
     assert shared and len({record.kernel for record in shared}) == len(shared)
     for stage in ("kgen", "kernel"):
-        sizes = [next(s.ops for s in funnel(model.trace) if s.stage == stage) for model in (together, apart)]
+        sizes = [next(s.ops for s in funnel_of(model.trace.passes) if s.stage == stage) for model in (together, apart)]
         assert sizes[0] < sizes[1]
 
 
@@ -87,14 +87,14 @@ def test_two_jobs_give_the_same_bits_as_one():
 
 def test_the_funnel_counts_every_stage_and_says_what_llvm_takes():
     model = model_of(load_source("sample:mlp"))
-    steps = {step.stage: step for step in funnel(model.trace)}
+    steps = {step.stage: step for step in funnel_of(model.trace.passes)}
     assert list(steps) == ["mo", "mogg", "kgen", "kernel", "llvm", "machine", "link"]
     assert (
         steps["mo"].ops and steps["kgen"].ops and steps["kernel"].ops and steps["llvm"].bytes and steps["machine"].bytes
     )
     assert sum(step.share for step in steps.values()) == pytest.approx(1)
     assert model.stats["llvm_share"] == steps["machine"].share
-    by_kernel = funnel_by_kernel(model.trace)
+    by_kernel = funnel_by_kernel(model.trace.passes)
     assert {kernel.name for kernel in model.kernels} <= set(by_kernel)
     assert sum(s.bytes for steps in by_kernel.values() for s in steps if s.stage == "llvm") == steps["llvm"].bytes
 

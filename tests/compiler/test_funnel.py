@@ -6,9 +6,9 @@ import pytest
 
 from app.sources import load_source
 from compiler.backend.llvm import parse
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
-from compiler.statistics import funnel, funnel_by_kernel
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
+from compiler.statistics import funnel_by_kernel, funnel_of
 
 
 def model_of(source, **options):
@@ -27,8 +27,8 @@ def instructions(text):
 @pytest.mark.parametrize("target", ["cpu", "sm_90a"])
 def test_sizes_of_the_per_kernel_flow_are_those_of_the_texts(target):
     model = model_of("sample:transformer-block", flow="per-kernel", target=target)
-    whole = {step.stage: step for step in funnel(model.trace)}
-    by_kernel = {name: {step.stage: step for step in steps} for name, steps in funnel_by_kernel(model.trace).items()}
+    whole = {step.stage: step for step in funnel_of(model.trace.passes)}
+    by_kernel = {name: {s.stage: s for s in steps} for name, steps in funnel_by_kernel(model.trace.passes).items()}
     assert set(by_kernel) == {kernel.name for kernel in model.kernels}
     for kernel in model.kernels:
         steps = by_kernel[kernel.name]
@@ -47,8 +47,8 @@ def test_sizes_of_the_per_kernel_flow_are_those_of_the_texts(target):
 
 def test_all_kernel_divides_what_it_does_together():
     model = model_of("sample:many-kernels:6")
-    whole = {step.stage: step for step in funnel(model.trace)}
-    by_kernel = {name: {step.stage: step for step in steps} for name, steps in funnel_by_kernel(model.trace).items()}
+    whole = {step.stage: step for step in funnel_of(model.trace.passes)}
+    by_kernel = {name: {s.stage: s for s in steps} for name, steps in funnel_by_kernel(model.trace.passes).items()}
     assert {kernel.name for kernel in model.kernels} < set(by_kernel), "kernels and the functions they share"
     for stage in ("kernel", "llvm", "machine"):
         assert all(stage in steps for steps in by_kernel.values())
@@ -76,7 +76,7 @@ def test_the_stages_account_for_the_time_of_a_compilation(flow):
 
 def test_snapshots_add_the_bytes_of_mlir():
     model = model_of("sample:mlp", snapshots=True)
-    steps = {step.stage: step for step in funnel(model.trace)}
+    steps = {step.stage: step for step in funnel_of(model.trace.passes, printed=model.trace.printed)}
     taken = model.trace.snapshots[""]
     assert steps["mo"].bytes == [s for s in taken if s.stage == "mo"][-1].bytes_after
     assert steps["kgen"].bytes == next(s for s in taken if s.name == "elaborate").bytes_after
@@ -86,5 +86,5 @@ def test_snapshots_add_the_bytes_of_mlir():
 def test_a_model_from_the_cache_has_a_funnel_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path))
     model_of("sample:mlp", cache=True)
-    steps = [step.stage for step in funnel(model_of("sample:mlp", cache=True).trace)]
+    steps = [step.stage for step in funnel_of(model_of("sample:mlp", cache=True).trace.passes)]
     assert steps == ["link", "cache"]

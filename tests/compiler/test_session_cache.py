@@ -7,8 +7,8 @@ from app.inputs import graph_sizes, random_inputs
 from app.sources import load_source
 from compiler import Graph, TensorType, load_library, ops
 from compiler.cache import default_cache
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 FLOWS = ("all-kernel", "per-kernel")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compiler import Graph, TensorType
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 
 @pytest.fixture

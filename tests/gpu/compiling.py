@@ -28,9 +28,9 @@ def load(path: Path) -> ModuleType:
 def prepare(cases: Any, case: Any, dtype: str, target: str, path: Path) -> None:
     """Write the three frames of one case."""
     from compiler import reference
-    from compiler.pipeline import CompileOptions
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
     from compiler.program.binding import bind
-    from compiler.session import compile_graph
     from profiler.measure.cuda import wire as cuda_wire
     from profiler.measure.cuda.program import program_of
 

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from compiler.errors import UnavailableError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 HERE = Path(__file__).parent
 _SECONDS = 300.0

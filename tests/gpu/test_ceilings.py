@@ -12,8 +12,8 @@ import pytest
 
 from compiler import load_library
 from compiler.graph.dtypes import numpy_dtype
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 from profiler.measure.ceilings.cpu_probes import LIBRARY, Probe
 from profiler.measure.ceilings.gpu_probes import CHAINS, STRAIGHT, gpu_probes
 from profiler.measure.ceilings.measured import CARD, measured_ceilings, stored_ceilings

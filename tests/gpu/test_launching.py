@@ -9,8 +9,8 @@ import pytest
 
 from compiler import BufferType, Graph, TensorType, ops, reference
 from compiler.errors import ExecutionError, UnavailableError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 pytestmark = pytest.mark.gpu
 

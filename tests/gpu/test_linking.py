@@ -9,8 +9,8 @@ import pytest
 
 from app.sources import load_source
 from compiler.errors import CompilerError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 from profiler.measure.cuda import module as cuda_module
 
 pytestmark = pytest.mark.gpu

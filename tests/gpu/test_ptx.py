@@ -8,8 +8,8 @@ import pytest
 
 from compiler.backend.sass import find_tool, resources_of
 from compiler.errors import UnavailableError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 pytestmark = pytest.mark.slow
 

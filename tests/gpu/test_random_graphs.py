@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, note, settings
 
 from compiler import reference
 from compiler.errors import ExecutionError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 pytestmark = pytest.mark.gpu
 

@@ -11,8 +11,8 @@ from app.inputs import random_inputs
 from app.sources import load_source, samples
 from compiler import load_library, reference
 from compiler.importers.mlir_text import parse_graph
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 pytestmark = pytest.mark.gpu
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from compiler import Graph, TensorType, compile, ops, reference
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 
 def test_matmul_bias_relu_is_one_kernel() -> None:
@@ -76,8 +76,8 @@ def test_constants_too_large_to_inline_are_data_of_the_model() -> None:
 def test_generated_source_compiles_back_to_the_same_values() -> None:
     from app.sources import load_source
     from compiler.graph.dims import evaluate
-    from compiler.pipeline import CompileOptions
-    from compiler.session import compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
 
     source = load_source("sample:layernorm-gelu")
     model = compile(source.graph)
@@ -90,8 +90,8 @@ def test_generated_source_compiles_back_to_the_same_values() -> None:
 
 
 def test_an_edited_kernel_takes_the_place_of_the_generated_one() -> None:
-    from compiler.pipeline import CompileOptions
-    from compiler.session import compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
 
     with Graph("e", inputs=[TensorType("f32", ("M",))]) as g:
         g.output(g.inputs[0] * 2.0)

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, note, settings
 
 from compiler import reference
 from compiler.errors import ExecutionError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 
 def _sibling(name: str):

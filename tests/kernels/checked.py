@@ -38,8 +38,8 @@ from compiler.language.elaborate import Elaborator, KernelSource
 from compiler.language.library import default_library
 from compiler.lowering.llvm_text import emit_module
 from compiler.passes.kernel.dce import dce
+from compiler.passes.kernel.elaboration import language_target
 from compiler.passes.kernel.lower_kgen import lower_kgen, walk
-from compiler.pipeline import language_target
 from compiler.targets import get_target
 
 Shape = tuple[int | str, ...]

@@ -99,8 +99,8 @@ def test_an_interrupted_wait_ends_the_child_at_once(hanging):
 
 
 def _model():
-    from compiler.pipeline import CompileOptions
-    from compiler.session import compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
 
     return compile_graph(graphs.two_kernels(), CompileOptions(target="sm_90"))
 

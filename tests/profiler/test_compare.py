@@ -6,8 +6,8 @@ import pytest
 import records_for_tests as made
 
 from compiler.errors import ExecutionError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 from profiler.analysis.compare import compare_compilations, compare_runs, slower_than
 from profiler.model_records import compilation_record, stage_records
 from profiler.records import FAILED, Launch, Machine, RunResult

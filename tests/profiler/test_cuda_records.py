@@ -4,8 +4,8 @@ import numpy as np
 import profiled_graphs as graphs
 import pytest
 
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 from profiler.analysis.statistics import summarise
 from profiler.measure.cuda.measuring import _with_kernel, measure_cuda_once, result_of
 from profiler.measure.cuda.program import program_of

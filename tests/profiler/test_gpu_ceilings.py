@@ -9,8 +9,8 @@ import records_for_tests as records
 from compiler import load_library
 from compiler.backend.sass import find_tool, resources_of
 from compiler.errors import ExecutionError, UnavailableError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 from profiler.analysis.roofline import roofline
 from profiler.measure.ceilings.cpu_probes import LIBRARY
 from profiler.measure.ceilings.gpu_probes import CHAINS, STRAIGHT, gpu_probes

@@ -347,8 +347,8 @@ def test_times_agree_with_a_c_loop_within_2_percent(tmp_path):
 @pytest.mark.slow
 def test_storing_a_trace_costs_under_5_percent_of_compiling(store):
     from app.sources import load_source
-    from compiler.pipeline import CompileOptions
-    from compiler.session import compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
     from profiler.recording import record_compilation
 
     graph = load_source("sample:transformer-block").graph

@@ -11,20 +11,19 @@ import click
 from app.cli.options import db_option, json_option, source_argument
 from app.cli.output import print_json, write_out
 from app.text_tables import seconds, size, table
+from compiler.options import DEBUG_LEVELS, EMITTED, FLOWS
 
 if TYPE_CHECKING:
     from app.compilation import Compiled
-
-STAGES = ("mo", "mogg", "mgp", "kgen", "kernel", "llvm", "llvm-opt", "asm", "ptx", "sass", "object", "source")
 
 
 @click.command("compile")
 @source_argument
 @click.option("--target", default="cpu", metavar="T", show_default=True, help="cpu, sm_90, gfx942, ...")
-@click.option("--flow", default="all-kernel", type=click.Choice(("per-kernel", "all-kernel")), show_default=True)
+@click.option("--flow", default="all-kernel", type=click.Choice(FLOWS), show_default=True)
 @click.option("-O", "opt_level", default=3, type=click.IntRange(0, 3), metavar="N", show_default=True)
-@click.option("--debug", default="none", type=click.Choice(("none", "line-tables")), show_default=True)
-@click.option("--emit", type=click.Choice(STAGES), help="Print this instead of the summary.")
+@click.option("--debug", default="none", type=click.Choice(DEBUG_LEVELS), show_default=True)
+@click.option("--emit", type=click.Choice(EMITTED), help="Print this instead of the summary.")
 @click.option("--kernel", metavar="K", help="Only this kernel, with --emit.")
 @click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there, with --emit.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")

@@ -10,6 +10,7 @@ from app.cli.options import json_option, source_argument
 from app.cli.output import print_json, write_out
 from app.errors import INTERRUPTED
 from app.files import check_place
+from compiler.options import DEBUG_LEVELS, OPT_LEVELS
 
 FORMATS = ("text", "md", "csv", "json")
 
@@ -37,12 +38,12 @@ class Listed(click.ParamType):
 @click.command("flows")
 @source_argument
 @click.option("--target", default="cpu", metavar="T", show_default=True, help="cpu, sm_90, gfx942, ...")
-@click.option("-O", "levels", default="3", type=Listed("0", "1", "2", "3"), metavar="2,3", show_default=True)
+@click.option("-O", "levels", default="3", type=Listed(*map(str, OPT_LEVELS)), metavar="2,3", show_default=True)
 @click.option(
     "--debug",
     "debugs",
     default="none,line-tables",
-    type=Listed("none", "line-tables"),
+    type=Listed(*DEBUG_LEVELS),
     metavar="LEVELS",
     show_default=True,
 )

@@ -29,6 +29,7 @@ from app.viewmodels.frame.preferences import CACHE_MIB, THEMES, TRUST, Preferenc
 from app.viewmodels.requests import StorageTold
 from app.views.frame.toolbar import TARGETS
 from app.views.parts.widgets import Choice, MessageBar, label
+from compiler.options import FLOWS
 
 
 class SettingsDialog(QDialog):
@@ -156,7 +157,7 @@ class SettingsDialog(QDialog):
     def _compile(self) -> QFormLayout:
         form = QFormLayout()
         self._row(form, "Target", self._choice("target", "Target of a new window", TARGETS))
-        self._row(form, "Flow", self._choice("flow", "Flow of a new window", [(f, f) for f in _FLOWS]))
+        self._row(form, "Flow", self._choice("flow", "Flow of a new window", [(f, f) for f in FLOWS]))
         levels = [(str(n), f"-O{n}") for n in range(4)]
         self._row(form, "Optimisation", self._choice("opt_level", "Optimisation level of a new window", levels))
         self._row(form, "LLVM processes", self._spin("jobs", "Processes for LLVM", 0, 256, "", "all usable cores"))
@@ -252,9 +253,6 @@ class SettingsDialog(QDialog):
         if wanted != self.preferences:
             self.set_preferences(wanted)
             self.changed.emit(wanted)
-
-
-_FLOWS = ("all-kernel", "per-kernel")
 
 
 def _beside(first: QWidget, second: QWidget) -> QWidget:

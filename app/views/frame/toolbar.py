@@ -11,6 +11,7 @@ from app.theme.look import Look
 from app.viewmodels.compilation import CompileChoices
 from app.viewmodels.frame.devices import CPU, DeviceRow
 from app.views.parts.widgets import Choice, label
+from compiler.options import FLOWS, OPT_LEVELS
 
 TARGETS = (
     ("cpu", "CPU (this machine)"),
@@ -38,8 +39,8 @@ class ChoiceBar(QToolBar):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.source = Choice("Source", [("", "Choose a sample"), *sources])
         self.target = Choice("Target", TARGETS)
-        self.flow = Choice("Flow", [("all-kernel", "all-kernel"), ("per-kernel", "per-kernel")])
-        self.level = Choice("Optimisation level", [(str(n), f"-O{n}") for n in range(4)])
+        self.flow = Choice("Flow", [(flow, flow) for flow in FLOWS])
+        self.level = Choice("Optimisation level", [(str(n), f"-O{n}") for n in OPT_LEVELS])
         self.level.set_value("3")
         self.device = Choice("Device to run on", [(CPU.name, CPU.title)])
         self._devices: tuple[DeviceRow, ...] = (CPU,)

@@ -77,6 +77,14 @@ class SourceFile:
             return _cut_by_parsing(source, self.file)
         return chunks
 
+    @cached_property
+    def constants_text(self) -> str:
+        """What stands outside of definitions, without empty lines."""
+        text = self.text
+        for piece in self.pieces.values():
+            text = text.replace(piece.text, "", 1)
+        return "\n".join(line for line in text.splitlines() if line.strip())
+
     def _statements(self, text: str, line: int) -> list[ast.stmt]:
         """The syntax of one chunk."""
         try:

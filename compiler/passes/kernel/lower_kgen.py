@@ -24,8 +24,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import kgen
+from compiler.dialects.operations import count_operations
 from compiler.errors import LoweringError
-from compiler.trace import count_operations
 
 _UNIT = UnitAttr()
 _BARRIER = "kg_barrier"

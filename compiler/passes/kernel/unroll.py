@@ -9,9 +9,9 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from compiler.dialects.operations import count_operations
 from compiler.passes.kernel.census import Census, constant_of, replace, splice
 from compiler.passes.kernel.sccp import propagate
-from compiler.trace import count_operations
 
 MOST_ROUNDS = 4
 LOOP_LINES = 7  # what a loop itself takes in LLVM IR: labels, phis, a comparison, branches

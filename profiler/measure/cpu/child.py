@@ -107,8 +107,8 @@ def _limit_memory(limit: int | None) -> None:
 def _compile(folder: Path, request: Any, out: BinaryIO, *, texts: bool, brief: bool) -> Any:
     from compiler import load_library
     from compiler.importers.mlir_text import parse_graph
-    from compiler.pipeline import CompileOptions
-    from compiler.session import compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
     from profiler.model_records import compilation_record, stage_records
 
     graph = parse_graph((folder / "graph.mlir").read_text(), request.source)

@@ -73,8 +73,8 @@ def measure_cuda_once(
 def _compile(request: RunRequest, graph: str) -> tuple[Model, float]:
     from compiler import load_library
     from compiler.importers.mlir_text import parse_graph
-    from compiler.pipeline import CompileOptions
-    from compiler.session import compile_graph
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
 
     options = CompileOptions(
         request.target, request.flow, request.opt_level, request.debug, request.jobs, request.cache, request.fuse,

@@ -12,8 +12,8 @@ from app.sources import load_source
 from app.viewmodels.text.line_costs import APPORTIONED, MEASURED
 from app.views.text.ir_pane import pane_menu
 from compiler.errors import UnavailableError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 pytestmark = pytest.mark.gui
 KERNEL = "matmul_add_relu"

@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 
 from app.sources import load_source
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 pytestmark = pytest.mark.gui
 

@@ -8,9 +8,8 @@ from PySide6.QtCore import Qt
 
 from app.sources import load_source
 from compiler.backend.provenance import line_provenance
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
-from compiler.snapshots import snapshots_of
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 pytestmark = pytest.mark.gui
 KERNEL = "matmul_add_relu"
@@ -20,7 +19,7 @@ KERNEL = "matmul_add_relu"
 def oracle():
     """The same kernel's snapshots made directly."""
     model = compile_graph(load_source("sample:mlp").graph, CompileOptions(debug="line-tables"))
-    return model.kernel(KERNEL), snapshots_of(model, KERNEL)
+    return model.kernel(KERNEL), model.snapshot(KERNEL)
 
 
 @pytest.fixture

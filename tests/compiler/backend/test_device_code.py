@@ -10,8 +10,8 @@ from compiler.backend.device_code import kernels_in, link_ptx
 from compiler.backend.llvm import compile_llvm
 from compiler.backend.sass import find_tool, resources_of
 from compiler.errors import CompilerError, LoweringError, UnavailableError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 from compiler.targets import get_target
 
 HEAD = 'target datalayout = "{layout}"\ntarget triple = "nvptx64-nvidia-cuda"\n'

@@ -9,8 +9,8 @@ from compiler.backend import sass
 from compiler.backend.occupancy import occupancy
 from compiler.backend.sass import sass_of
 from compiler.errors import CompilerError, LoweringError, UnavailableError
-from compiler.pipeline import CompileOptions
-from compiler.session import compile_graph
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 PTX = b"""
 .version 8.3

@@ -16,8 +16,8 @@ from compiler.language.elaborate import ElaboratedKernel, Elaborator, KernelSour
 from compiler.language.library import Library, default_library
 from compiler.language.syntax.source import SourceFile
 from compiler.passes.kernel.dce import dce
+from compiler.passes.kernel.elaboration import language_target
 from compiler.passes.kernel.lower_kgen import lower_kgen
-from compiler.pipeline import language_target
 from compiler.targets import get_target
 from tests.kernels.harness import CompiledSource
 

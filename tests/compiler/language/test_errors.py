@@ -56,7 +56,7 @@ def test_an_error_is_one_line_with_its_place_first():
 
 def test_the_file_of_a_kernel_may_be_named():
     from compiler.language.elaborate import Elaborator, KernelSource
-    from compiler.pipeline import language_target
+    from compiler.passes.kernel.elaboration import language_target
     from compiler.targets import get_target
 
     elaborator = Elaborator(Library([]), language_target(get_target("cpu")))

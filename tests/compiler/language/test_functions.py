@@ -35,7 +35,7 @@ o[0] = square(f64(o[1])).cast(f32)
 
 def test_kernels_of_one_module_share_functions():
     from compiler.language.elaborate import Elaborator, KernelSource
-    from compiler.pipeline import language_target
+    from compiler.passes.kernel.elaboration import language_target
     from compiler.targets import get_target
 
     elaborator = Elaborator(library(SQUARE), language_target(get_target("cpu")))

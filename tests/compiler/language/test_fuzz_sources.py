@@ -15,7 +15,7 @@ from compiler.errors import KernelError
 from compiler.language.elaborate import Elaborator, KernelSource
 from compiler.language.library import Library, default_library
 from compiler.language.syntax.source import SourceFile
-from compiler.pipeline import language_target
+from compiler.passes.kernel.elaboration import language_target
 from compiler.targets import get_target
 from tests.compiler.language.drive import ARITHMETIC, COMPARISONS, lower
 from tests.compiler.language.library_kernels import SOURCES

@@ -144,7 +144,7 @@ def test_parameters_of_a_kernel_compiled_alone_have_their_defaults():
 
 def test_sizes_given_besides_those_of_the_tensors():
     from compiler.language.elaborate import Elaborator, KernelSource
-    from compiler.pipeline import language_target
+    from compiler.passes.kernel.elaboration import language_target
     from compiler.targets import get_target
     from tests.compiler.language.drive import EMPTY
 

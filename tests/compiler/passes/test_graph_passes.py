@@ -13,11 +13,11 @@ from compiler.dialects.mo import nodes_of
 from compiler.errors import GraphError
 from compiler.graph import BufferType, Graph, TensorType, ops
 from compiler.graph.dim_text import dim
-from compiler.passes.graph import GRAPH_PASSES
 from compiler.passes.graph.cse import cse
 from compiler.passes.graph.dce import dce
 from compiler.passes.graph.fold_constants import fold_constants
 from compiler.passes.graph.infer_shapes import infer_shapes
+from compiler.passes.graph.run import GRAPH_PASSES
 from compiler.passes.graph.simplify import simplify
 from compiler.passes.graph.simplify_numbers import is_exact
 from compiler.reference.walk import evaluate

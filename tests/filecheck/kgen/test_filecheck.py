@@ -13,7 +13,7 @@ import pytest
 from compiler.language.elaborate import Elaborator, KernelSource
 from compiler.language.library import Library
 from compiler.passes.kernel.dce import dce
-from compiler.pipeline import language_target
+from compiler.passes.kernel.elaboration import language_target
 from compiler.targets import get_target
 from tests.compiler.language.drive import lower, text
 from tests.filecheck.checking import check

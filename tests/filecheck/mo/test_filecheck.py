@@ -11,7 +11,7 @@ from compiler.language.library import default_library
 from compiler.passes.fusion import FusionOptions
 from compiler.passes.fusion.fuse import fuse
 from compiler.passes.fusion.show import stage_text
-from compiler.passes.graph import GRAPH_PASSES
+from compiler.passes.graph.run import GRAPH_PASSES
 from tests.filecheck.checking import check
 
 ROOT = Path(__file__).parents[1]

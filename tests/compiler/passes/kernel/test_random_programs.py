@@ -9,9 +9,9 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import Builtin
 from xdsl.parser import Parser
 
-from compiler.passes.kernel import SHRINKING
+from compiler.dialects.operations import count_operations
 from compiler.passes.kernel.census import take_census
-from compiler.trace import count_operations
+from compiler.passes.kernel.run import SHRINKING
 
 ARITH = {arith.AddiOp: operator.add, arith.SubiOp: operator.sub, arith.MuliOp: operator.mul}
 COMPARE = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)

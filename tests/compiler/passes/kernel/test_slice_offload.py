@@ -6,7 +6,7 @@ import pytest
 
 from compiler import Graph, TensorType, compile, ops
 from compiler.errors import LoweringError
-from compiler.passes.kernel.slice_offload import offload, slice_offload
+from compiler.passes.kernel.slice_offload import slice_offload
 
 
 def relu_model(target: str):
@@ -29,6 +29,10 @@ def test_a_cpu_kernel_is_not_offloaded() -> None:
 
 def test_code_for_another_device_is_refused() -> None:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Block, Region
 
+    from compiler.dialects.kgen import make_offload
+
+    marked = ModuleOp([make_offload(Region(Block()), "sm_90")])
     with pytest.raises(LoweringError, match="not device code for sm_80"):
-        slice_offload(offload(ModuleOp([]), "sm_90"), "sm_80")
+        slice_offload(marked, "sm_80")

@@ -1,0 +1,79 @@
+"""Kernel modules to LLVM IR, and LLVM IR to objects, with a record for each unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+from compiler.backend.split import Split, Unit, whole_unit
+from compiler.backend.workers import Done, Task, compile_tasks
+from compiler.options import LLVM_PASS
+from compiler.passes.kernel.elaboration import KernelModule
+from compiler.targets.target import Target
+from compiler.trace import Span, Trace, UnitRecord
+
+
+def emit_units(lowered: KernelModule, target: Target, debug: str, trace: Trace, *, split: bool) -> dict[str, Unit]:
+    """LLVM IR of each kernel. With `split`, what kernels share is printed once, before them, as units of their own."""
+    if not split:
+        name = lowered.owner
+        return {name: _timed(name, trace, lambda: whole_unit(name, lowered.module, target, debug))}
+    with trace.span("split", "llvm", lowered.owner):
+        parts = Split(lowered.module, target, debug)
+    for name in parts.shared:
+        _timed(name, trace, lambda name=name: parts.shared_unit(name))
+    return {name: _timed(name, trace, lambda name=name: parts.unit(name)) for name in parts.kernels}
+
+
+def _timed(name: str, trace: Trace, emit: Callable[[], Unit]) -> Unit:
+    """A unit, recorded under the name that it has from now on."""
+    trace.tell("llvm", "emit-llvm", name)
+    start = perf_counter()
+    unit = emit()
+    seconds = perf_counter() - start
+    instructions = unit.text.count("\n  ")  # nothing else is indented
+    span = Span(unit.operations, instructions, len(unit.text))
+    trace.add("emit-llvm", "llvm", unit.name, start, seconds, span)
+    return unit
+
+
+def compile_units(
+    groups: Sequence[Sequence[Unit]], target: Target, opt_level: int, jobs: int, trace: Trace
+) -> list[bytes]:
+    """The object of each group of units, optimised and emitted together."""
+    if not groups:
+        return []
+    tasks = [
+        Task(", ".join(unit.name for unit in group), tuple(unit.text for unit in group), target.name, opt_level,
+             record_passes=trace.sink is None)  # a sink has LLVM's passes run once more, and watches those
+        for group in groups
+    ]  # fmt: skip
+    units = [unit for group in groups for unit in group]
+    trace.tell("machine", "llvm", tasks[0].name if len(tasks) == 1 else f"{len(units)} units")
+    done = compile_tasks(tasks, jobs)
+    for group, result in zip(groups, done, strict=True):
+        _note(group, result, trace)
+    trace.llvm_compiled([(unit.name, unit.text) for unit in units], target, opt_level)
+    return [result.unit.object for result in done]
+
+
+def _note(group: Sequence[Unit], done: Done, trace: Trace) -> None:
+    """A record for each unit, with its part of the bundle's time by its size; and one for each of LLVM's passes.
+
+    Both are known by their length only, so they are laid end to end.
+    """
+    start = begun = done.start - trace.begun
+    total = sum(len(unit.text) for unit in group)
+    size = len(done.unit.object)
+    for unit in group:
+        share = len(unit.text) / total
+        part = (share * done.seconds, -1, -1, round(share * size))
+        trace.passes.append(UnitRecord("llvm", "machine", unit.name, start, *part, worker=done.worker))
+        start += share * done.seconds
+    owner, start = group[0].name if len(group) == 1 else "", begun
+    for timed in done.unit.pass_times:
+        if timed.seconds:
+            trace.passes.append(
+                UnitRecord(timed.name, LLVM_PASS, owner, start, timed.seconds, -1, -1, -1, worker=done.worker)
+            )
+            start += timed.seconds

@@ -1,0 +1,83 @@
+"""Whole models in the cache: a graph that was compiled before starts without being compiled."""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from compiler.artifact.stored_model import model_key, restore_model, store_model
+from compiler.cache import key_of, producer, target_identity
+from compiler.compilation import Compilation, Compiled
+from compiler.passes.fusion.edits import with_edits
+from compiler.trace import Trace
+
+if TYPE_CHECKING:
+    from compiler.dialects.mo import GraphOp
+    from compiler.graph.graph import Graph
+    from compiler.passes.fusion.records import FusionResult
+
+
+class ModelEntry:
+    """The place of a model in the cache; where there is no cache, or the model is compiled to see how, it is empty."""
+
+    def __init__(self, graph: Graph, run: Compilation) -> None:
+        self._graph = graph
+        self._run = run
+        self._cache = None if run.options.recompiles else run.cache
+
+    @cached_property
+    def _key(self) -> str:
+        return model_key(self._graph, self._run.options, self._run.target, self._run.library)
+
+    def find(self) -> Compiled | None:
+        """The model as an earlier compilation left it."""
+        if self._cache is None:
+            return None
+        graph, run = self._graph, self._run
+
+        # Graph ops are not stored. Whoever asks for them has the graph's half of the compilation done again, and what
+        # that takes is not part of this one.
+        @cache
+        def optimised() -> GraphOp:
+            from compiler.passes.graph.run import graph_passes
+
+            return graph_passes(graph, Trace())
+
+        @cache
+        def fused() -> FusionResult:
+            from compiler.passes.fusion.run import fuse_graph
+
+            return fuse_graph(optimised(), run.library, run.options, Trace())
+
+        with run.trace.span("find-model", "cache"):
+            payload = self._cache.get("model", self._key)
+            if payload is None:
+                return None
+            fusion, records, objects = restore_model(payload, fused)
+        for kernel in fusion.kernels:
+            run.trace.add("model-hit", "cache", kernel.name, run.trace.begun, 0.0)
+        kernels = with_edits(fusion.kernels, run.options.sources)
+        return Compiled(optimised, fusion, kernels, records, tuple(objects), records.needs)
+
+    def keep(self, made: Compiled) -> None:
+        """Keep a model, unless it is not worth it."""
+        if self._cache is None:
+            return
+        with self._run.trace.span("keep-model", "cache"):
+            payload = store_model(made.fusion, made.records, made.objects)
+            if payload is not None:
+                self._cache.put("model", self._key, payload)
+
+
+def find_runtime(run: Compilation) -> None:
+    """Have the threads' runtime from the cache, where a first compilation leaves it."""
+    if run.cache is None:
+        return
+    from compiler.backend.runtime import runtime_object, supply_runtime
+
+    key = key_of("runtime", target_identity(run.target), producer())
+    image = run.cache.get("object", key)
+    if image is not None:
+        supply_runtime(run.target, image)
+    else:
+        run.cache.put("object", key, runtime_object(run.target))
