@@ -163,10 +163,11 @@ class _Work:
     @cached_property
     def _optimised(self) -> Any:
         """The graph after graph passes."""
+        from compiler.dialects.mo.from_graph import from_graph
         from compiler.passes.graph import GRAPH_PASSES
 
         with self.trace.span("copy", "mo") as span:
-            op = self.graph.copied_op()
+            op = from_graph(self.graph)
             span.ops_after = count_operations(op)
         self.trace.start("", op, "mo")
         for name, run in GRAPH_PASSES:
