@@ -55,7 +55,7 @@ class OutputCheck:
 
 def error_bound(graph: Graph) -> float:
     """The bound for a graph: that of the coarsest float dtype among its values."""
-    values = [*graph.op.body.args, *(result for op in graph.op.body.ops for result in op.results)]
+    values = [*graph.inputs, *(result for op in graph.ops for result in op.results)]
     dtypes = {value.type.dtype for value in values if hasattr(value.type, "dtype")}  # type: ignore[attr-defined]
     return max((BOUNDS[dtype] for dtype in dtypes if dtype in BOUNDS), default=0.0)
 

@@ -94,12 +94,10 @@ def _random(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], roles:
 
 def _roles(uses: Sequence[tuple[Any, int]], sizes: Mapping[str, int]) -> _Roles:
     """What an input is for, by the ops that take it."""
-    from compiler.graph.reading import attrs_in
-
     picks_from, fan_in = None, 1
     for user, position in uses:
         if user.name == "mo.gather" and position == 1:
-            length = evaluate(user.operands[0].type.shape[attrs_in(user)["axis"]], sizes)
+            length = evaluate(user.operands[0].type.shape[user.attrs["axis"]], sizes)
             picks_from = length if picks_from is None else min(picks_from, length)
         elif user.name == "mo.matmul" and position == 1:
             fan_in = max(fan_in, evaluate(user.operands[1].type.shape[-2], sizes))
@@ -110,11 +108,9 @@ def _roles(uses: Sequence[tuple[Any, int]], sizes: Mapping[str, int]) -> _Roles:
 
 def _uses(graph: Graph) -> list[list[tuple[Any, int]]]:
     """For each input the ops that take it and in which place, also by way of views and casts."""
-    from compiler.graph.reading import ops_of
-
     found: list[list[tuple[Any, int]]] = [[] for _ in graph.inputs]
-    behind: dict[Any, set[int]] = {x.held: {number} for number, x in enumerate(graph.inputs)}
-    for op in ops_of(graph):
+    behind: dict[Any, set[int]] = {x: {number} for number, x in enumerate(graph.inputs)}
+    for op in graph.ops:
         for position, operand in enumerate(op.operands):
             inputs = behind.get(operand, set())
             if op.name in _SAME_VALUES:

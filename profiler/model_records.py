@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 def graph_text(graph: Graph) -> str:
     """A graph as text that reads back to the same graph, bit for bit."""
-    from compiler.dialects.mo import text_of
-
-    return text_of(graph.module)
+    return str(graph)
 
 
 def compilation_record(model: Model, source: str, seconds: float, libraries: Iterable[str] = ()) -> CompilationRecord:

@@ -34,24 +34,19 @@ def node_records(model: Any, dims: Mapping[str, int]) -> tuple[NodeRecord, ...]:
 
 def graph_nodes(graph: Any, place: Mapping[str, tuple[int, str]], dims: Mapping[str, int]) -> tuple[NodeRecord, ...]:
     """The same from a graph alone; `place` says in which call each node is, and as what."""
-    from compiler.dialects.mo import attrs_of, nodes_of
-
     owner: dict[Any, str] = {}
     records: list[NodeRecord] = []
-    for name, value in zip(graph.input_names, graph.op.body.args):
+    for name, value in zip(graph.input_names, graph.inputs):
         owner[value] = name
         dtype, shape = _type(value.type)
         size = _bytes(value.type, dims)
         records.append(NodeRecord(name, len(records) + 1, "input", "input", dtype, shape, "", (), bytes=size))
-    for op in graph.op.body.ops:
-        names = nodes_of(op)
-        if not op.results or not names:
-            continue
-        name = names[0]
+    for op in graph.ops:
+        name = op.nodes[0]
         for result in op.results:
             owner[result] = name
         dtype, shape = _type(op.results[0].type)
-        attributes = ", ".join(f"{key}={_short(value)}" for key, value in attrs_of(op).items())
+        attributes = ", ".join(f"{key}={_short(value)}" for key, value in op.all_attrs.items())
         operands = tuple(dict.fromkeys(owner[operand] for operand in op.operands if operand in owner))
         call, role = place.get(name, (-1, ""))
         kind = "constant" if op.name == "mo.constant" else "op"

@@ -16,8 +16,8 @@ import numpy as np
 
 from compiler.artifact.kernel_records import read_record, read_size, record_document
 from compiler.cache import key_of, pack, producer, target_identity, unpack
+from compiler.graph.attrs import frozen_array
 from compiler.graph.digest import graph_digest
-from compiler.graph.draft import frozen_array
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.types import BufferType, TensorType
 from compiler.passes.fusion.records import Buffer, FusedKernel, FusionDecision, FusionResult, KernelCall

@@ -23,8 +23,9 @@ from xdsl.traits import IsolatedFromAbove, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.mo import decode, encode
-from compiler.dialects.mo.attributes import value_text
-from compiler.dialects.mo.reading import MoParser, parse_value
+from compiler.dialects.mo.literals import parse_value
+from compiler.dialects.mo.reading import MoParser
+from compiler.graph.text import entries_text
 
 
 class ProgramOp(Operation):
@@ -85,12 +86,9 @@ class _Step(Operation):
 
     def print_attributes(self, printer: Printer) -> None:
         """`{bytes = 2048*M}`, or nothing."""
-        pieces = []
-        for name, value in self.properties.items():
-            text = value_text(value)
-            pieces.append(f"{name} = {_quoted(value) if text is None else text}")
-        if pieces:
-            printer.print_string(f" {{{', '.join(pieces)}}}")
+        if self.properties:
+            entries = {name: decode(value) for name, value in self.properties.items()}
+            printer.print_string(f" {entries_text(entries)}")
 
 
 class AllocOp(_Step):
@@ -197,11 +195,6 @@ def parse_module(text: str, filename: str = "<text>") -> ModuleOp:
 def _print_typed(printer: Printer, value: SSAValue) -> None:
     printer.print_ssa_value(value)
     printer.print_string(f" : {value.type}")
-
-
-def _quoted(attribute: Attribute) -> str:
-    assert isinstance(attribute, StringAttr)
-    return f'"{attribute.data}"'
 
 
 def _parse_attributes(parser: Parser) -> dict[str, Attribute]:

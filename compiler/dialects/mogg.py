@@ -12,6 +12,7 @@ An output that a graph's mutable buffer receives names it, `outs(%out0 = %cache 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Block, Dialect, Operation, OpTraits, Region, SSAValue
@@ -143,7 +144,7 @@ class YieldOp(Operation):
 
 
 def make_kernel(
-    name: str, inputs: Sequence[SSAValue], targets: Sequence[SSAValue | None], result_types: Sequence[Attribute]
+    name: str, inputs: Sequence[SSAValue], targets: Sequence[SSAValue | None], result_types: Sequence[Any]
 ) -> KernelOp:
     """A kernel with an empty body; `targets` has a mutable buffer, or None for a result, for each output."""
     block = Block(arg_types=[_tensor(value.type) for value in inputs])
@@ -170,7 +171,7 @@ def parse_module(text: str, filename: str = "<text>") -> ModuleOp:
     return parser.parse_module()
 
 
-def _tensor(kind: Attribute) -> Attribute:
+def _tensor(kind: Attribute) -> Any:
     return kind.tensor if isinstance(kind, BufferType) else kind
 
 

@@ -24,7 +24,7 @@ _DEFAULTS: dict[type[Operation], dict[str, Attribute]] = {}
 def make(
     kind: type[Operation],
     operands: tuple[SSAValue, ...],
-    result_types: tuple[Attribute, ...],
+    result_types: tuple[Any, ...],
     properties: Mapping[str, Attribute] | None = None,
     location: LocationAttr = _NOWHERE,
     regions: tuple[Region, ...] = (),

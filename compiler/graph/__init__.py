@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compiler.graph import ops
-    from compiler.graph.graph import Graph, current_graph
+    from compiler.graph.graph import Graph
     from compiler.graph.opspec import SPECS, OpSpec
     from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
-    from compiler.graph.value import Value
+    from compiler.graph.value import Value, current_graph
 
 _HOMES = {
-    "Graph": "graph", "current_graph": "graph", "Value": "value",
+    "Graph": "graph", "current_graph": "value", "Value": "value",
     "TensorType": "types", "BufferType": "types", "ChainType": "types", "OpaqueType": "types",
     "OpSpec": "opspec", "SPECS": "opspec",
 }  # fmt: skip

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compiler.errors import ExecutionError
 from compiler.graph.dims import Dim, evaluate, surely_nonnegative
-from compiler.graph.draft import DraftOp
 from compiler.graph.graph import Graph
-from compiler.graph.reading import attrs_in, nodes_in, ops_of
 from compiler.graph.types import Size, TensorType, format_shape
-
-if TYPE_CHECKING:
-    from compiler.dialects.mo.ops import GraphOp, MoOp
+from compiler.graph.value import Op
 
 # Ops that need something to choose from, and the attribute that says along which axes.
 _NEEDS_ELEMENTS = {
@@ -40,11 +36,11 @@ class Constraint:
         return evaluate(self.value, sizes) >= 0 or evaluate(self.unless_empty, sizes) == 0
 
 
-def constraints_of(graph: Graph | GraphOp) -> tuple[Constraint, ...]:
+def constraints_of(graph: Graph) -> tuple[Constraint, ...]:
     """Everything that must hold of the symbolic sizes of a graph, each once."""
     found: dict[tuple[Size, Size], Constraint] = {}
     harmless: set[Any] = set()  # types whose sizes cannot be negative: most ops share a few
-    for op in ops_of(graph):
+    for op in graph.ops:
         if op.name in _ASKING or not _all_harmless(op, harmless):
             for constraint in _of_op(op):
                 if not surely_nonnegative(constraint.value):
@@ -52,7 +48,7 @@ def constraints_of(graph: Graph | GraphOp) -> tuple[Constraint, ...]:
     return tuple(found.values())
 
 
-def _all_harmless(op: DraftOp | MoOp, known: set[Any]) -> bool:
+def _all_harmless(op: Op, known: set[Any]) -> bool:
     """Whether no size of the op's results can be negative, whatever the symbols are."""
     for result in op.results:
         kind = result.type
@@ -71,8 +67,8 @@ def check_sizes(constraints: Iterable[Constraint], sizes: Mapping[str, int]) -> 
             raise ExecutionError(f"{constraint.message} ({bound})")
 
 
-def _of_op(op: DraftOp | MoOp) -> Iterator[Constraint]:
-    who = f"{', '.join(nodes_in(op)) or op.name}"
+def _of_op(op: Op) -> Iterator[Constraint]:
+    who = ", ".join(op.nodes)
     for result in op.results:
         if isinstance(result.type, TensorType):
             for size in result.type.shape:
@@ -82,7 +78,7 @@ def _of_op(op: DraftOp | MoOp) -> Iterator[Constraint]:
         yield from _of_slice(op, who)
     elif op.name in _NEEDS_ELEMENTS:
         shape = op.operands[0].type.shape  # type: ignore[attr-defined]
-        axes = attrs_in(op)[_NEEDS_ELEMENTS[op.name]]
+        axes = op.attrs[_NEEDS_ELEMENTS[op.name]]
         count = op.operands[1].type.size if op.name == "mo.gather" else 1  # type: ignore[attr-defined]
         for axis in axes if isinstance(axes, tuple) else (axes,):
             if isinstance(shape[axis], Dim):
@@ -90,8 +86,8 @@ def _of_op(op: DraftOp | MoOp) -> Iterator[Constraint]:
                 yield Constraint(shape[axis] - 1, message, count)
 
 
-def _of_slice(op: DraftOp | MoOp, who: str) -> Iterator[Constraint]:
-    attrs = attrs_in(op)
+def _of_slice(op: Op, who: str) -> Iterator[Constraint]:
+    attrs = op.attrs
     shape = op.operands[0].type.shape  # type: ignore[attr-defined]
     for start, step, length, size in zip(attrs["starts"], attrs["steps"], attrs["shape"], shape, strict=True):
         if not any(isinstance(v, Dim) for v in (start, length, size)):

@@ -1,27 +1,23 @@
-"""A digest of a graph: by it the model cache knows a graph again. The same from a draft as from its IR."""
+"""A digest of a graph: by it the model cache knows a graph again."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from compiler.graph.attrs import are_sizes
 from compiler.graph.dims import Dim
-from compiler.graph.draft import Draft, are_sizes
+from compiler.graph.graph import Graph
 from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
-
-if TYPE_CHECKING:
-    from compiler.dialects.mo.ops import GraphOp
-    from compiler.graph.graph import Graph
 
 
 def graph_digest(graph: Graph) -> str:
     """Ops, attributes, types, names, provenance."""
-    draft = graph.draft
-    parts = _ir_parts(graph.op) if draft is None else _draft_parts(draft)
-    return hashlib.blake2b("\0".join(parts).encode(errors="surrogatepass"), digest_size=20).hexdigest()
+    parts = "\0".join(_parts(graph))
+    return hashlib.blake2b(parts.encode(errors="surrogatepass"), digest_size=20).hexdigest()
 
 
 class _TypeTexts(dict[Any, str]):
@@ -32,67 +28,28 @@ class _TypeTexts(dict[Any, str]):
         return text
 
 
-def _draft_parts(draft: Draft) -> Iterator[str]:
+def _parts(graph: Graph) -> Iterator[str]:
     types, numbers = _TypeTexts(), {}
-    yield repr(draft.name)
-    for number, value in enumerate(draft.inputs):
+    yield repr(graph.name)
+    for number, value in enumerate(graph.inputs):
         numbers[value] = str(number)
-        yield f"{value.name_hint}:{types[value.type]}"
-    for op in draft.ops:
+        yield f"{value.name}:{types[value.type]}"
+    for op in graph.ops:
         yield op.name
         for operand in op.operands:
             yield numbers[operand]
         for result in op.results:
             numbers[result] = str(len(numbers))
-            yield result.name_hint
+            yield result.name
             yield types[result.type]
-        yield op.node
+        yield from op.nodes
         for name, value in op.attrs.items():
             yield name
             yield _value_text(value)
-    if draft.outputs is not None:
+    if graph.outputs:
         yield "mo.output"
-        for value in draft.outputs:
+        for value in graph.outputs:
             yield numbers[value]
-
-
-def _ir_parts(graph: GraphOp) -> Iterator[str]:
-    from compiler.dialects.mo.ops import nodes_of
-
-    types, numbers = _TypeTexts(), {}
-    block = graph.body
-    yield repr(graph.sym_name)
-    for number, argument in enumerate(block.args):
-        numbers[argument] = str(number)
-        yield f"{argument.name_hint}:{types[argument.type]}"
-    op = block.first_op
-    while op is not None:
-        yield op.name
-        for value in op._operands:  # pyright: ignore[reportPrivateUsage]
-            yield numbers[value]
-        for result in op.results:
-            numbers[result] = str(len(numbers))
-            yield result.name_hint or ""
-            yield types[result.type]
-        yield from nodes_of(op)
-        for table in (op.properties, op.attributes):
-            for name, value in table.items():
-                yield name
-                yield _attribute_text(value)
-        op = op.next_op
-
-
-def _attribute_text(attribute: Any) -> str:
-    """An attribute of the IR: as the plain value it was made of, where it holds just that."""
-    from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, f64, i1, i64
-
-    from compiler.dialects.mo.attributes import decode
-
-    if isinstance(attribute, (IntegerAttr, FloatAttr)) and attribute.type not in (i1, i64, f64):
-        return str(attribute)
-    if isinstance(attribute, ArrayAttr):
-        return _sequence_text(attribute.data, _attribute_text)
-    return _value_text(decode(attribute))
 
 
 def _value_text(value: Any) -> str:
@@ -102,11 +59,7 @@ def _value_text(value: Any) -> str:
 
 
 def _tuple_text(values: tuple[Any, ...]) -> str:
-    return f"dims {values}" if are_sizes(values) else _sequence_text(values, _value_text)
-
-
-def _sequence_text(values: Any, write: Callable[[Any], str]) -> str:
-    return f"[{chr(1).join(map(write, values))}]"
+    return f"dims {values}" if are_sizes(values) else f"[{chr(1).join(map(_value_text, values))}]"
 
 
 def _array_text(array: np.ndarray) -> str:

@@ -6,13 +6,16 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from compiler.errors import GraphError, Location
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+BUILDERS: dict[
+    str, Callable[..., Any]
+] = {}  # by name, for what lies below the builders and adds ops all the same: Value
 
 
 def user_location() -> Location | None:
@@ -60,4 +63,5 @@ def builder(function: Callable[_P, _R]) -> Callable[_P, _R]:
             reason = " ".join(str(error).split())
             raise GraphError(f"{function.__name__}: wrong argument: {reason}", user_location()) from error
 
+    BUILDERS[function.__name__] = wrapper
     return wrapper

@@ -30,16 +30,22 @@ class OpSpec:
     open_attrs: bool = False
 
     @property
-    def reference(self) -> Callable[..., Any] | None:
-        """The op's meaning in NumPy, `reference(*arrays, **attrs)`; None for custom ops, whose users bring it."""
-        from compiler.reference import REFERENCES
-
-        return REFERENCES.get(self.name)
-
-    @property
     def short(self) -> str:
         """The name without the dialect: `add`."""
         return self.name[3:]
+
+    def completed(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """The attributes with None for those that are absent."""
+        absent = [name for name in self.attrs if name not in attrs]
+        return {**attrs, **dict.fromkeys(absent)} if absent else attrs
+
+    def disagreement(self, operands: Sequence[Any], attrs: Mapping[str, Any], results: Sequence[Any]) -> str:
+        """What is wrong with an op whose results were declared to have these types; nothing if all is well."""
+        types = self.check(operands, attrs)
+        if types is None or tuple(types) == tuple(results):
+            return ""
+        said, wanted = (", ".join(map(str, t)) for t in (results, types))
+        return f"{self.name}: result type must be {wanted}, not {said}"
 
     def check(self, operand_types: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Type, ...] | None:
         """Everything `infer` takes for granted, then `infer`: for ops that come from text. None: types are declared."""

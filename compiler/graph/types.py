@@ -1,43 +1,44 @@
-"""The types of graph values: tensor, buffer, chain and opaque. Each is an xDSL type attribute, so IR holds it as is.
+"""The types of graph values: tensor, buffer, chain and opaque.
 
-They do not inherit from xDSL, which a graph that is only built does not need: the mo dialect registers them with it.
+They know nothing of xDSL: the mo dialect registers them with it, so that IR holds them as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from compiler.errors import GraphError, ParseError
 from compiler.graph.dim_text import dim
 from compiler.graph.dims import Dim, DimLike, product
 from compiler.graph.dtypes import DTYPES, dtype_info
+from compiler.graph.literals import size_text, string_text
 from compiler.graph.location import located
 
-if TYPE_CHECKING:
-    from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
-    from xdsl.parser import AttrParser
-    from xdsl.printer import Printer
 
-    class _GraphType(ParametrizedAttribute, TypeAttribute):
-        """What the types are to the checker and, once the mo dialect is loaded, to `isinstance`."""
-else:
+class _Printer(Protocol):
+    def print_string(self, text: str) -> None: ...
 
-    class _GraphType:
-        """What every type of a graph value has in common: it does not change."""
 
-        def __setattr__(self, name: str, value: object) -> NoReturn:
-            raise AttributeError(f"a {type(self).__name__} does not change")
+class _GraphType:
+    """What every type of a graph value has in common: it does not change, and it has a text."""
 
-        def verify(self) -> None:
-            """For xDSL; a type is checked when it is made."""
+    name: str
 
-        def __str__(self) -> str:
-            from xdsl.ir import Attribute
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} does not change")
 
-            import compiler.dialects.mo.attributes  # noqa: F401  registers the types, so that xDSL prints them
+    @property
+    def text(self) -> str:
+        """The parameters as MLIR text."""
+        return ""
 
-            return Attribute.__str__(self)
+    def print_parameters(self, printer: _Printer) -> None:
+        """What the printer of an IR asks of a type in it."""
+        printer.print_string(self.text)
+
+    def __str__(self) -> str:
+        return f"!{self.name}{self.text}"
 
 
 Size = int | Dim
@@ -80,11 +81,6 @@ def format_shape(shape: Sequence[Any]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def size_text(size: Size) -> str:
-    """A size as MLIR text: `//` would start a comment there, so floordiv and mod are words, as in affine maps."""
-    return str(size).replace(" // ", " floordiv ").replace(" % ", " mod ")
-
-
 class _ShapedType(_GraphType):
     """What tensors and buffers share: a dtype and a shape."""
 
@@ -111,14 +107,6 @@ class _ShapedType(_GraphType):
         made = cls.__new__(cls)
         made._fill(dtype, shape)
         return made
-
-    @classmethod
-    def new(cls, params: Sequence[Any]) -> Any:
-        return cls.of(*params)
-
-    @property
-    def parameters(self) -> tuple[Attribute, ...]:
-        return ()
 
     @property
     def rank(self) -> int:
@@ -168,18 +156,6 @@ class _ShapedType(_GraphType):
             object.__setattr__(self, "_text", text)
         return text
 
-    def __str__(self) -> str:
-        return f"!{self.name}{self.text}"
-
-    def print_parameters(self, printer: Printer) -> None:
-        printer.print_string(self.text)
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
-        from compiler.dialects.mo.reading import parse_shaped
-
-        return parse_shaped(parser)
-
 
 class TensorType(_ShapedType):
     """A tensor: `TensorType("f32", ("M", 512))`. A dim is a number, a name or an expression over names.
@@ -213,17 +189,6 @@ class ChainType(_GraphType):
 
     name = "mo.chain"
 
-    def __init__(self) -> None:
-        pass
-
-    @classmethod
-    def new(cls, params: Sequence[Any]) -> ChainType:
-        return CHAIN
-
-    @property
-    def parameters(self) -> tuple[Attribute, ...]:
-        return ()
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ChainType)
 
@@ -232,13 +197,6 @@ class ChainType(_GraphType):
 
     def __repr__(self) -> str:
         return "ChainType()"
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
-        return ()
-
-    def print_parameters(self, printer: Printer) -> None:
-        pass
 
 
 class OpaqueType(_GraphType):
@@ -256,14 +214,6 @@ class OpaqueType(_GraphType):
             raise GraphError(f"an opaque type is named by a string, not {label!r}")
         object.__setattr__(self, "label", label)
 
-    @classmethod
-    def new(cls, params: Sequence[Any]) -> OpaqueType:
-        return cls(*params)
-
-    @property
-    def parameters(self) -> tuple[Attribute, ...]:
-        return ()
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OpaqueType) and self.label == other.label
 
@@ -273,15 +223,10 @@ class OpaqueType(_GraphType):
     def __repr__(self) -> str:
         return f"OpaqueType({self.label!r})"
 
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
-        with parser.in_angle_brackets():
-            return (parser.parse_str_literal(),)
-
-    def print_parameters(self, printer: Printer) -> None:
-        printer.print_string("<")
-        printer.print_string_literal(self.label)
-        printer.print_string(">")
+    @property
+    def text(self) -> str:
+        """The label as MLIR text: `<"rng">`."""
+        return f"<{string_text(self.label)}>"
 
 
 CHAIN = ChainType()

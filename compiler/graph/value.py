@@ -1,58 +1,98 @@
-"""Value: what a graph computes, with the operators and methods of an array.
-
-It holds a value of the graph's draft, or an SSA value where the graph has come to be IR, and nothing else.
-"""
+"""What a graph is made of: values, with the operators and methods of an array, and the ops that compute them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Protocol
 
-from compiler.graph.draft import DraftValue
-from compiler.graph.location import fail
+import numpy as np
+
+from compiler.errors import GraphError
+from compiler.graph.location import BUILDERS, fail
+from compiler.graph.opspec import SPECS
 from compiler.graph.types import BufferType, Shape, Size, TensorType, Type, format_shape
 
-if TYPE_CHECKING:
-    from xdsl.ir import SSAValue
 
-    from compiler.graph.graph import Graph
+class Scope(Protocol):
+    """The graph that values belong to and builders add to; `Graph` is the one there is."""
+
+    name: str
+    custom_references: dict[str, Callable[..., Any]]
+
+    @property
+    def chain(self) -> Value: ...
+
+    @chain.setter
+    def chain(self, value: Value) -> None: ...
+
+    def emit(
+        self, op_name: str, operands: Sequence[Value], attrs: Mapping[str, Any] | None = None,
+        result_types: Sequence[Any] | None = None,
+    ) -> tuple[Value, ...]: ...  # fmt: skip
+
+    def scalar(self, number: np.ndarray, dtype: str) -> Value: ...
+
+    def rename(self, value: Value, name: str) -> None: ...
 
 
-def _ops() -> Any:
-    return import_module("compiler.graph.ops")
+entered: ContextVar[tuple[Scope, ...]] = ContextVar("entered_graphs", default=())
+
+
+def current_graph() -> Scope | None:
+    """The graph of the innermost `with graph:` of this thread."""
+    stack = entered.get()
+    return stack[-1] if stack else None
+
+
+class Op:
+    """An op of a graph: operands, attributes as plain values, results, and the nodes it answers for, its own first.
+
+    A node is what a user sees of a graph and what all later stages refer to. Passes merge ops, so that the graph read
+    from the text of a later stage may have ops of several nodes.
+    """
+
+    __slots__ = ("attrs", "name", "nodes", "operands", "results")
+
+    def __init__(
+        self, name: str, operands: Sequence[Value], attrs: dict[str, Any], nodes: tuple[str, ...],
+        results: Iterable[tuple[str, Type]], graph: Scope,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.operands = tuple(operands)
+        self.attrs = attrs
+        self.nodes = nodes
+        self.results = tuple([Value(type, name, self, graph) for name, type in results])
+
+    @property
+    def all_attrs(self) -> dict[str, Any]:
+        """Its attributes, with None for an optional one that is absent."""
+        return SPECS[self.name].completed(self.attrs)
+
+    def check(self) -> None:
+        """Check it against its spec."""
+        wrong = SPECS[self.name].disagreement(
+            [operand.type for operand in self.operands], self.all_attrs, [result.type for result in self.results]
+        )
+        if wrong:
+            raise GraphError(wrong)
 
 
 class Value:
-    """A value of a graph: a tensor, or a buffer input. Made by ops, never directly."""
+    """A value of a graph: a tensor, or a buffer input. Made by ops, never directly.
 
-    __slots__ = ("_born", "graph")
+    `owner` is the op it is a result of, None for an input; `name` is its name in the text of the graph.
+    """
+
+    __slots__ = ("graph", "name", "owner", "type")
     __array_ufunc__ = None  # NumPy arrays on the left leave the operator to us
     __array_priority__ = 1000
 
-    def __init__(self, held: DraftValue | SSAValue, graph: Graph) -> None:
-        self._born = held
+    def __init__(self, type: Type, name: str, owner: Op | None, graph: Scope) -> None:
+        self.type = type
+        self.name = name
+        self.owner = owner
         self.graph = graph
-
-    @property
-    def held(self) -> DraftValue | SSAValue:
-        """What it stands for now: part of the draft, or of the IR once the graph has that."""
-        born = self._born
-        return born.ssa if isinstance(born, DraftValue) and born.ssa is not None else born
-
-    @property
-    def ssa(self) -> SSAValue:
-        """The value in the graph's IR, which is made if need be."""
-        if isinstance(self.held, DraftValue):
-            self.graph.op  # noqa: B018  makes the IR
-        held = self.held
-        assert not isinstance(held, DraftValue)
-        return held
-
-    @property
-    def type(self) -> Type:
-        """The value's type."""
-        return self.held.type  # type: ignore[return-value]
 
     @property
     def shape(self) -> Shape:
@@ -79,14 +119,7 @@ class Value:
     @property
     def node_name(self) -> str:
         """The name of the graph node that makes this value (`add_3`), or of the input."""
-        held = self.held
-        if isinstance(held, DraftValue):
-            return held.node
-        from compiler.dialects.mo.ops import nodes_of
-
-        owner = held.owner
-        nodes = nodes_of(owner) if hasattr(owner, "location") else ()  # type: ignore[arg-type]
-        return nodes[0] if nodes else held.name_hint or "?"
+        return self.name if self.owner is None else self.owner.nodes[0]
 
     def named(self, name: str) -> Value:
         """Give the node that makes this value a name of your own."""
@@ -94,20 +127,19 @@ class Value:
         return self
 
     def _shaped(self, what: str) -> TensorType | BufferType:
-        type = self.held.type
+        type = self.type
         if not isinstance(type, (TensorType, BufferType)):
             fail(f"a value of type {type} has no {what}")
         return type
 
     def __repr__(self) -> str:
-        type, name = self.held.type, self.held.name_hint
+        type, name = self.type, self.name
         if isinstance(type, (TensorType, BufferType)):
             kind = "buffer " if isinstance(type, BufferType) else ""
             return f"<{name}: {kind}{type.dtype} {format_shape(type.shape)}>"
         return f"<{name}: {type}>"
 
-    def __hash__(self) -> int:
-        return hash(self._born)  # the same before and after the IR is made
+    __hash__ = object.__hash__  # `==` builds an op
 
     def __bool__(self) -> bool:
         fail(f"{self!r} has no truth value while the graph is built; use ops.where")
@@ -123,196 +155,196 @@ class Value:
         return iter([self[i] for i in range(len(self))])
 
     def __getitem__(self, index: Any) -> Value:
-        return _ops().getitem(self, index)
+        return BUILDERS["getitem"](self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         fail("graph values do not change; use ops.where, ops.concat or a BufferType input")
 
     def __add__(self, other: Any) -> Value:
-        return _ops().add(self, other)
+        return BUILDERS["add"](self, other)
 
     def __radd__(self, other: Any) -> Value:
-        return _ops().add(other, self)
+        return BUILDERS["add"](other, self)
 
     def __sub__(self, other: Any) -> Value:
-        return _ops().sub(self, other)
+        return BUILDERS["sub"](self, other)
 
     def __rsub__(self, other: Any) -> Value:
-        return _ops().sub(other, self)
+        return BUILDERS["sub"](other, self)
 
     def __mul__(self, other: Any) -> Value:
-        return _ops().mul(self, other)
+        return BUILDERS["mul"](self, other)
 
     def __rmul__(self, other: Any) -> Value:
-        return _ops().mul(other, self)
+        return BUILDERS["mul"](other, self)
 
     def __truediv__(self, other: Any) -> Value:
-        return _ops().div(self, other)
+        return BUILDERS["div"](self, other)
 
     def __rtruediv__(self, other: Any) -> Value:
-        return _ops().div(other, self)
+        return BUILDERS["div"](other, self)
 
     def __floordiv__(self, other: Any) -> Value:
-        return _ops().floordiv(self, other)
+        return BUILDERS["floordiv"](self, other)
 
     def __rfloordiv__(self, other: Any) -> Value:
-        return _ops().floordiv(other, self)
+        return BUILDERS["floordiv"](other, self)
 
     def __mod__(self, other: Any) -> Value:
-        return _ops().mod(self, other)
+        return BUILDERS["mod"](self, other)
 
     def __rmod__(self, other: Any) -> Value:
-        return _ops().mod(other, self)
+        return BUILDERS["mod"](other, self)
 
     def __pow__(self, other: Any) -> Value:
-        return _ops().pow(self, other)
+        return BUILDERS["pow"](self, other)
 
     def __rpow__(self, other: Any) -> Value:
-        return _ops().pow(other, self)
+        return BUILDERS["pow"](other, self)
 
     def __matmul__(self, other: Any) -> Value:
-        return _ops().matmul(self, other)
+        return BUILDERS["matmul"](self, other)
 
     def __rmatmul__(self, other: Any) -> Value:
-        return _ops().matmul(other, self)
+        return BUILDERS["matmul"](other, self)
 
     def __and__(self, other: Any) -> Value:
-        return _ops().bitwise_and(self, other)
+        return BUILDERS["bitwise_and"](self, other)
 
     __rand__ = __and__
 
     def __or__(self, other: Any) -> Value:
-        return _ops().bitwise_or(self, other)
+        return BUILDERS["bitwise_or"](self, other)
 
     __ror__ = __or__
 
     def __xor__(self, other: Any) -> Value:
-        return _ops().bitwise_xor(self, other)
+        return BUILDERS["bitwise_xor"](self, other)
 
     __rxor__ = __xor__
 
     def __invert__(self) -> Value:
-        return _ops().bitwise_not(self)
+        return BUILDERS["bitwise_not"](self)
 
     def __neg__(self) -> Value:
-        return _ops().neg(self)
+        return BUILDERS["neg"](self)
 
     def __pos__(self) -> Value:
         return self
 
     def __abs__(self) -> Value:
-        return _ops().abs(self)
+        return BUILDERS["abs"](self)
 
     def __eq__(self, other: Any) -> Value:  # type: ignore[override]
-        return _ops().equal(self, other)
+        return BUILDERS["equal"](self, other)
 
     def __ne__(self, other: Any) -> Value:  # type: ignore[override]
-        return _ops().not_equal(self, other)
+        return BUILDERS["not_equal"](self, other)
 
     def __lt__(self, other: Any) -> Value:
-        return _ops().less(self, other)
+        return BUILDERS["less"](self, other)
 
     def __le__(self, other: Any) -> Value:
-        return _ops().less_equal(self, other)
+        return BUILDERS["less_equal"](self, other)
 
     def __gt__(self, other: Any) -> Value:
-        return _ops().greater(self, other)
+        return BUILDERS["greater"](self, other)
 
     def __ge__(self, other: Any) -> Value:
-        return _ops().greater_equal(self, other)
+        return BUILDERS["greater_equal"](self, other)
 
     @property
     def T(self) -> Value:
         """All axes reversed."""
-        return _ops().transpose(self)
+        return BUILDERS["transpose"](self)
 
     def reshape(self, *shape: Any) -> Value:
         """`x.reshape(2, -1)` or `x.reshape((2, -1))`."""
-        return _ops().reshape(self, _packed(shape))
+        return BUILDERS["reshape"](self, _packed(shape))
 
     def transpose(self, *axes: Any) -> Value:
         """`x.transpose()` reverses the axes; `x.transpose(0, 2, 1)` permutes them."""
-        return _ops().transpose(self, _packed(axes) if axes and axes[0] is not None else None)
+        return BUILDERS["transpose"](self, _packed(axes) if axes and axes[0] is not None else None)
 
     def permute(self, *dims: Any) -> Value:
         """`x.permute(0, 2, 1)`."""
-        return _ops().permute(self, _packed(dims))
+        return BUILDERS["permute"](self, _packed(dims))
 
     def swapaxes(self, axis1: int, axis2: int) -> Value:
         """Two axes exchanged."""
-        return _ops().swapaxes(self, axis1, axis2)
+        return BUILDERS["swapaxes"](self, axis1, axis2)
 
     def squeeze(self, axis: Any = None) -> Value:
         """Axes of size 1 dropped."""
-        return _ops().squeeze(self, axis)
+        return BUILDERS["squeeze"](self, axis)
 
     def unsqueeze(self, dim: int) -> Value:
         """An axis of size 1 put in."""
-        return _ops().unsqueeze(self, dim)
+        return BUILDERS["unsqueeze"](self, dim)
 
     def flatten(self) -> Value:
         """One axis."""
-        return _ops().reshape(self, (-1,))
+        return BUILDERS["reshape"](self, (-1,))
 
     ravel = flatten
 
     def broadcast_to(self, shape: Any) -> Value:
         """Broadcast to a shape."""
-        return _ops().broadcast_to(self, shape)
+        return BUILDERS["broadcast_to"](self, shape)
 
     def cast(self, dtype: str) -> Value:
         """Converted to another dtype."""
-        return _ops().cast(self, dtype)
+        return BUILDERS["cast"](self, dtype)
 
     astype = cast
 
     def sum(self, axis: Any = None, dtype: str | None = None, keepdims: bool = False) -> Value:
         """The sum along axes."""
-        return _ops().sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
+        return BUILDERS["sum"](self, axis=axis, dtype=dtype, keepdims=keepdims)
 
     def mean(self, axis: Any = None, dtype: str | None = None, keepdims: bool = False) -> Value:
         """The mean along axes."""
-        return _ops().mean(self, axis=axis, dtype=dtype, keepdims=keepdims)
+        return BUILDERS["mean"](self, axis=axis, dtype=dtype, keepdims=keepdims)
 
     def prod(self, axis: Any = None, dtype: str | None = None, keepdims: bool = False) -> Value:
         """The product along axes."""
-        return _ops().prod(self, axis=axis, dtype=dtype, keepdims=keepdims)
+        return BUILDERS["prod"](self, axis=axis, dtype=dtype, keepdims=keepdims)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> Value:
         """The largest along axes."""
-        return _ops().max(self, axis=axis, keepdims=keepdims)
+        return BUILDERS["max"](self, axis=axis, keepdims=keepdims)
 
     def min(self, axis: Any = None, keepdims: bool = False) -> Value:
         """The smallest along axes."""
-        return _ops().min(self, axis=axis, keepdims=keepdims)
+        return BUILDERS["min"](self, axis=axis, keepdims=keepdims)
 
     def any(self, axis: Any = None, keepdims: bool = False) -> Value:
         """Whether any along axes is true."""
-        return _ops().any(self, axis=axis, keepdims=keepdims)
+        return BUILDERS["any"](self, axis=axis, keepdims=keepdims)
 
     def all(self, axis: Any = None, keepdims: bool = False) -> Value:
         """Whether all along axes are true."""
-        return _ops().all(self, axis=axis, keepdims=keepdims)
+        return BUILDERS["all"](self, axis=axis, keepdims=keepdims)
 
     def argmax(self, axis: int | None = None, keepdims: bool = False) -> Value:
         """The index of the largest."""
-        return _ops().argmax(self, axis=axis, keepdims=keepdims)
+        return BUILDERS["argmax"](self, axis=axis, keepdims=keepdims)
 
     def argmin(self, axis: int | None = None, keepdims: bool = False) -> Value:
         """The index of the smallest."""
-        return _ops().argmin(self, axis=axis, keepdims=keepdims)
+        return BUILDERS["argmin"](self, axis=axis, keepdims=keepdims)
 
     def cumsum(self, axis: int | None = None, dtype: str | None = None) -> Value:
         """The running sum."""
-        return _ops().cumsum(self, axis=axis, dtype=dtype)
+        return BUILDERS["cumsum"](self, axis=axis, dtype=dtype)
 
     def round(self, decimals: int = 0) -> Value:
         """Rounded to the nearest, halves to even."""
-        return _ops().round(self, decimals)
+        return BUILDERS["round"](self, decimals)
 
     def clip(self, a_min: Any = None, a_max: Any = None) -> Value:
         """Limited to a range."""
-        return _ops().clip(self, a_min, a_max)
+        return BUILDERS["clip"](self, a_min, a_max)
 
 
 def _packed(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

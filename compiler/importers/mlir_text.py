@@ -13,6 +13,7 @@ from xdsl.utils.lexer import Span
 
 from compiler.dialects.mo.ops import GraphOp, MoOp, OutputOp, check_op
 from compiler.dialects.mo.reading import MoParser
+from compiler.dialects.mo.to_graph import to_graph
 from compiler.errors import CompilerError, Location, ParseError
 from compiler.graph.dims import Dim
 from compiler.graph.graph import Graph
@@ -54,8 +55,7 @@ def parse_graph(text: str, filename: str = "<text>") -> Graph:
     try:
         parser = MoParser(text, filename)
         module = parser.parse_module()
-        _check(module, parser.spans)
-        return Graph.from_module(module)
+        return to_graph(_checked(module, parser.spans))
     except XdslParseError as error:
         raise ParseError(_one_line(error.msg), _place(text, filename, error.span.start)) from None
     except _Located as error:
@@ -103,8 +103,8 @@ def _one_line(message: str) -> str:
     return line if len(line) <= 300 else line[:297] + "..."
 
 
-def _check(module: ModuleOp, spans: dict[Operation, Span]) -> None:
-    """What the parser does not: one complete graph in which every op obeys its rule."""
+def _checked(module: ModuleOp, spans: dict[Operation, Span]) -> GraphOp:
+    """The module's graph, and what the parser leaves to us: that it is one, complete, and every op obeys its rule."""
 
     def refuse(op: Operation, message: str) -> None:
         raise _Located(message, spans[op].start if op in spans else 0)
@@ -143,3 +143,4 @@ def _check(module: ModuleOp, spans: dict[Operation, Span]) -> None:
                     )
     if graph.output is None or not graph.output.operands:
         refuse(graph, "the graph has no mo.output")
+    return graph

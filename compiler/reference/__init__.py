@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compiler.reference.walk import REFERENCES, evaluate, reference
+from compiler.reference.walk import REFERENCES, reference
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
 
-__all__ = ["REFERENCES", "evaluate", "reference"]
+__all__ = ["REFERENCES", "reference"]
 
 
 class _Callable(ModuleType):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from compiler.errors import ExecutionError, GraphError
 from compiler.graph.constraints import check_sizes, constraints_of
 from compiler.graph.dtypes import numpy_dtype
-from compiler.graph.types import TensorType, format_shape
+from compiler.graph.graph import Graph
+from compiler.graph.types import TensorType, Type, format_shape
+from compiler.graph.value import Op, Value
 from compiler.program.binding import bind, resolve
 from compiler.reference.elementwise import ELEMENTWISE
 from compiler.reference.indexing import INDEXING
@@ -19,12 +21,6 @@ from compiler.reference.nn import NN
 from compiler.reference.precision import quiet
 from compiler.reference.reductions import REDUCTIONS
 from compiler.reference.views import VIEWS
-
-if TYPE_CHECKING:
-    from xdsl.ir import Attribute, Operation, SSAValue
-
-    from compiler.dialects.mo import GraphOp
-    from compiler.graph.graph import Graph
 
 _CHAIN = object()  # what a chain value is here: ops run in order anyway
 
@@ -54,37 +50,21 @@ def reference(graph: Graph, *arrays: np.ndarray) -> list[np.ndarray]:
 
     Buffers are written in place, as a compiled model does.
     """
-    return evaluate(graph.op, *arrays, custom=graph.custom_references)
-
-
-def evaluate(
-    graph: GraphOp, *arrays: np.ndarray, custom: Mapping[str, Callable[..., Any]] | None = None
-) -> list[np.ndarray]:
-    """`reference` for the IR itself: the meaning of a graph at any stage that is still made of mo ops.
-
-    `custom` holds the references of users' own kernels by name.
-    """
-    inputs = graph.body.args
-    types: list[Any] = [x.type for x in inputs]
-    sizes = bind(types, arrays, [x.name_hint or f"x{i}" for i, x in enumerate(inputs)])
+    types: list[Any] = list(graph.input_types)
+    sizes = bind(types, arrays, graph.input_names)
     check_sizes(constraints_of(graph), sizes)
-    values: dict[SSAValue, Any] = dict(zip(inputs, arrays))
-    for op in graph.body.ops:
-        operands = [values[x] for x in op.operands]
-        if op is graph.output:
-            return [np.array(x, order="C") for x in operands]  # a copy: an output may be a view of an input
-        results = _evaluate_op(op, operands, sizes, custom or {})
+    if not graph.outputs:
+        raise GraphError(f"graph {graph.name!r} has no output; finish it with graph.output(value)")
+    values: dict[Value, Any] = dict(zip(graph.inputs, arrays))
+    for op in graph.ops:
+        results = _evaluate_op(op, [values[x] for x in op.operands], sizes, graph.custom_references)
         for result, value in zip(op.results, results if isinstance(results, tuple) else (results,), strict=True):
             values[result] = _checked(op, value, result.type, sizes)
-    raise GraphError(f"graph {graph.sym_name!r} has no output; finish it with graph.output(value)")
+    return [np.array(values[x], order="C") for x in graph.outputs]  # a copy: an output may be a view of an input
 
 
-def _evaluate_op(
-    op: Operation, operands: list[Any], sizes: dict[str, int], custom: Mapping[str, Callable[..., Any]]
-) -> Any:
-    from compiler.dialects.mo import attrs_of
-
-    attrs = {name: resolve(value, sizes) for name, value in attrs_of(op).items()}
+def _evaluate_op(op: Op, operands: list[Any], sizes: dict[str, int], custom: dict[str, Callable[..., Any]]) -> Any:
+    attrs = {name: resolve(value, sizes) for name, value in op.all_attrs.items()}
     if op.name != "mo.custom":
         return REFERENCES[op.name](*operands, **attrs)
     kernel = attrs.pop("kernel")
@@ -93,7 +73,7 @@ def _evaluate_op(
     return custom[kernel](*operands, **attrs)
 
 
-def _checked(op: Operation, value: Any, declared: Attribute, sizes: dict[str, int]) -> Any:
+def _checked(op: Op, value: Any, declared: Type, sizes: dict[str, int]) -> Any:
     """The value, which must have the declared type: a custom reference may have got it wrong."""
     if isinstance(declared, TensorType):
         wanted = resolve(declared.shape, sizes)

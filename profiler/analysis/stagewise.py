@@ -6,6 +6,7 @@ nothing in what is fused. A difference that first shows unfused is a kernel's, f
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 
-from compiler.dialects.mo import OutputOp
 from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType
+from compiler.graph.value import Value
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
 from compiler.program.binding import bind
@@ -29,8 +29,6 @@ from profiler.model_records import graph_text
 from profiler.records import FINISHED, RunRequest
 
 if TYPE_CHECKING:
-    from xdsl.ir import SSAValue
-
     from compiler.language.library import Library
 
 STAGES = {
@@ -135,14 +133,14 @@ def _copies(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [array.copy() for array in arrays]
 
 
-def _values(graph: Graph) -> dict[str, SSAValue]:
+def _values(graph: Graph) -> dict[str, Value]:
     """Tensor values by node name; constants are left out."""
     return {
-        result.name_hint: result
-        for op in graph.op.body.ops
-        if op.name not in ("mo.constant", "mo.output")
+        result.name: result
+        for op in graph.ops
+        if op.name != "mo.constant"
         for result in op.results
-        if isinstance(result.type, TensorType) and result.name_hint
+        if isinstance(result.type, TensorType)
     }
 
 
@@ -152,16 +150,8 @@ def _value_names(graph: Graph) -> list[str]:
 
 def _showing(graph: Graph, names: Sequence[str]) -> Graph:
     """The same graph with the values of some nodes as further outputs."""
-    module = ModuleOp([graph.op.clone()])
-    shown = Graph.from_module(module)
-    shown.custom_references = dict(graph.custom_references)
-    values = _values(shown)
-    last = shown.op.output
-    assert last is not None
-    operands = [*last.operands, *(values[name] for name in names)]
-    last.detach()
-    last.erase()
-    shown.op.body.add_op(OutputOp.create(operands=operands))
+    shown, values = copy.copy(graph), _values(graph)
+    shown.outputs = (*graph.outputs, *(values[name] for name in names))
     return shown
 
 

@@ -1,32 +1,88 @@
-"""Attributes of mo ops: plain Python values in the API, xDSL attributes in the IR, and their text."""
+"""What mo ops hold, as xDSL knows it: the types of graph values, and attributes for the plain values of ops."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
 
+from compiler.dialects.mo.literals import parse_array, parse_dims_attr, parse_shaped
 from compiler.errors import GraphError
+from compiler.graph.attrs import are_sizes, frozen_array, plain
 from compiler.graph.dims import Dim
-from compiler.graph.draft import frozen_array, plain
-from compiler.graph.dtypes import DTYPES, from_numpy, numpy_dtype
-from compiler.graph.types import BufferType, ChainType, OpaqueType, Shape, Size, TensorType, size_text
+from compiler.graph.literals import array_text
+from compiler.graph.text import value_text
+from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueType, Shape, TensorType
 
-if TYPE_CHECKING:
-    from xdsl.parser import AttrParser
-    from xdsl.printer import Printer
+_SAMPLED = 1 << 14  # bytes from which on a hash looks at some of the elements only
 
-for _kind in (TensorType, BufferType, ChainType, OpaqueType):  # types.py says why they do not inherit
+
+class _TypeForm(ParametrizedAttribute, TypeAttribute):
+    """A type of graph values where xDSL reads one: `new` gives the graph's own record of it."""
+
+
+class TensorForm(_TypeForm):
+    """`!mo.tensor<[M, 512], f32>`."""
+
+    name = TensorType.name
+
+    @classmethod
+    def new(cls, params: Sequence[Any]) -> Any:
+        return TensorType.of(*params)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
+        return parse_shaped(parser)
+
+
+class BufferForm(TensorForm):
+    """`!mo.buffer<[16], ui8>`."""
+
+    name = BufferType.name
+
+    @classmethod
+    def new(cls, params: Sequence[Any]) -> Any:
+        return BufferType.of(*params)
+
+
+class ChainForm(_TypeForm):
+    """`!mo.chain`."""
+
+    name = ChainType.name
+
+    @classmethod
+    def new(cls, params: Sequence[Any]) -> Any:
+        return CHAIN
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
+        return ()
+
+
+class OpaqueForm(_TypeForm):
+    """`!mo.opaque<"rng">`."""
+
+    name = OpaqueType.name
+
+    @classmethod
+    def new(cls, params: Sequence[Any]) -> Any:
+        return OpaqueType(*params)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
+        with parser.in_angle_brackets():
+            return (parser.parse_str_literal(),)
+
+
+for _kind in (TensorType, BufferType, ChainType, OpaqueType):  # the records themselves are what IR holds
     ParametrizedAttribute.register(_kind)
     TypeAttribute.register(_kind)
-
-_SMALL = 32  # arrays up to here print as numbers, larger ones as the hex of their bytes
-_SAMPLED = 1 << 14  # bytes from which on a hash looks at some of the elements only
 
 
 class DimsAttr(ParametrizedAttribute):
@@ -60,17 +116,13 @@ class DimsAttr(ParametrizedAttribute):
     @property
     def text(self) -> str:
         """The sizes as text."""
-        if self.single:
-            return size_text(self.sizes[0])
-        return f"[{', '.join(map(size_text, self.sizes))}]"
+        return value_text(decode(self))
 
     def print_parameters(self, printer: Printer) -> None:
         printer.print_string(f"<{self.text}>")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
-        from compiler.dialects.mo.reading import parse_dims_attr
-
         return parse_dims_attr(parser)
 
 
@@ -116,78 +168,12 @@ class ArrayConstant(ParametrizedAttribute):
     def __repr__(self) -> str:
         return f"ArrayConstant({self.array!r})"
 
-    @property
-    def text(self) -> str:
-        """The parameters as text."""
-        dtype = from_numpy(self.array.dtype)
-        body = numbers_text(self.array, dtype) if self.array.size <= _SMALL else None
-        return self._text(body or f'"0x{_little(self.array).tobytes().hex().upper()}"')
-
-    @property
-    def elided_text(self) -> str:
-        """The parameters for a reader: a large array is named, not written out, and does not read back."""
-        return self.text if self.array.size <= _SMALL else self._text("elided")
-
-    def _text(self, body: str) -> str:
-        shape = ", ".join(map(str, self.array.shape))
-        return f"<[{shape}], {DTYPES[from_numpy(self.array.dtype)].mlir}, {body}>"
-
     def print_parameters(self, printer: Printer) -> None:
-        printer.print_string(self.text)
+        printer.print_string(array_text(self.array))
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
-        from compiler.dialects.mo.reading import parse_array
-
         return parse_array(parser)
-
-
-def _little(array: np.ndarray) -> np.ndarray:
-    return array.astype(array.dtype.newbyteorder("<"), copy=False)
-
-
-def array_from_bytes(data: bytes, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The array whose little-endian bytes these are."""
-    made = np.frombuffer(data, dtype=numpy_dtype(dtype).newbyteorder("<")).reshape(shape)
-    return made.astype(numpy_dtype(dtype), copy=True)
-
-
-def numbers_text(array: np.ndarray, dtype: str) -> str | None:
-    """The elements as `[1.0, 2.0]`, or None when numbers would not give every bit back (a NaN with a payload)."""
-    flat = array.reshape(-1)
-    if DTYPES[dtype].kind != "f":
-        pieces = [str(v).lower() if dtype == "bool" else str(v) for v in flat.tolist()]
-        return f"[{', '.join(pieces)}]"
-    pieces = []
-    kind = numpy_dtype(dtype)
-    for element in flat:
-        value = float(element)
-        for digits in (3, 6, 9, 17):
-            text = float_text(float(f"{value:.{digits}g}")) if math.isfinite(value) else float_text(value)
-            if np.array(float(text), dtype=kind).tobytes() == element.tobytes():
-                pieces.append(text)
-                break
-        else:
-            return None
-    return f"[{', '.join(pieces)}]"
-
-
-def float_text(value: float) -> str:
-    """A float so that it reads back exactly and as a float: MLIR wants a dot."""
-    text = repr(value)
-    if "." in text or "n" in text:  # 1.5, inf, nan
-        return text
-    mantissa, _, exponent = text.partition("e")
-    return f"{mantissa}.0e{exponent}" if exponent else f"{mantissa}.0"
-
-
-def string_text(value: str) -> str:
-    """A string literal, as MLIR escapes it."""
-    if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
-        return f'"{value}"'
-    data = value.encode("utf-8", "surrogatepass")
-    plain = (chr(b) if 0x20 <= b <= 0x7E and b not in b'"\\' else "\\\\" if b == 0x5C else f"\\{b:02X}" for b in data)
-    return f'"{"".join(plain)}"'
 
 
 def encode(value: Any) -> Attribute:
@@ -220,44 +206,23 @@ def _encode_cached(kind: type, value: Any) -> Attribute:
 
 
 def _encode_tuple(value: tuple[Any, ...]) -> Attribute:
-    plain: list[Size] = []
-    for item in value:
-        if isinstance(item, (bool, np.bool_)) or not (isinstance(item, (Dim, int)) or hasattr(item, "__index__")):
-            return ArrayAttr([encode(v) for v in value])
-        plain.append(item if isinstance(item, Dim) else item.__index__())
-    return DimsAttr(tuple(plain))
+    if are_sizes(value):
+        return DimsAttr(tuple([item if isinstance(item, Dim) else item.__index__() for item in value]))
+    return ArrayAttr([encode(v) for v in value])
 
 
 def decode(attribute: Attribute) -> Any:
-    """The plain Python value an attribute holds; an attribute that holds none is returned as it is."""
+    """The plain Python value that `encode` gave the attribute for; any other attribute is returned as it is."""
     if isinstance(attribute, DimsAttr):
         return attribute.sizes[0] if attribute.single else attribute.sizes
-    if isinstance(attribute, IntegerAttr):
+    if isinstance(attribute, IntegerAttr) and attribute.type in (i64, i1):
         return bool(attribute.value.data) if attribute.type == i1 else attribute.value.data
-    if isinstance(attribute, FloatAttr):
+    if isinstance(attribute, FloatAttr) and attribute.type == f64:
         return attribute.value.data
     if isinstance(attribute, StringAttr):
         return attribute.data
     if isinstance(attribute, ArrayConstant):
         return attribute.array
     if isinstance(attribute, ArrayAttr):
-        return tuple(decode(a) for a in attribute.data)
+        return tuple([decode(a) for a in attribute.data])
     return attribute
-
-
-def value_text(attribute: Attribute) -> str | None:
-    """An attribute as the custom form of mo ops writes it, or None when only the generic form will do."""
-    if isinstance(attribute, DimsAttr):
-        return attribute.text
-    if isinstance(attribute, IntegerAttr) and attribute.type in (i1, i64):
-        return ("true" if attribute.value.data else "false") if attribute.type == i1 else str(attribute.value.data)
-    if isinstance(attribute, FloatAttr) and attribute.type == f64:
-        return float_text(attribute.value.data)
-    if isinstance(attribute, StringAttr):
-        return string_text(attribute.data)
-    if isinstance(attribute, ArrayConstant):
-        return f"#mo.array{attribute.text}"
-    if isinstance(attribute, ArrayAttr):
-        pieces = [value_text(a) for a in attribute.data]
-        return None if None in pieces else f"[{', '.join(pieces)}]"  # type: ignore[arg-type]
-    return None

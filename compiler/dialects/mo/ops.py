@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -17,17 +17,16 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
 )
 from xdsl.ir import Attribute, Block, Operation, OpTraits, Region, SSAValue
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects import operations
 from compiler.dialects.mo.attributes import decode, encode
+from compiler.dialects.mo.forms import parse_graph_op, parse_op, parse_output, print_graph_op, print_op, print_output
 from compiler.errors import GraphError
 from compiler.graph.opspec import SPECS, OpSpec
-
-if TYPE_CHECKING:
-    from xdsl.parser import Parser
-    from xdsl.printer import Printer
 
 UNKNOWN = UnknownLoc()
 _NONE = NoneAttr()
@@ -86,14 +85,10 @@ class MoOp(Operation):
         check_op(self)
 
     def print(self, printer: Printer) -> None:
-        from compiler.dialects.mo.writing import print_op
-
         print_op(self, printer)
 
     @classmethod
     def parse(cls, parser: Parser) -> MoOp:
-        from compiler.dialects.mo.reading import parse_op
-
         return parse_op(cls, parser)
 
     def clone_without_regions(self, *args: Any, **kwargs: Any) -> Any:
@@ -112,15 +107,11 @@ class OutputOp(Operation):
     traits = OpTraits(lambda: (IsTerminator(),))
 
     def print(self, printer: Printer) -> None:
-        from compiler.dialects.mo.writing import print_output
-
         print_output(self, printer)
 
     @classmethod
     def parse(cls, parser: Parser) -> OutputOp:
-        from compiler.dialects.mo.reading import parse_output
-
-        return parse_output(parser)
+        return parse_output(cls, parser)
 
 
 class GraphOp(Operation):
@@ -155,22 +146,14 @@ class GraphOp(Operation):
                 raise VerifyException("mo.graph: mo.output must come last")
 
     def print(self, printer: Printer) -> None:
-        from compiler.dialects.mo.writing import print_graph_op
-
         print_graph_op(self, printer)
 
     @classmethod
     def parse(cls, parser: Parser) -> GraphOp:
-        from compiler.dialects.mo.reading import parse_graph_op
-
-        return parse_graph_op(parser)
+        return parse_graph_op(cls, parser)
 
     def clone(self, *args: Any, **kwargs: Any) -> Any:
         """A clone keeps the full names of inputs."""
-        if not args and not kwargs and not any(op.regions for op in self.body.ops):
-            from compiler.dialects.mo.copying import copied
-
-            return copied(self)
         cloned = super().clone(*args, **kwargs)
         if kwargs.get("clone_name_hints", True):
             for old, new in zip(self.body.args, cloned.body.args, strict=True):
@@ -191,7 +174,7 @@ OPS: dict[str, type[MoOp]] = {name: _make_class(spec) for name, spec in SPECS.it
 def make(
     op_name: str,
     operands: Sequence[SSAValue],
-    result_types: Sequence[Attribute],
+    result_types: Sequence[Any],
     attrs: Mapping[str, Any] | None = None,
     nodes: Sequence[str] = (),
 ) -> MoOp:
@@ -228,30 +211,20 @@ def attrs_of(op: Operation) -> dict[str, Any]:
     """An op's attributes as plain Python values; an optional one that is absent is None."""
     found = {name: decode(value) for name, value in op.properties.items()}
     spec = SPECS.get(op.name)
-    if spec is not None and len(found) < len(spec.attrs):
-        for name in spec.attrs:
-            found.setdefault(name, None)
-    return found
+    return found if spec is None else spec.completed(found)
 
 
 def check_op(op: MoOp) -> None:
     """Check an op against its spec; what is wrong is a VerifyException that names the op and the rule."""
     try:
-        attrs = {name: decode(value) for name, value in op.properties.items()}
-        for name in op.spec.attrs:
-            attrs.setdefault(name, None)
-        types = op.spec.check([o.type for o in op._operands], attrs)  # type: ignore[reportPrivateUsage]
+        wrong = op.spec.disagreement([o.type for o in op._operands], attrs_of(op), op.result_types)  # type: ignore[reportPrivateUsage]
     except GraphError as error:
         raise VerifyException(error.message) from error
-    if types is None:
-        return
-    declared = op.result_types
-    if tuple(types) != tuple(declared):
-        said, wanted = (", ".join(map(str, t)) for t in (declared, types))
-        raise VerifyException(f"{op.name}: result type must be {wanted}, not {said}")
+    if wrong:
+        raise VerifyException(wrong)
 
 
-def make_graph(name: str, input_types: Sequence[Attribute], input_names: Iterable[str]) -> GraphOp:
+def make_graph(name: str, input_types: Sequence[Any], input_names: Iterable[str]) -> GraphOp:
     """An empty graph op with named inputs."""
     block = Block(arg_types=input_types)
     for argument, hint in zip(block.args, input_names, strict=True):

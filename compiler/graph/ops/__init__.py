@@ -49,6 +49,7 @@ from compiler.graph.ops.indexing import (
     concatenate,
     embedding,
     gather,
+    getitem,
     pad,
     repeat,
     roll,
@@ -91,7 +92,7 @@ from compiler.graph.ops.reduce import (
     sum,
     var,
 )
-from compiler.graph.ops.slicing import chunk, flip, getitem, slice, split
+from compiler.graph.ops.slicing import chunk, flip, slice, split
 from compiler.graph.ops.unary import (
     abs,
     absolute,

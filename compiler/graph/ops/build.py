@@ -11,16 +11,15 @@ from compiler.errors import GraphError
 from compiler.graph.broadcasting import Scalar, broadcast_shapes, common_dtype, fits
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import dtype_info, from_numpy, numpy_dtype
-from compiler.graph.graph import Graph, current_graph
 from compiler.graph.types import Shape, TensorType
-from compiler.graph.value import Value
+from compiler.graph.value import Scope, Value, current_graph
 
 Operand = Value | bool | int | float | np.ndarray | np.generic | list[Any] | tuple[Any, ...]
 
 
-def find_graph(op: str, operands: Iterable[Any]) -> Graph:
+def find_graph(op: str, operands: Iterable[Any]) -> Scope:
     """The graph the operands belong to, or else the current one."""
-    graph: Graph | None = None
+    graph: Scope | None = None
     current = current_graph()
     for operand in operands:
         if isinstance(operand, Value):
@@ -59,14 +58,14 @@ def is_scalar(operand: Any) -> bool:
     return isinstance(operand, (bool, int, float)) and not isinstance(operand, np.generic)
 
 
-def constant_value(graph: Graph, array: np.ndarray) -> Value:
+def constant_value(graph: Scope, array: np.ndarray) -> Value:
     """A constant in the graph; one of shape () is shared."""
     if array.ndim == 0:
         return graph.scalar(array, from_numpy(array.dtype))
     return graph.emit("mo.constant", (), {"value": array})[0]
 
 
-def scalar_value(op: str, graph: Graph, number: Scalar, dtype: str) -> Value:
+def scalar_value(op: str, graph: Scope, number: Scalar, dtype: str) -> Value:
     """A Python number as a constant of shape () with that dtype."""
     if not fits(number, dtype):
         raise GraphError(f"{op}: the number {number} does not fit in {dtype}")
@@ -78,7 +77,7 @@ def scalar_value(op: str, graph: Graph, number: Scalar, dtype: str) -> Value:
     return graph.scalar(array, dtype)
 
 
-def as_tensor(op: str, operand: Any, graph: Graph | None = None, dtype: str | None = None) -> Value:
+def as_tensor(op: str, operand: Any, graph: Scope | None = None, dtype: str | None = None) -> Value:
     """Any operand as a tensor value; a Python number gets `dtype`, or NumPy's default."""
     if isinstance(operand, Value):
         owner = find_graph(op, (operand,))
@@ -127,7 +126,7 @@ def reshaped(value: Value, shape: Shape) -> Value:
 class Meeting:
     """Operands that meet in an elementwise op: their common dtype and shape, and then each of them as such."""
 
-    def __init__(self, op: str, *operands: Any, graph: Graph | None = None) -> None:
+    def __init__(self, op: str, *operands: Any, graph: Scope | None = None) -> None:
         self.op = op
         self.graph = graph or find_graph(op, operands)
         self.parts: list[Value | Scalar] = [o if is_scalar(o) else as_tensor(op, o, self.graph) for o in operands]

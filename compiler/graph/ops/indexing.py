@@ -1,9 +1,11 @@
-"""Ops that put elements in other places: concat, stack, pad, gather, tile, roll."""
+"""Indexing by numbers, slices, None and Ellipsis, and ops that put elements in other places: concat, pad, gather."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from compiler.errors import GraphError
 from compiler.graph.broadcasting import common_dtype, fits
@@ -12,7 +14,7 @@ from compiler.graph.dtypes import dtype_info
 from compiler.graph.infer.rules import normalize_axes, normalize_axis, sequence
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, as_tensor, emit, find_graph, is_scalar, reshaped, tensors, to_dtype
-from compiler.graph.ops.slicing import Part, slice_part, sliced
+from compiler.graph.ops.slicing import Part, from_end, slice_part, sliced
 from compiler.graph.types import Shape, Size, as_size, format_shape
 from compiler.graph.value import Value
 
@@ -121,6 +123,67 @@ def gather(x: Operand, indices: Operand, axis: int = 0) -> Value:
         )
     index = index if index.dtype in ("i32", "i64") else to_dtype(index, "i64")
     return emit("gather", (value, index), {"axis": normalize_axis("gather", axis, value.rank)})
+
+
+@builder
+def getitem(x: Value, index: Any) -> Value:
+    """What `x[index]` is: numbers drop an axis, slices keep it, None adds one, one array or value of integers gathers.
+
+    >>> x[..., ::2]
+    <slice_0: f32 (M, 2)>
+    >>> x[1:, None, -1]
+    <slice_1: f32 (M - 1, 1)>
+    """
+    (value,) = tensors("getitem", x)
+    entries = list(index) if isinstance(index, tuple) else [index]
+    entries = _without_ellipsis(value, entries)
+    parts: list[Part] = []
+    shape: list[Size] = []
+    taken: tuple[int, Any] | None = None
+    for entry in entries:
+        if entry is None:
+            shape.append(1)
+            continue
+        size = value.shape[len(parts)]
+        if isinstance(entry, slice):
+            parts.append(slice_part("getitem", entry.start, entry.stop, entry.step, size))
+            shape.append(parts[-1][2])
+        elif isinstance(entry, (Value, np.ndarray, list)):
+            if taken is not None:
+                raise GraphError("getitem: at most one index may be an array or a value")
+            taken = (len(shape), entry)
+            parts.append((0, 1, size))
+            shape.append(size)
+        else:
+            parts.append((_number(value, entry, len(parts), size), 1, 1))
+    if taken is not None and len(parts) + sum(e is None for e in entries) != len(shape):
+        raise GraphError("getitem: an array index does not go with a number; index twice")
+    result = reshaped(sliced(value, parts), tuple(shape))
+    return result if taken is None else gather(result, taken[1], axis=taken[0])
+
+
+def _without_ellipsis(value: Value, entries: list[Any]) -> list[Any]:
+    used = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    dots = [at for at, e in enumerate(entries) if e is Ellipsis]
+    if used > value.rank:
+        raise GraphError(f"getitem: {used} indices for {value!r}")
+    if len(dots) > 1:
+        raise GraphError("getitem: at most one '...'")
+    at = dots[0] if dots else len(entries)
+    return entries[:at] + [slice(None)] * (value.rank - used) + entries[at + 1 :]
+
+
+def _number(value: Value, entry: Any, axis: int, size: Size) -> Size:
+    if isinstance(entry, Dim):
+        return entry
+    if isinstance(entry, (bool, np.bool_)) or not hasattr(entry, "__index__"):
+        raise GraphError(
+            f"getitem: an index is a number, slice, None, '...' or integer array, not {type(entry).__name__}"
+        )
+    number = entry.__index__()
+    if isinstance(size, int) and not -size <= number < size:
+        raise GraphError(f"getitem: index {number} is outside axis {axis} of shape {format_shape(value.shape)}")
+    return from_end(number, size)
 
 
 @builder

@@ -1,4 +1,4 @@
-"""Indexing: numbers, slices, None and Ellipsis, over sizes that may be symbolic; and the ops made of slices."""
+"""Slices over sizes that may be symbolic, and the ops made of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.errors import GraphError
 from compiler.graph.dims import Dim, ceildiv, minimum
 from compiler.graph.infer.rules import normalize_axes, normalize_axis, sequence
 from compiler.graph.location import builder
-from compiler.graph.ops.build import Operand, emit, reshaped, tensors
+from compiler.graph.ops.build import Operand, emit, tensors
 from compiler.graph.types import Size, format_shape
 from compiler.graph.value import Value
 
@@ -40,23 +40,23 @@ def slice_part(op: str, start: Any, stop: Any, step: Any, size: Size) -> Part:
     return _symbolic_part(op, start, stop, step, size)
 
 
-def _from_end(value: Size, size: Size) -> Size:
+def from_end(value: Size, size: Size) -> Size:
     """A negative number counts from the end; an expression over symbols is taken as it is."""
     return size + value if isinstance(value, int) and value < 0 else value
 
 
 def _symbolic_part(op: str, start: Size | None, stop: Size | None, step: int, size: Size) -> Part:
     if step > 0:
-        first = 0 if start is None else _from_end(start, size)
-        last = size if stop is None else _from_end(stop, size)
+        first = 0 if start is None else from_end(start, size)
+        last = size if stop is None else from_end(stop, size)
         if isinstance(stop, int) and stop >= 0:
             last = minimum(last, size)
         span = last - first
     else:
-        first = size - 1 if start is None else _from_end(start, size)
+        first = size - 1 if start is None else from_end(start, size)
         if isinstance(start, int) and start >= 0:
             first = minimum(first, size - 1)
-        last = -1 if stop is None else _from_end(stop, size)
+        last = -1 if stop is None else from_end(stop, size)
         span = first - last
     length = ceildiv(span, builtins.abs(step))
     if isinstance(length, int) and length < 0:
@@ -70,71 +70,6 @@ def sliced(value: Value, parts: list[Part]) -> Value:
         return value
     starts, steps, shape = zip(*parts, strict=True)
     return emit("slice", (value,), {"starts": starts, "steps": steps, "shape": shape})
-
-
-@builder
-def getitem(x: Value, index: Any) -> Value:
-    """What `x[index]` is: numbers drop an axis, slices keep it, None adds one, one array or value of integers gathers.
-
-    >>> x[..., ::2]
-    <slice_0: f32 (M, 2)>
-    >>> x[1:, None, -1]
-    <slice_1: f32 (M - 1, 1)>
-    """
-    (value,) = tensors("getitem", x)
-    entries = list(index) if isinstance(index, tuple) else [index]
-    entries = _without_ellipsis(value, entries)
-    parts: list[Part] = []
-    shape: list[Size] = []
-    gather: tuple[int, Any] | None = None
-    for entry in entries:
-        if entry is None:
-            shape.append(1)
-            continue
-        size = value.shape[len(parts)]
-        if isinstance(entry, builtins.slice):
-            parts.append(slice_part("getitem", entry.start, entry.stop, entry.step, size))
-            shape.append(parts[-1][2])
-        elif isinstance(entry, (Value, np.ndarray, list)):
-            if gather is not None:
-                raise GraphError("getitem: at most one index may be an array or a value")
-            gather = (len(shape), entry)
-            parts.append((0, 1, size))
-            shape.append(size)
-        else:
-            parts.append((_number(value, entry, len(parts), size), 1, 1))
-    if gather is not None and len(parts) + builtins.sum(e is None for e in entries) != len(shape):
-        raise GraphError("getitem: an array index does not go with a number; index twice")
-    result = reshaped(sliced(value, parts), tuple(shape))
-    if gather is None:
-        return result
-    from compiler.graph.ops.indexing import gather as take
-
-    return take(result, gather[1], axis=gather[0])
-
-
-def _without_ellipsis(value: Value, entries: list[Any]) -> list[Any]:
-    used = sum(1 for e in entries if e is not None and e is not Ellipsis)
-    dots = [at for at, e in enumerate(entries) if e is Ellipsis]
-    if used > value.rank:
-        raise GraphError(f"getitem: {used} indices for {value!r}")
-    if len(dots) > 1:
-        raise GraphError("getitem: at most one '...'")
-    at = dots[0] if dots else len(entries)
-    return entries[:at] + [builtins.slice(None)] * (value.rank - used) + entries[at + 1 :]
-
-
-def _number(value: Value, entry: Any, axis: int, size: Size) -> Size:
-    if isinstance(entry, Dim):
-        return entry
-    if isinstance(entry, (bool, np.bool_)) or not hasattr(entry, "__index__"):
-        raise GraphError(
-            f"getitem: an index is a number, slice, None, '...' or integer array, not {type(entry).__name__}"
-        )
-    number = entry.__index__()
-    if isinstance(size, int) and not -size <= number < size:
-        raise GraphError(f"getitem: index {number} is outside axis {axis} of shape {format_shape(value.shape)}")
-    return _from_end(number, size)
 
 
 @builder

@@ -17,7 +17,7 @@ from compiler.program.memory_plan import lifetimes, plan
 def build_program(result: FusionResult, workspaces: Mapping[str, Sequence[Any]] | None = None) -> ModuleOp:
     """The host program of a fused graph; offsets are given when no size is symbolic."""
     given = [b for b in result.inputs if b is not None]
-    block = Block(arg_types=[b.type for b in (*given, *result.outputs)])
+    block = Block(arg_types=[b.type for b in (*given, *result.outputs)])  # type: ignore[arg-type]
     held: dict[Buffer, SSAValue] = dict(zip((*given, *result.outputs), block.args))
     for buffer, argument in held.items():
         set_name(argument, buffer.name)
@@ -51,7 +51,7 @@ def _define(
     block: Block, held: dict[Buffer, SSAValue], buffer: Buffer, kind: type[Operation], entries: dict[str, Any]
 ) -> None:
     made = kind.create(
-        result_types=[buffer.type],
+        result_types=[buffer.type],  # type: ignore[list-item]
         properties={name: encode(value) for name, value in entries.items()},
         location=nodes_loc(buffer.nodes),
     )

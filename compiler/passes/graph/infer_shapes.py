@@ -50,7 +50,7 @@ def infer_shapes(graph: GraphOp, sizes: Mapping[str, int | Dim] | None = None) -
     return changed
 
 
-def _set_type(value: SSAValue, new: Attribute) -> int:
+def _set_type(value: SSAValue, new: Any) -> int:
     if value._type == new:
         return 0
     value._type = new  # xDSL would make a new value and rename every use

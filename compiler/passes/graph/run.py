@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from compiler.dialects.mo.from_graph import from_graph
 from compiler.dialects.operations import count_operations
 from compiler.passes.graph.cse import cse
 from compiler.passes.graph.dce import dce
@@ -30,7 +31,7 @@ def graph_passes(graph: Graph, trace: Trace) -> GraphOp:
     with trace.span("verify", "mo"):
         graph.verify()
     with trace.span("copy", "mo") as span:
-        op = graph.copied_op()
+        op = from_graph(graph)
         span.ops_after = count_operations(op)
     trace.start("", op, "mo")
     for name, run in GRAPH_PASSES:

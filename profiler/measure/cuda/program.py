@@ -88,7 +88,7 @@ class DeviceProgram:
 
 def check_sizes(model: Model, sizes: Mapping[str, int]) -> None:
     """Raise for sizes that the graph cannot take."""
-    for constraint in constraints_of(model.graph.op):
+    for constraint in constraints_of(model.graph):
         if not constraint.holds(sizes):
             bound = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()))
             raise ExecutionError(f"{constraint.message} ({bound})")

@@ -7,18 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.dialects import mo
-from compiler.dialects.mo.attributes import ArrayConstant, float_text
 from compiler.errors import GraphError
 from compiler.graph import Graph, ops
 from compiler.graph.dtypes import DTYPES, numpy_dtype
+from compiler.graph.literals import array_text, float_text
 from compiler.importers.mlir_text import parse_graph
 
 
 def through_text(array: np.ndarray) -> np.ndarray:
     with Graph("g") as g:
         g.output(ops.constant(array))
-    return mo.attrs_of(parse_graph(str(g)).outputs[0].ssa.owner)["value"]
+    return parse_graph(str(g)).outputs[0].owner.attrs["value"]
 
 
 @settings(deadline=None, max_examples=100)
@@ -38,12 +37,12 @@ def test_every_bit_comes_back(dtype: str, shape: tuple[int, ...], data: st.DataO
 def test_special_floats_come_back_and_print_as_words(dtype: str) -> None:
     values = np.array([np.nan, -0.0, np.inf, -np.inf, 0.1, 1e-5, 3.0]).astype(numpy_dtype(dtype))
     assert through_text(values).tobytes() == values.tobytes()
-    assert ArrayConstant(values).text.count("nan, -0.0, inf, -inf, ") == 1
+    assert array_text(values).count("nan, -0.0, inf, -inf, ") == 1
 
 
 def test_large_arrays_are_hex() -> None:
     array = np.arange(33, dtype=np.int16)
-    assert '"0x00000100' in ArrayConstant(array).text
+    assert '"0x00000100' in array_text(array)
     assert np.array_equal(through_text(array), array)
 
 
@@ -52,9 +51,9 @@ def test_a_constant_does_not_change_when_the_array_does() -> None:
     with Graph("g"):
         value = ops.constant(array)
     array[:] = 7
-    assert not mo.attrs_of(value.ssa.owner)["value"].any()
+    assert not value.owner.attrs["value"].any()
     with pytest.raises(ValueError, match="read-only"):
-        mo.attrs_of(value.ssa.owner)["value"][0] = 1
+        value.owner.attrs["value"][0] = 1
 
 
 def test_fortran_order_and_big_endian_arrays_keep_their_values() -> None:

@@ -7,7 +7,6 @@ import threading
 import numpy as np
 import pytest
 
-from compiler.dialects import mo
 from compiler.errors import CompilerError, GraphError
 from compiler.graph import BufferType, Graph, TensorType, current_graph, ops
 
@@ -25,8 +24,8 @@ def test_the_readme_example_builds_and_verifies() -> None:
         g.output(ops.relu(x @ w + b))
     g.verify()
     assert g.output_types == (TensorType("f32", ("M", 512)),)
-    assert [op.name for op in g.op.body.ops] == ["mo.matmul", "mo.broadcast_to", "mo.add", "mo.relu", "mo.output"]
-    assert g.name == "mlp" and g.symbols == {"M"} and g.op.parent_op() is g.module
+    assert [op.name for op in g.ops] == ["mo.matmul", "mo.broadcast_to", "mo.add", "mo.relu"]
+    assert g.name == "mlp" and g.symbols == {"M"} and g.outputs[0].owner is g.ops[-1]
 
 
 def test_node_names_count_per_kind_and_are_unique() -> None:
@@ -35,7 +34,7 @@ def test_node_names_count_per_kind_and_are_unique() -> None:
         values = [x + x, x + x, x * x]
         assert [v.node_name for v in values] == ["add_0", "add_1", "mul_0"]
         assert x.node_name == "x0"
-        assert mo.nodes_of(values[1].ssa.owner) == ("add_1",)
+        assert values[1].owner.nodes == ("add_1",)
 
 
 def test_inputs_may_have_names_of_their_own_which_ops_do_not_take() -> None:
@@ -48,7 +47,7 @@ def test_inputs_may_have_names_of_their_own_which_ops_do_not_take() -> None:
 def test_a_value_can_be_renamed_once_to_a_free_name() -> None:
     with Graph("g", [F]) as g:
         y = (g.inputs[0] + 1).named("logits")
-        assert y.node_name == "logits" and mo.nodes_of(y.ssa.owner) == ("logits",)
+        assert y.node_name == "logits" and y.owner.nodes == ("logits",) and y.name == "logits"
         with refused("already has a node 'logits'"):
             (g.inputs[0] + 1).named("logits")
         with refused("is not a node name"):
@@ -214,10 +213,10 @@ def test_a_buffer_is_loaded_and_stored_in_order() -> None:
         ops.buffer_store(cache, before + x)
         g.output(ops.buffer_load(cache))
     g.verify()
-    names = [op.name for op in g.op.body.ops]
-    assert names == ["mo.chain", "mo.buffer_load", "mo.add", "mo.buffer_store", "mo.buffer_load", "mo.output"]
-    store = next(op for op in g.op.body.ops if op.name == "mo.buffer_store")
-    assert store.next_op is not None and store.next_op.operands[1] is store.results[0]
+    names = [op.name for op in g.ops]
+    assert names == ["mo.chain", "mo.buffer_load", "mo.add", "mo.buffer_store", "mo.buffer_load"]
+    *_, store, load = g.ops
+    assert load.operands[1] is store.results[0] and g.outputs[0] is load.results[0]
     with refused("is not a tensor; read a buffer with ops.buffer_load"):
         Graph("h", [BufferType("f32", (2,))]).inputs[0] + 1
 
@@ -231,7 +230,6 @@ def test_custom_keeps_its_parameters_and_its_reference() -> None:
         a, b = ops.custom("two", [g.inputs[0]], [F, TensorType("i64", ())])
         g.output(y, a, b)
     assert g.custom_references == {"double": double}
-    attrs = mo.attrs_of(y.ssa.owner)
-    assert attrs == {"kernel": "double", "factor": 2.0, "sizes": (1, 2), "name": "n"}
+    assert y.owner.attrs == {"kernel": "double", "factor": 2.0, "sizes": (1, 2), "name": "n"}
     assert (a.node_name, b.node_name, b.dtype) == ("custom_1", "custom_1", "i64")
     g.verify()

@@ -178,5 +178,5 @@ def test_many_rows_by_one_matrix_is_one_large_product() -> None:
     with Graph("g", [TensorType("f32", ("B", "S", 8)), TensorType("f32", (8, 16))]) as g:
         g.output(g.inputs[0] @ g.inputs[1])
     assert [str(t) for t in g.output_types] == ["!mo.tensor<[B, S, 16], f32>"]
-    (product,) = [op for op in g.op.body.ops if op.name == "mo.matmul"]
+    (product,) = [op for op in g.ops if op.name == "mo.matmul"]
     assert str(product.results[0].type) == "!mo.tensor<[B*S, 16], f32>"

@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compiler.dialects.mo import attrs_of
+from compiler.dialects.mo import attrs_of, from_graph
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import DTYPES, numpy_dtype
+from compiler.graph.graph import Graph
 from compiler.language.library import Library
 from compiler.language.syntax.source import SourceFile
 from compiler.passes.fusion import FusionOptions
@@ -314,10 +315,10 @@ def run_kernels(library):
 
 @pytest.fixture(scope="session")
 def fused(library):
-    """`fused(graph, **options)`: the graph after fusion, with short names for what tests look at."""
+    """`fused(graph, **options)`: the graph (or its IR) after fusion, with short names for what tests look at."""
 
     def run(graph, **options):
-        result = fuse(graph.op, library, FusionOptions(**options))
+        result = fuse(from_graph(graph) if isinstance(graph, Graph) else graph, library, FusionOptions(**options))
         return SimpleNamespace(
             result=result,
             names=[call.kernel.name for call in result.calls],

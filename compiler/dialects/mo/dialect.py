@@ -1,0 +1,14 @@
+"""The mo dialect as xDSL loads it."""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from compiler.dialects.mo.attributes import ArrayConstant, BufferForm, ChainForm, DimsAttr, OpaqueForm, TensorForm
+from compiler.dialects.mo.ops import OPS, GraphOp, OutputOp
+
+Mo = Dialect(
+    "mo",
+    [GraphOp, OutputOp, *OPS.values()],
+    [TensorForm, BufferForm, ChainForm, OpaqueForm, DimsAttr, ArrayConstant],
+)
