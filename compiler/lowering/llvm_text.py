@@ -119,8 +119,7 @@ def _function(e: Emitter, function: func.FuncOp, info: DebugInfo | None, externa
         e.lines.append("  ret void")
         e.where.append(0)
 
-    results = [e.type(kind) for kind in function.function_type.outputs.data]
-    result = "void" if not results else results[0] if len(results) == 1 else "{ " + ", ".join(results) + " }"
+    result = emit_func.result_type(e, function.function_type.outputs.data)
     words = ["define"]
     if not external:
         words.append("internal")

@@ -14,12 +14,12 @@ _LAYOUT = (
     "n32:64-S32-A5-G1-ni:7:8:9"
 )
 _SPACES = AddressSpaces(generic=0, global_=1, shared=3, constant=4, private=5, alloca=5)
-# name: (wave size, LDS KiB, vector registers a thread may use)
+# name: (wave size, LDS KiB)
 _CHIPS = {
-    "gfx90a": (64, 64, 512),
-    "gfx942": (64, 64, 512),
-    "gfx950": (64, 160, 512),
-    "gfx1100": (32, 64, 256),
+    "gfx90a": (64, 64),
+    "gfx942": (64, 64),
+    "gfx950": (64, 160),
+    "gfx1100": (32, 64),
 }
 _PACKET = ("@llvm.amdgcn.dispatch.ptr", "ptr addrspace(4)", "")
 
@@ -97,7 +97,7 @@ _EMISSION = Emission(
 @cache
 def amdgpu_target(name: str) -> Target:
     """The record of one AMD chip."""
-    wave, lds_kib, registers = _CHIPS[name]
+    wave, lds_kib = _CHIPS[name]
     return Target(
         name=name,
         kind="amd",
@@ -110,7 +110,7 @@ def amdgpu_target(name: str) -> Target:
         vector_registers=0,
         warp_size=wave,
         spaces=_SPACES,
-        limits=Limits(1024, lds_kib * 1024, 65536 * 2, registers),
+        limits=Limits(1024, lds_kib * 1024),
         emission=replace(_EMISSION, grid=replace(_GRID, lane_id=_lane_id(wave))),
         native_f16=True,
         native_bf16=False,

@@ -47,8 +47,6 @@ MULTIPROCESSORS = {
     121: (48, 24, 100),
 }
 """By compute capability: (warps, blocks, KiB of shared memory) of one multiprocessor."""
-REGISTERS = 65536
-"""Of one multiprocessor, since sm_70; one block may have them all."""
 
 
 def _by_axis(register: str) -> tuple[Code, ...]:
@@ -96,7 +94,7 @@ def nvptx_target(name: str) -> Target:
         vector_registers=0,
         warp_size=32,
         spaces=_SPACES,
-        limits=Limits(1024, MULTIPROCESSORS[capability][2] * 1024 - system_shared(capability), REGISTERS, 255),
+        limits=Limits(1024, MULTIPROCESSORS[capability][2] * 1024 - system_shared(capability)),
         emission=_EMISSION,
         native_f16=True,
         native_bf16=capability >= 80,
