@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.errors import CompilerError
-from compiler.targets.nvptx import MULTIPROCESSORS, compute_capability, system_shared
+from compiler.targets.nvptx import CHIPS, compute_capability, system_shared
 
 WARP = 32
 _REGISTERS = 65536  # of one multiprocessor, since sm_70
@@ -36,11 +36,11 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int = 0) ->
     1.0
     """
     capability = compute_capability(arch)
-    if capability not in MULTIPROCESSORS:
+    if capability not in CHIPS:
         raise CompilerError(f"the limits of {arch} are not known")
     if not 1 <= threads <= 1024:
         raise CompilerError(f"a block has 1 to 1024 threads, not {threads}")
-    max_warps, max_blocks, shared_kib = MULTIPROCESSORS[capability]
+    _, max_warps, max_blocks, shared_kib = CHIPS[capability]
     warps = -(-threads // WARP)
     limits = {"warps": max_warps // warps, "blocks": max_blocks}
     if registers:

@@ -15,9 +15,8 @@ from compiler.targets.emission import Code, Grid
 def _write(e: Emitter, code: Code, name: str = "") -> None:
     for symbol, result, parameters in code.calls:
         e.declare(symbol, result, parameters)
-    for line in code.lines:
-        text = line.replace("%it", name)
-        e.lines.append(text.replace("!empty", f"!{e.metadata.empty()}") if "!empty" in text else text)
+    text = code.text.replace("%it", name)
+    e.lines += (text.replace("!empty", f"!{e.metadata.empty()}") if "!empty" in text else text).split("\n")
 
 
 def _grid(e: Emitter, op: Operation, instead: str = "it is for GPU targets") -> Grid:
