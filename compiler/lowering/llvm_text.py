@@ -32,7 +32,22 @@ from compiler.targets.target import Target
 
 Debug = Literal["none", "line-tables"]
 _MODULES = (emit_arith, emit_casts, emit_math, emit_vector, emit_memref, emit_scf, emit_func)
-TABLE = EmitTable({op: emit for module in _MODULES for op, emit in module.EMITTERS.items()})
+
+
+def _gpu():
+    from compiler.lowering.emit_gpu import EMITTERS
+
+    return EMITTERS
+
+
+def _llvm():
+    from compiler.lowering.emit_llvm import EMITTERS
+
+    return EMITTERS
+
+
+_EMITTERS = {op: emit for module in _MODULES for op, emit in module.EMITTERS.items()}
+TABLE = EmitTable(_EMITTERS, late={"gpu": _gpu, "llvm": _llvm})
 _BY_NAME = {op.name: emit for op, emit in TABLE.items()}
 TABLE.update({op: _BY_NAME[op.name] for op in std.OPS})  # the vector forms that xDSL's own classes leave out
 
