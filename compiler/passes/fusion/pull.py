@@ -167,8 +167,7 @@ def _store(placed: Placement, node: Node) -> None:
     hand = placed.groups.at_hand(value) if placed.choices.fuse else None
     if hand is not None and placed.choices.cuts(value, hand[0], node):
         hand = None
-    chain = node.operands[2].node
-    before = 0 if chain is None else placed.groups.reaching(chain.ancestors | chain.bit)
+    before = placed.groups.needs(node.operands[2])
     if hand is not None and is_storable(hand[2]) and not before & hand[1].mask:
         base, group, path = hand
         placed.live.add(base)
