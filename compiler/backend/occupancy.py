@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.errors import CompilerError
-from compiler.targets.nvptx import MULTIPROCESSORS, REGISTERS, compute_capability, system_shared
+from compiler.targets.nvptx import CHIPS, compute_capability, system_shared
 
 WARP = 32
+_REGISTERS = 65536  # of one multiprocessor, since sm_70
 _REGISTER_UNIT = 256  # registers are given to a warp in pieces of this many
 _WARP_UNIT = 4  # and to this many warps at once
 _SHARED_UNIT = 128
@@ -35,15 +36,15 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int = 0) ->
     1.0
     """
     capability = compute_capability(arch)
-    if capability not in MULTIPROCESSORS:
+    if capability not in CHIPS:
         raise CompilerError(f"the limits of {arch} are not known")
     if not 1 <= threads <= 1024:
         raise CompilerError(f"a block has 1 to 1024 threads, not {threads}")
-    max_warps, max_blocks, shared_kib = MULTIPROCESSORS[capability]
+    _, max_warps, max_blocks, shared_kib = CHIPS[capability]
     warps = -(-threads // WARP)
     limits = {"warps": max_warps // warps, "blocks": max_blocks}
     if registers:
-        fitting = REGISTERS // _rounded(registers * WARP, _REGISTER_UNIT)
+        fitting = _REGISTERS // _rounded(registers * WARP, _REGISTER_UNIT)
         limits["registers"] = fitting // _WARP_UNIT * _WARP_UNIT // warps
     needed = _rounded(shared_bytes, _SHARED_UNIT) + system_shared(capability)
     if needed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from string import Template
 
-from compiler.lowering.llvm_types import mangled, splat, split_vector, with_lanes
+from compiler.lowering.llvm_types import filled, mangled, with_lanes
 
 # $V wide float type, $I its integer twin, $R result type, $H the 16-bit integer twin, $B i1; ${n} are integer literals.
 _F32_TO_BF16 = """
@@ -125,8 +125,7 @@ def conversion(name: str, lanes: int) -> tuple[str, str, str, str]:
     template = _Literals(body)
     for word in template.get_identifiers():
         if word not in words:
-            number = str(int(word, 0))
-            words[word] = splat(number, split_vector(integer)[1]) if lanes else number
+            words[word] = filled(int(word, 0), integer)
     symbol = f"@kg.{name}" + (f".v{lanes}" if lanes else "")
     head = f"define internal {words['R']} {symbol}({words['V']} %x) alwaysinline nounwind"
     text = f"{head} {{{template.substitute(words)}\n}}"

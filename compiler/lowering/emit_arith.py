@@ -7,7 +7,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation
 
 from compiler.lowering.emitter import Emitter
-from compiler.lowering.llvm_types import literal, mangled, splat, split_vector
+from compiler.lowering.llvm_types import filled, literal, mangled, split_vector, with_lanes
 
 _CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 _CMPF = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
@@ -91,12 +91,6 @@ def intrinsic(name: str, stem: str, extra: str = ""):
     return emit
 
 
-def _number(kind: str, value: int) -> str:
-    """An integer literal of a scalar or vector type."""
-    lanes, element = split_vector(kind)
-    return splat(str(value), element) if lanes else str(value)
-
-
 def _round_away(quotient_fix: str):
     """floordivsi / ceildivsi: truncate, then step by one where the remainder says so.
 
@@ -113,8 +107,8 @@ def _round_away(quotient_fix: str):
         if b.isdigit() and b != "0":
             _round_away_positive(e, quotient_fix, kind, name, a, int(b))
             return
-        bit = kind.replace(split_vector(kind)[1], "i1")
-        zero = _number(kind, 0)
+        bit = with_lanes(split_vector(kind)[0], "i1")
+        zero = filled(0, kind)
         e.lines += (
             f"  {name}.quo = sdiv {kind} {a}, {b}",
             f"  {name}.rem = srem {kind} {a}, {b}",
@@ -152,12 +146,12 @@ def _ceildivui(e: Emitter, op: Operation) -> None:
     a, b = (e.names[id(value)] for value in op._operands)
     result = op.results[0]
     kind = e.type(result._type)
-    bit = kind.replace(split_vector(kind)[1], "i1")
+    bit = with_lanes(split_vector(kind)[0], "i1")
     name = e.define(result, "ceildiv")
     e.lines += (
         f"  {name}.quo = udiv {kind} {a}, {b}",
         f"  {name}.rem = urem {kind} {a}, {b}",
-        f"  {name}.inexact = icmp ne {kind} {name}.rem, {_number(kind, 0)}",
+        f"  {name}.inexact = icmp ne {kind} {name}.rem, {filled(0, kind)}",
         f"  {name}.one = zext {bit} {name}.inexact to {kind}",
         f"  {name} = add {kind} {name}.quo, {name}.one",
     )
@@ -176,7 +170,7 @@ def _mul_extended(extend: str):
             f"  {name}.a = {extend} {kind} {a} to {wide}",
             f"  {name}.b = {extend} {kind} {b} to {wide}",
             f"  {name}.wide = mul {wide} {name}.a, {name}.b",
-            f"  {name}.shift = lshr {wide} {name}.wide, {_number(wide, width)}",
+            f"  {name}.shift = lshr {wide} {name}.wide, {filled(width, wide)}",
             f"  {name} = trunc {wide} {name}.wide to {kind}",
             f"  {e.define(high, 'high')} = trunc {wide} {name}.shift to {kind}",
         )

@@ -11,7 +11,9 @@ from compiler.lowering.emitter import Emitter
 from compiler.lowering.llvm_types import mangled, split_vector, with_lanes
 
 
-def _cast(mnemonic: str, stem: str):
+def cast(mnemonic: str, stem: str):
+    """An emitter for an op that is one conversion instruction, or nothing where the types are the same."""
+
     def emit(e: Emitter, op: Operation) -> None:
         (a,) = op._operands
         result = op.results[0]
@@ -24,19 +26,12 @@ def _cast(mnemonic: str, stem: str):
     return emit
 
 
-def _index_cast(extend: str):
-    def emit(e: Emitter, op: Operation) -> None:
-        (a,) = op._operands
-        result = op.results[0]
-        source, kind = e.type(a._type), e.type(result._type)
-        if source == kind:
-            e.names[id(result)] = e.names[id(a)]
-            return
-        narrower = int(split_vector(kind)[1][1:]) < int(split_vector(source)[1][1:])
-        mnemonic = "trunc" if narrower else extend
-        e.lines.append(f"  {e.define(result, 'cast')} = {mnemonic} {source} {e.names[id(a)]} to {kind}")
+_narrow, _widen = cast("trunc", "cast"), cast("sext", "cast")
 
-    return emit
+
+def _index_cast(e: Emitter, op: Operation) -> None:
+    source, kind = (split_vector(e.type(value._type))[1] for value in (*op._operands, *op.results))
+    (_narrow if int(kind[1:]) < int(source[1:]) else _widen)(e, op)
 
 
 def _call(e: Emitter, name: str, value: str, lanes: int, result: str) -> None:
@@ -145,12 +140,12 @@ def _int_to_float(mnemonic: str):
 
 
 EMITTERS = {
-    arith.BitcastOp: _cast("bitcast", "bits"),
-    vector.BitcastOp: _cast("bitcast", "bits"),
-    arith.ExtSIOp: _cast("sext", "ext"),
-    arith.ExtUIOp: _cast("zext", "ext"),
-    arith.TruncIOp: _cast("trunc", "trunc"),
-    arith.IndexCastOp: _index_cast("sext"),
+    arith.BitcastOp: cast("bitcast", "bits"),
+    vector.BitcastOp: cast("bitcast", "bits"),
+    arith.ExtSIOp: cast("sext", "ext"),
+    arith.ExtUIOp: cast("zext", "ext"),
+    arith.TruncIOp: cast("trunc", "trunc"),
+    arith.IndexCastOp: _index_cast,
     arith.ExtFOp: _extf,
     arith.TruncFOp: _truncf,
     arith.FPToSIOp: _float_to_int("s"),

@@ -33,7 +33,7 @@ def _call(e: Emitter, op: func.CallOp) -> None:
         _expand(e, op, name, function)
         return
     results = op.results
-    kind = _result_type(e, [result._type for result in results])
+    kind = result_type(e, [result._type for result in results])
     if function is None or function.body._first_block is None:
         e.declare(symbol(name), kind, ", ".join(e.type(value._type) for value in op._operands))
         e.has_barrier |= name == BARRIER
@@ -53,7 +53,8 @@ def _call(e: Emitter, op: func.CallOp) -> None:
             e.lines.append(f"  {e.define(result, 'call')} = extractvalue {kind} {whole}, {position}")
 
 
-def _result_type(e: Emitter, types: Sequence[Attribute]) -> str:
+def result_type(e: Emitter, types: Sequence[Attribute]) -> str:
+    """What a function with these results returns."""
     if not types:
         return "void"
     if len(types) == 1:
@@ -86,7 +87,7 @@ def _return(e: Emitter, op: func.ReturnOp) -> None:
         e.yielded = tuple([names[id(value)] for value in values])
         return
     kinds = [value._type for value in values]
-    kind = _result_type(e, kinds)
+    kind = result_type(e, kinds)
     if not kinds:
         e.lines.append("  ret void")
     elif len(kinds) == 1:

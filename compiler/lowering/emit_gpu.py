@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from xdsl.dialects import gpu
 from xdsl.ir import Operation
 
@@ -13,9 +15,8 @@ from compiler.targets.emission import Code, Grid
 def _write(e: Emitter, code: Code, name: str = "") -> None:
     for symbol, result, parameters in code.calls:
         e.declare(symbol, result, parameters)
-    for line in code.lines:
-        text = line.replace("%it", name)
-        e.lines.append(text.replace("!empty", f"!{e.metadata.empty()}") if "!empty" in text else text)
+    text = code.text.replace("%it", name)
+    e.lines += (text.replace("!empty", f"!{e.metadata.empty()}") if "!empty" in text else text).split("\n")
 
 
 def _grid(e: Emitter, op: Operation, instead: str = "it is for GPU targets") -> Grid:
@@ -25,10 +26,10 @@ def _grid(e: Emitter, op: Operation, instead: str = "it is for GPU targets") -> 
     return grid
 
 
-def _place(kind: str, stem: str):
+def _place(stem: str, by_axis: Callable[[Grid], Sequence[Code]]):
     def emit(e: Emitter, op: Operation) -> None:
         axis = "xyz".index(op.properties["dimension"].data.value)  # pyright: ignore[reportAttributeAccessIssue]
-        _write(e, getattr(_grid(e, op), kind)[axis], e.define(op.results[0], stem))
+        _write(e, by_axis(_grid(e, op))[axis], e.define(op.results[0], stem))
 
     return emit
 
@@ -47,10 +48,10 @@ def _subgroup_size(e: Emitter, op: Operation) -> None:
 
 
 EMITTERS = {
-    gpu.ThreadIdOp: _place("thread_id", "thread"),
-    gpu.BlockIdOp: _place("block_id", "block"),
-    gpu.BlockDimOp: _place("block_dim", "blockdim"),
-    gpu.GridDimOp: _place("grid_dim", "griddim"),
+    gpu.ThreadIdOp: _place("thread", lambda grid: grid.thread_id),
+    gpu.BlockIdOp: _place("block", lambda grid: grid.block_id),
+    gpu.BlockDimOp: _place("blockdim", lambda grid: grid.block_dim),
+    gpu.GridDimOp: _place("griddim", lambda grid: grid.grid_dim),
     gpu.BarrierOp: _barrier,
     gpu.LaneIdOp: _lane,
     gpu.SubgroupSizeOp: _subgroup_size,

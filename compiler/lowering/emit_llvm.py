@@ -6,6 +6,7 @@ from __future__ import annotations
 from xdsl.dialects import llvm
 from xdsl.ir import Operation
 
+from compiler.lowering.emit_casts import cast
 from compiler.lowering.emitter import Emitter
 from compiler.lowering.llvm_types import quoted
 from compiler.targets import intrinsic_owners
@@ -75,17 +76,6 @@ def _insert_value(e: Emitter, op: llvm.InsertValueOp) -> None:
     )
 
 
-def _pointer_cast(mnemonic: str, stem: str):
-    def emit(e: Emitter, op: Operation) -> None:
-        (a,) = op._operands
-        result = op.results[0]
-        e.lines.append(
-            f"  {e.define(result, stem)} = {mnemonic} {e.type(a._type)} {e.names[id(a)]} to {e.type(result._type)}"
-        )
-
-    return emit
-
-
 EMITTERS = {
     llvm.CallIntrinsicOp: _call_intrinsic,
     llvm.InlineAsmOp: _inline_asm,
@@ -93,6 +83,6 @@ EMITTERS = {
     llvm.ZeroOp: _zero,
     llvm.ExtractValueOp: _extract_value,
     llvm.InsertValueOp: _insert_value,
-    llvm.IntToPtrOp: _pointer_cast("inttoptr", "pointer"),
-    llvm.PtrToIntOp: _pointer_cast("ptrtoint", "address"),
+    llvm.IntToPtrOp: cast("inttoptr", "pointer"),
+    llvm.PtrToIntOp: cast("ptrtoint", "address"),
 }

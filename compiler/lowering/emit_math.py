@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from compiler.lowering.emit_arith import intrinsic
 from compiler.lowering.emitter import Emitter
-from compiler.lowering.llvm_types import mangled, splat, split_vector
+from compiler.lowering.llvm_types import filled, mangled
 
 
 def _rsqrt(e: Emitter, op: Operation) -> None:
@@ -16,14 +16,12 @@ def _rsqrt(e: Emitter, op: Operation) -> None:
     (a,) = op._operands
     result = op.results[0]
     kind = e.type(result._type)
-    lanes, element = split_vector(kind)
-    one = splat("1.000000e+00", element) if lanes else "1.000000e+00"
     symbol = f"@llvm.sqrt.{mangled(kind)}"
     e.declare(symbol, kind, kind)
     name = e.define(result, "rsqrt")
     e.lines += (
         f"  {name}.sqrt = call {kind} {symbol}({kind} {e.names[id(a)]})",
-        f"  {name} = fdiv {kind} {one}, {name}.sqrt",
+        f"  {name} = fdiv {kind} {filled('1.000000e+00', kind)}, {name}.sqrt",
     )
 
 

@@ -10,6 +10,7 @@ from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 
+from compiler.lowering.emit_casts import cast
 from compiler.lowering.emitter import Emitter
 from compiler.lowering.llvm_types import SCALAR_BYTES, array_literal, byte_size, mangled, memory_space, pointer, symbol
 
@@ -156,22 +157,6 @@ def _get_global(e: Emitter, op: memref.GetGlobalOp) -> None:
     e.names[id(result)] = name if home == pointers else f"addrspacecast ({home} {name} to {pointers})"
 
 
-def _cast(e: Emitter, op: Operation) -> None:
-    """memref.cast changes what is known about the size, nothing else; a space cast changes the pointer."""
-    (a,) = op._operands
-    result = op.results[0]
-    source, kind = e.type(a._type), e.type(result._type)
-    if source == kind:
-        e.names[id(result)] = e.names[id(a)]
-        return
-    e.lines.append(f"  {e.define(result, 'cast')} = addrspacecast {source} {e.names[id(a)]} to {kind}")
-
-
-def _pointer_as_index(e: Emitter, op: memref.ExtractAlignedPointerAsIndexOp) -> None:
-    (a,) = op._operands
-    e.lines.append(f"  {e.define(op.results[0], 'address')} = ptrtoint {e.type(a._type)} {e.names[id(a)]} to i64")
-
-
 def _atomic_rmw(e: Emitter, op: memref.AtomicRMWOp) -> None:
     value, base, index = op._operands
     action = _ATOMICS[op.properties["kind"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
@@ -194,8 +179,8 @@ EMITTERS = {
     vector.MaskedStoreOp: _masked_store,
     memref.AllocaOp: _alloca,
     memref.GetGlobalOp: _get_global,
-    memref.CastOp: _cast,
-    memref.MemorySpaceCastOp: _cast,
-    memref.ExtractAlignedPointerAsIndexOp: _pointer_as_index,
+    memref.CastOp: cast("addrspacecast", "cast"),  # which changes what is known about the size, nothing else
+    memref.MemorySpaceCastOp: cast("addrspacecast", "cast"),
+    memref.ExtractAlignedPointerAsIndexOp: cast("ptrtoint", "address"),
     memref.AtomicRMWOp: _atomic_rmw,
 }

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from compiler.lowering.emitter import Emitter
 from compiler.lowering.llvm_types import mangled, splat, split_vector
 
-# kind: (intrinsic for integers, for floats, the op that folds an accumulator in)
+# kind: (intrinsic for integers, for floats)
 _REDUCTIONS = {
     "add": ("add", "fadd"),
     "mul": ("mul", "fmul"),
@@ -25,16 +25,6 @@ _REDUCTIONS = {
     "maximumf": ("", "fmaximum"),
     "minnumf": ("", "fmin"),
     "maxnumf": ("", "fmax"),
-}
-_SCALAR = {
-    "smin": "smin",
-    "smax": "smax",
-    "umin": "umin",
-    "umax": "umax",
-    "fminimum": "minimum",
-    "fmaximum": "maximum",
-    "fmin": "minnum",
-    "fmax": "maxnum",
 }
 
 
@@ -132,8 +122,9 @@ def _reduction(e: Emitter, op: vector.ReductionOp) -> None:
     e.declare(symbol, scalar, kind)
     partial = f"{name}.lanes" if start else name
     e.lines.append(f"  {partial} = call {scalar} {symbol}({value})")
-    if start and name_of in _SCALAR:
-        fold = f"@llvm.{_SCALAR[name_of]}.{mangled(scalar)}"
+    if start and ("min" in name_of or "max" in name_of):
+        two = {"fmin": "minnum", "fmax": "maxnum"}.get(name_of, name_of.removeprefix("f"))
+        fold = f"@llvm.{two}.{mangled(scalar)}"
         e.declare(fold, scalar, f"{scalar}, {scalar}")
         e.lines.append(f"  {name} = call {scalar} {fold}({scalar} {partial}, {scalar} {start})")
     elif start:

@@ -8,9 +8,8 @@ line: they only bind a name. Values are looked up by `id()`, because xDSL's own 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -22,18 +21,21 @@ from compiler.targets.target import Target
 
 if TYPE_CHECKING:
     EmitFunction = Callable[["Emitter", Any], None]
+    Emitters = Mapping[type[Operation], EmitFunction]
 
 
 class EmitTable(dict[type[Operation], "EmitFunction"]):
-    """The emitter of each kind of op. The dialects that few kernels use are loaded with the first op of theirs."""
+    """The emitter of each kind of op; `late` dialects, which few kernels use, load with their first op."""
 
-    _LATE: ClassVar = {"llvm": "compiler.lowering.emit_llvm", "gpu": "compiler.lowering.emit_gpu"}
+    def __init__(self, emitters: Emitters, late: Mapping[str, Callable[[], Emitters]]) -> None:
+        super().__init__(emitters)
+        self._late = late
 
     def find(self, op: Operation) -> EmitFunction | None:
         """The emitter of an op that was not in the table."""
-        home = self._LATE.get(op.name.partition(".")[0])
-        if home is not None:
-            self.update(import_module(home).EMITTERS)
+        load = self._late.get(op.name.partition(".")[0])
+        if load is not None:
+            self.update(load())
         return self.get(type(op))
 
 

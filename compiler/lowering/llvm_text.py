@@ -30,7 +30,22 @@ from compiler.lowering.locations import DebugInfo, Locations, resolve
 from compiler.targets.target import Target
 
 _MODULES = (emit_arith, emit_casts, emit_math, emit_vector, emit_memref, emit_scf, emit_func)
-TABLE = EmitTable({op: emit for module in _MODULES for op, emit in module.EMITTERS.items()})
+
+
+def _gpu():
+    from compiler.lowering.emit_gpu import EMITTERS
+
+    return EMITTERS
+
+
+def _llvm():
+    from compiler.lowering.emit_llvm import EMITTERS
+
+    return EMITTERS
+
+
+_EMITTERS = {op: emit for module in _MODULES for op, emit in module.EMITTERS.items()}
+TABLE = EmitTable(_EMITTERS, late={"gpu": _gpu, "llvm": _llvm})
 _BY_NAME = {op.name: emit for op, emit in TABLE.items()}
 TABLE.update({op: _BY_NAME[op.name] for op in std.OPS})  # the vector forms that xDSL's own classes leave out
 
@@ -117,8 +132,7 @@ def _function(e: Emitter, function: func.FuncOp, info: DebugInfo | None, externa
         e.lines.append("  ret void")
         e.where.append(0)
 
-    results = [e.type(kind) for kind in function.function_type.outputs.data]
-    result = "void" if not results else results[0] if len(results) == 1 else "{ " + ", ".join(results) + " }"
+    result = emit_func.result_type(e, function.function_type.outputs.data)
     words = ["define"]
     if not external:
         words.append("internal")

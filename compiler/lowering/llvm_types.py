@@ -23,8 +23,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from compiler.errors import LoweringError
+from compiler.graph.dtypes import DTYPES
 from compiler.targets.target import Target
 
+_FLOATS = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}  # dtypes by LLVM's names
 _FIXED: dict[type[Attribute], str] = {
     IndexType: "i64",
     Float16Type: "half",
@@ -32,7 +34,8 @@ _FIXED: dict[type[Attribute], str] = {
     Float32Type: "float",
     Float64Type: "double",
 }
-SCALAR_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
+SCALAR_BYTES = {llvm: DTYPES[name].bytes for llvm, name in _FLOATS.items()}
+SCALAR_BYTES |= {f"i{info.bits}": info.bytes for info in DTYPES.values() if info.kind != "f"}
 
 
 def llvm_type(attr: Attribute, target: Target) -> str:
@@ -102,7 +105,7 @@ def with_lanes(lanes: int, element: str) -> str:
 def mangled(llvm: str) -> str:
     """The suffix an overloaded intrinsic has for this type: `<4 x float>` -> `v4f32`."""
     lanes, element = split_vector(llvm)
-    name = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}.get(element, element)
+    name = _FLOATS.get(element, element)
     return f"v{lanes}{name}" if lanes else name
 
 
@@ -192,6 +195,12 @@ def _literal(attr: Attribute, llvm: str) -> str:
 def splat(word: str, element: str) -> str:
     """A vector literal whose lanes are all `word`."""
     return f"splat ({element} {word})"
+
+
+def filled(word: str | int, llvm: str) -> str:
+    """A literal of a scalar or vector type that is `word` in every lane."""
+    lanes, element = split_vector(llvm)
+    return splat(str(word), element) if lanes else str(word)
 
 
 def array_literal(attr: DenseIntOrFPElementsAttr, size: int, element: str) -> tuple[str, str]:

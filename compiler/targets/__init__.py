@@ -12,12 +12,7 @@ from pkgutil import iter_modules
 
 from compiler.errors import CompilerError
 from compiler.targets.emission import Emission
-from compiler.targets.target import AddressSpaces, Family, Limits, Target
-
-__all__ = [
-    "AddressSpaces", "Emission", "Family", "Limits", "Target", "emission_of", "families", "get_target",
-    "intrinsic_owners", "known_targets",
-]  # fmt: skip
+from compiler.targets.target import Family, Target
 
 
 @cache

@@ -14,70 +14,58 @@ _LAYOUT = (
     "n32:64-S32-A5-G1-ni:7:8:9"
 )
 _SPACES = AddressSpaces(generic=0, global_=1, shared=3, constant=4, private=5, alloca=5)
-# name: (wave size, LDS KiB, vector registers a thread may use)
+# name: (wave size, LDS KiB)
 _CHIPS = {
-    "gfx90a": (64, 64, 512),
-    "gfx942": (64, 64, 512),
-    "gfx950": (64, 160, 512),
-    "gfx1100": (32, 64, 256),
+    "gfx90a": (64, 64),
+    "gfx942": (64, 64),
+    "gfx950": (64, 160),
+    "gfx1100": (32, 64),
 }
-_PACKET = ("@llvm.amdgcn.dispatch.ptr", "ptr addrspace(4)", "")
+# Sizes are in the dispatch packet: block sizes as u16 at byte 4, grid sizes (in threads) as u32 at byte 12.
+_BLOCK_DIM = """\
+  %it.packet = call ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
+  %it.at = getelementptr inbounds i8, ptr addrspace(4) %it.packet, i64 {at}
+  %it.u16 = load i16, ptr addrspace(4) %it.at, align 2, !invariant.load !empty
+  {result} = zext i16 %it.u16 to i64"""
+_GRID_DIM = """
+  %it.at2 = getelementptr inbounds i8, ptr addrspace(4) %it.packet, i64 {at}
+  %it.u32 = load i32, ptr addrspace(4) %it.at2, align 4, !invariant.load !empty
+  %it.threads = zext i32 %it.u32 to i64
+  %it = udiv i64 %it.threads, %it.block"""
+_PACKET = (("@llvm.amdgcn.dispatch.ptr", "ptr addrspace(4)", ""),)
+_BARRIER = """\
+  fence syncscope("workgroup") release
+  call void @llvm.amdgcn.s.barrier()
+  fence syncscope("workgroup") acquire"""
 
 
 def _by_axis(place: str) -> tuple[Code, ...]:
     return tuple(number_from(f"@llvm.amdgcn.{place}.{axis}") for axis in "xyz")
 
 
-def _block_dim(axis: int, result: str = "%it") -> Code:
-    """Block sizes are in the dispatch packet, as u16 at byte 4."""
-    return Code(
-        (
-            "  %it.packet = call ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()",
-            f"  %it.at = getelementptr inbounds i8, ptr addrspace(4) %it.packet, i64 {4 + 2 * axis}",
-            "  %it.u16 = load i16, ptr addrspace(4) %it.at, align 2, !invariant.load !empty",
-            f"  {result} = zext i16 %it.u16 to i64",
-        ),
-        (_PACKET,),
-    )
+def _block_dim(axis: int, result: str = "%it") -> str:
+    return _BLOCK_DIM.format(at=4 + 2 * axis, result=result)
 
 
-def _grid_dim(axis: int) -> Code:
-    """Grid sizes are there in threads, as u32 at byte 12."""
-    return Code(
-        (
-            *_block_dim(axis, "%it.block").lines,
-            f"  %it.at2 = getelementptr inbounds i8, ptr addrspace(4) %it.packet, i64 {12 + 4 * axis}",
-            "  %it.u32 = load i32, ptr addrspace(4) %it.at2, align 4, !invariant.load !empty",
-            "  %it.threads = zext i32 %it.u32 to i64",
-            "  %it = udiv i64 %it.threads, %it.block",
-        ),
-        (_PACKET,),
-    )
+def _grid_dim(axis: int) -> str:
+    return _block_dim(axis, "%it.block") + _GRID_DIM.format(at=12 + 4 * axis)
 
 
 def _lane_id(wave: int) -> Code:
     low, high = "@llvm.amdgcn.mbcnt.lo", "@llvm.amdgcn.mbcnt.hi"
-    lines = [f"  %it.lo = call i32 {low}(i32 -1, i32 0)"]
-    if wave == 64:
-        lines.append(f"  %it.hi = call i32 {high}(i32 -1, i32 %it.lo)")
-    lines.append(f"  %it = zext nneg i32 %it.{'lo' if wave == 32 else 'hi'} to i64")
-    return Code(tuple(lines), ((low, "i32", "i32, i32"), (high, "i32", "i32, i32")))
+    lines = [f"  %it.lo = call i32 {low}(i32 -1, i32 0)", f"  %it.hi = call i32 {high}(i32 -1, i32 %it.lo)"]
+    last = f"  %it = zext nneg i32 %it.{'hi' if wave == 64 else 'lo'} to i64"
+    text = "\n".join([*lines[: wave // 32], last])
+    return Code(text, ((low, "i32", "i32, i32"), (high, "i32", "i32, i32")))
 
 
 _GRID = Grid(
     thread_id=_by_axis("workitem.id"),
     block_id=_by_axis("workgroup.id"),
-    block_dim=tuple(_block_dim(axis) for axis in range(3)),
-    grid_dim=tuple(_grid_dim(axis) for axis in range(3)),
+    block_dim=tuple(Code(_block_dim(axis), _PACKET) for axis in range(3)),
+    grid_dim=tuple(Code(_grid_dim(axis), _PACKET) for axis in range(3)),
     lane_id=_lane_id(64),
-    barrier=Code(
-        (
-            '  fence syncscope("workgroup") release',
-            "  call void @llvm.amdgcn.s.barrier()",
-            '  fence syncscope("workgroup") acquire',
-        ),
-        (("@llvm.amdgcn.s.barrier", "void", ""),),
-    ),
+    barrier=Code(_BARRIER, (("@llvm.amdgcn.s.barrier", "void", ""),)),
 )
 _EMISSION = Emission(
     grid=_GRID,
@@ -97,7 +85,7 @@ _EMISSION = Emission(
 @cache
 def amdgpu_target(name: str) -> Target:
     """The record of one AMD chip."""
-    wave, lds_kib, registers = _CHIPS[name]
+    wave, lds_kib = _CHIPS[name]
     return Target(
         name=name,
         kind="amd",
@@ -110,7 +98,7 @@ def amdgpu_target(name: str) -> Target:
         vector_registers=0,
         warp_size=wave,
         spaces=_SPACES,
-        limits=Limits(1024, lds_kib * 1024, 65536 * 2, registers),
+        limits=Limits(1024, lds_kib * 1024),
         emission=replace(_EMISSION, grid=replace(_GRID, lane_id=_lane_id(wave))),
         native_f16=True,
         native_bf16=False,

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Code:
-    """Lines of LLVM IR, in which `%it` is what they make and `!empty` the empty node, and the functions they call."""
+    """Lines of LLVM IR, in which `%it` is what they make and `!empty` the empty node.
 
-    lines: tuple[str, ...]
-    calls: tuple[tuple[str, str, str], ...] = ()
-    """(symbol, result type, types of the parameters)"""
+    `calls` are the functions in them: (symbol, result type, types of the parameters).
+    """
+
+    text: str
+    calls: tuple[tuple[str, str, str], ...]
 
 
 def number_from(intrinsic: str) -> Code:
     """An i32 from an intrinsic, as an index."""
-    return Code(
-        (f"  %it.i32 = call i32 {intrinsic}()", "  %it = zext nneg i32 %it.i32 to i64"), ((intrinsic, "i32", ""),)
-    )
+    text = f"  %it.i32 = call i32 {intrinsic}()\n  %it = zext nneg i32 %it.i32 to i64"
+    return Code(text, ((intrinsic, "i32", ""),))
 
 
 @dataclass(frozen=True)

@@ -9,46 +9,26 @@ from compiler.targets.target import AddressSpaces, Family, Limits, Target
 
 _LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 _SPACES = AddressSpaces(generic=0, global_=1, shared=3, constant=4, private=5, alloca=0)
-# The PTX version is what drivers of CUDA 12.3 read, or the first one that knows the chip.
-_PTX = {
-    "sm_70": 83,
-    "sm_72": 83,
-    "sm_75": 83,
-    "sm_80": 83,
-    "sm_86": 83,
-    "sm_87": 83,
-    "sm_89": 83,
-    "sm_90": 83,
-    "sm_90a": 83,
-    "sm_100": 86,
-    "sm_100a": 86,
-    "sm_103": 88,
-    "sm_103a": 88,
-    "sm_120": 87,
-    "sm_120a": 87,
-    "sm_121": 88,
-    "sm_121a": 88,
+# By compute capability: PTX version; warps, blocks and KiB of shared memory of one multiprocessor. The version is what
+# drivers of CUDA 12.3 read, or the first one that knows the chip.
+CHIPS = {
+    70: (83, 64, 32, 96),
+    72: (83, 64, 32, 96),
+    75: (83, 32, 16, 64),
+    80: (83, 64, 32, 164),
+    86: (83, 48, 16, 100),
+    87: (83, 48, 16, 164),
+    89: (83, 48, 24, 100),
+    90: (83, 64, 32, 228),
+    100: (86, 64, 32, 228),
+    103: (88, 64, 32, 228),
+    120: (87, 48, 24, 100),
+    121: (88, 48, 24, 100),
 }
-NAMES = tuple(_PTX)
+NAMES = tuple(f"sm_{chip}{variant}" for chip in CHIPS for variant in ("", "a") if chip >= 90 or not variant)
 PTX_ENTRIES = r"^\s*\.visible\s+\.entry\s+([\w$.]+)"
 """Finds the kernels in a PTX text."""
-MULTIPROCESSORS = {
-    70: (64, 32, 96),
-    72: (64, 32, 96),
-    75: (32, 16, 64),
-    80: (64, 32, 164),
-    86: (48, 16, 100),
-    87: (48, 16, 164),
-    89: (48, 24, 100),
-    90: (64, 32, 228),
-    100: (64, 32, 228),
-    103: (64, 32, 228),
-    120: (48, 24, 100),
-    121: (48, 24, 100),
-}
-"""By compute capability: (warps, blocks, KiB of shared memory) of one multiprocessor."""
-REGISTERS = 65536
-"""Of one multiprocessor, since sm_70; one block may have them all."""
+_BARRIER = "@llvm.nvvm.barrier.cta.sync.aligned.all"
 
 
 def _by_axis(register: str) -> tuple[Code, ...]:
@@ -62,10 +42,7 @@ _EMISSION = Emission(
         block_dim=_by_axis("ntid"),
         grid_dim=_by_axis("nctaid"),
         lane_id=number_from("@llvm.nvvm.read.ptx.sreg.laneid"),
-        barrier=Code(
-            ("  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)",),
-            (("@llvm.nvvm.barrier.cta.sync.aligned.all", "void", "i32"),),
-        ),
+        barrier=Code(f"  call void {_BARRIER}(i32 0)", ((_BARRIER, "void", "i32"),)),
     ),
     convention="ptx_kernel",
     block_limit='"nvvm.maxntid"="{}"',
@@ -84,6 +61,7 @@ _EMISSION = Emission(
 def nvptx_target(name: str) -> Target:
     """The record of one NVIDIA chip."""
     capability = compute_capability(name)
+    ptx, _, _, shared_kib = CHIPS[capability]
     return Target(
         name=name,
         kind="nvidia",
@@ -91,18 +69,18 @@ def nvptx_target(name: str) -> Target:
         triple="nvptx64-nvidia-cuda",
         data_layout=_LAYOUT,
         cpu=name,
-        features=f"+ptx{_PTX[name]}",
+        features=f"+ptx{ptx}",
         simd_bytes=16,
         vector_registers=0,
         warp_size=32,
         spaces=_SPACES,
-        limits=Limits(1024, MULTIPROCESSORS[capability][2] * 1024 - system_shared(capability), REGISTERS, 255),
+        limits=Limits(1024, shared_kib * 1024 - system_shared(capability)),
         emission=_EMISSION,
         native_f16=True,
         native_bf16=capability >= 80,
         native_f64_to_f16=True,
         generation=capability,
-        feature_set=frozenset({f"ptx{_PTX[name]}"}),
+        feature_set=frozenset({f"ptx{ptx}"}),
     )
 
 

@@ -39,8 +39,6 @@ class Limits:
 
     threads_per_block: int = 0
     shared_memory_bytes: int = 0
-    registers_per_block: int = 0
-    registers_per_thread: int = 0
 
 
 @dataclass(frozen=True)

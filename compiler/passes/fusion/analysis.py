@@ -40,7 +40,7 @@ class Value:
         self.type: Any = ssa.type
         self.node = node
         self.name = name
-        self.users: list[tuple[Node, int]] = []
+        self.users: list[Node] = []  # once for each operand that it is
         self.outputs: list[int] = []  # positions among the graph's outputs
         self.buffer: Buffer | None = None  # where it is stored, once decided
 
@@ -103,7 +103,6 @@ class Analysis:
     """All nodes of a graph in order, its inputs, and its outputs."""
 
     def __init__(self, graph: Operation, library: KernelLibrary) -> None:
-        self.graph = graph
         self.library = library
         self.nodes: list[Node] = []
         self._known: dict[tuple[str, int], tuple[Signature | None, str]] = {}
@@ -121,8 +120,8 @@ class Analysis:
             node = Node(len(self.nodes), op, [values[id(u)] for u in op._operands])
             self.nodes.append(node)
             self._classify(node)
-            for k, operand in enumerate(node.operands):
-                operand.users.append((node, k))
+            for operand in node.operands:
+                operand.users.append(node)
                 if operand.node is not None:
                     node.ancestors |= operand.node.ancestors | operand.node.bit
             for result in node.results:

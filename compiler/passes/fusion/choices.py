@@ -31,7 +31,7 @@ class Choices:
         """Whether the user wants this node's value stored."""
         if node.name not in self.cut:
             return False
-        return any((node.name, user.name) in self.options.force_cut for user, _ in node.result.users)
+        return any((node.name, user.name) in self.options.force_cut for user in node.result.users)
 
     def cuts(self, value: Value, base: Value, consumer: Node) -> bool:
         """Whether the user cuts one of the edges from `base` through views to `value` and on to its consumer."""
@@ -50,12 +50,12 @@ class Choices:
         """Whether the user wants this node's value computed in this group."""
         if not self.options.force_fuse:
             return False
-        edges = {(node.name, user.name) for user, _ in node.result.users if user in group.members}
+        edges = {(node.name, user.name) for user in node.result.users if user in group.members}
         return not edges.isdisjoint(self.options.force_fuse) and edges.isdisjoint(self.options.force_cut)
 
     def explain(self, node: Node, reason: str) -> None:
         """Say why a node is not computed with its users, unless that was said before."""
         if self.is_cut(node):
             reason = "forced cut"
-        for user, _ in node.result.users:
+        for user in node.result.users:
             self.reasons.setdefault((node.name, user.name), reason)

@@ -9,7 +9,7 @@ from functools import partial
 
 from xdsl.ir import Operation
 
-from compiler.passes.fusion.analysis import Analysis, Node, Value
+from compiler.passes.fusion.analysis import Analysis, Node
 from compiler.passes.fusion.assemble import Emitted
 from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.emit import emit
@@ -85,18 +85,14 @@ def _is_empty(group: Group) -> bool:
 def _in_order(analysis: Analysis, groups: Groups) -> list[Group]:
     """Groups so that each comes after those it reads from, otherwise in the order of the graph."""
     live = [g for g in groups.all if g.final is g and g.stores]
-    sources = _Sources(groups)
+    sources = _sources(analysis, groups)
     before: dict[Group, set[Group]] = {}
     after: dict[Group, list[Group]] = {group: [] for group in live}
     for group in live:
-        needed: set[Group] = set()
-        for node in group.members:
-            for operand in node.operands:
-                needed |= sources.of(operand)
-        for store in group.stores:
-            needed |= sources.of(store.register)
-        needed.discard(group)
-        before[group] = {g for g in needed if g.stores}
+        read = [operand for node in group.members for operand in node.operands]
+        read += [store.register for store in group.stores]
+        needed = frozenset[Group]().union(*(sources[value.node] for value in read if value.node is not None))
+        before[group] = {g for g in needed if g.stores and g is not group}
         for source in before[group]:
             after[source].append(group)
     rank = {group: max((n.index for n in group.members), default=len(analysis.nodes) + group.number) for group in live}
@@ -115,39 +111,16 @@ def _in_order(analysis: Analysis, groups: Groups) -> list[Group]:
     return ordered
 
 
-class _Sources:
-    """Which groups must run before a value can be read; views and the like lead on to what they show."""
-
-    def __init__(self, groups: Groups) -> None:
-        self.groups = groups
-        self.known: dict[Node, frozenset[Group]] = {}
-
-    def of(self, value: Value) -> frozenset[Group]:
-        """The groups that a value comes from."""
-        if value.node is None:
-            return frozenset()
-        work = [value.node]
-        while work:
-            node = work[-1]
-            if node in self.known:
-                work.pop()
-                continue
-            owner = self.groups.owner.get(node)
-            if owner is not None:
-                while owner.final is not owner:
-                    owner = owner.final
-                self.known[node] = frozenset((owner,))
-                continue
-            missing = [u.node for u in node.operands if u.node is not None and u.node not in self.known]
-            if missing:
-                work += missing
-                continue
-            found: frozenset[Group] = frozenset()
-            for operand in node.operands:
-                if operand.node is not None:
-                    found |= self.known[operand.node]
-            self.known[node] = found
-        return self.known[value.node]
+def _sources(analysis: Analysis, groups: Groups) -> dict[Node, frozenset[Group]]:
+    """The groups that must run before a node's value can be read; views and the like lead on to what they show."""
+    found: dict[Node, frozenset[Group]] = {}
+    for node in analysis.nodes:
+        owner = groups.owner.get(node)
+        if owner is not None:
+            found[node] = frozenset((owner.merged,))
+        else:
+            found[node] = frozenset().union(*(found[u.node] for u in node.operands if u.node is not None))
+    return found
 
 
 def _share(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compiler.graph.dims import Dim
-from compiler.passes.fusion.analysis import Node, Value, below_views
-from compiler.passes.fusion.paths import IDENTITY, Path, extend
+from compiler.graph.dims import Dim, floordiv
+from compiler.passes.fusion.analysis import Node, Value, below_views, literal_of
+from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend, followed
 from compiler.passes.fusion.records import Buffer
 
 # A place inside a kernel where values are computed: a path (the main lambda, at a position seen through that path) or
@@ -66,6 +66,14 @@ class Group:
             self.add(core, "core")
             if core.signature.output == "fused" and len(core.results) == 1:
                 self.positions[core.result] = IDENTITY
+
+    @property
+    def merged(self) -> Group:
+        """What this group became."""
+        group = self
+        while group.final is not group:
+            group = group.final
+        return group
 
     def add(self, node: Node, role: str) -> None:
         """Take a node in."""
@@ -158,9 +166,7 @@ class Groups:
         """The groups that read a value, each once, merged ones as what they became; by number."""
         found: dict[Group, None] = {}
         for group in self._readers.get(value, ()):
-            while group.final is not group:
-                group = group.final
-            found[group] = None
+            found[group.merged] = None
         return sorted(found, key=lambda g: g.number) if len(found) > 1 else list(found)
 
     def at_hand(self, value: Value) -> tuple[Value, Group, Path] | None:
@@ -169,6 +175,57 @@ class Groups:
         group = self.owner.get(value.node) if value.node is not None else None
         if group is None or (path := group.positions.get(value)) is None:
             return None
-        for step in reversed(chain):
-            path = extend(path, step)
-        return value, group, path
+        return value, group, followed(path, chain)
+
+    def expand(self, group: Group, node: Node) -> None:
+        """Note what a group reads once it computes a node."""
+        value = node.result
+        access = group.access[value]
+        if node.kind == "elementwise":
+            contexts = dict(access.contexts)
+            if access.loads:
+                contexts[value] = None
+            for operand in node.operands:
+                if literal_of(operand) is None:
+                    read = self.read(group, operand)
+                    read.contexts.update(contexts)
+                    read.expands |= access.expands
+            return
+        for path in [c for c in access.contexts if not isinstance(c, Value) and c != IDENTITY]:
+            del access.contexts[path]  # only a lambda of its own can be seen through views
+            access.loads += 1
+        self.look_through(group, node)
+
+    def look_through(self, group: Group, node: Node) -> None:
+        """Note what a group reads through a view or pointwise op."""
+        value = node.result
+        access = group.access[value]
+        times = group.evaluations(value)
+        for position, operand in enumerate(node.operands):
+            if node.kind == "pointwise" and node.declares(position) == "tensor":
+                self.read(group, operand).tensor = True
+                continue
+            if literal_of(operand) is not None:
+                continue
+            read = self.read(group, operand)
+            if access.tensor:
+                read.tensor = True
+            if node.view == "reshape":
+                # Order is kept, so where the main lambda stands it can go on below the reshape.
+                step = Step(value.shape, operand.shape)
+                paths = [c for c in access.contexts if not isinstance(c, Value)]
+                read.contexts.update((extend(path, step), None) for path in paths)
+                read.loads += times - len(paths)
+            else:
+                read.loads += times
+            read.expands |= access.expands or _is_larger(value.numel, operand.numel)
+
+
+def _is_larger(size: int | Dim, than: int | Dim) -> bool:
+    """Whether one count of elements may exceed the other."""
+    if size == than:
+        return False
+    if isinstance(size, int) and isinstance(than, int):
+        return size > than
+    ratio = floordiv(than, size)
+    return not (isinstance(ratio, int) and ratio >= 1)

@@ -53,6 +53,13 @@ def extend(path: Path, step: Step) -> Path:
     return (*path, step)
 
 
+def followed(path: Path, views: list[Step]) -> Path:
+    """The path followed by some views, the last one first."""
+    for step in reversed(views):
+        path = extend(path, step)
+    return path
+
+
 def is_linear(path: Path) -> bool:
     """Whether row-major order is kept: reshapes only."""
     return all(step.perm is None for step in path)

@@ -9,8 +9,7 @@ from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, literal_of, views_between
 from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.groups import LARGEST, Group, Groups, Store
-from compiler.passes.fusion.paths import IDENTITY, Path, extend
-from compiler.passes.fusion.reading import expand
+from compiler.passes.fusion.paths import IDENTITY, Path, followed
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.strides import is_storable
 
@@ -45,11 +44,16 @@ class Placement:
         value.buffer = buffers[0]
         group.stores += [Store(value, register, context, path, buffer) for buffer in buffers]
 
-    def copy_out(self, value: Value) -> None:
-        """A graph output that no op computes: an input, a constant or a literal seen through views."""
+    def walk(self, value: Value) -> Group:
+        """A group for the library's elementwise driver, which walks the positions of a value."""
         group = self.groups.new(None, value.shape)
         if literal_of(value) is None:
             self.groups.read(group, value).contexts[IDENTITY] = None
+        return group
+
+    def copy_out(self, value: Value) -> None:
+        """A graph output that no op computes: an input, a constant or a literal seen through views."""
+        group = self.walk(value)
         buffers = self.buffers(value)
         group.stores = [Store(value, value, IDENTITY, IDENTITY, buffer) for buffer in buffers]
         if value.node is not None and value.node.kind == "view":
@@ -61,9 +65,7 @@ class Placement:
         extra = [store for store in group.stores if store.value is value][1:]
         group.stores = [store for store in group.stores if store not in extra]
         if extra:
-            copy = self.groups.new(None, value.shape)
-            self.groups.read(copy, value).contexts[IDENTITY] = None
-            copy.stores = extra
+            self.walk(value).stores = extra
 
     def refusal(self, node: Node, group: Group) -> str:
         """Why a value may not be computed inside the one group that reads it; empty when it may."""
@@ -87,17 +89,16 @@ class Placement:
         main = any(not isinstance(c, Value) for c in group.access[node.result].contexts)
         role = "elementwise" if group.core is None else "epilogue" if main else "prologue"
         self.groups.add(group, node, role)
-        expand(self.groups, group, node)
+        self.groups.expand(group, node)
 
     def alone(self, node: Node) -> None:
-        """Give a node a group of its own, which the library's elementwise driver walks."""
+        """Give a node a group of its own."""
         base, path = self.root(node.result) if node.kind == "view" else (node.result, IDENTITY)
-        group = self.groups.new(None, base.shape)
-        self.groups.read(group, base).contexts[IDENTITY] = None
+        group = self.walk(base)
         if base is node.result:
             self.groups.add(group, node, "view" if node.kind == "view" else "elementwise")
             self.store_from(group, base, base, IDENTITY, IDENTITY)
-            expand(self.groups, group, node)
+            self.groups.expand(group, node)
             return
         self.groups.add(group, node, "view")
         for view in views_between(node.operands[0], base):
@@ -107,9 +108,7 @@ class Placement:
     def root(self, value: Value) -> tuple[Value, Path]:
         """Where to root a group that stores a value: under its views, if an op computes it there: loads stay simple."""
         base, chain = below_views(value)
-        path = IDENTITY
-        for step in reversed(chain):
-            path = extend(path, step)
+        path = followed(IDENTITY, chain)
         if (
             self.choices.fuse
             and is_storable(path)
@@ -148,7 +147,7 @@ class Placement:
                 continue
             self.groups.add(group, node, "elementwise" if group.core is None else "epilogue")
             self.store_from(group, value, value, main[0], main[0])
-            expand(self.groups, group, node)
+            self.groups.expand(group, node)
             return group
         return None
 

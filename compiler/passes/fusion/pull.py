@@ -12,7 +12,6 @@ from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.groups import Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY
 from compiler.passes.fusion.placement import Placement, tensor_of
-from compiler.passes.fusion.reading import expand, look_through
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.strides import is_storable, scatters
 
@@ -91,7 +90,7 @@ def _compute(placed: Placement, node: Node) -> None:
     for reader in readers:
         if placed.choices.is_forced(node, reader) and not reader.access[value].tensor and node not in reader.members:
             reader.members[node] = "prologue"
-            expand(placed.groups, reader, node)
+            placed.groups.expand(reader, node)
 
 
 def _view(placed: Placement, node: Node) -> None:
@@ -99,7 +98,7 @@ def _view(placed: Placement, node: Node) -> None:
     readers = placed.groups.readers(value)
     if literal_of(value) is not None:
         if readers and value.buffer is None:  # as a tensor: nothing else reads a literal
-            group = placed.groups.new(None, value.shape)
+            group = placed.walk(value)
             placed.groups.add(group, node, "view")
             placed.store_from(group, value, value, IDENTITY, IDENTITY)
         return
@@ -111,7 +110,7 @@ def _view(placed: Placement, node: Node) -> None:
         return
     if not stored and placed.choices.fuse:
         for reader in readers:
-            look_through(placed.groups, reader, node)
+            placed.groups.look_through(reader, node)
         return
     if not placed.sink(node) and placed.host(node, readers) is None:
         placed.alone(node)
@@ -139,9 +138,8 @@ def _load(placed: Placement, node: Node) -> None:
             placed.copy_out(value)
         return
     if readers or value.outputs:
-        group = placed.groups.new(None, value.shape)
+        group = placed.walk(value)
         placed.groups.add(group, node, "view")
-        placed.groups.read(group, value).contexts[IDENTITY] = None
         placed.groups.read(group, memory).loads += 1
         placed.store_from(group, value, value, IDENTITY, IDENTITY)
 
@@ -169,8 +167,7 @@ def _store(placed: Placement, node: Node) -> None:
     hand = placed.groups.at_hand(value) if placed.choices.fuse else None
     if hand is not None and placed.choices.cuts(value, hand[0], node):
         hand = None
-    chain = node.operands[2].node
-    before = 0 if chain is None else placed.groups.reaching(chain.ancestors | chain.bit)
+    before = placed.groups.needs(node.operands[2])
     if hand is not None and is_storable(hand[2]) and not before & hand[1].mask:
         base, group, path = hand
         placed.live.add(base)
@@ -178,10 +175,8 @@ def _store(placed: Placement, node: Node) -> None:
         group.stores.append(Store(value, base, group.positions[base], path, buffer))
         return
     base, path = placed.root(value)
-    group = placed.groups.new(None, base.shape)
+    group = placed.walk(base)
     placed.groups.add(group, node, "elementwise")
-    if literal_of(value) is None:
-        placed.groups.read(group, base).contexts[IDENTITY] = None
     group.stores.append(Store(value, base, IDENTITY, path, buffer))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.graph import Graph, TensorType, ops
-from compiler.passes.fusion import Buffer
+from compiler.passes.fusion.records import Buffer
 from compiler.program.memory_plan import ALIGNMENT, lifetimes, plan
 from compiler.reference import reference
 

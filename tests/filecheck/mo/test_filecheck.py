@@ -8,8 +8,8 @@ import pytest
 
 from compiler.dialects import mgp, mo, mogg
 from compiler.language.library import default_library
-from compiler.passes.fusion import FusionOptions
 from compiler.passes.fusion.fuse import fuse
+from compiler.passes.fusion.records import FusionOptions
 from compiler.passes.fusion.show import stage_text
 from compiler.passes.graph.run import GRAPH_PASSES
 from tests.filecheck.checking import check
