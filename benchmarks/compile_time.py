@@ -134,6 +134,7 @@ IMPORTS = (
     "from xdsl.dialects import arith, builtin, func, gpu, llvm, math, memref, scf, vector"
 )
 COLD_START = (
+    "from compiler.collector_pauses import end_without_collection; end_without_collection();"  # as our programs do
     "from app.sources import load_source; from compiler import compile;"
     "compile(load_source('sample:mlp').graph, cache=False)"
 )

@@ -84,6 +84,8 @@ WHOLE = """
 import sys
 from app.sources import load_source
 from compiler import compile
+from compiler.collector_pauses import end_without_collection
+end_without_collection()  # as our programs do
 compile(load_source(sys.argv[1]).graph, cache=False, jobs=1)
 """
 

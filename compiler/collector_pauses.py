@@ -6,6 +6,7 @@ import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 _RARELY = 100_000  # new objects between two looks
 
@@ -21,7 +22,12 @@ def rare_collection() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-# When the interpreter ends it looks for cycles among all objects, twice, to free memory that is about to go anyway: a
-# tenth of a short process that has loaded xDSL. Frozen objects are passed over; whatever must happen at the end
-# (`atexit`, `weakref.finalize`) has happened or happens all the same.
-atexit.register(gc.freeze)
+@cache
+def end_without_collection() -> None:
+    """For programs of our own, not for whoever uses the compiler as a library.
+
+    When the interpreter ends it looks for cycles among all objects, twice, to free memory that is about to go anyway: a
+    tenth of a short process that has loaded xDSL. Frozen objects are passed over; whatever must happen at the end
+    (`atexit`, `weakref.finalize`) has happened or happens all the same.
+    """
+    atexit.register(gc.freeze)

@@ -6,27 +6,18 @@ several units is kept once, and each unit has the key of the object it is in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from time import perf_counter
 
 from compiler.artifact.kernel_records import read_record, record_document
+from compiler.backend.emission import Lowered
 from compiler.backend.split import Unit, only
 from compiler.cache import Cache, key_of, pack, producer, target_identity, unpack
 from compiler.compilation import Compilation
-from compiler.language.elaborate import ElaboratedKernel
 from compiler.language.library import Library
 from compiler.passes.fusion.records import FusedKernel
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A kernel ready for LLVM."""
-
-    record: ElaboratedKernel
-    unit: Unit
-
+from compiler.passes.kernel.elaboration import KernelModule
 
 # LLVM IR
 
@@ -47,18 +38,18 @@ def find_ir(kernels: Sequence[FusedKernel], run: Compilation) -> dict[str, Lower
     return found
 
 
-def keep_ir(kernel: FusedKernel, lowered: Lowered, uses: frozenset[str], run: Compilation) -> None:
-    """Keep a kernel's IR, with the library names it looked up and the functions it shares with others."""
+def keep_ir(module: KernelModule, lowered: Mapping[str, Lowered], run: Compilation) -> None:
+    """Keep each kernel's IR, with the library names it looked up and the functions it shares with others."""
     if run.cache is None:
         return
-    key = _ir_key(kernel, run)
-    for unit in lowered.unit.closure.values():
-        if unit.shared:
-            run.cache.put("ir", key_of("shared", unit.name, producer()), _packed(unit))
-    run.cache.put(
-        "ir", _used_key(key, uses, run), pack({"record": record_document(lowered.record)}, [_packed(lowered.unit)])
-    )
-    run.cache.put("ir", key, pack(sorted(uses)))
+    for kernel in module.sources:
+        key, uses, made = _ir_key(kernel, run), module.uses[kernel.name], lowered[kernel.name]
+        for unit in made.unit.closure.values():
+            if unit.shared:
+                run.cache.put("ir", key_of("shared", unit.name, producer()), _packed(unit))
+        document = pack({"record": record_document(made.record)}, [_packed(made.unit)])
+        run.cache.put("ir", _used_key(key, uses, run), document)
+        run.cache.put("ir", key, pack(sorted(uses)))
 
 
 def _ir_key(kernel: FusedKernel, run: Compilation) -> str:

@@ -81,10 +81,10 @@ def _trace(options: CompileOptions, watch: Watch | None) -> Trace:
 
 def _compiled(graph: Graph, run: Compilation) -> Compiled:
     """The steps, in order; kernels that are in the cache are taken from there."""
-    from compiler.backend.emission import compile_units, emit_units
+    from compiler.backend.emission import compile_units, emit_kernels, units_of
     from compiler.backend.runtime import default_threads
     from compiler.flows import flow_of
-    from compiler.kernel_cache import Lowered, find_ir, find_objects, keep_ir, keep_objects
+    from compiler.kernel_cache import find_ir, find_objects, keep_ir, keep_objects
     from compiler.passes.fusion.run import fuse_graph
     from compiler.passes.graph.run import graph_passes
     from compiler.passes.kernel.elaboration import elaborate
@@ -102,13 +102,11 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     for group in flow.modules([kernel for kernel in kernels if kernel.name not in lowered]):
         elaborated = elaborate(group, library, target, trace)
         module = kernel_passes(elaborated, target, trace, options.opt_level)
-        units = emit_units(module, target, options.debug, trace, split=flow.together)
-        for kernel, record in zip(group, module.kernels, strict=True):
-            lowered[kernel.name] = Lowered(record, units[kernel.name])
-            keep_ir(kernel, lowered[kernel.name], module.uses[kernel.name], run)
+        made = emit_kernels(module, target, options.debug, trace, split=flow.together)
+        keep_ir(module, made, run)
+        lowered |= made
 
-    everything = {name: unit for kernel in kernels for name, unit in lowered[kernel.name].unit.closure.items()}
-    known, missing = find_objects(list(everything.values()), run)
+    known, missing = find_objects(units_of(lowered[kernel.name] for kernel in kernels), run)
     groups = flow.objects(missing, target, jobs)
     objects = compile_units(groups, target, options.opt_level, jobs, trace)
     keep_objects(groups, objects, run)

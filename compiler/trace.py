@@ -34,13 +34,8 @@ class PassRecord:
     bytes_before: int = -1
     changed: bool | None = None
     """Whether it changed the IR; None where nobody looked."""
-
-
-@dataclass(frozen=True)
-class UnitRecord(PassRecord):
-    """LLVM's work on one unit; `worker` is the process that did it, 0 being this one."""
-
     worker: int = 0
+    """The process that did it, 0 being this one."""
 
 
 @dataclass(frozen=True)

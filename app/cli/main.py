@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from app.errors import BAD_INPUT, INTERRUPTED, OK, exit_status
-from compiler.collector_pauses import rare_collection
+from compiler.collector_pauses import end_without_collection, rare_collection
 from compiler.errors import CompilerError
 
 COMMANDS = (
@@ -61,6 +61,7 @@ def kernelglass(ctx: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    end_without_collection()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that this terminal cannot show is no reason to fail
             stream.reconfigure(errors="backslashreplace")

@@ -46,8 +46,10 @@ def _end_with_parent() -> None:
 
 
 if __name__ == "__main__":
+    from compiler.collector_pauses import end_without_collection
     from compiler.errors import CompilerError
 
+    end_without_collection()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         print(json.dumps(main(json.loads(sys.argv[1]))))

@@ -141,4 +141,7 @@ class _Handlers:
 
 
 if __name__ == "__main__":
+    from compiler.collector_pauses import end_without_collection
+
+    end_without_collection()
     serve(Connection(int(sys.argv[1])), sys.argv[2])

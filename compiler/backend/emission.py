@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 
 from compiler.backend.split import Split, Unit, whole_unit
 from compiler.backend.workers import Done, Task, compile_tasks
+from compiler.language.elaborate import ElaboratedKernel
 from compiler.options import LLVM_PASS
 from compiler.passes.kernel.elaboration import KernelModule
 from compiler.targets.target import Target
-from compiler.trace import Span, Trace, UnitRecord
+from compiler.trace import PassRecord, Span, Trace
 
 
-def emit_units(lowered: KernelModule, target: Target, debug: str, trace: Trace, *, split: bool) -> dict[str, Unit]:
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel ready for LLVM."""
+
+    record: ElaboratedKernel
+    unit: Unit
+
+
+def emit_kernels(module: KernelModule, target: Target, debug: str, trace: Trace, *, split: bool) -> dict[str, Lowered]:
     """LLVM IR of each kernel. With `split`, what kernels share is printed once, before them, as units of their own."""
-    if not split:
-        name = lowered.owner
-        return {name: _timed(name, trace, lambda: whole_unit(name, lowered.module, target, debug))}
-    with trace.span("split", "llvm", lowered.owner):
-        parts = Split(lowered.module, target, debug)
-    for name in parts.shared:
-        _timed(name, trace, lambda name=name: parts.shared_unit(name))
-    return {name: _timed(name, trace, lambda name=name: parts.unit(name)) for name in parts.kernels}
+    owner = module.owner
+    if split:
+        with trace.span("split", "llvm", owner):
+            parts = Split(module.module, target, debug)
+        for name in parts.shared:
+            _timed(name, trace, lambda name=name: parts.shared_unit(name))
+        units = {name: _timed(name, trace, lambda name=name: parts.unit(name)) for name in parts.kernels}
+    else:
+        units = {owner: _timed(owner, trace, lambda: whole_unit(owner, module.module, target, debug))}
+    return {record.name: Lowered(record, units[record.name]) for record in module.kernels}
+
+
+def units_of(kernels: Iterable[Lowered]) -> list[Unit]:
+    """The units of some kernels and of all they share, each once, what is called before what calls it."""
+    return list({name: unit for kernel in kernels for name, unit in kernel.unit.closure.items()}.values())
 
 
 def _timed(name: str, trace: Trace, emit: Callable[[], Unit]) -> Unit:
@@ -68,12 +85,12 @@ def _note(group: Sequence[Unit], done: Done, trace: Trace) -> None:
     for unit in group:
         share = len(unit.text) / total
         part = (share * done.seconds, -1, -1, round(share * size))
-        trace.passes.append(UnitRecord("llvm", "machine", unit.name, start, *part, worker=done.worker))
+        trace.passes.append(PassRecord("llvm", "machine", unit.name, start, *part, worker=done.worker))
         start += share * done.seconds
     owner, start = group[0].name if len(group) == 1 else "", begun
     for timed in done.unit.pass_times:
         if timed.seconds:
             trace.passes.append(
-                UnitRecord(timed.name, LLVM_PASS, owner, start, timed.seconds, -1, -1, -1, worker=done.worker)
+                PassRecord(timed.name, LLVM_PASS, owner, start, timed.seconds, -1, -1, -1, worker=done.worker)
             )
             start += timed.seconds

@@ -234,4 +234,7 @@ def _medians(spans: Any) -> Any:
 
 
 if __name__ == "__main__":
+    from compiler.collector_pauses import end_without_collection
+
+    end_without_collection()
     sys.exit(main(sys.argv[1]))
