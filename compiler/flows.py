@@ -21,9 +21,9 @@ from compiler.trace import LLVM_PASS, PassRecord, Span, Trace
 if TYPE_CHECKING:
     from compiler.backend.split import Unit
     from compiler.backend.workers import Done
-    from compiler.language.elaborate import ElaboratedKernel
+    from compiler.language.kernel import ElaboratedKernel
     from compiler.language.library import Library
-    from compiler.language.syntax.source import SourceFile
+    from compiler.language.source import SourceFile
     from compiler.lowering.llvm_text import Debug
     from compiler.passes.fusion.records import FusedKernel
     from compiler.targets.target import Target

@@ -17,7 +17,7 @@ from compiler.trace import Trace, count_operations
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from compiler.language.elaborate import ElaboratedKernel, LanguageTarget
+    from compiler.language.kernel import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.passes.kernel.lower_kgen import KernelFacts
 
@@ -69,18 +69,6 @@ class KernelModule:
     uses: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def language_target(target: Target) -> LanguageTarget:
-    """What kernels may ask about a target."""
-    from compiler.language.elaborate import LanguageTarget
-
-    digits = "".join(c for c in target.name if c.isdigit())
-    return LanguageTarget(
-        name=target.name, is_cpu=target.is_cpu, is_gpu=target.is_gpu, is_nvidia=target.is_nvidia, is_amd=target.is_amd,
-        simd_bytes=target.simd_bytes, registers=target.vector_registers, warp=target.warp_size,
-        shared_bytes=target.limits.shared_memory_bytes, arch=int(digits) if digits and target.is_nvidia else 0,
-    )  # fmt: skip
-
-
 def with_edits(kernels: Sequence[FusedKernel], options: CompileOptions) -> tuple[FusedKernel, ...]:
     """The kernels with the user's edited sources in place of the generated ones."""
     edits = dict(options.sources)
@@ -105,17 +93,16 @@ def _all_slots(kernel: FusedKernel, source: str) -> tuple[tuple[int, ...], ...]:
 
 def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, trace: Trace) -> KernelModule:
     """Kernels into one kgen module; what they instantiate in common is instantiated once."""
-    from compiler.language.dependencies import WatchedElaborator
-    from compiler.language.elaborate import KernelSource
+    from compiler.language.elaborate import Elaborator
+    from compiler.language.kernel import KernelSource
 
     kernels = tuple(kernels)
-    elaborator = WatchedElaborator(library, language_target(target))
+    elaborator = Elaborator(library, target)
     elaborator.alone = len(kernels) == 1
     records: list[ElaboratedKernel] = []
     uses: dict[str, frozenset[str]] = {}
     for kernel in kernels:
         with trace.span("elaborate", "kgen", kernel.name) as span:
-            elaborator.looked_up = set()
             made, tables = len(elaborator.operations), len(elaborator.globals)
             record = elaborator.add(
                 KernelSource(kernel.name, kernel.source, kernel.line_slots, f"{kernel.name}.py", kernel.symbols)

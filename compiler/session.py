@@ -19,7 +19,7 @@ from compiler.trace import Trace, Watch, count_operations
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
-    from compiler.language.elaborate import ElaboratedKernel
+    from compiler.language.kernel import ElaboratedKernel
 
 
 def compile(

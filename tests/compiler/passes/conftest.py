@@ -15,7 +15,7 @@ from compiler.dialects.mo import attrs_of
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import DTYPES, numpy_dtype
 from compiler.language.library import Library
-from compiler.language.syntax.source import SourceFile
+from compiler.language.source import SourceFile
 from compiler.passes.fusion import FusionOptions
 from compiler.passes.fusion.fuse import fuse
 from compiler.program.binding import bind
