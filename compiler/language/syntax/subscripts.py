@@ -17,10 +17,12 @@ from compiler.language.values.records import Position, Simd, describe
 
 def subscript(run: Run, node: ast.Subscript, frame: Frame) -> Any:
     """The value of `x[...]`."""
-    base = run.evaluate(node.value, frame)
-    if type(node.slice) is ast.Slice:
-        return _sliced(run, base, node.slice, frame)
-    index = run.evaluate(node.slice, frame)
+    expressions = run.language.expressions
+    base, index = node.value, node.slice
+    base = expressions[type(base)](run, base, frame)
+    if type(index) is ast.Slice:
+        return _sliced(run, base, index, frame)
+    index = expressions[type(index)](run, index, frame)
     run.node = node
     if isinstance(base, Loadable):
         return base.load(run, position_of(base.rank, index))

@@ -5,7 +5,6 @@ Literals are weak (they take the other side's dtype), scalars widen to vectors, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -184,32 +183,6 @@ def binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
     if nonnegative and sign in ("+", "*", "//", "%"):
         b.nonnegative[id(ssa)] = ssa
     return Simd(ssa, dtype, one.width)
-
-
-def total(b: Builder, terms: Sequence[Any]) -> Any:
-    """A sum of positions with its parts ordered: sizes, then values from the outer loops inwards, then the number."""
-    number, size = 0, 0
-    moving: list[Simd] = []
-    for term in terms:
-        if type(term) is Simd:
-            moving.append(term)
-        elif isinstance(term, Dim):
-            size = size + term
-        else:
-            number += term
-    if isinstance(size, Dim):
-        moving.append(dim_value(b, size))
-    else:
-        number += size
-    if not moving:
-        return number
-    if len(moving) > 1:
-        depths = b.depths
-        moving.sort(key=lambda value: depths[id(value.ssa)])
-    result: Any = moving[0]
-    for term in moving[1:]:
-        result = binary(b, "+", result, term)
-    return binary(b, "+", result, number) if number else result
 
 
 def divide_sizes(b: Builder, left: Simd, right: Any) -> Simd:

@@ -18,7 +18,7 @@ from compiler.language.values import arithmetic as math
 from compiler.language.values import memory
 from compiler.language.values.dtypes import DType
 from compiler.language.values.lanes import extract
-from compiler.language.values.positions import delinearize, linearize, permuted, shifted
+from compiler.language.values.positions import delinearize, linearize, permuted, shifted, total
 from compiler.language.values.records import Position, Simd, StaticSize
 from compiler.language.values.shapes import Shape, kept_axes, reshaped_strides
 
@@ -161,7 +161,7 @@ class Tensor(Loadable):
             raise KernelError(f"{len(index)} indices for a tensor of {self.rank} axes")
         terms = [self.offset]
         terms += [math.binary(b, "*", i, s) for i, s in zip(index, self.strides, strict=True)]
-        return math.total(b, terms)
+        return total(b, terms)
 
     def load(self, run: Context, at: Position) -> Simd:
         position = self.linear(run.b, at.index)

@@ -42,10 +42,36 @@ def permuted(at: Position, perm: tuple[int, ...], inverse: tuple[int, ...]) -> P
     return Position(tuple(at.index[k] for k in inverse), at.width, perm[at.axis] if perm else 0)
 
 
+def total(b: Builder, terms: Sequence[Any]) -> Any:
+    """A sum of positions with its parts ordered: sizes, then values from the outer loops inwards, then the number."""
+    number, size = 0, 0
+    moving: list[Simd] = []
+    for term in terms:
+        if type(term) is Simd:
+            moving.append(term)
+        elif isinstance(term, Dim):
+            size = size + term
+        else:
+            number += term
+    if isinstance(size, Dim):
+        moving.append(math.dim_value(b, size))
+    else:
+        number += size
+    if not moving:
+        return number
+    if len(moving) > 1:
+        depths = b.depths
+        moving.sort(key=lambda value: depths[id(value.ssa)])
+    result: Any = moving[0]
+    for term in moving[1:]:
+        result = math.binary(b, "+", result, term)
+    return math.binary(b, "+", result, number) if number else result
+
+
 def linearize(b: Builder, index: Sequence[Any], shape: Shape) -> Any:
     """The row-major number of an index."""
     terms = [math.binary(b, "*", i, s) for i, s in zip(index, row_major(shape), strict=True)]
-    return math.total(b, [0, *terms])
+    return total(b, [0, *terms])
 
 
 def delinearize(b: Builder, position: Any, shape: Shape) -> tuple[Any, ...]:
