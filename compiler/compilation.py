@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from compiler.cache import Cache
     from compiler.dialects.mo import GraphOp
-    from compiler.language.elaborate import ElaboratedKernel
+    from compiler.language.kernel import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.options import CompileOptions
     from compiler.passes.fusion.records import FusedKernel, FusionResult

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from compiler.backend.sass import SassReport
     from compiler.compilation import Compilation, Compiled
     from compiler.graph.graph import Graph
-    from compiler.language.elaborate import ElaboratedKernel
+    from compiler.language.kernel import ElaboratedKernel
     from compiler.lowering.llvm_text import LlvmText
     from compiler.passes.kernel.elaboration import KernelModule
     from compiler.program.execution import Program

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from compiler.graph.dim_text import dim
 
 if TYPE_CHECKING:
-    from compiler.language.elaborate import BufferArgument, ElaboratedKernel
+    from compiler.language.kernel import BufferArgument, ElaboratedKernel
 
 
 def record_document(record: ElaboratedKernel) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def _plain_size(size: Any) -> int | str:
 
 def read_record(document: dict[str, Any]) -> ElaboratedKernel:
     """A kernel's record from plain data."""
-    from compiler.language.elaborate import BufferArgument, ElaboratedKernel, Launch
+    from compiler.language.kernel import BufferArgument, ElaboratedKernel, Launch
 
     def arguments(listed: list[Any]) -> tuple[BufferArgument, ...]:
         return tuple(BufferArgument(name, dtype, tuple(map(read_size, shape))) for name, dtype, shape in listed)

@@ -24,7 +24,7 @@ from compiler.passes.fusion.records import Buffer, FusedKernel, FusionDecision, 
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
-    from compiler.language.elaborate import ElaboratedKernel
+    from compiler.language.kernel import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.options import CompileOptions
     from compiler.targets.target import Target

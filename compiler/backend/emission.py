@@ -8,7 +8,7 @@ from time import perf_counter
 
 from compiler.backend.split import Split, Unit, whole_unit
 from compiler.backend.workers import Done, Task, compile_tasks
-from compiler.language.elaborate import ElaboratedKernel
+from compiler.language.kernel import ElaboratedKernel
 from compiler.options import LLVM_PASS
 from compiler.passes.kernel.elaboration import KernelModule
 from compiler.targets.target import Target

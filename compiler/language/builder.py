@@ -26,7 +26,7 @@ from compiler.dialects import operations
 from compiler.errors import KernelError
 from compiler.language.limits import MAX_OPERATIONS
 from compiler.language.values.dtypes import BOOL, INDEX, DType, register_type
-from compiler.language.values.kinds import Simd
+from compiler.language.values.records import Simd
 
 _ATTRIBUTES: dict[Any, Attribute] = {}  # of constants, by dtype, width and text: the same few recur in every kernel
 _MOST_ATTRIBUTES = 1 << 14

@@ -12,8 +12,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from compiler.errors import KernelError, Location
-from compiler.language.syntax.source import KINDS, Piece, SourceFile, annotation_name
-from compiler.language.values.kinds import Generator
+from compiler.language.source import Piece, SourceFile
+from compiler.language.syntax.definitions import KINDS, annotation_name
+from compiler.language.syntax.functions import Generator
 
 _ROLES = {"FusedInput": "fused", "FusedOutput": "fused", "Tensor": "tensor"}
 

@@ -21,7 +21,7 @@ from compiler.program.memory_plan import MemoryPlan, plan
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
-    from compiler.language.elaborate import ElaboratedKernel
+    from compiler.language.kernel import ElaboratedKernel
 
 ALIGNMENT = 64
 _SERIAL_BYTES = 256 << 10  # below this much traffic a second thread costs more than it gives

@@ -34,11 +34,11 @@ from compiler.dialects import std
 from compiler.graph.dim_text import dim
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import from_numpy, numpy_dtype
-from compiler.language.elaborate import Elaborator, KernelSource
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import KernelSource
 from compiler.language.library import default_library
 from compiler.lowering.llvm_text import emit_module
 from compiler.passes.kernel.dce import dce
-from compiler.passes.kernel.elaboration import language_target
 from compiler.passes.kernel.lower_kgen import lower_kgen, walk
 from compiler.targets import get_target
 
@@ -61,7 +61,7 @@ class CheckedKernel:
 
     def __init__(self, source: str, opt_level: int) -> None:
         target = get_target("cpu")
-        elaborator = Elaborator(default_library(), language_target(target))
+        elaborator = Elaborator(default_library(), target)
         self.kernel = elaborator.add(KernelSource("kernel", source))
         module = elaborator.module()
         dce(module)

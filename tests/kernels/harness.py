@@ -9,11 +9,11 @@ import numpy as np
 from compiler.backend.jit import load_objects
 from compiler.backend.llvm import compile_llvm
 from compiler.graph.dtypes import from_numpy, numpy_dtype
-from compiler.language.elaborate import ElaboratedKernel, Elaborator, KernelSource
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import ElaboratedKernel, KernelSource
 from compiler.language.library import Library, default_library
 from compiler.lowering.llvm_text import emit_module
 from compiler.passes.kernel.dce import dce
-from compiler.passes.kernel.elaboration import language_target
 from compiler.passes.kernel.lower_kgen import lower_kgen
 from compiler.targets import get_target
 
@@ -23,7 +23,7 @@ class CompiledSource:
 
     def __init__(self, source: str, library: Library | None = None, opt_level: int = 3) -> None:
         target = get_target("cpu")
-        elaborator = Elaborator(library or default_library(), language_target(target))
+        elaborator = Elaborator(library or default_library(), target)
         self.kernel: ElaboratedKernel = elaborator.add(KernelSource("kernel", source))
         module = elaborator.module()
         dce(module)

@@ -1,10 +1,8 @@
-"""Functions every kernel knows without importing them."""
+"""Functions every kernel knows without importing them: `BUILTINS`, filled by the files that hold them."""
 
 from __future__ import annotations
 
-from compiler.language.builtins import machine as builtins_machine
-from compiler.language.builtins import static as builtins_static
-from compiler.language.builtins import values as builtins_values
-from compiler.language.builtins.registry import BUILTINS, Builtin
+from compiler.language.builtins import machine, static, values
+from compiler.language.builtins.registry import BUILTINS
 
-__all__ = ["BUILTINS", "Builtin", "builtins_machine", "builtins_static", "builtins_values"]
+__all__ = ["BUILTINS", "machine", "static", "values"]

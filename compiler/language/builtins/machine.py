@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr, i64
 
 from compiler.dialects import kgen
 from compiler.errors import KernelError
 from compiler.language import limits
-from compiler.language.builtins.registry import BUILTINS, Builtin, builtin
-from compiler.language.values import arithmetic as math
+from compiler.language.builtins.registry import builtin
+from compiler.language.context import Context
+from compiler.language.kernel import Launch
 from compiler.language.values import memory
+from compiler.language.values.arguments import to_dtype, to_shape, to_width
 from compiler.language.values.dtypes import INDEX, DType, element_type
-from compiler.language.values.indexing import position_of
-from compiler.language.values.kinds import Closure, Generator, Position, Simd
-from compiler.language.values.loadables import FusedInput, FusedOutput, Tensor, element_count, row_major
-from compiler.language.values.methods import to_dtype, to_shape, to_width
-
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
+from compiler.language.values.loadables import FusedInput, FusedOutput, Tensor
+from compiler.language.values.positions import position_of
+from compiler.language.values.records import Function, Position, Simd, describe
+from compiler.language.values.shapes import element_count, row_major
 
 
 def _fixed_shape(what: str, dtype: DType, shape: Any) -> tuple[tuple[int, ...], int]:
@@ -34,14 +34,14 @@ def _fixed_shape(what: str, dtype: DType, shape: Any) -> tuple[tuple[int, ...], 
 
 
 @builtin("stack")
-def _stack(run: Interpreter, dtype: Any, shape: Any) -> Tensor:
+def _stack(run: Context, dtype: Any, shape: Any) -> Tensor:
     kind = to_dtype(dtype)
     sizes, count = _fixed_shape("stack", kind, shape)
     return Tensor(memory.allocate(run.b, kind, count), kind, sizes, row_major(sizes))
 
 
 @builtin("strided")
-def _strided(run: Interpreter, row: Any, shape: Any, strides: Any, offset: Any) -> Tensor:
+def _strided(run: Context, row: Any, shape: Any, strides: Any, offset: Any) -> Tensor:
     """Another look at a flat buffer; sizes, strides and the offset may be run-time values."""
     if not isinstance(row, Tensor) or row.strides != (1,) or row.offset != 0:
         raise KernelError("strided needs a whole flat buffer, as .flat gives it")
@@ -52,24 +52,43 @@ def _strided(run: Interpreter, row: Any, shape: Any, strides: Any, offset: Any) 
 
 
 @builtin("shared")
-def _shared(run: Interpreter, dtype: Any, shape: Any) -> Tensor:
+def _shared(run: Context, dtype: Any, shape: Any) -> Tensor:
     kind = to_dtype(dtype)
     sizes, count = _fixed_shape("shared", kind, shape)
-    return Tensor(run.host.shared(run, kind, count), kind, sizes, row_major(sizes))
+    host = run.host
+    if host.target.emission.grid is None:
+        raise KernelError("shared memory is for GPUs; use stack on the CPU")
+    name, buffer = f"shared_{len(host.globals)}", memory.buffer_type(kind, count, "shared")
+    properties = {
+        "sym_name": StringAttr(name), "sym_visibility": StringAttr("private"), "type": buffer,
+        "initial_value": UnitAttr(), "alignment": IntegerAttr(16, i64),
+    }  # fmt: skip
+    host.globals.append(memref.GlobalOp.create(properties=properties))
+    ssa = run.b.pure(memref.GetGlobalOp, (), buffer, {"name": SymbolRefAttr(name)}, name)
+    return Tensor(ssa, kind, sizes, row_major(sizes))
+
+
+def _check_parallel(run: Context, name: str, axis: int = 0) -> None:
+    """Whether a kernel may ask for this of the threads around it, here."""
+    if run.host.target.emission.grid is not None:
+        return
+    if name.startswith("block") or axis:
+        raise KernelError(f"{name}() is for GPU kernels; on the CPU there are threads only")
+    if run.host.kernel is None:
+        raise KernelError(f"{name}() belongs in a kernel, not in a @function")
 
 
 def _thread(name: str) -> None:
     properties = [{"what": StringAttr(name), "axis": IntegerAttr(axis, i64)} for axis in range(3)]
 
-    def body(run: Interpreter, axis: Any = 0) -> Simd:
+    @builtin(name)
+    def body(run: Context, axis: Any = 0) -> Simd:
         if isinstance(axis, bool) or not isinstance(axis, int) or not 0 <= axis <= 2:
-            raise KernelError(f"{name}: an axis is 0, 1 or 2, not {math.describe(axis)}")
-        run.host.check_parallel(name, axis)
+            raise KernelError(f"{name}: an axis is 0, 1 or 2, not {describe(axis)}")
+        _check_parallel(run, name, axis)
         ssa = run.b.pure(kgen.ThreadOp, (), element_type(INDEX), properties[axis], (name, axis))
         run.b.nonnegative[id(ssa)] = ssa
         return Simd(ssa, INDEX, 1)
-
-    BUILTINS[name] = Builtin(name, body)
 
 
 for _name in ("thread_index", "thread_count", "block_index", "block_count"):
@@ -77,41 +96,49 @@ for _name in ("thread_index", "thread_count", "block_index", "block_count"):
 
 
 @builtin("barrier")
-def _barrier(run: Interpreter) -> None:
-    run.host.check_parallel("barrier", 0)
+def _barrier(run: Context) -> None:
+    _check_parallel(run, "barrier")
     run.b.effects = True
     run.b.emit(kgen.BarrierOp, (), ())
 
 
 @builtin("launch")
-def _launch(run: Interpreter, *, blocks: Any, threads: Any) -> None:
-    run.host.launch(blocks, threads)
+def _launch(run: Context, *, blocks: Any, threads: Any) -> None:
+    kernel = run.host.kernel
+    if kernel is None or isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
+        raise KernelError("launch states the blocks and a compile-time number of threads (1 to 1024), in a kernel")
+    grid = to_shape(blocks)
+    if not 1 <= len(grid) <= 3:
+        raise KernelError("the blocks of a launch are one to three compile-time sizes")
+    if kernel.launch is not None:
+        raise KernelError("a kernel states its launch once")
+    kernel.launch = Launch(grid, threads)
 
 
 @builtin("position")
-def _position(run: Interpreter, index: Any, width: Any = 1, axis: Any = None) -> Position:
+def _position(run: Context, index: Any, width: Any = 1, axis: Any = None) -> Position:
     if not isinstance(index, (tuple, list)):
-        raise KernelError(f"a position is made from a tuple of indices, not {math.describe(index)}")
+        raise KernelError(f"a position is made from a tuple of indices, not {describe(index)}")
     return position_of(len(index), tuple(index), to_width(width), axis)
 
 
 def _callable(what: str, function: Any) -> Any:
-    if not isinstance(function, (Closure, Generator, Builtin)):
-        raise KernelError(f"{what} needs a function, not {math.describe(function)}")
+    if not isinstance(function, Function):
+        raise KernelError(f"{what} needs a function, not {describe(function)}")
     return function
 
 
 @builtin("FusedInput")
-def _fused_input(run: Interpreter, function: Any, dtype: Any, shape: Any) -> FusedInput:
+def _fused_input(run: Context, function: Any, dtype: Any, shape: Any) -> FusedInput:
     fetch = _callable("FusedInput", function)
     return FusedInput(lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), to_shape(shape))
 
 
 @builtin("FusedOutput")
-def _fused_output(run: Interpreter, function: Any, dtype: Any, shape: Any) -> FusedOutput:
+def _fused_output(run: Context, function: Any, dtype: Any, shape: Any) -> FusedOutput:
     sink = _callable("FusedOutput", function)
 
-    def put(inner: Interpreter, at: Position, value: Simd) -> None:
+    def put(inner: Context, at: Position, value: Simd) -> None:
         inner.call(sink, [at, value])
 
     return FusedOutput(put, to_dtype(dtype), to_shape(shape))
@@ -122,14 +149,14 @@ def _fused_output(run: Interpreter, function: Any, dtype: Any, shape: Any) -> Fu
 
 
 @builtin("intrinsic")
-def _intrinsic(run: Interpreter, name: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
+def _intrinsic(run: Context, name: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
     from compiler.language.builtins import raw_instructions
 
     return raw_instructions.intrinsic(run, name, dtype, width, *args, results=results)
 
 
 @builtin("asm")
-def _asm(run: Interpreter, text: Any, constraints: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
+def _asm(run: Context, text: Any, constraints: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
     from compiler.language.builtins import raw_instructions
 
     return raw_instructions.asm(run, text, constraints, dtype, width, *args, results=results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.dialects import arith, llvm, memref
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, StringAttr, i32, i64
@@ -11,20 +11,17 @@ from xdsl.ir import SSAValue
 
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim
-from compiler.language.builtins.registry import runtime_value
+from compiler.language.context import Context
 from compiler.language.values import arithmetic as math
+from compiler.language.values.arguments import runtime_value, to_dtype, to_width
 from compiler.language.values.dtypes import INDEX, LANGUAGE_DTYPES, element_type, one_object, register_type
-from compiler.language.values.kinds import Simd
 from compiler.language.values.loadables import Tensor
-from compiler.language.values.methods import to_dtype, to_width
-
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
+from compiler.language.values.records import Simd
 
 _INTRINSIC = re.compile(r"llvm(\.\w+)+", re.ASCII)
 
 
-def intrinsic(run: Interpreter, name: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
+def intrinsic(run: Context, name: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
     """A call of one of LLVM's intrinsics."""
     if not isinstance(name, str) or _INTRINSIC.fullmatch(name) is None:
         raise KernelError("intrinsic needs a name such as 'llvm.ctpop.i32'")
@@ -37,7 +34,7 @@ def intrinsic(run: Interpreter, name: Any, dtype: Any, width: Any, *args: Any, r
     return _raw_call(run, llvm.CallIntrinsicOp, operands, properties, dtype, width, results)
 
 
-def asm(run: Interpreter, text: Any, constraints: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
+def asm(run: Context, text: Any, constraints: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
     """A piece of the target's assembly."""
     if not isinstance(text, str) or not isinstance(constraints, str):
         raise KernelError("asm needs a text and its constraints")
@@ -47,7 +44,7 @@ def asm(run: Interpreter, text: Any, constraints: Any, dtype: Any, width: Any, *
 
 
 def _raw_call(
-    run: Interpreter, kind: Any, operands: tuple[SSAValue, ...], properties: Any, dtype: Any, width: Any, results: Any
+    run: Context, kind: Any, operands: tuple[SSAValue, ...], properties: Any, dtype: Any, width: Any, results: Any
 ) -> Any:
     """Emit it; it gives nothing, one value, or several of one type. LLVM knows no index: that goes through i64."""
     if isinstance(results, bool) or not isinstance(results, int) or not 1 <= results <= 256:
@@ -72,7 +69,7 @@ def _raw_call(
     return tuple(values)
 
 
-def _raw(run: Interpreter, value: Any) -> SSAValue:
+def _raw(run: Context, value: Any) -> SSAValue:
     """An operand of a raw instruction; a tensor is the address of its first element."""
     if isinstance(value, Tensor):
         return _address(run, value)
@@ -82,7 +79,7 @@ def _raw(run: Interpreter, value: Any) -> SSAValue:
     return (math.cast(run.b, value, LANGUAGE_DTYPES["i64"]) if value.dtype is INDEX else value).ssa
 
 
-def _address(run: Interpreter, tensor: Tensor) -> SSAValue:
+def _address(run: Context, tensor: Tensor) -> SSAValue:
     kind = tensor.buffer.type
     assert isinstance(kind, MemRefType)
     space = kind.memory_space

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects import math as mlir_math
@@ -12,27 +12,25 @@ from xdsl.ir import Operation
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim
 from compiler.language import limits
-from compiler.language.builtins.registry import BUILTINS, Builtin, builtin, runtime_value
+from compiler.language.builtins.registry import builtin
+from compiler.language.context import Context
 from compiler.language.values import arithmetic as math
-from compiler.language.values import memory, static
+from compiler.language.values import static
+from compiler.language.values.arguments import runtime_value, to_dtype, to_width
 from compiler.language.values.dtypes import BF16, BOOL, F32, element_type, one_object
-from compiler.language.values.kinds import Simd
-from compiler.language.values.methods import to_dtype, to_width
-
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
+from compiler.language.values.lanes import pack, shuffle
+from compiler.language.values.records import Simd, describe
 
 
 def _one_operand(name: str, operation: type[Operation], kinds: str, what: str) -> None:
-    def body(run: Interpreter, x: Any) -> Simd:
+    @builtin(name)
+    def body(run: Context, x: Any) -> Simd:
         value = runtime_value(name, x)
         if value.dtype.kind not in kinds:
             raise KernelError(f"{name} is for {what}, not {value.type_name}")
         if value.dtype is BF16:
             return math.cast(run.b, body(run, math.cast(run.b, value, F32)), BF16)
         return Simd(run.b.pure(operation, (value.ssa,), value.ssa.type), value.dtype, value.width)
-
-    BUILTINS[name] = Builtin(name, body)
 
 
 for _name, _operation in (
@@ -47,13 +45,12 @@ for _name, _operation in (
 
 
 def _two_operands(name: str, operation: type[Operation], kinds: str, what: str) -> None:
-    def body(run: Interpreter, a: Any, b: Any) -> Simd:
+    @builtin(name)
+    def body(run: Context, a: Any, b: Any) -> Simd:
         one, two = math.unify(run.b, a, b, name)
         if one.dtype.kind not in kinds:
             raise KernelError(f"{name} is for {what}, not {one.type_name}")
         return Simd(run.b.pure(operation, (one.ssa, two.ssa), one.ssa.type), one.dtype, one.width)
-
-    BUILTINS[name] = Builtin(name, body)
 
 
 _two_operands("copysign", mlir_math.CopySignOp, "f", "floats")
@@ -61,18 +58,17 @@ _two_operands("lshr", arith.ShRUIOp, "iux", "integers")
 
 
 def _fold(name: str) -> None:
-    def body(run: Interpreter, *values: Any) -> Any:
+    @builtin(name)
+    def body(run: Context, *values: Any) -> Any:
         items = list(values[0]) if len(values) == 1 and isinstance(values[0], (tuple, list)) else list(values)
         if not items:
             raise KernelError(f"{name} of nothing")
         if len(items) == 1 and not isinstance(items[0], (int, float, Dim, Simd)):
-            raise KernelError(f"{name} is not defined for {math.describe(items[0])}")
+            raise KernelError(f"{name} is not defined for {describe(items[0])}")
         result = items[0]
         for item in items[1:]:
             result = math.extremum(run.b, name, result, item)
         return result
-
-    BUILTINS[name] = Builtin(name, body)
 
 
 for _name in ("min", "max", "fmin", "fmax"):
@@ -80,13 +76,13 @@ for _name in ("min", "max", "fmin", "fmax"):
 
 
 @builtin("abs")
-def _abs(run: Interpreter, x: Any) -> Any:
+def _abs(run: Context, x: Any) -> Any:
     if not isinstance(x, Simd):
         if isinstance(x, (int, float)):
             return abs(x)
         if isinstance(x, Dim) and static.never_negative(x):
             return x
-        raise KernelError(f"abs is not defined for {math.describe(x)}")
+        raise KernelError(f"abs is not defined for {describe(x)}")
     if x.dtype.is_float:
         return Simd(run.b.pure(mlir_math.AbsFOp, (x.ssa,), x.ssa.type), x.dtype, x.width)
     if x.dtype.kind in "ub":
@@ -95,8 +91,8 @@ def _abs(run: Interpreter, x: Any) -> Any:
     return math.select(run.b, negative, math.unary(run.b, "-", x), x)
 
 
-@builtin("fma")
-def _fma(run: Interpreter, a: Any, b: Any, c: Any) -> Any:
+@builtin("fma", "muladd")  # every target we have fuses it
+def _fma(run: Context, a: Any, b: Any, c: Any) -> Any:
     values = (a, b, c)
     known = [v for v in values if isinstance(v, Simd)]
     if not known:
@@ -116,23 +112,20 @@ def _fma(run: Interpreter, a: Any, b: Any, c: Any) -> Any:
     return Simd(run.b.pure(mlir_math.FmaOp, (one.ssa, two.ssa, three.ssa), one.ssa.type), one.dtype, width)
 
 
-BUILTINS["muladd"] = Builtin("muladd", _fma)  # every target we have fuses it
-
-
 @builtin("select")
-def _select(run: Interpreter, condition: Any, a: Any, b: Any) -> Any:
+def _select(run: Context, condition: Any, a: Any, b: Any) -> Any:
     return math.select(run.b, condition, a, b)
 
 
 @builtin("umulh")
-def _umulh(run: Interpreter, a: Any, b: Any) -> Simd:
+def _umulh(run: Context, a: Any, b: Any) -> Simd:
     one, two = math.unify(run.b, a, b, "umulh")
     if one.dtype.kind not in "iu":
         raise KernelError(f"umulh is for integers of fixed size, not {one.type_name}")
     return _high_half(run, one, two)
 
 
-def _high_half(run: Interpreter, one: Simd, two: Simd) -> Simd:
+def _high_half(run: Context, one: Simd, two: Simd) -> Simd:
     """The upper half of an unsigned product, from four half-width products: no target lacks those."""
     b, half = run.b, one.dtype.bits // 2
 
@@ -154,22 +147,22 @@ def _high_half(run: Interpreter, one: Simd, two: Simd) -> Simd:
 
 
 @builtin("splat")
-def _splat(run: Interpreter, x: Any, width: Any) -> Simd:
+def _splat(run: Context, x: Any, width: Any) -> Simd:
     return math.splat(run.b, runtime_value("splat", x), to_width(width))
 
 
 @builtin("zeros")
-def _zeros(run: Interpreter, dtype: Any, width: Any = 1) -> Simd:
+def _zeros(run: Context, dtype: Any, width: Any = 1) -> Simd:
     return math.literal(run.b, 0, to_dtype(dtype), to_width(width))
 
 
 @builtin("full")
-def _full(run: Interpreter, dtype: Any, value: Any, width: Any = 1) -> Simd:
+def _full(run: Context, dtype: Any, value: Any, width: Any = 1) -> Simd:
     return math.literal(run.b, value, to_dtype(dtype), to_width(width))
 
 
 @builtin("iota")
-def _iota(run: Interpreter, dtype: Any, width: Any) -> Simd:
+def _iota(run: Context, dtype: Any, width: Any) -> Simd:
     kind, count = to_dtype(dtype), to_width(width)
     if kind is BOOL:
         raise KernelError("iota is for numbers, not bool")
@@ -178,7 +171,7 @@ def _iota(run: Interpreter, dtype: Any, width: Any) -> Simd:
 
 
 @builtin("vector")
-def _vector(run: Interpreter, *lanes: Any) -> Simd:
+def _vector(run: Context, *lanes: Any) -> Simd:
     items = lanes[0] if len(lanes) == 1 and isinstance(lanes[0], (tuple, list)) else lanes
     like = next((v for v in items if isinstance(v, Simd)), None)
     if like is None:
@@ -186,24 +179,24 @@ def _vector(run: Interpreter, *lanes: Any) -> Simd:
     if like.width != 1 or len(items) > limits.MAX_WIDTH:
         raise KernelError(f"vector takes up to {limits.MAX_WIDTH} scalars; concat joins vectors")
     scalars = [v if isinstance(v, Simd) else math.literal(run.b, v, like.dtype) for v in items]
-    return memory.pack(run.b, scalars)
+    return pack(run.b, scalars)
 
 
 @builtin("concat")
-def _concat(run: Interpreter, a: Any, b: Any) -> Simd:
+def _concat(run: Context, a: Any, b: Any) -> Simd:
     one, two = runtime_value("concat", a), runtime_value("concat", b)
-    return memory.shuffle(run.b, one, two, tuple(range(one.width + two.width)))
+    return shuffle(run.b, one, two, tuple(range(one.width + two.width)))
 
 
 @builtin("shuffle")
-def _shuffle(run: Interpreter, a: Any, b: Any, lanes: Any) -> Simd:
+def _shuffle(run: Context, a: Any, b: Any, lanes: Any) -> Simd:
     if not isinstance(lanes, (tuple, list)):
-        raise KernelError(f"shuffle takes a tuple of lanes, not {math.describe(lanes)}")
-    return memory.shuffle(run.b, runtime_value("shuffle", a), runtime_value("shuffle", b), tuple(lanes))
+        raise KernelError(f"shuffle takes a tuple of lanes, not {describe(lanes)}")
+    return shuffle(run.b, runtime_value("shuffle", a), runtime_value("shuffle", b), tuple(lanes))
 
 
 @builtin("word")
-def _word(run: Interpreter, x: Any, dtype: Any) -> Simd:
+def _word(run: Context, x: Any, dtype: Any) -> Simd:
     """All lanes of a value as the bits of one number of `dtype`."""
     value, kind = runtime_value("word", x), to_dtype(dtype)
     if value.dtype.bits * value.width != kind.bits or value.width == 1 or kind.kind == "x":

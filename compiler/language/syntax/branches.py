@@ -4,37 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region
 
 from compiler.language.syntax import liveness
+from compiler.language.syntax.functions import UNDEFINED, Frame, Returned, Undefined
 from compiler.language.syntax.merging import Unmergeable, completed, paired
+from compiler.language.syntax.run import After, Run
 from compiler.language.values import arithmetic as math
+from compiler.language.values import static
 from compiler.language.values.dtypes import BOOL, register_type
-from compiler.language.values.kinds import UNDEFINED, Frame, Returned, Simd, Undefined
-
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
-
-
-class After(NamedTuple):
-    """What follows a block in its function: the rest of the block around it, then what follows that."""
-
-    statements: Sequence[ast.stmt]
-    position: int
-    outer: After | str | None  # None: the end of the function; a text: why a return cannot be delayed past here
-
-
-NO_RETURN = "return inside a run-time loop"
-NO_RETURN_UNROLLED = "an unrolled loop cannot be left by a return that depends on a run-time condition"
+from compiler.language.values.records import Simd
 
 
 class _Arm:
     """One arm of a run-time `if`, elaborated: its block, the names after it and what it returned."""
 
-    def __init__(self, run: Interpreter, frame: Frame, before: dict[str, Any]) -> None:
+    def __init__(self, run: Run, frame: Frame, before: dict[str, Any]) -> None:
         self.run = run
         self.frame = frame
         self.block = Block()
@@ -53,13 +41,12 @@ class _Arm:
         b.close()
 
 
-def branch(run: Interpreter, node: ast.If, after: After, frame: Frame) -> Returned | None:
+def branch(run: Run, node: ast.If, after: After, frame: Frame) -> Returned | None:
     """Elaborate an `if`; `after` is what follows it."""
-    run.enter_line(node, frame)
     condition = run.evaluate(node.test, frame)
     if not isinstance(condition, Simd):
         run.node = node
-        return run.block(node.body if math.truth(condition) else node.orelse, frame, after)
+        return run.block(node.body if static.truth(condition) else node.orelse, frame, after)
     if condition.dtype is not BOOL or condition.width != 1:
         raise run.fail(f"the condition of if must be one bool, not {condition.type_name}; use .any() or .all()", node)
     before = frame.env
@@ -91,7 +78,7 @@ def branch(run: Interpreter, node: ast.If, after: After, frame: Frame) -> Return
     return None
 
 
-def _merge(run: Interpreter, condition: Simd, arms: tuple[_Arm, _Arm], one: list[Any], two: list[Any]) -> list[Any]:
+def _merge(run: Run, condition: Simd, arms: tuple[_Arm, _Arm], one: list[Any], two: list[Any]) -> list[Any]:
     """Emit the `scf.if`; each pair of values becomes one, a result of it where the two differ."""
     b = run.b
     merged: list[Any] = []

@@ -1,51 +1,27 @@
-"""Calls: library functions, closures, builtins, methods and dtypes, and how arguments meet parameters."""
+"""Calls: library functions, closures, methods and dtypes, and how arguments meet parameters."""
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
 
 from compiler.errors import KernelError
 from compiler.language import limits
-from compiler.language.builtins.registry import Builtin
-from compiler.language.syntax import loops
-from compiler.language.syntax.source import annotation_name
+from compiler.language.syntax.definitions import annotation_name
+from compiler.language.syntax.functions import Closure, Frame, Generator
+from compiler.language.syntax.loops import Break
+from compiler.language.syntax.run import Run
+from compiler.language.syntax.signatures import workspace
 from compiler.language.values import arithmetic as math
 from compiler.language.values import methods
 from compiler.language.values.dtypes import F32, DType
-from compiler.language.values.kinds import Closure, Frame, Generator, Simd
 from compiler.language.values.loadables import FusedOutput, Loadable, Tensor, tensor_sink
-
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
+from compiler.language.values.records import Bound, Simd, describe
 
 
-def call(run: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any] | None = None) -> Any:
-    """Call anything callable: a library function, a closure, a builtin, a dtype."""
-    kwargs = kwargs or {}
-    kind = type(function)
-    if kind is Builtin:
-        return function.run(run, args, kwargs)
-    if kind is Closure:
-        return inline(run, function.generator, args, kwargs, function.frame)
-    if kind is Generator:
-        if function.kind in ("function", "outlined"):
-            return run.host.instantiate(run, function, args, kwargs)
-        if function.kind == "elementwise":
-            return _elementwise(run, function, args, kwargs)
-        return inline(run, function, args, kwargs, None)
-    if kind is methods.Bound:
-        return methods.invoke(run, function, args, kwargs)
-    if kind is DType:
-        if len(args) != 1 or kwargs:
-            raise KernelError(f"{function.name}(x) takes one value")
-        return math.cast(run.b, args[0], function)
-    raise KernelError(f"{math.describe(function)} cannot be called")
-
-
-def inline(
-    run: Interpreter, generator: Generator, args: list[Any], kwargs: dict[str, Any], parent: Frame | None
-) -> Any:
+def inline(run: Run, generator: Generator, args: list[Any], kwargs: dict[str, Any], parent: Frame | None) -> Any:
     """Elaborate a function's body right here."""
     frame = Frame(generator, parent)
     _bind(run, generator, frame, args, kwargs)
@@ -56,14 +32,32 @@ def inline(
     saved = (b.file, b.line, b.provenance, run.node, run.file)
     try:
         outcome = run.block(generator.body, frame, None)
-    except loops.Break as problem:  # no loop of this function was around it
+    except Break as problem:  # no loop of this function was around it
         raise KernelError(problem.message, problem.location) from None
     b.file, b.line, b.provenance, run.node, run.file = saved
     run.depth -= 1
     return outcome.value if outcome is not None else None
 
 
-def _bind(run: Interpreter, generator: Generator, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> None:
+def _closure(run: Run, function: Closure, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    return inline(run, function.generator, args, kwargs, function.frame)
+
+
+def _generator(run: Run, function: Generator, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if function.kind in ("function", "outlined"):
+        return run.host.instantiate(run, function, args, kwargs)
+    if function.kind == "elementwise":
+        return _elementwise(run, function, args, kwargs)
+    return inline(run, function, args, kwargs, None)
+
+
+def _conversion(run: Run, dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if len(args) != 1 or kwargs:
+        raise KernelError(f"{dtype.name}(x) takes one value")
+    return math.cast(run.b, args[0], dtype)
+
+
+def _bind(run: Run, generator: Generator, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Give the arguments and parameters of a call their names."""
     env = frame.env
     names = generator.arguments
@@ -74,7 +68,7 @@ def _bind(run: Interpreter, generator: Generator, frame: Frame, args: list[Any],
         elif name in given:
             value = given.pop(name)
         elif annotation_name(annotation) == "Workspace":
-            value = _in_signature(run, generator, annotation, frame, run.host.workspace)
+            value = _in_signature(run, generator, annotation, frame, workspace)
         else:
             raise KernelError(f"{generator.name} lacks its argument {name}")
         env[name] = value if annotation is None else _fitted(value, annotation, generator, name)
@@ -86,14 +80,14 @@ def _bind(run: Interpreter, generator: Generator, frame: Frame, args: list[Any],
         if parameter.name in given:
             env[parameter.name] = given.pop(parameter.name)
         elif parameter.default is not None:
-            env[parameter.name] = _in_signature(run, generator, parameter.default, frame, type(run).evaluate)
+            env[parameter.name] = _in_signature(run, generator, parameter.default, frame, Run.evaluate)
         else:
             raise KernelError(f"{generator.name} lacks its parameter {parameter.name}")
     if given:
         raise KernelError(f"{generator.name} has no parameter {', '.join(sorted(given))}")
 
 
-def _in_signature(run: Interpreter, generator: Generator, node: Any, frame: Frame, evaluate: Any) -> Any:
+def _in_signature(run: Run, generator: Generator, node: Any, frame: Frame, evaluate: Any) -> Any:
     """Something that stands in a function's signature: errors in it are placed there, not at the call."""
     saved = (run.node, run.file)
     run.node, run.file = node, generator.file
@@ -102,7 +96,7 @@ def _in_signature(run: Interpreter, generator: Generator, node: Any, frame: Fram
     return value
 
 
-def _elementwise(run: Interpreter, function: Generator, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def _elementwise(run: Run, function: Generator, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """16-bit floats are computed in f32 and rounded once, so that fusing never changes a value."""
     narrow: DType | None = None
     if not function.raw:
@@ -132,4 +126,13 @@ def _fitted(value: Any, annotation: ast.expr, generator: Generator, name: str) -
             return value
     elif kind != "FusedInput" or isinstance(value, Loadable):
         return value
-    raise KernelError(f"{generator.name} asks for a {kind} as {name}, not {math.describe(value)}")
+    raise KernelError(f"{generator.name} asks for a {kind} as {name}, not {describe(value)}")
+
+
+def _refused(run: Run, value: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    raise KernelError(f"{describe(value)} cannot be called")
+
+
+CALLS: dict[type, Callable[[Run, Any, list[Any], dict[str, Any]], Any]] = defaultdict(lambda: _refused, {
+    Closure: _closure, Generator: _generator, Bound: methods.invoke, DType: _conversion,
+})  # fmt: skip

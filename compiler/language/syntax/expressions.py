@@ -5,38 +5,31 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compiler.language import limits
-from compiler.language.builtins import BUILTINS
-from compiler.language.syntax import calls, loops
-from compiler.language.syntax.operators import OPERATORS, syntax_name
-from compiler.language.syntax.source import nested_generator
+from compiler.language.syntax.assignment import assign
+from compiler.language.syntax.definitions import nested_generator
+from compiler.language.syntax.functions import Closure, Frame, Undefined
+from compiler.language.syntax.run import Run
+from compiler.language.syntax.spelling import OPERATORS, syntax_name
+from compiler.language.syntax.subscripts import subscript
 from compiler.language.values import arithmetic as math
-from compiler.language.values import indexing, methods, static
-from compiler.language.values.dtypes import BOOL, LANGUAGE_DTYPES
-from compiler.language.values.kinds import Closure, Frame, Simd, Undefined
-
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
+from compiler.language.values import methods, static
+from compiler.language.values.dtypes import BOOL
+from compiler.language.values.records import RuntimeRange, Simd, describe
 
 _MISSING = object()
-_KNOWN: dict[str, Any] = {**LANGUAGE_DTYPES, **BUILTINS}
 
 
-def evaluate(run: Interpreter, node: ast.expr, frame: Frame) -> Any:
-    """The value of an expression."""
-    return EXPRESSIONS[type(node)](run, node, frame)
-
-
-def items(run: Interpreter, nodes: Sequence[ast.expr], frame: Frame) -> list[Any]:
+def items(run: Run, nodes: Sequence[ast.expr], frame: Frame) -> list[Any]:
     """Values of a display or argument list, `*xs` spread out."""
     values: list[Any] = []
     nested = False
     for item in nodes:
         kind = type(item)
         if kind is ast.Starred:
-            spread = evaluate(run, item.value, frame)  # pyright: ignore[reportAttributeAccessIssue]
+            spread = run.evaluate(item.value, frame)  # pyright: ignore[reportAttributeAccessIssue]
             if not isinstance(spread, (tuple, list)):
                 raise run.fail("only a tuple or list can be spread with *", item)
             values.extend(spread)
@@ -49,7 +42,7 @@ def items(run: Interpreter, nodes: Sequence[ast.expr], frame: Frame) -> list[Any
     return limits.sequence(values) if nested else values
 
 
-def nested(run: Interpreter, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> Closure:
+def nested(run: Run, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> Closure:
     """A nested function, seeing the names of the frame it stands in."""
     generator = getattr(node, "generator", None)
     if generator is None:
@@ -58,14 +51,14 @@ def nested(run: Interpreter, node: ast.FunctionDef | ast.Lambda, frame: Frame) -
     return Closure(generator, frame)
 
 
-def _constant(run: Interpreter, node: ast.Constant, frame: Frame) -> Any:
+def _constant(run: Run, node: ast.Constant, frame: Frame) -> Any:
     value = node.value
     if isinstance(value, (bytes, complex)) or value is Ellipsis:
         raise run.fail("the kernel language has no bytes, complex or ... literals", node)
     return value
 
 
-def _name(run: Interpreter, node: ast.Name, frame: Frame) -> Any:
+def _name(run: Run, node: ast.Name, frame: Frame) -> Any:
     value = frame.env.get(node.id, _MISSING)
     if value is _MISSING:
         value = _outer_name(run, node, frame)
@@ -74,7 +67,7 @@ def _name(run: Interpreter, node: ast.Name, frame: Frame) -> Any:
     return value
 
 
-def _outer_name(run: Interpreter, node: ast.Name, frame: Frame) -> Any:
+def _outer_name(run: Run, node: ast.Name, frame: Frame) -> Any:
     """A name that is not the function's own: of an enclosing one, else a file constant, dtype, builtin or library
     function."""
     name = node.id
@@ -91,8 +84,9 @@ def _outer_name(run: Interpreter, node: ast.Name, frame: Frame) -> Any:
     constants = frame.generator.constants
     if name in constants:
         return constants[name]
-    if name in _KNOWN:
-        return _KNOWN[name]
+    known = run.language.names
+    if name in known:
+        return known[name]
     run.node = node
     found = run.host.lookup(name)
     if found is None:
@@ -100,7 +94,7 @@ def _outer_name(run: Interpreter, node: ast.Name, frame: Frame) -> Any:
     return found
 
 
-def _binary(run: Interpreter, node: ast.BinOp, frame: Frame) -> Any:
+def _binary(run: Run, node: ast.BinOp, frame: Frame) -> Any:
     left, right = node.left, node.right
     left = EXPRESSIONS[type(left)](run, left, frame)
     right = EXPRESSIONS[type(right)](run, right, frame)
@@ -108,13 +102,13 @@ def _binary(run: Interpreter, node: ast.BinOp, frame: Frame) -> Any:
     return math.binary(run.b, OPERATORS[type(node.op)], left, right)
 
 
-def _unary(run: Interpreter, node: ast.UnaryOp, frame: Frame) -> Any:
-    value = evaluate(run, node.operand, frame)
+def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Any:
+    value = run.evaluate(node.operand, frame)
     run.node = node
     return math.unary(run.b, OPERATORS[type(node.op)], value)
 
 
-def _boolean(run: Interpreter, node: ast.BoolOp, frame: Frame) -> Any:
+def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Any:
     conjunction = type(node.op) is ast.And
     result: Any = None  # the run-time values so far, combined
     value: Any = None
@@ -131,7 +125,7 @@ def _boolean(run: Interpreter, node: ast.BoolOp, frame: Frame) -> Any:
     return value if result is None else result
 
 
-def _compare(run: Interpreter, node: ast.Compare, frame: Frame) -> Any:
+def _compare(run: Run, node: ast.Compare, frame: Frame) -> Any:
     left = node.left
     left = EXPRESSIONS[type(left)](run, left, frame)
     result: Any = True
@@ -153,70 +147,74 @@ def _compare(run: Interpreter, node: ast.Compare, frame: Frame) -> Any:
     return result
 
 
-def _conditional(run: Interpreter, node: ast.IfExp, frame: Frame) -> Any:
-    condition = evaluate(run, node.test, frame)
+def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Any:
+    condition = run.evaluate(node.test, frame)
     if not isinstance(condition, Simd):
         run.node = node
-        return evaluate(run, node.body if static.truth(condition) else node.orelse, frame)
-    left = evaluate(run, node.body, frame)
-    right = evaluate(run, node.orelse, frame)
+        return run.evaluate(node.body if static.truth(condition) else node.orelse, frame)
+    left = run.evaluate(node.body, frame)
+    right = run.evaluate(node.orelse, frame)
     run.node = node
     return math.select(run.b, condition, left, right)
 
 
-def _tuple(run: Interpreter, node: ast.Tuple, frame: Frame) -> Any:
+def _tuple(run: Run, node: ast.Tuple, frame: Frame) -> Any:
     return tuple(items(run, node.elts, frame))
 
 
-def _list(run: Interpreter, node: ast.List, frame: Frame) -> Any:
+def _list(run: Run, node: ast.List, frame: Frame) -> Any:
     return items(run, node.elts, frame)
 
 
-def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp, frame: Frame) -> Any:
+def _comprehension(run: Run, node: ast.ListComp | ast.GeneratorExp, frame: Frame) -> Any:
     results: list[Any] = []
     _clauses(run, node, 0, Frame(frame.generator, frame), results)
     run.node = node
     return limits.sequence(results)
 
 
-def _clauses(
-    run: Interpreter, node: ast.ListComp | ast.GeneratorExp, level: int, inner: Frame, results: list[Any]
-) -> None:
+def _clauses(run: Run, node: ast.ListComp | ast.GeneratorExp, level: int, inner: Frame, results: list[Any]) -> None:
     """Go through the clauses of a comprehension from `level` on, with what the outer ones bound in `inner`."""
     if level == len(node.generators):
-        results.append(evaluate(run, node.elt, inner))
+        results.append(run.evaluate(node.elt, inner))
         return
     clause = node.generators[level]
     if clause.is_async:
         raise run.fail("the kernel language has no `async`", node)
-    for value in loops.static_items(run, evaluate(run, clause.iter, inner), clause.iter):
+    iterable = run.evaluate(clause.iter, inner)
+    if type(iterable) is RuntimeRange:
+        run.node = clause.iter
+    values = static.items(iterable)
+    if values is None:
+        raise run.fail(f"cannot loop over {describe(iterable)}", clause.iter)
+    for value in values:
         run.tick()
-        run.assign(clause.target, value, inner)
-        if all(static.truth(evaluate(run, test, inner)) for test in clause.ifs):
+        assign(run, clause.target, value, inner)
+        if all(static.truth(run.evaluate(test, inner)) for test in clause.ifs):
             _clauses(run, node, level + 1, inner, results)
 
 
-def _attribute(run: Interpreter, node: ast.Attribute, frame: Frame) -> Any:
+def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Any:
     value = node.value
     value = EXPRESSIONS[type(value)](run, value, frame)
     run.node = node
     return methods.attribute(run, value, node.attr)
 
 
-def _unknown(run: Interpreter, node: ast.expr, frame: Frame) -> Any:
+def _unknown(run: Run, node: ast.expr, frame: Frame) -> Any:
     raise run.fail(f"the kernel language has no {syntax_name(node)} expression", node)
 
 
-def _joined(run: Interpreter, node: ast.JoinedStr, frame: Frame) -> str:
+def _joined(run: Run, node: ast.JoinedStr, frame: Frame) -> str:
     parts: list[str] = []
     for part in node.values:
-        value = evaluate(run, part.value if isinstance(part, ast.FormattedValue) else part, frame)
+        value = run.evaluate(part.value if isinstance(part, ast.FormattedValue) else part, frame)
         parts.append(static.text_of(value))
     run.node = node
     return limits.text("".join(parts))
 
 
-def _call(run: Interpreter, node: ast.Call, frame: Frame) -> Any:
+def _call(run: Run, node: ast.Call, frame: Frame) -> Any:
     function = node.func
     function = EXPRESSIONS[type(function)](run, function, frame)
     args = items(run, node.args, frame) if node.args else []
@@ -228,12 +226,12 @@ def _call(run: Interpreter, node: ast.Call, frame: Frame) -> Any:
         kwargs[keyword.arg] = EXPRESSIONS[type(value)](run, value, frame)
     run.node = node
     run.file = frame.generator.file
-    return calls.call(run, function, args, kwargs)
+    return run.language.calls[type(function)](run, function, args, kwargs)
 
 
 EXPRESSIONS: dict[type[ast.AST], Any] = defaultdict(lambda: _unknown, {
     ast.Constant: _constant, ast.Name: _name, ast.BinOp: _binary, ast.UnaryOp: _unary, ast.BoolOp: _boolean,
     ast.Compare: _compare, ast.IfExp: _conditional, ast.Tuple: _tuple, ast.List: _list, ast.ListComp: _comprehension,
-    ast.GeneratorExp: _comprehension, ast.Lambda: nested, ast.Attribute: _attribute, ast.Subscript: indexing.load,
+    ast.GeneratorExp: _comprehension, ast.Lambda: nested, ast.Attribute: _attribute, ast.Subscript: subscript,
     ast.Call: _call, ast.JoinedStr: _joined,
 })  # fmt: skip

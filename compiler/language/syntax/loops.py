@@ -5,24 +5,25 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region
 
 from compiler.errors import KernelError
-from compiler.language import limits
 from compiler.language.syntax import liveness
-from compiler.language.syntax.branches import NO_RETURN, NO_RETURN_UNROLLED
+from compiler.language.syntax.assignment import assign
+from compiler.language.syntax.functions import Closure, Frame, Returned, Undefined
 from compiler.language.syntax.merging import Unmergeable, fitted, parts_of, rebuilt, same
+from compiler.language.syntax.run import Run
 from compiler.language.values import arithmetic as math
-from compiler.language.values import memory
+from compiler.language.values import memory, static
 from compiler.language.values.dtypes import BOOL, INDEX, element_type
-from compiler.language.values.kinds import Closure, Frame, Returned, RuntimeRange, Simd, Undefined, Unroll
 from compiler.language.values.loadables import FusedOutput, Tensor
+from compiler.language.values.records import RuntimeRange, Simd, describe
 
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
+_NO_RETURN = "return inside a run-time loop"
+_NO_RETURN_UNROLLED = "an unrolled loop cannot be left by a return that depends on a run-time condition"
 
 
 class Break(KernelError):
@@ -36,45 +37,33 @@ class Continue(Break):
     """`continue`, on its way to the unrolled loop around it."""
 
 
-def static_items(run: Interpreter, iterable: Any, node: ast.AST) -> Sequence[Any]:
-    """What a compile-time loop runs over."""
-    if isinstance(iterable, Unroll):
-        return iterable.values
-    if isinstance(iterable, (tuple, list)):
-        return iterable
-    run.node = node
-    if isinstance(iterable, RuntimeRange):
-        bounds = (iterable.start, iterable.stop, iterable.step)
-        if all(isinstance(bound, int) for bound in bounds):
-            return limits.counted(*bounds)
-        raise run.fail("this range must be known at compile time", node)
-    raise run.fail(f"cannot loop over {math.describe(iterable)}", node)
-
-
-def loop(run: Interpreter, node: ast.For, frame: Frame) -> Returned | None:
+def loop(run: Run, node: ast.For, frame: Frame) -> Returned | None:
     """`for`: repeated at elaboration over compile-time values, one run-time loop over `range`."""
     if node.orelse:
         raise run.fail("the kernel language has no for/else", node)
     iterable = run.evaluate(node.iter, frame)
     run.node = node
     if not isinstance(iterable, RuntimeRange):
-        return _unrolled(run, node, static_items(run, iterable, node), frame)
+        items = static.items(iterable)
+        if items is None:
+            raise run.fail(f"cannot loop over {describe(iterable)}", node)
+        return _unrolled(run, node, items, frame)
     start, stop, step = iterable.start, iterable.stop, iterable.step
     known = isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)
     if known and (start + step >= stop if step > 0 else start + step <= stop):
         return _unrolled(run, node, range(start, stop, step), frame)  # no loop at all: the body once, or never
     if not isinstance(step, Simd) and not (isinstance(step, int) and step > 0):
-        raise run.fail(f"the step of a run-time range must be positive, not {math.describe(step)}", node)
+        raise run.fail(f"the step of a run-time range must be positive, not {describe(step)}", node)
     _runtime_loop(run, node, (start, stop, step), frame)
     return None
 
 
-def _unrolled(run: Interpreter, node: ast.For, items: Sequence[Any], frame: Frame) -> Returned | None:
+def _unrolled(run: Run, node: ast.For, items: Sequence[Any], frame: Frame) -> Returned | None:
     depth = len(run.b.scopes)
     for item in items:
-        run.assign(node.target, item, frame)
+        assign(run, node.target, item, frame)
         try:
-            outcome = run.block(node.body, frame, NO_RETURN_UNROLLED)
+            outcome = run.block(node.body, frame, _NO_RETURN_UNROLLED)
         except Break as leaving:
             if len(run.b.scopes) != depth:
                 raise  # it came out of a run-time branch: not allowed
@@ -89,7 +78,7 @@ def _unrolled(run: Interpreter, node: ast.For, items: Sequence[Any], frame: Fram
 class _Carried:
     """The variables a run-time loop changes: their values before it, and their places in its argument list."""
 
-    def __init__(self, run: Interpreter, frame: Frame, body: Sequence[ast.stmt], test_reads: frozenset[str]) -> None:
+    def __init__(self, run: Run, frame: Frame, body: Sequence[ast.stmt], test_reads: frozenset[str]) -> None:
         self.run = run
         self.frame = frame
         self.names: list[str] = []
@@ -109,7 +98,7 @@ class _Carried:
             if isinstance(value, (Tensor, FusedOutput)) and name not in liveness.rebound(body):
                 continue  # elements were stored to it; the name still means the same tensor
             read = name in needed or _read_by_closure(frame, name, needed)
-            if not read and name in settled and math.is_static(value):
+            if not read and name in settled and static.is_static(value):
                 self.temporary.append((name, value))  # each turn gives it a value of its own
                 continue
             try:
@@ -179,7 +168,7 @@ def _read_by_closure(frame: Frame, name: str, mentioned: frozenset[str]) -> bool
     return False
 
 
-def _runtime_loop(run: Interpreter, node: ast.For, bounds: tuple[Any, Any, Any], frame: Frame) -> None:
+def _runtime_loop(run: Run, node: ast.For, bounds: tuple[Any, Any, Any], frame: Frame) -> None:
     b = run.b
     low, high, step = (math.as_index(b, bound) for bound in bounds)
     known = dict(frame.env)
@@ -195,7 +184,7 @@ def _runtime_loop(run: Interpreter, node: ast.For, bounds: tuple[Any, Any, Any],
     if b.state_alignment:
         b.multiples[counter.ssa] = gcd(memory.multiple_of(b, low.ssa), memory.multiple_of(b, step.ssa))
     carried.enter(block.args[1:])
-    run.assign(node.target, counter, frame)
+    assign(run, node.target, counter, frame)
     _body(run, node, frame)
     b.emit(scf.YieldOp, carried.current(), ())
     b.close()
@@ -204,16 +193,16 @@ def _runtime_loop(run: Interpreter, node: ast.For, bounds: tuple[Any, Any, Any],
     carried.leave(operation.results, known, frozenset(liveness.target_names(node.target)))
 
 
-def _body(run: Interpreter, node: ast.For | ast.While, frame: Frame) -> None:
+def _body(run: Run, node: ast.For | ast.While, frame: Frame) -> None:
     b = run.b
     place = (b.line, b.provenance)
-    if run.block(node.body, frame, NO_RETURN) is not None:
-        raise run.fail("return inside a run-time loop", node)
+    if run.block(node.body, frame, _NO_RETURN) is not None:
+        raise run.fail(_NO_RETURN, node)
     b.line, b.provenance = place
     run.node = node
 
 
-def while_loop(run: Interpreter, node: ast.While, frame: Frame) -> None:
+def while_loop(run: Run, node: ast.While, frame: Frame) -> None:
     """`while`: a run-time loop."""
     if node.orelse:
         raise run.fail("the kernel language has no while/else", node)
@@ -226,7 +215,7 @@ def while_loop(run: Interpreter, node: ast.While, frame: Frame) -> None:
     carried.enter(test.args)
     condition = run.evaluate(node.test, frame)
     if not isinstance(condition, Simd):
-        if math.truth(condition):
+        if static.truth(condition):
             raise run.fail("the condition of this while never changes", node)
         b.close()
         test.erase(safe_erase=False)

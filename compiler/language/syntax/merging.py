@@ -9,7 +9,7 @@ from compiler.graph.dims import Dim
 from compiler.language.builder import Builder
 from compiler.language.values import arithmetic as math
 from compiler.language.values.dtypes import BOOL
-from compiler.language.values.kinds import Position, Simd, describe
+from compiler.language.values.records import Position, Simd, describe
 
 PENDING = object()  # the place of a value that a branch will give
 

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compiler.errors import KernelError
 from compiler.graph import dims as dimlib
 from compiler.graph.dim_text import dim
-from compiler.graph.dims import Dim
-from compiler.language.syntax.source import annotation_name
+from compiler.language.kernel import BufferArgument
+from compiler.language.syntax.definitions import annotation_name
+from compiler.language.syntax.functions import Frame
+from compiler.language.syntax.run import Run
 from compiler.language.values import static
-from compiler.language.values.dtypes import INDEX, DType
-from compiler.language.values.kinds import Frame, StaticSize
-from compiler.language.values.methods import to_dtype, to_shape
-
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
+from compiler.language.values.arguments import to_dtype, to_shape
+from compiler.language.values.dtypes import INDEX
+from compiler.language.values.loadables import Tensor
+from compiler.language.values.memory import argument_type
 
 
-@dataclass(frozen=True)
-class BufferArgument:
-    """A tensor argument of a kernel."""
-
-    name: str
-    dtype: str
-    shape: tuple[int | Dim, ...]
-
-
-def buffer_argument(run: Interpreter, name: str, annotation: ast.expr | None, frame: Frame) -> BufferArgument:
+def buffer_argument(run: Run, name: str, annotation: ast.expr | None, frame: Frame) -> BufferArgument:
     """A kernel argument from its annotation `Tensor[f32, (M, 512)]`; unknown names in the shape are sizes."""
     run.node = annotation
     if annotation_name(annotation) != "Tensor" or not isinstance(annotation, ast.Subscript):
@@ -44,7 +34,7 @@ def buffer_argument(run: Interpreter, name: str, annotation: ast.expr | None, fr
     return BufferArgument(name, dtype.name, to_shape(tuple(_size(run, item, frame) for item in items)))
 
 
-def _size(run: Interpreter, item: ast.expr, frame: Frame) -> Any:
+def _size(run: Run, item: ast.expr, frame: Frame) -> Any:
     """A size of a kernel's tensor: an expression in which names that mean nothing else are symbolic sizes."""
     if isinstance(item, ast.Constant):
         written = item.value
@@ -59,13 +49,20 @@ def _size(run: Interpreter, item: ast.expr, frame: Frame) -> Any:
     return run.evaluate(item, names)
 
 
-def workspace_type(run: Interpreter, annotation: ast.expr | None, frame: Frame) -> tuple[DType, tuple[StaticSize, ...]]:
-    """The dtype and shape of `Workspace[dtype, count]`."""
+def workspace(run: Run, annotation: ast.expr | None, frame: Frame) -> Tensor:
+    """`Workspace[dtype, count]`: a buffer shared by all threads of the kernel, which a library kernel asks for."""
+    kernel = run.host.kernel
+    if kernel is None:
+        raise KernelError("a workspace belongs to a kernel, not to a @function")
     inner = annotation.slice if isinstance(annotation, ast.Subscript) else None
     if not isinstance(inner, ast.Tuple) or len(inner.elts) != 2:
         raise KernelError("a workspace is written Workspace[dtype, count] in a kernel's signature")
-    dtype, shape = (run.evaluate(part, frame) for part in inner.elts)
-    kind, sizes = to_dtype(dtype), to_shape(shape)
-    if kind is INDEX or len(sizes) != 1:
+    dtype, count = (run.evaluate(part, frame) for part in inner.elts)
+    kind, shape = to_dtype(dtype), to_shape(count)
+    if kind is INDEX or len(shape) != 1:
         raise KernelError("a workspace has a dtype other than index and one size")
-    return kind, sizes
+    argument = kernel.block.insert_arg(argument_type(kind, run.host.target), kernel.buffers + len(kernel.workspaces))
+    name = argument.name_hint = f"ws{len(kernel.workspaces)}"
+    kernel.builder.depths[id(argument)] = 0
+    kernel.workspaces.append(BufferArgument(name, kind.name, shape))
+    return Tensor(argument, kind, shape, (1,))

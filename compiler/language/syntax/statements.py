@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compiler.language import limits
 from compiler.language.syntax import loops
-from compiler.language.syntax.expressions import EXPRESSIONS, evaluate, nested
-from compiler.language.syntax.operators import OPERATORS
+from compiler.language.syntax.assignment import assign
+from compiler.language.syntax.expressions import EXPRESSIONS, nested
+from compiler.language.syntax.functions import Frame, Returned
+from compiler.language.syntax.run import Run
+from compiler.language.syntax.spelling import OPERATORS
 from compiler.language.values import arithmetic as math
-from compiler.language.values import indexing, static
-from compiler.language.values.kinds import Frame, Returned, Simd
-
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
+from compiler.language.values import static
+from compiler.language.values.records import Simd
 
 
-def assign(run: Interpreter, target: ast.expr, value: Any, frame: Frame) -> None:
-    """Bind a target to a value."""
-    if type(target) is ast.Name:
-        frame.env[target.id] = value
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        items = list(value) if isinstance(value, (tuple, list)) else None
-        if items is None or len(items) != len(target.elts):
-            raise run.fail(f"cannot unpack {math.describe(value)} into {len(target.elts)} names", target)
-        for item, part in zip(target.elts, items, strict=True):
-            assign(run, item, part, frame)
-    elif isinstance(target, ast.Subscript):
-        indexing.store(run, target, value, frame)
-    else:
-        raise run.fail("this cannot be assigned to", target)
-
-
-def _assignment(run: Interpreter, node: ast.Assign, frame: Frame) -> None:
+def _assignment(run: Run, node: ast.Assign, frame: Frame) -> None:
     value = node.value
     value = EXPRESSIONS[type(value)](run, value, frame)
     for target in node.targets:
@@ -43,57 +27,57 @@ def _assignment(run: Interpreter, node: ast.Assign, frame: Frame) -> None:
             assign(run, target, value, frame)
 
 
-def _annotated(run: Interpreter, node: ast.AnnAssign, frame: Frame) -> None:
+def _annotated(run: Run, node: ast.AnnAssign, frame: Frame) -> None:
     if node.value is not None:
-        assign(run, node.target, evaluate(run, node.value, frame), frame)
+        assign(run, node.target, run.evaluate(node.value, frame), frame)
 
 
-def _augmented(run: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
+def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> None:
     target = node.target
     load: ast.expr = target
     if isinstance(target, ast.Name):
         load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
     elif isinstance(target, ast.Subscript):
         load = ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
-    current = evaluate(run, load, frame)
-    value = evaluate(run, node.value, frame)
+    current = run.evaluate(load, frame)
+    value = run.evaluate(node.value, frame)
     run.node = node
     assign(run, target, math.binary(run.b, OPERATORS[type(node.op)], current, value), frame)
 
 
-def _expression(run: Interpreter, node: ast.Expr, frame: Frame) -> None:
+def _expression(run: Run, node: ast.Expr, frame: Frame) -> None:
     value = node.value
     if type(value) is not ast.Constant:
         EXPRESSIONS[type(value)](run, value, frame)
 
 
-def _return(run: Interpreter, node: ast.Return, frame: Frame) -> Returned:
+def _return(run: Run, node: ast.Return, frame: Frame) -> Returned:
     value = node.value
     return Returned(None if value is None else EXPRESSIONS[type(value)](run, value, frame))
 
 
-def _definition(run: Interpreter, node: ast.FunctionDef, frame: Frame) -> None:
+def _definition(run: Run, node: ast.FunctionDef, frame: Frame) -> None:
     frame.env[node.name] = nested(run, node, frame)
 
 
-def _check(run: Interpreter, node: ast.Assert, frame: Frame) -> None:
-    condition = evaluate(run, node.test, frame)
+def _check(run: Run, node: ast.Assert, frame: Frame) -> None:
+    condition = run.evaluate(node.test, frame)
     if isinstance(condition, Simd):
         raise run.fail("assert needs a compile-time condition", node)
     if not static.truth(condition):
-        message = static.text_of(evaluate(run, node.msg, frame)) if node.msg is not None else ast.unparse(node.test)
+        message = static.text_of(run.evaluate(node.msg, frame)) if node.msg is not None else ast.unparse(node.test)
         raise run.fail(f"assertion failed: {limits.one_line(message)}", node)
 
 
-def _break(run: Interpreter, node: ast.Break, frame: Frame) -> None:
+def _break(run: Run, node: ast.Break, frame: Frame) -> None:
     raise loops.Break(run.where())
 
 
-def _continue(run: Interpreter, node: ast.Continue, frame: Frame) -> None:
+def _continue(run: Run, node: ast.Continue, frame: Frame) -> None:
     raise loops.Continue(run.where())
 
 
-def _pass(run: Interpreter, node: ast.Pass, frame: Frame) -> None:
+def _pass(run: Run, node: ast.Pass, frame: Frame) -> None:
     """Nothing."""
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Attribute
 
 from compiler.dialects import std
@@ -17,25 +17,11 @@ from compiler.errors import KernelError
 from compiler.graph import dims as dimlib
 from compiler.graph.dims import Dim
 from compiler.language.builder import Builder
-from compiler.language.values import static
-from compiler.language.values.conversions import conversion
+from compiler.language.values import opcodes, static
 from compiler.language.values.dtypes import BF16, BOOL, F32, INDEX, LANGUAGE_DTYPES, DType, register_type
-from compiler.language.values.kinds import Simd, describe
-from compiler.language.values.static import COMPARISONS, is_number, is_static, truth
+from compiler.language.values.records import Simd, describe
+from compiler.language.values.static import COMPARISONS, is_number, truth
 
-__all__ = ["describe", "is_number", "is_static", "truth"]  # handed on: whoever computes needs them too
-
-_FLOAT = {"+": arith.AddfOp, "-": arith.SubfOp, "*": arith.MulfOp, "/": arith.DivfOp}
-_SIGNED = {"+": arith.AddiOp, "-": arith.SubiOp, "*": arith.MuliOp, "//": arith.FloorDivSIOp, "&": arith.AndIOp,
-           "|": arith.OrIOp, "^": arith.XOrIOp, "<<": arith.ShLIOp, ">>": arith.ShRSIOp}  # fmt: skip
-_UNSIGNED = {**_SIGNED, "//": arith.DivUIOp, "%": arith.RemUIOp, ">>": arith.ShRUIOp}
-_BOOLEAN = {"&": arith.AndIOp, "|": arith.OrIOp, "^": arith.XOrIOp}
-_OPERATIONS = {"f": _FLOAT, "b": _BOOLEAN, "u": _UNSIGNED, "i": _SIGNED, "x": _SIGNED}
-_COMPARE_FLOAT = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}
-_COMPARE_SIGNED = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
-_COMPARE_UNSIGNED = {"==": 0, "!=": 1, "<": 6, "<=": 7, ">": 8, ">=": 9}
-_PREDICATES = {number: {"predicate": IntegerAttr(number, i64)} for number in range(16)}
-_TRAPPING = (arith.FloorDivSIOp, arith.DivUIOp, arith.RemUIOp)
 _I64 = LANGUAGE_DTYPES["i64"]
 _INDEX_BOUND = 1 << 63
 
@@ -177,14 +163,14 @@ def binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
     else:
         one, two = unify(b, left, right, sign)
     dtype = one.dtype
-    kind = _OPERATIONS[dtype.kind].get(sign)
+    kind = opcodes.BINARY[dtype.kind].get(sign)
     if dtype is BF16 and kind is not None:
         # Rounded once from f32 it is exact; LLVM rounds vectors of bf16 wrongly on some targets.
         return cast(b, binary(b, sign, cast(b, one, F32), cast(b, two, F32)), BF16)
     if dtype is INDEX or sign == "%":
         nonnegative = dtype is INDEX and id(one.ssa) in b.nonnegative and id(two.ssa) in b.nonnegative
         if nonnegative and sign in ("//", "%"):
-            kind = _UNSIGNED[sign]
+            kind = opcodes.UNSIGNED[sign]
         elif kind is None and sign == "%" and dtype.kind in "ix":
             return binary(b, "-", one, binary(b, "*", binary(b, "//", one, two), two))
     else:
@@ -193,7 +179,7 @@ def binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
         hint = "; use fma, exp or fmod from the library" if dtype.is_float else ""
         raise KernelError(f"{sign} is not defined for {one.type_name}{hint}")
     # A division may be moved out of its loop only when the divisor is a number: it could trap there.
-    ssa = b.pure(kind, (one.ssa, two.ssa), one.ssa.type, speculate=kind not in _TRAPPING or _nonzero(b, two))
+    ssa = b.pure(kind, (one.ssa, two.ssa), one.ssa.type, speculate=kind not in opcodes.TRAPPING or _nonzero(b, two))
     if nonnegative and sign in ("+", "*", "//", "%"):
         b.nonnegative[id(ssa)] = ssa
     return Simd(ssa, dtype, one.width)
@@ -275,13 +261,8 @@ def _compare(b: Builder, sign: str, left: Any, right: Any) -> Any:
         return sign == "!="
     one, two = unify(b, left, right, sign)
     kind = register_type(BOOL, one.width)
-    if one.dtype.is_float:
-        operation, code = std.CmpfOp, _COMPARE_FLOAT[sign]
-    else:
-        operation, code = std.CmpiOp, (_COMPARE_SIGNED if one.dtype.kind in "ix" else _COMPARE_UNSIGNED)[sign]
-    if one.width == 1:
-        operation = std.SCALAR[operation]
-    return Simd(b.pure(operation, (one.ssa, two.ssa), kind, _PREDICATES[code], code), BOOL, one.width)
+    operation, code = opcodes.comparison(sign, one.dtype, one.width)
+    return Simd(b.pure(operation, (one.ssa, two.ssa), kind, opcodes.PREDICATES[code], code), BOOL, one.width)
 
 
 def _incomparable(value: Any) -> bool:
@@ -307,14 +288,6 @@ def unary(b: Builder, sign: str, value: Any) -> Any:
     return binary(b, "^", value, True if value.dtype is BOOL else -1)
 
 
-_EXTREMA = {
-    ("min", "f"): arith.MinimumfOp, ("max", "f"): arith.MaximumfOp, ("min", "i"): arith.MinSIOp,
-    ("max", "i"): arith.MaxSIOp, ("min", "x"): arith.MinSIOp, ("max", "x"): arith.MaxSIOp,
-    ("min", "u"): arith.MinUIOp, ("max", "u"): arith.MaxUIOp, ("min", "b"): arith.AndIOp, ("max", "b"): arith.OrIOp,
-    ("fmin", "f"): arith.MinnumfOp, ("fmax", "f"): arith.MaxnumfOp,
-}  # fmt: skip
-
-
 def extremum(b: Builder, name: str, left: Any, right: Any) -> Any:
     """min, max (NaN wins) and fmin, fmax (NaN loses), lane by lane."""
     if not isinstance(left, Simd) and not isinstance(right, Simd):
@@ -323,7 +296,7 @@ def extremum(b: Builder, name: str, left: Any, right: Any) -> Any:
     if type(known_left) is int and type(known_right) is int:
         return b.index(static.extremum(name, known_left, known_right))
     one, two = unify(b, left, right, name)
-    kind = _EXTREMA.get((name, one.dtype.kind))
+    kind = opcodes.EXTREMA.get((name, one.dtype.kind))
     if kind is None:
         raise KernelError(f"{name} is not defined for {one.type_name}")
     ssa = b.pure(kind, (one.ssa, two.ssa), one.ssa.type)
@@ -378,7 +351,7 @@ def cast(b: Builder, value: Any, dtype: DType) -> Simd:
         return cast(b, cast(b, value, _I64), dtype)
     if source.is_float and dtype.is_float and source.bits == 16 and dtype.bits == 16:
         return cast(b, cast(b, value, F32), dtype)
-    kind = conversion(source, dtype, width)
+    kind = opcodes.conversion(source, dtype, width)
     if kind is None:  # i8 and u8 share their bits
         return Simd(value.ssa, dtype, width)
     result = Simd(b.pure(kind, (value.ssa,), register_type(dtype, width)), dtype, width)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from compiler.graph.dtypes import DTYPES, dtype_info
+from compiler.graph.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
@@ -94,7 +94,7 @@ class DType:
 
 
 LANGUAGE_DTYPES: dict[str, DType] = {
-    **{name: DType(name, dtype_info(name).kind, dtype_info(name).bits) for name in DTYPES},
+    **{info.name: DType(info.name, info.kind, info.bits) for info in DTYPES.values()},
     "index": DType("index", "x", 64),
 }
 INDEX = LANGUAGE_DTYPES["index"]
@@ -108,9 +108,8 @@ def element_type(dtype: DType) -> Attribute:
     """The IR type of one element in a register."""
     from xdsl.dialects import builtin
 
-    floats = {"f64": builtin.f64, "f32": builtin.f32, "f16": builtin.f16, "bf16": builtin.bf16}
     if dtype.kind == "f":
-        return floats[dtype.name]
+        return getattr(builtin, dtype.name)
     return builtin.IndexType() if dtype.kind == "x" else builtin.IntegerType(dtype.bits)
 
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compiler.errors import KernelError
-from compiler.graph.dims import Dim, mod, product
+from compiler.graph.dims import mod
+from compiler.language.builder import Builder
+from compiler.language.context import Context
 from compiler.language.values import arithmetic as math
 from compiler.language.values import memory
 from compiler.language.values.dtypes import DType
-from compiler.language.values.kinds import Position, Simd, StaticSize
+from compiler.language.values.lanes import extract
+from compiler.language.values.positions import delinearize, linearize, permuted, shifted, total
+from compiler.language.values.records import Position, Simd, StaticSize
+from compiler.language.values.shapes import Shape, kept_axes, reshaped_strides
 
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
-
-Shape = tuple[StaticSize, ...]
 UNSIZED = 1 << 40  # the length of a row whose length nobody knows: never reached
 
 
@@ -35,7 +36,7 @@ class Loadable:
         """How many axes."""
         return len(self.shape)
 
-    def load(self, run: Interpreter, at: Position) -> Simd:
+    def load(self, run: Context, at: Position) -> Simd:
         """The values at a position; the caller keeps it inside the shape."""
         raise KernelError("this cannot be loaded from")
 
@@ -48,8 +49,8 @@ class Loadable:
         perm = tuple(perm)
         inverse = tuple(perm.index(axis) for axis in range(self.rank))
 
-        def fetch(run: Interpreter, at: Position) -> Simd:
-            return self.load(run, _permuted(at, perm, inverse))
+        def fetch(run: Context, at: Position) -> Simd:
+            return self.load(run, permuted(at, perm, inverse))
 
         shape = tuple(self.shape[k] for k in perm)
         return FusedInput(fetch, self.dtype, shape, lambda axis: self.contiguity(perm[axis]))
@@ -57,9 +58,9 @@ class Loadable:
     def slice(self, starts: Sequence[Any], steps: Sequence[Any], shape: Shape) -> Loadable:
         """Element i of each axis of the result is element start + i*step of this."""
 
-        def fetch(run: Interpreter, at: Position) -> Simd:
+        def fetch(run: Context, at: Position) -> Simd:
             if at.width > 1 and steps[at.axis] != 1:
-                return lanes(run, at, lambda one: fetch(run, one))
+                return lanes(run.b, at, lambda one: fetch(run, one))
             index = tuple(
                 math.binary(run.b, "+", start, math.binary(run.b, "*", i, step))
                 for i, start, step in zip(at.index, starts, steps, strict=True)
@@ -71,9 +72,9 @@ class Loadable:
     def broadcast(self, shape: Shape) -> Loadable:
         """Repeated along new leading axes and along axes of size 1."""
         extra = len(shape) - self.rank
-        kept = _kept_axes(self.shape, shape)
+        kept = kept_axes(self.shape, shape)
 
-        def fetch(run: Interpreter, at: Position) -> Simd:
+        def fetch(run: Context, at: Position) -> Simd:
             index = tuple(at.index[k + extra] if keep else 0 for k, keep in enumerate(kept))
             if at.width > 1 and at.axis >= extra and kept[at.axis - extra]:
                 return self.load(run, Position(index, at.width, at.axis - extra))
@@ -86,13 +87,13 @@ class Loadable:
         if shape == self.shape:
             return self
 
-        def fetch(run: Interpreter, at: Position) -> Simd:
+        def fetch(run: Context, at: Position) -> Simd:
             last = len(shape) - 1
             # A run of lanes stays inside one row when the old rows are whole multiples of the new ones.
             whole = self.rank and shape and at.axis == last and mod(self.shape[-1], shape[-1]) == 0
             if at.width > 1 and not whole:
-                return lanes(run, at, lambda one: fetch(run, one))
-            index = delinearize(run, linearize(run, at.index, shape), self.shape)
+                return lanes(run.b, at, lambda one: fetch(run, one))
+            index = delinearize(run.b, linearize(run.b, at.index, shape), self.shape)
             return self.load(run, Position(index, at.width, max(self.rank - 1, 0)))
 
         whole_rows = bool(self.rank and shape) and mod(self.shape[-1], shape[-1]) == 0
@@ -105,7 +106,7 @@ class Loadable:
     def drop(self, axis: int, index: Any) -> Loadable:
         """One axis fixed at an index."""
 
-        def fetch(run: Interpreter, at: Position) -> Simd:
+        def fetch(run: Context, at: Position) -> Simd:
             full = (*at.index[:axis], index, *at.index[axis:])
             along = at.axis + (1 if at.axis >= axis and at.index else 0)
             return self.load(run, Position(full, at.width, along))
@@ -123,7 +124,7 @@ class FusedInput(Loadable):
     shape: Shape  # pyright: ignore[reportIncompatibleVariableOverride]
     unit_stride: Callable[[int], bool] = lambda axis: False
 
-    def load(self, run: Interpreter, at: Position) -> Simd:
+    def load(self, run: Context, at: Position) -> Simd:
         value = self.fetch(run, at)
         if not isinstance(value, Simd):
             value = math.literal(run.b, value, self.dtype, at.width)
@@ -154,16 +155,16 @@ class Tensor(Loadable):
         """The whole buffer as one long row, whatever this shows of it."""
         return Tensor(self.buffer, self.dtype, (UNSIZED,), (1,))
 
-    def linear(self, run: Interpreter, index: Sequence[Any]) -> Any:
+    def linear(self, b: Builder, index: Sequence[Any]) -> Any:
         """The buffer position of an index; terms that change least are added first so that they leave the loops."""
         if len(index) != self.rank:
             raise KernelError(f"{len(index)} indices for a tensor of {self.rank} axes")
         terms = [self.offset]
-        terms += [math.binary(run.b, "*", i, s) for i, s in zip(index, self.strides, strict=True)]
-        return run.sum_terms(terms)
+        terms += [math.binary(b, "*", i, s) for i, s in zip(index, self.strides, strict=True)]
+        return total(b, terms)
 
-    def load(self, run: Interpreter, at: Position) -> Simd:
-        position = self.linear(run, at.index)
+    def load(self, run: Context, at: Position) -> Simd:
+        position = self.linear(run.b, at.index)
         if at.width == 1:
             return memory.load(run.b, self.buffer, self.dtype, position, 1)
         stride = self.strides[at.axis]
@@ -173,9 +174,9 @@ class Tensor(Loadable):
             return math.splat(run.b, memory.load(run.b, self.buffer, self.dtype, position, 1), at.width)
         return memory.gather(run.b, self.buffer, self.dtype, position, stride, at.width)
 
-    def store(self, run: Interpreter, at: Position, value: Simd) -> None:
+    def store(self, run: Context, at: Position, value: Simd) -> None:
         """Put values at a position."""
-        position = self.linear(run, at.index)
+        position = self.linear(run.b, at.index)
         if value.width == 1:
             memory.store(run.b, self.buffer, self.dtype, position, value)
             return
@@ -204,7 +205,7 @@ class Tensor(Loadable):
 
     def broadcast(self, shape: Shape) -> Tensor:
         extra = len(shape) - self.rank
-        kept = _kept_axes(self.shape, shape)
+        kept = kept_axes(self.shape, shape)
         strides = (0,) * extra + tuple(s if keep else 0 for s, keep in zip(self.strides, kept, strict=True))
         return replace(self, shape=shape, strides=strides)
 
@@ -244,7 +245,7 @@ class FusedOutput:
         """How many axes."""
         return len(self.shape)
 
-    def store(self, run: Interpreter, at: Position, value: Simd) -> None:
+    def store(self, run: Context, at: Position, value: Simd) -> None:
         """Hand values over."""
         self.put(run, at, value)
 
@@ -253,8 +254,8 @@ class FusedOutput:
         perm = tuple(perm)
         inverse = tuple(perm.index(axis) for axis in range(self.rank))
 
-        def put(run: Interpreter, at: Position, value: Simd) -> None:
-            self.store(run, _permuted(at, perm, inverse), value)
+        def put(run: Context, at: Position, value: Simd) -> None:
+            self.store(run, permuted(at, perm, inverse), value)
 
         return FusedOutput(put, self.dtype, tuple(self.shape[k] for k in perm))
 
@@ -263,14 +264,14 @@ class FusedOutput:
         if shape == self.shape:
             return self
 
-        def put(run: Interpreter, at: Position, value: Simd) -> None:
+        def put(run: Context, at: Position, value: Simd) -> None:
             last = len(shape) - 1
             whole = self.rank and shape and at.axis == last and mod(self.shape[-1], shape[-1]) == 0
             if at.width > 1 and not whole:
                 for lane in range(at.width):
-                    put(run, shifted(run, at, lane), memory.extract(run.b, value, lane))
+                    put(run, shifted(run.b, at, lane), extract(run.b, value, lane))
                 return
-            index = delinearize(run, linearize(run, at.index, shape), self.shape)
+            index = delinearize(run.b, linearize(run.b, at.index, shape), self.shape)
             self.store(run, Position(index, at.width, max(self.rank - 1, 0)), value)
 
         return FusedOutput(put, self.dtype, shape)
@@ -281,106 +282,21 @@ def tensor_sink(tensor: Tensor) -> FusedOutput:
     return FusedOutput(lambda run, at, value: tensor.store(run, at, value), tensor.dtype, tensor.shape)
 
 
-def row_major(shape: Shape) -> Shape:
-    """The strides of a dense tensor."""
-    strides: list[StaticSize] = []
-    step: StaticSize = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step = step * size
-    return tuple(reversed(strides))
-
-
-def _kept_axes(old: Shape, new: Shape) -> tuple[bool, ...]:
-    kept = new[len(new) - len(old) :]
-    if len(new) < len(old) or any(a not in (1, b) for a, b in zip(old, kept, strict=True)):
-        raise KernelError(f"{shape_text(old)} cannot be broadcast to {shape_text(new)}")
-    return tuple(a == b for a, b in zip(old, kept, strict=True))
-
-
-def shape_text(shape: Shape) -> str:
-    """How messages write a shape."""
-    return f"({', '.join(str(size) for size in shape)})"
-
-
-def _permuted(at: Position, perm: tuple[int, ...], inverse: tuple[int, ...]) -> Position:
-    return Position(tuple(at.index[k] for k in inverse), at.width, perm[at.axis] if perm else 0)
-
-
-def linearize(run: Interpreter, index: Sequence[Any], shape: Shape) -> Any:
-    """The row-major number of an index."""
-    terms = [math.binary(run.b, "*", i, s) for i, s in zip(index, row_major(shape), strict=True)]
-    return run.sum_terms([0, *terms])
-
-
-def delinearize(run: Interpreter, position: Any, shape: Shape) -> tuple[Any, ...]:
-    """The index of a row-major number."""
-    strides = row_major(shape)
-    index: list[Any] = []
-    for axis, size in enumerate(shape):
-        if size == 1:
-            index.append(0)
-            continue
-        value = position if strides[axis] == 1 else math.binary(run.b, "//", position, strides[axis])
-        if any(other != 1 for other in shape[:axis]):
-            value = math.binary(run.b, "%", value, size)
-        index.append(value)
-    return tuple(index)
-
-
-def shifted(run: Interpreter, at: Position, lane: Any) -> Position:
-    """The position of a single lane."""
-    index = list(at.index)
-    index[at.axis] = math.binary(run.b, "+", index[at.axis], lane)
-    return Position(tuple(index), 1, at.axis)
-
-
-def lanes(run: Interpreter, at: Position, one: Callable[[Position], Any]) -> Simd:
+def lanes(b: Builder, at: Position, one: Callable[[Position], Any]) -> Simd:
     """Each lane evaluated alone, in a small loop over a scratch row: slow, but right for any access pattern."""
     if at.width == 1:
         return one(at)
-    return memory.lane_loop(run, at.width, lambda lane: one(shifted(run, at, lane)))
+    return memory.lane_loop(b, at.width, lambda lane: one(shifted(b, at, lane)))
 
 
-def reshaped_strides(old: Shape, strides: Shape, new: Shape) -> Shape | None:
-    """Strides that show the same memory under another shape, or None when no strides can."""
-    if any(size == 0 for size in old) or any(size == 0 for size in new):
-        return row_major(new)
-    pairs = [(size, stride) for size, stride in zip(old, strides, strict=True) if size != 1]
-    result: list[StaticSize] = [0] * len(new)
-    k = 0
-    axis = 0
-    while axis < len(new):
-        if new[axis] == 1:
-            axis += 1
-            continue
-        if k >= len(pairs):
-            return None
-        first, group = axis, [axis]
-        old_count, new_count = pairs[k][0], new[axis]
-        chunk = [pairs[k]]
-        while old_count != new_count:
-            if mod(old_count, new_count) == 0 and axis + 1 < len(new):
-                axis += 1
-                group.append(axis)
-                new_count = new_count * new[axis]
-            elif mod(new_count, old_count) == 0 and k + 1 < len(pairs):
-                k += 1
-                chunk.append(pairs[k])
-                old_count = old_count * pairs[k][0]
-            else:
-                return None
-        if any(chunk[i][1] != chunk[i + 1][1] * chunk[i + 1][0] for i in range(len(chunk) - 1)):
-            return None
-        step = chunk[-1][1]
-        for position in reversed(group):
-            result[position] = step
-            step = step * new[position]
-        axis = max(axis, first) + 1
-        k += 1
-    return tuple(result) if k == len(pairs) else None
-
-
-def element_count(shape: Shape) -> int | Dim:
-    """How many elements a shape has."""
-    return product(tuple(shape))
+def put(run: Context, sink: Tensor | FusedOutput, at: Position, value: Any) -> None:
+    """Store a value; a literal takes the sink's dtype, and its lanes decide how many elements are written."""
+    if not isinstance(value, Simd):
+        value = math.literal(run.b, value, sink.dtype, at.width)
+    if value.dtype is not sink.dtype:
+        raise KernelError(f"a {value.type_name} cannot be stored where {sink.dtype.name} is asked for; cast it")
+    if at.width > 1:
+        value = math.splat(run.b, value, at.width)
+    elif value.width > 1 and not at.index:
+        raise KernelError(f"a {value.type_name} cannot be stored in a single element")
+    sink.store(run, Position(at.index, value.width, at.axis), value)

@@ -1,26 +1,24 @@
-"""Loads, stores and lane shuffling over flat buffers. Booleans are bytes in memory and single bits in registers."""
+"""Loads and stores over flat buffers. Booleans are bytes in memory and single bits in registers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, MemRefType, NoneAttr, i32, i64
-from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from compiler.errors import KernelError
 from compiler.language.builder import Builder
-from compiler.language.limits import MAX_STACK, MAX_WIDTH
+from compiler.language.limits import MAX_STACK
 from compiler.language.values import arithmetic as math
-from compiler.language.values.dtypes import BF16, BOOL, F32, INDEX, DType, element_type, register_type
-from compiler.language.values.kinds import Simd
-
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
+from compiler.language.values import lanes
+from compiler.language.values.dtypes import BOOL, INDEX, DType, element_type, register_type
+from compiler.language.values.records import Simd, describe
+from compiler.targets.target import Target
 
 _SPACES: dict[str, Attribute] = {"generic": NoneAttr(), "global": IntegerAttr(1, i64), "shared": IntegerAttr(3, i64)}
 _ALLOCA = {"operandSegmentSizes": DenseArrayBase.from_list(i32, [0, 0]), "alignment": IntegerAttr(64, i64)}
@@ -32,6 +30,11 @@ def buffer_type(dtype: DType, count: int | None = None, space: str = "generic") 
     return MemRefType(
         element_type(dtype.memory), [DYNAMIC_INDEX if count is None else count], memory_space=_SPACES[space]
     )
+
+
+def argument_type(dtype: DType, target: Target) -> MemRefType:
+    """The IR type of a kernel's buffer argument on a target."""
+    return buffer_type(dtype, None, "global" if target.emission.grid is not None else "generic")
 
 
 def space_of(buffer: SSAValue) -> str:
@@ -100,116 +103,14 @@ def gather(b: Builder, buffer: SSAValue, dtype: DType, position: Any, stride: An
     for lane in range(width):
         where = math.binary(b, "+", position, math.binary(b, "*", lane, stride))
         parts.append(load(b, buffer, dtype, where, 1))
-    return pack(b, parts)
+    return lanes.pack(b, parts)
 
 
 def scatter(b: Builder, buffer: SSAValue, dtype: DType, position: Any, stride: Any, value: Simd) -> None:
     """All lanes of a value, a stride apart."""
     for lane in range(value.width):
         where = math.binary(b, "+", position, math.binary(b, "*", lane, stride))
-        store(b, buffer, dtype, where, extract(b, value, lane))
-
-
-@lru_cache(maxsize=4096)
-def _lane_property(lane: int) -> dict[str, Attribute]:
-    return {"static_position": DenseArrayBase.from_list(i64, [lane])}
-
-
-def _lane(b: Builder, value: Simd, lane: Any) -> tuple[dict[str, Attribute], Any, tuple[SSAValue, ...]]:
-    """The properties, identity and extra operands that name a lane."""
-    if isinstance(lane, Simd):
-        return _lane_property(DYNAMIC_INDEX), "dynamic", (math.as_index(b, lane).ssa,)
-    number = lane_number(lane, value.width)
-    return _lane_property(number), number, ()
-
-
-def lane_number(lane: Any, width: int) -> int:
-    """A compile-time lane, counted from the end when below zero."""
-    if isinstance(lane, bool) or not isinstance(lane, int):
-        raise KernelError(f"a lane is a whole number, not {math.describe(lane)}")
-    if not -width <= lane < width:
-        raise KernelError(f"lane {lane} of a value of {width} lanes")
-    return lane % width
-
-
-def extract(b: Builder, value: Simd, lane: Any) -> Simd:
-    """One lane as a scalar."""
-    properties, key, operands = _lane(b, value, lane)
-    if value.width == 1:
-        return value
-    ssa = b.pure(vector.ExtractOp, (value.ssa, *operands), element_type(value.dtype), properties, key)
-    if not operands:
-        b.lanes[id(ssa)] = (value.ssa, key, ssa)
-    return Simd(ssa, value.dtype, 1)
-
-
-def insert(b: Builder, value: Simd, lane: Any, scalar: Any) -> Simd:
-    """The value with one lane replaced."""
-    if not isinstance(scalar, Simd):
-        scalar = math.literal(b, scalar, value.dtype)
-    if scalar.dtype is not value.dtype or scalar.width != 1:
-        raise KernelError(f"a lane of {value.type_name} is one {value.dtype.name}, not {scalar.type_name}")
-    properties, key, operands = _lane(b, value, lane)
-    if value.width == 1:
-        return scalar
-    ssa = b.pure(vector.InsertOp, (scalar.ssa, value.ssa, *operands), value.ssa.type, properties, key)
-    return Simd(ssa, value.dtype, value.width)
-
-
-def pack(b: Builder, scalars: Sequence[Simd]) -> Simd:
-    """Scalars as the lanes of one value."""
-    if len(scalars) > MAX_WIDTH:
-        raise KernelError(f"a value of {len(scalars)} lanes; {MAX_WIDTH} at most")
-    value = math.splat(b, scalars[0], len(scalars))
-    for lane, scalar in enumerate(scalars[1:], start=1):
-        value = insert(b, value, lane, scalar)
-    return value
-
-
-def shuffle(b: Builder, one: Simd, two: Simd, order: tuple[Any, ...]) -> Simd:
-    """Lanes picked from two values laid end to end."""
-    if one.dtype is not two.dtype:
-        raise KernelError(f"shuffle: {one.type_name} and {two.type_name} do not mix; cast one of them")
-    if not 1 <= len(order) <= MAX_WIDTH:
-        raise KernelError(f"a value of {len(order)} lanes; there are 1 to {MAX_WIDTH}")
-    for lane in order:
-        if isinstance(lane, bool) or not isinstance(lane, int) or not 0 <= lane < one.width + two.width:
-            raise KernelError(f"shuffle of {one.width} + {two.width} lanes has no lane {math.describe(lane)}")
-    if len(order) == 1:
-        return extract(b, one, order[0]) if order[0] < one.width else extract(b, two, order[0] - one.width)
-    if one.width == 1:  # scalars are no vectors: they become two equal lanes
-        one = math.splat(b, one, 2)
-        order = tuple(lane if lane < 1 else lane + 1 for lane in order)
-    if two.width == 1:
-        two = math.splat(b, two, 2)
-    ssa = b.pure(
-        vector.ShuffleOp, (one.ssa, two.ssa), register_type(one.dtype, len(order)),
-        math.shuffle_mask(order), order,
-    )  # fmt: skip
-    return Simd(ssa, one.dtype, len(order))
-
-
-_KINDS = {
-    ("sum", "f"): "ADD", ("sum", "i"): "ADD", ("sum", "u"): "ADD", ("sum", "x"): "ADD",
-    ("prod", "f"): "MUL", ("prod", "i"): "MUL", ("prod", "u"): "MUL", ("prod", "x"): "MUL",
-    ("max", "f"): "MAXIMUMF", ("max", "i"): "MAXSI", ("max", "x"): "MAXSI", ("max", "u"): "MAXUI", ("max", "b"): "OR",
-    ("min", "f"): "MINIMUMF", ("min", "i"): "MINSI", ("min", "x"): "MINSI", ("min", "u"): "MINUI", ("min", "b"): "AND",
-    ("any", "b"): "OR", ("all", "b"): "AND",
-}  # fmt: skip
-
-
-def horizontal(b: Builder, value: Simd, name: str) -> Simd:
-    """All lanes combined into one."""
-    kind = _KINDS.get((name, value.dtype.kind))
-    if kind is None:
-        raise KernelError(f".{name}() is not defined for {value.type_name}")
-    if value.width == 1:
-        return value
-    if value.dtype is BF16 and name in ("sum", "prod"):
-        return math.cast(b, horizontal(b, math.cast(b, value, F32), name), BF16)
-    attribute = CombiningKindAttr(CombiningKindFlag[kind])
-    ssa = b.pure(vector.ReductionOp, (value.ssa,), element_type(value.dtype), {"kind": attribute}, kind)
-    return Simd(ssa, value.dtype, 1)
+        store(b, buffer, dtype, where, lanes.extract(b, value, lane))
 
 
 def allocate(b: Builder, dtype: DType, count: int) -> SSAValue:
@@ -229,16 +130,15 @@ def allocate(b: Builder, dtype: DType, count: int) -> SSAValue:
     return operation.results[0]
 
 
-def lane_loop(run: Interpreter, width: int, one: Callable[[Simd], Any]) -> Simd:
+def lane_loop(b: Builder, width: int, one: Callable[[Simd], Any]) -> Simd:
     """A value whose lanes come from a run-time loop through a scratch row."""
-    b = run.b
     block = Block(arg_types=[element_type(INDEX)])
     b.open(block)
     lane = Simd(block.args[0], INDEX, 1)
     b.nonnegative[id(lane.ssa)] = lane.ssa
     value = one(lane)
     if not isinstance(value, Simd) or value.width != 1:
-        raise KernelError(f"lanes() needs a function that gives one run-time value, not {math.describe(value)}")
+        raise KernelError(f"lanes() needs a function that gives one run-time value, not {describe(value)}")
     scratch = allocate(b, value.dtype, width)
     store(b, scratch, value.dtype, lane, value)
     b.emit(scf.YieldOp, (), ())

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any
 
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim
-from compiler.language import limits
+from compiler.language.context import Context
 from compiler.language.values import arithmetic as math
 from compiler.language.values import memory
-from compiler.language.values.dtypes import INDEX, LANGUAGE_DTYPES, DType
-from compiler.language.values.indexing import axis_number, position_of, put
-from compiler.language.values.kinds import Position, Simd, StaticSize
-from compiler.language.values.loadables import FusedOutput, Loadable, Tensor, element_count, lanes, shape_text
+from compiler.language.values.arguments import axis_number, to_dtype, to_shape, to_width
+from compiler.language.values.dtypes import INDEX, DType
+from compiler.language.values.lanes import horizontal, insert
+from compiler.language.values.loadables import FusedOutput, Loadable, Tensor, lanes, put
+from compiler.language.values.positions import position_of
+from compiler.language.values.records import Bound, Position, Simd, StaticSize, describe
+from compiler.language.values.shapes import element_count, shape_text
 from compiler.language.values.static import is_number
-
-if TYPE_CHECKING:
-    from compiler.language.interpreter import Interpreter
-
-
-@dataclass(slots=True, eq=False)
-class Bound:
-    """A method taken from a value, not yet called."""
-
-    owner: Any
-    name: str
-
+from compiler.targets.target import Target
 
 _SIMD_METHODS = frozenset({"cast", "bits", "sum", "prod", "max", "min", "any", "all", "insert"})
 _LOADABLE_METHODS = frozenset({"load", "permute", "reshape", "broadcast", "slice", "drop", "is_contiguous"})
@@ -36,12 +28,16 @@ _SINK_METHODS = frozenset({"store", "permute", "reshape"})
 _DTYPE_FIELDS = frozenset(
     {"bits", "bytes", "is_float", "is_int", "is_bool", "is_signed", "inf", "nan", "min", "max", "acc", "name"}
 )
-_TARGET_FIELDS = frozenset(
-    {"is_cpu", "is_gpu", "is_nvidia", "is_amd", "simd_bytes", "registers", "name", "warp", "shared_bytes", "arch"}
-)
+TARGET_FIELDS = {  # what kernels may ask of the target, and where its record has it
+    "name": attrgetter("name"), "simd_bytes": attrgetter("simd_bytes"), "arch": attrgetter("generation"),
+    "is_cpu": lambda target: target.kind == "cpu", "is_gpu": lambda target: target.emission.grid is not None,
+    "is_nvidia": lambda target: target.kind == "nvidia", "is_amd": lambda target: target.kind == "amd",
+    "registers": attrgetter("vector_registers"), "warp": attrgetter("warp_size"),
+    "shared_bytes": attrgetter("limits.shared_memory_bytes"),
+}  # fmt: skip
 
 
-def attribute(run: Interpreter, value: Any, name: str) -> Any:
+def attribute(run: Context, value: Any, name: str) -> Any:
     """`value.name`."""
     if isinstance(value, Simd):
         if name in ("dtype", "width"):
@@ -68,11 +64,11 @@ def attribute(run: Interpreter, value: Any, name: str) -> Any:
         known = _TENSOR_METHODS if isinstance(value, Tensor) else _LOADABLE_METHODS
         if name in (known if isinstance(value, Loadable) else _SINK_METHODS):
             return Bound(value, name)
-    elif value is not None and value is run.host.language_target:
+    elif isinstance(value, Target):
         if name == "simd":
             return Bound(value, name)
-        if name in _TARGET_FIELDS:
-            return getattr(value, name)
+        if name in TARGET_FIELDS:
+            return TARGET_FIELDS[name](value)
     elif is_number(value) or isinstance(value, Dim):
         # A position that turned out to be known is still asked for what positions have.
         if name == "cast":
@@ -81,42 +77,7 @@ def attribute(run: Interpreter, value: Any, name: str) -> Any:
             return INDEX if name == "dtype" else 1
     elif isinstance(value, list) and name == "append":
         raise KernelError("lists do not grow in place; write xs = [*xs, x]")
-    raise KernelError(f"{math.describe(value)} has no attribute {name}")
-
-
-def to_dtype(value: Any) -> DType:
-    """A dtype from itself or its name."""
-    if isinstance(value, DType):
-        return value
-    if isinstance(value, str) and value in LANGUAGE_DTYPES:
-        return LANGUAGE_DTYPES[value]
-    raise KernelError(f"{math.describe(value)} is not a dtype")
-
-
-def to_shape(value: Any) -> tuple[StaticSize, ...]:
-    """A shape from a tuple of sizes."""
-    if isinstance(value, (int, Dim)):
-        value = (value,)
-    if not isinstance(value, (tuple, list)) or not all(
-        isinstance(size, (int, Dim)) and not isinstance(size, bool) for size in value
-    ):
-        raise KernelError("a shape is a tuple of compile-time sizes")
-    count = 1
-    for size in value:
-        if isinstance(size, int):
-            if size < 0:
-                raise KernelError(f"a size of {math.describe(size)} is below zero")
-            count *= max(size, 1)
-    if count > limits.MAX_ELEMENTS:
-        raise KernelError("a shape of too many elements")
-    return tuple(value)
-
-
-def to_width(width: Any) -> int:
-    """A number of lanes."""
-    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= limits.MAX_WIDTH:
-        raise KernelError(f"a width is a compile-time number from 1 to {limits.MAX_WIDTH}, not {math.describe(width)}")
-    return width
+    raise KernelError(f"{describe(value)} has no attribute {name}")
 
 
 _PARAMETERS = {
@@ -127,7 +88,7 @@ _PARAMETERS = {
 }  # fmt: skip
 
 
-def invoke(run: Interpreter, bound: Bound, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def invoke(run: Context, bound: Bound, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Call a method."""
     owner, name = bound.owner, bound.name
     if name in ("load", "store", "atomic_add", "place"):
@@ -141,11 +102,11 @@ def invoke(run: Interpreter, bound: Bound, args: list[Any], kwargs: dict[str, An
             return max(1, owner.simd_bytes // dtype.bytes)
         return math.cast(run.b, owner, dtype) if name == "cast" else math.bitcast(run.b, owner, dtype)
     if name == "lanes":
-        return lanes(run, owner, lambda one: run.call(args[0], [one]))
+        return lanes(run.b, owner, lambda one: run.call(args[0], [one]))
     if name == "insert":
-        return memory.insert(run.b, owner, args[0], args[1])
+        return insert(run.b, owner, args[0], args[1])
     if isinstance(owner, Simd):
-        return memory.horizontal(run.b, owner, name)
+        return horizontal(run.b, owner, name)
     return _view(owner, name, args)
 
 
@@ -161,7 +122,7 @@ def _arguments(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
     return [*args, *(kwargs[key] for key in names[len(args) :])]
 
 
-def _element(run: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def _element(run: Context, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`.load(i, j, width=, axis=)`, `.store(v, i, j, axis=)`, `.atomic_add(i, j, v)` and `.place(i, j)`."""
     allowed = {"load": {"width", "axis"}, "store": {"axis"}}.get(name, set())
     if not kwargs.keys() <= allowed:
@@ -178,8 +139,8 @@ def _element(run: Interpreter, owner: Any, name: str, args: list[Any], kwargs: d
     if name == "store":
         return put(run, owner, at, args[0])
     if name == "place":
-        return math.as_index(run.b, owner.linear(run, at.index))
-    return memory.atomic_add(run.b, owner.buffer, owner.dtype, owner.linear(run, at.index), args[-1])
+        return math.as_index(run.b, owner.linear(run.b, at.index))
+    return memory.atomic_add(run.b, owner.buffer, owner.dtype, owner.linear(run.b, at.index), args[-1])
 
 
 def _view(owner: Loadable | FusedOutput, name: str, args: list[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from compiler.errors import KernelError
@@ -10,7 +11,7 @@ from compiler.graph import dims as dimlib
 from compiler.graph.dims import Dim
 from compiler.language import limits
 from compiler.language.values.dtypes import DType
-from compiler.language.values.kinds import Simd, describe
+from compiler.language.values.records import RuntimeRange, Simd, Unroll, describe
 
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 OPERATIONS = {
@@ -151,12 +152,26 @@ def extremum(name: str, left: Any, right: Any) -> Any:
     return min(left, right) if low else max(left, right)
 
 
-def contains(items: Any, value: Any) -> bool:
-    """`value in items`."""
-    if isinstance(items, str) and isinstance(value, str):
-        return value in items
-    if isinstance(items, (tuple, list)) and is_static(value) and is_static(items):
-        return value in items
+def items(value: Any) -> Sequence[Any] | None:
+    """The items of a compile-time sequence; None for what is no sequence."""
+    if isinstance(value, (tuple, list)):
+        return value
+    if isinstance(value, Unroll):
+        return value.values
+    if isinstance(value, RuntimeRange):
+        bounds = (value.start, value.stop, value.step)
+        if all(isinstance(bound, int) for bound in bounds):
+            return limits.counted(*bounds)
+        raise KernelError("this range must be known at compile time")
+    return None
+
+
+def contains(sequence: Any, value: Any) -> bool:
+    """`value in sequence`."""
+    if isinstance(sequence, str) and isinstance(value, str):
+        return value in sequence
+    if isinstance(sequence, (tuple, list)) and is_static(value) and is_static(sequence):
+        return value in sequence
     raise KernelError("`in` needs compile-time values")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation, SSAValue
 
     from compiler.graph.types import TensorType
-    from compiler.language.values.kinds import Generator
+    from compiler.language.syntax.functions import Generator
 
 Edge = tuple[str, str]
 

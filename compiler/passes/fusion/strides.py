@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from compiler.graph.dims import mod
-from compiler.language.values.loadables import reshaped_strides, row_major
+from compiler.language.values.shapes import reshaped_strides, row_major
 from compiler.passes.fusion.analysis import Node, Value
 from compiler.passes.fusion.paths import Path, Shape
 

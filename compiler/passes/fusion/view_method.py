@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from compiler.passes.fusion.records import KernelLibrary
 
 if TYPE_CHECKING:
-    from compiler.language.values.kinds import Generator
+    from compiler.language.syntax.functions import Generator
 
 _METHODS = {"permute": 1, "reshape": 1, "broadcast": 1, "slice": 3}
 

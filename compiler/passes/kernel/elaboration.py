@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.dialects.kgen import make_offload
 from compiler.dialects.operations import count_operations
 from compiler.errors import CompilerError
-from compiler.language.dependencies import WatchedElaborator
-from compiler.language.elaborate import ElaboratedKernel, KernelSource, LanguageTarget
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import ElaboratedKernel, KernelSource
 from compiler.language.library import Library
 from compiler.passes.fusion.records import FusedKernel
 from compiler.targets.target import Target
@@ -34,28 +34,17 @@ class KernelModule:
         return self.kernels[0].name if len(self.kernels) == 1 else ""
 
 
-def language_target(target: Target) -> LanguageTarget:
-    """What kernels may ask about a target."""
-    return LanguageTarget(
-        name=target.name, is_cpu=target.kind == "cpu", is_gpu=target.emission.grid is not None,
-        is_nvidia=target.kind == "nvidia", is_amd=target.kind == "amd",
-        simd_bytes=target.simd_bytes, registers=target.vector_registers, warp=target.warp_size,
-        shared_bytes=target.limits.shared_memory_bytes, arch=target.generation,
-    )  # fmt: skip
-
-
 def elaborate(kernels: Sequence[FusedKernel], library: Library, target: Target, trace: Trace) -> KernelModule:
     """Kernels into one kgen module; what they instantiate in common is instantiated once.
 
     Code for a GPU is marked as such: it stands in a `kgen.compile_offload`, from which slice-offload takes it.
     """
-    elaborator = WatchedElaborator(library, language_target(target))
+    elaborator = Elaborator(library, target)
     elaborator.alone = len(kernels) == 1
     records: list[ElaboratedKernel] = []
     uses: dict[str, frozenset[str]] = {}
     for kernel in kernels:
         with trace.span("elaborate", "kgen", kernel.name) as span:
-            elaborator.looked_up = set()
             made, tables = len(elaborator.operations), len(elaborator.globals)
             record = elaborator.add(
                 KernelSource(kernel.name, kernel.source, kernel.line_slots, f"{kernel.name}.py", kernel.symbols)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.language.elaborate import ElaboratedKernel
+from compiler.language.kernel import ElaboratedKernel
 from compiler.passes.fusion.records import FusedKernel
 from compiler.passes.kernel.canonicalise import canonicalise
 from compiler.passes.kernel.census import take_census

@@ -21,7 +21,7 @@ from compiler.passes.fusion.records import Buffer
 from compiler.program.memory_plan import plan
 
 if TYPE_CHECKING:
-    from compiler.language.elaborate import Launch
+    from compiler.language.kernel import Launch
     from compiler.model import Model
 
 DEFAULT_LAUNCH = (1024, 256)

@@ -12,11 +12,11 @@ from xdsl.printer import Printer
 
 from compiler.errors import KernelError
 from compiler.graph.dtypes import numpy_dtype
-from compiler.language.elaborate import ElaboratedKernel, Elaborator, KernelSource
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import ElaboratedKernel, KernelSource
 from compiler.language.library import Library, default_library
-from compiler.language.syntax.source import SourceFile
+from compiler.language.source import SourceFile
 from compiler.passes.kernel.dce import dce
-from compiler.passes.kernel.elaboration import language_target
 from compiler.passes.kernel.lower_kgen import lower_kgen
 from compiler.targets import get_target
 from tests.kernels.harness import CompiledSource
@@ -32,7 +32,7 @@ EMPTY = Library([])
 
 def elaborate(source: str, *, target: str = "cpu", library: Library = EMPTY) -> tuple[ModuleOp, ElaboratedKernel]:
     """The kgen module of a source."""
-    elaborator = Elaborator(library, language_target(get_target(target)))
+    elaborator = Elaborator(library, get_target(target))
     kernel = elaborator.add(KernelSource("kernel", source))
     return elaborator.module(), kernel
 

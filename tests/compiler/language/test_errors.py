@@ -6,7 +6,7 @@ import pytest
 
 from compiler.errors import KernelError
 from compiler.language.library import Library, default_library, load_library, read_folder
-from compiler.language.syntax.source import SourceFile
+from compiler.language.source import SourceFile
 from tests.compiler.language.drive import body_error, elaborate, error, kernel, library
 
 
@@ -55,11 +55,11 @@ def test_an_error_is_one_line_with_its_place_first():
 
 
 def test_the_file_of_a_kernel_may_be_named():
-    from compiler.language.elaborate import Elaborator, KernelSource
-    from compiler.passes.kernel.elaboration import language_target
+    from compiler.language.elaborate import Elaborator
+    from compiler.language.kernel import KernelSource
     from compiler.targets import get_target
 
-    elaborator = Elaborator(Library([]), language_target(get_target("cpu")))
+    elaborator = Elaborator(Library([]), get_target("cpu"))
     with pytest.raises(KernelError, match=r"^mine\.kernel:3:5: unknown name nothing"):
         elaborator.add(KernelSource("k", "@kernel\ndef k(o: Tensor[f32, (4,)]):\n    nothing()\n", file="mine.kernel"))
     # What failed is forgotten: the next kernel of the module is none the worse.

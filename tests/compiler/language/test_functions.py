@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compiler.dialects import kgen
-from compiler.language.values.kinds import Frame
+from compiler.language.syntax.functions import Frame
 from tests.compiler.language.drive import body_error, elaborate, error, kernel, library, lower, run, scalar, text
 
 SQUARE = "@function\ndef square(x, *, times=1):\n    for _ in unroll(times):\n        x = x * x\n    return x\n"
@@ -34,11 +34,11 @@ o[0] = square(f64(o[1])).cast(f32)
 
 
 def test_kernels_of_one_module_share_functions():
-    from compiler.language.elaborate import Elaborator, KernelSource
-    from compiler.passes.kernel.elaboration import language_target
+    from compiler.language.elaborate import Elaborator
+    from compiler.language.kernel import KernelSource
     from compiler.targets import get_target
 
-    elaborator = Elaborator(library(SQUARE), language_target(get_target("cpu")))
+    elaborator = Elaborator(library(SQUARE), get_target("cpu"))
     for name in ("one", "two"):
         elaborator.add(KernelSource(name, f"@kernel\ndef {name}(o: Tensor[f32, (4,)]):\n    o[0] = square(o[1])\n"))
     names = [op.sym_name.data for op in kgen.functions(elaborator.module())]

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.errors import KernelError
-from compiler.language.elaborate import Elaborator, KernelSource
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import KernelSource
 from compiler.language.library import Library, default_library
-from compiler.language.syntax.source import SourceFile
-from compiler.passes.kernel.elaboration import language_target
+from compiler.language.source import SourceFile
 from compiler.targets import get_target
 from tests.compiler.language.drive import ARITHMETIC, COMPARISONS, lower
 from tests.compiler.language.library_kernels import SOURCES
@@ -134,7 +134,7 @@ def attempt(source: str, files: dict[str, str]) -> None:
     start = time.process_time()
     try:
         library = Library([SourceFile(name, text) for name, text in files.items()])
-        elaborator = Elaborator(library, language_target(get_target("cpu")))
+        elaborator = Elaborator(library, get_target("cpu"))
         elaborator.add(KernelSource("kernel", source))
         module = elaborator.module()
         module.verify()

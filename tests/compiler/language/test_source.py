@@ -7,9 +7,9 @@ import ast
 import pytest
 
 from compiler.errors import KernelError
+from compiler.language import source as sources
 from compiler.language.library import default_library
-from compiler.language.syntax import source as sources
-from compiler.language.syntax.source import SourceFile
+from compiler.language.source import SourceFile
 
 DOCSTRINGS = [
     '"""One line."""\n',

@@ -143,11 +143,11 @@ def test_parameters_of_a_kernel_compiled_alone_have_their_defaults():
 
 
 def test_sizes_given_besides_those_of_the_tensors():
-    from compiler.language.elaborate import Elaborator, KernelSource
-    from compiler.passes.kernel.elaboration import language_target
+    from compiler.language.elaborate import Elaborator
+    from compiler.language.kernel import KernelSource
     from compiler.targets import get_target
     from tests.compiler.language.drive import EMPTY
 
-    elaborator = Elaborator(EMPTY, language_target(get_target("cpu")))
+    elaborator = Elaborator(EMPTY, get_target("cpu"))
     record = elaborator.add(KernelSource("kernel", kernel("o[0] = f32(Z)", "o: Tensor[f32, (N,)]"), symbols=("Z",)))
     assert record.symbols == ("N", "Z")

@@ -16,7 +16,7 @@ from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import DTYPES, numpy_dtype
 from compiler.graph.graph import Graph
 from compiler.language.library import Library
-from compiler.language.syntax.source import SourceFile
+from compiler.language.source import SourceFile
 from compiler.passes.fusion.fuse import fuse
 from compiler.passes.fusion.records import FusionOptions
 from compiler.program.binding import bind

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from compiler.language.elaborate import Elaborator, KernelSource
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import KernelSource
 from compiler.language.library import Library
 from compiler.passes.kernel.dce import dce
-from compiler.passes.kernel.elaboration import language_target
 from compiler.targets import get_target
 from tests.compiler.language.drive import lower, text
 from tests.filecheck.checking import check
@@ -26,7 +26,7 @@ def shown(source: str, words: list[str]) -> str:
     stage, _, option = words[0].partition(":")
     target = option if stage == "kernel" and option else "cpu"
     slots = tuple(tuple(int(n) for n in line.partition("# nodes ")[2].split()) for line in source.splitlines())
-    elaborator = Elaborator(Library([]), language_target(get_target(target)))
+    elaborator = Elaborator(Library([]), get_target(target))
     elaborator.add(KernelSource("kernel", source, slots if any(slots) else (), "kernel.py"))
     module = elaborator.module()
     module.verify()

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from compiler.errors import KernelError, Location
 from compiler.language.limits import one_line
-from compiler.language.syntax import liveness
-from compiler.language.values.kinds import Frame, Generator, Parameter
+from compiler.language.syntax.definitions import definition
+from compiler.language.syntax.functions import Frame, Generator
 
-KINDS = frozenset({"function", "inline", "outlined", "elementwise", "view", "pointwise", "kernel"})
 _TOP = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 _DOCSTRING = re.compile(r'(?:[ \t\f]*(?:#[^\n]*)?\n)*("""[^"\\]*(?:"{1,2}[^"\\]+)*""")')
 _DEF = re.compile(r"^def\s+(\w+)", re.MULTILINE)
@@ -101,12 +100,12 @@ class SourceFile:
     @cached_property
     def constants(self) -> dict[str, Any]:
         """The file's top-level constants, computed by the language's own rules."""
-        from compiler.language.interpreter import Interpreter
+        from compiler.language.interpreter import interpret
 
         values: dict[str, Any] = {}
         frame = Frame(Generator("", "inline", "", (), None, (), (), self.file, 1, constants=values), None)
         frame.env = values
-        run = Interpreter(_NoHost())
+        run = interpret(_NoHost())  # pyright: ignore[reportArgumentType]
         run.b = _NoBuilder()  # pyright: ignore[reportAttributeAccessIssue]
         run.file = self.file
         try:
@@ -144,42 +143,10 @@ class SourceFile:
             node = next((item for item in body if isinstance(item, ast.FunctionDef)), None)
             if node is None:
                 raise KernelError(f"{name} is not a plain function", Location(self.file, piece.line, 1))
-            found = self._generators[name] = self._generator(node)
-        return found
-
-    def _generator(self, node: ast.FunctionDef) -> Generator:
-        kind, registers, raw = self._decorator(node)
-        arguments = node.args
-        if arguments.kwarg is not None or arguments.posonlyargs or arguments.defaults:
-            raise KernelError(
-                "arguments are positional and have no defaults; parameters with defaults stand after *",
-                Location(self.file, node.lineno, node.col_offset + 1),
+            found = self._generators[name] = replace(
+                definition(node, self.file, self.line_slots), constants=self.constants
             )
-        check_names(arguments, self.file)
-        return Generator(
-            name=node.name, kind=kind, registers=registers,
-            arguments=tuple((a.arg, a.annotation) for a in arguments.args),
-            variadic=arguments.vararg.arg if arguments.vararg else None,
-            parameters=defaults_of(arguments), body=tuple(node.body), file=self.file, line=node.lineno, raw=raw,
-            line_slots=self.line_slots, constants=self.constants,
-        )  # fmt: skip
-
-    def _decorator(self, node: ast.FunctionDef) -> tuple[str, str, bool]:
-        place = Location(self.file, node.lineno, node.col_offset + 1)
-        decorator = node.decorator_list[0] if len(node.decorator_list) == 1 else None
-        call = decorator if isinstance(decorator, ast.Call) else None
-        name = call.func if call is not None else decorator
-        if not isinstance(name, ast.Name) or name.id not in KINDS:
-            raise KernelError(f"{node.name} needs one decorator: {', '.join(sorted(KINDS))}", place)
-        arguments = [a.value if isinstance(a, ast.Constant) else None for a in call.args] if call is not None else []
-        if len(arguments) > 1 or not all(isinstance(argument, str) for argument in arguments):
-            raise KernelError("a decorator takes the name of the op as a text", place)
-        raw = False
-        for keyword in call.keywords if call is not None else []:
-            if keyword.arg != "raw" or not isinstance(keyword.value, ast.Constant):
-                raise KernelError("a decorator knows one option, raw=True", place)
-            raw = bool(keyword.value.value)
-        return name.id, str(arguments[0]) if arguments else "", raw
+        return found
 
 
 def _cut_at_margin(source: str) -> list[tuple[str, int]]:
@@ -219,48 +186,6 @@ def _cut_by_parsing(source: str, file: str) -> list[tuple[str, int]]:
     return chunks
 
 
-def nested_generator(node: ast.FunctionDef | ast.Lambda, outer: Generator) -> Generator:
-    """The function that a nested def or lambda describes."""
-    arguments = node.args
-    named = isinstance(node, ast.FunctionDef)
-    if arguments.kwarg or arguments.posonlyargs or arguments.defaults or (named and node.decorator_list):
-        raise KernelError(
-            "a nested function takes plain arguments without defaults, and has no decorators",
-            Location(outer.file, node.lineno, node.col_offset + 1),
-        )
-    check_names(arguments, outer.file)
-    body = tuple(node.body) if named else (ast.copy_location(ast.Return(node.body), node.body),)
-    return Generator(
-        name=node.name if named else "lambda", kind="closure", registers="",
-        arguments=tuple((a.arg, None) for a in arguments.args),
-        variadic=arguments.vararg.arg if arguments.vararg else None,
-        parameters=defaults_of(arguments), body=body, file=outer.file, line=node.lineno,
-        line_slots=outer.line_slots, constants=outer.constants, own=liveness.rebound(body),
-    )  # fmt: skip
-
-
-def check_names(arguments: ast.arguments, file: str) -> None:
-    """An argument's name stands once."""
-    seen: set[str] = set()
-    for argument in (*arguments.args, *filter(None, [arguments.vararg]), *arguments.kwonlyargs):
-        if argument.arg in seen:
-            place = Location(file, argument.lineno, argument.col_offset + 1)
-            raise KernelError(f"two arguments are called {argument.arg}", place)
-        seen.add(argument.arg)
-
-
-def defaults_of(arguments: ast.arguments) -> tuple[Parameter, ...]:
-    """Keyword-only parameters, which are known at compile time."""
-    return tuple(Parameter(a.arg, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
-
-
-def annotation_name(annotation: ast.expr | None) -> str:
-    """The kind an argument's annotation names: Tensor, FusedInput, FusedOutput, Workspace or nothing."""
-    if isinstance(annotation, ast.Subscript):
-        annotation = annotation.value
-    return annotation.id if isinstance(annotation, ast.Name) else ""
-
-
 def _newlines(text: str) -> str:
     """Lines end as Python's parser sees them end."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
@@ -285,8 +210,6 @@ class _CutWrongly(Exception):
 
 class _NoHost:
     """Stands in for an elaborator while constants are computed: no library is in sight and nothing is instantiated."""
-
-    language_target = None
 
     def lookup(self, name: str) -> None:
         """No function or target is known."""

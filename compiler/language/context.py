@@ -1,0 +1,53 @@
+"""What an elaboration offers to values and builtins, which know nothing of the syntax that reached them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from compiler.language.builder import Builder
+from compiler.language.kernel import BufferArgument, Launch
+from compiler.targets.target import Target
+
+if TYPE_CHECKING:
+    from xdsl.ir import Block, Operation
+
+
+@dataclass(eq=False)
+class OpenKernel:
+    """A kernel while it is elaborated."""
+
+    builder: Builder
+    block: Block
+    buffers: int
+    slots: dict[tuple[int, ...], int] = field(default_factory=lambda: {(): 0})
+    workspaces: list[BufferArgument] = field(default_factory=list)
+    launch: Launch | None = None
+
+    def provenance(self, line_slots: tuple[tuple[int, ...], ...], line: int) -> int:
+        """The provenance id of a line of generated source; 0 where it comes from no slot."""
+        return self.slots.setdefault(line_slots[line - 1], len(self.slots)) if line <= len(line_slots) else 0
+
+
+class Host(Protocol):
+    """What is around the function being elaborated."""
+
+    target: Target
+    kernel: OpenKernel | None  # None inside a @function, which any kernel may call
+    globals: list[Operation]  # the module's arrays
+
+    def lookup(self, name: str) -> Any:
+        """What a name means that no function binds; None when it means nothing."""
+
+    def instantiate(self, run: Any, generator: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a function that is elaborated once for each combination of types and parameters."""
+
+
+class Context(Protocol):
+    """A place for operations, what is around it, and the way back into the language."""
+
+    b: Builder
+    host: Host
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any] | None = None) -> Any:
+        """Call anything callable."""

@@ -1,0 +1,91 @@
+"""From the syntax of a def or lambda to the function it describes."""
+
+from __future__ import annotations
+
+import ast
+
+from compiler.errors import KernelError, Location
+from compiler.language.syntax import liveness
+from compiler.language.syntax.functions import Generator, Parameter
+
+KINDS = frozenset({"function", "inline", "outlined", "elementwise", "view", "pointwise", "kernel"})
+
+
+def definition(node: ast.FunctionDef, file: str, line_slots: tuple[tuple[int, ...], ...]) -> Generator:
+    """The function that a def at the top of a file describes."""
+    kind, registers, raw = _decorator(node, file)
+    arguments = node.args
+    if arguments.kwarg is not None or arguments.posonlyargs or arguments.defaults:
+        raise KernelError(
+            "arguments are positional and have no defaults; parameters with defaults stand after *",
+            Location(file, node.lineno, node.col_offset + 1),
+        )
+    _check_names(arguments, file)
+    return Generator(
+        name=node.name, kind=kind, registers=registers,
+        arguments=tuple((a.arg, a.annotation) for a in arguments.args),
+        variadic=arguments.vararg.arg if arguments.vararg else None,
+        parameters=_defaults(arguments), body=tuple(node.body), file=file, line=node.lineno, raw=raw,
+        line_slots=line_slots,
+    )  # fmt: skip
+
+
+def _decorator(node: ast.FunctionDef, file: str) -> tuple[str, str, bool]:
+    """The kind of a definition, the op it is registered for, and whether it is raw."""
+    place = Location(file, node.lineno, node.col_offset + 1)
+    decorator = node.decorator_list[0] if len(node.decorator_list) == 1 else None
+    call = decorator if isinstance(decorator, ast.Call) else None
+    name = call.func if call is not None else decorator
+    if not isinstance(name, ast.Name) or name.id not in KINDS:
+        raise KernelError(f"{node.name} needs one decorator: {', '.join(sorted(KINDS))}", place)
+    arguments = [a.value if isinstance(a, ast.Constant) else None for a in call.args] if call is not None else []
+    if len(arguments) > 1 or not all(isinstance(argument, str) for argument in arguments):
+        raise KernelError("a decorator takes the name of the op as a text", place)
+    raw = False
+    for keyword in call.keywords if call is not None else []:
+        if keyword.arg != "raw" or not isinstance(keyword.value, ast.Constant):
+            raise KernelError("a decorator knows one option, raw=True", place)
+        raw = bool(keyword.value.value)
+    return name.id, str(arguments[0]) if arguments else "", raw
+
+
+def nested_generator(node: ast.FunctionDef | ast.Lambda, outer: Generator) -> Generator:
+    """The function that a nested def or lambda describes."""
+    arguments = node.args
+    named = isinstance(node, ast.FunctionDef)
+    if arguments.kwarg or arguments.posonlyargs or arguments.defaults or (named and node.decorator_list):
+        raise KernelError(
+            "a nested function takes plain arguments without defaults, and has no decorators",
+            Location(outer.file, node.lineno, node.col_offset + 1),
+        )
+    _check_names(arguments, outer.file)
+    body = tuple(node.body) if named else (ast.copy_location(ast.Return(node.body), node.body),)
+    return Generator(
+        name=node.name if named else "lambda", kind="closure", registers="",
+        arguments=tuple((a.arg, None) for a in arguments.args),
+        variadic=arguments.vararg.arg if arguments.vararg else None,
+        parameters=_defaults(arguments), body=body, file=outer.file, line=node.lineno,
+        line_slots=outer.line_slots, constants=outer.constants, own=liveness.rebound(body),
+    )  # fmt: skip
+
+
+def _check_names(arguments: ast.arguments, file: str) -> None:
+    """An argument's name stands once."""
+    seen: set[str] = set()
+    for argument in (*arguments.args, *filter(None, [arguments.vararg]), *arguments.kwonlyargs):
+        if argument.arg in seen:
+            place = Location(file, argument.lineno, argument.col_offset + 1)
+            raise KernelError(f"two arguments are called {argument.arg}", place)
+        seen.add(argument.arg)
+
+
+def _defaults(arguments: ast.arguments) -> tuple[Parameter, ...]:
+    """Keyword-only parameters, which are known at compile time."""
+    return tuple(Parameter(a.arg, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+
+
+def annotation_name(annotation: ast.expr | None) -> str:
+    """The kind an argument's annotation names: Tensor, FusedInput, FusedOutput, Workspace or nothing."""
+    if isinstance(annotation, ast.Subscript):
+        annotation = annotation.value
+    return annotation.id if isinstance(annotation, ast.Name) else ""

@@ -1,0 +1,83 @@
+"""Functions of the language: their definitions, the names they hold while they are elaborated, what they return."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.language.values.records import Function
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A keyword-only, compile-time parameter of a generator."""
+
+    name: str
+    default: ast.expr | None
+
+
+@dataclass(frozen=True, eq=False)
+class Generator(Function):
+    """A function of the kernel language before elaboration: a signature and a body with open parameters."""
+
+    name: str
+    kind: str  # function, inline, elementwise, view, pointwise, kernel, closure
+    registers: str  # the op it implements, or ""
+    arguments: tuple[tuple[str, ast.expr | None], ...]
+    variadic: str | None
+    parameters: tuple[Parameter, ...]
+    body: tuple[ast.stmt, ...]
+    file: str
+    line: int
+    raw: bool = False
+    line_slots: tuple[tuple[int, ...], ...] = ()  # generated source only: slots of each line, from line 1
+    constants: dict[str, Any] = field(default_factory=dict)  # the file's top-level constants
+    own: frozenset[str] = frozenset()  # of a closure: names it assigns, which therefore never mean outer ones
+
+
+class Frame:
+    """The names of one function being elaborated; `parent` is where a closure was defined."""
+
+    __slots__ = ("env", "generator", "parent")
+
+    def __init__(self, generator: Generator, parent: Frame | None) -> None:
+        self.generator = generator
+        self.parent = parent
+        self.env: dict[str, Any] = {}
+
+    def find(self, name: str) -> Frame | None:
+        """The nearest frame that defines `name`."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.env:
+                return frame
+            frame = frame.parent
+        return None
+
+
+@dataclass(slots=True, eq=False)
+class Closure(Function):
+    """A nested def or lambda: elaborated into whoever calls it, seeing the names of the frame it was made in."""
+
+    generator: Generator
+    frame: Frame
+
+
+class Undefined:
+    """Stands for a name without a value; `why` completes the sentence that starts with the name."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+UNDEFINED = Undefined("has no value on every way to this line")
+
+
+@dataclass(slots=True, eq=False)
+class Returned:
+    """The outcome of a block that ended in `return`."""
+
+    value: Any
