@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from compiler.graph import ops
     from compiler.graph.graph import Graph
-    from compiler.graph.opspec import SPECS, OpSpec
+    from compiler.graph.ops.specs import SPECS
+    from compiler.graph.opspec import OpSpec
     from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
     from compiler.graph.value import Value, current_graph
 
 _HOMES = {
     "Graph": "graph", "current_graph": "value", "Value": "value",
     "TensorType": "types", "BufferType": "types", "ChainType": "types", "OpaqueType": "types",
-    "OpSpec": "opspec", "SPECS": "opspec",
+    "OpSpec": "opspec", "SPECS": "ops.specs",
 }  # fmt: skip
 
 __all__ = [

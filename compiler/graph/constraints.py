@@ -9,18 +9,8 @@ from typing import Any
 from compiler.errors import ExecutionError
 from compiler.graph.dims import Dim, evaluate, surely_nonnegative
 from compiler.graph.graph import Graph
-from compiler.graph.types import Size, TensorType, format_shape
+from compiler.graph.types import Size, TensorType
 from compiler.graph.value import Op
-
-# Ops that need something to choose from, and the attribute that says along which axes.
-_NEEDS_ELEMENTS = {
-    "mo.reduce_max": "axes",
-    "mo.reduce_min": "axes",
-    "mo.argmax": "axis",
-    "mo.argmin": "axis",
-    "mo.gather": "axis",
-}
-_ASKING = {"mo.slice", *_NEEDS_ELEMENTS}  # these ask for more than sizes that are not negative
 
 
 @dataclass(frozen=True)
@@ -41,7 +31,7 @@ def constraints_of(graph: Graph) -> tuple[Constraint, ...]:
     found: dict[tuple[Size, Size], Constraint] = {}
     harmless: set[Any] = set()  # types whose sizes cannot be negative: most ops share a few
     for op in graph.ops:
-        if op.name in _ASKING or not _all_harmless(op, harmless):
+        if op.spec.demands is not None or not _all_harmless(op, harmless):
             for constraint in _of_op(op):
                 if not surely_nonnegative(constraint.value):
                     found.setdefault((constraint.value, constraint.unless_empty), constraint)
@@ -74,25 +64,6 @@ def _of_op(op: Op) -> Iterator[Constraint]:
             for size in result.type.shape:
                 if isinstance(size, Dim):
                     yield Constraint(size, f"{who}: the size {size} would be negative")
-    if op.name == "mo.slice":
-        yield from _of_slice(op, who)
-    elif op.name in _NEEDS_ELEMENTS:
-        shape = op.operands[0].type.shape  # type: ignore[attr-defined]
-        axes = op.attrs[_NEEDS_ELEMENTS[op.name]]
-        count = op.operands[1].type.size if op.name == "mo.gather" else 1  # type: ignore[attr-defined]
-        for axis in axes if isinstance(axes, tuple) else (axes,):
-            if isinstance(shape[axis], Dim):
-                message = f"{who}: axis {axis} of shape {format_shape(shape)} would be empty"
-                yield Constraint(shape[axis] - 1, message, count)
-
-
-def _of_slice(op: Op, who: str) -> Iterator[Constraint]:
-    attrs = op.attrs
-    shape = op.operands[0].type.shape  # type: ignore[attr-defined]
-    for start, step, length, size in zip(attrs["starts"], attrs["steps"], attrs["shape"], shape, strict=True):
-        if not any(isinstance(v, Dim) for v in (start, length, size)):
-            continue
-        for index in (start, start + (length - 1) * step):
-            message = f"{who}: element {index} is outside a size of {size}"
-            yield Constraint(index, message, length)
-            yield Constraint(size - 1 - index, message, length)
+    if op.spec.demands is not None:
+        for value, message, unless_empty in op.spec.demands([operand.type for operand in op.operands], op.attrs):
+            yield Constraint(value, f"{who}: {message}", unless_empty)

@@ -19,7 +19,7 @@ from compiler.graph.attrs import plain_attrs
 from compiler.graph.dims import Dim
 from compiler.graph.location import fail, located
 from compiler.graph.ops.build import as_tensor
-from compiler.graph.opspec import SPECS
+from compiler.graph.ops.specs import SPECS
 from compiler.graph.text import graph_text
 from compiler.graph.types import BufferType, OpaqueType, TensorType, Type
 from compiler.graph.value import Op, Value, entered
@@ -143,7 +143,7 @@ class Graph:
         results: Iterable[tuple[str, Type]],
     ) -> Op:  # fmt: skip
         """Append an op as it is said; `results` are names and types. Nothing is checked."""
-        op = Op(op_name, operands, attrs, nodes, results, self)
+        op = Op(SPECS[op_name], operands, attrs, nodes, results, self)
         self.ops.append(op)
         return op
 

@@ -1,8 +1,9 @@
-"""One record per op kind: its operands, attributes and rule. The dialect, the builders and the reference share it."""
+"""What an op is: its operands, attributes, rule, and every fact about it that passes, checks and counts go by."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,16 +12,66 @@ import numpy as np
 from compiler.errors import GraphError
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import DTYPES
-from compiler.graph.infer import effects, elementwise, indexing, networks, reductions, views
-from compiler.graph.infer.rules import ANY, BITS, BOOL, FLOATS, NUMBERS, Infer
-from compiler.graph.types import TensorType, Type
+from compiler.graph.rules import Attrs, Infer
+from compiler.graph.types import Shape, Size, TensorType, Type, format_shape
 
 MANY = 1 << 30
+Demand = tuple[Size, str, Size]
+"""What an op takes for granted of sizes: what must not be negative, why, and the size that, being 0, lifts it."""
+Demands = Callable[[Sequence[Any], Attrs], Iterator[Demand]]
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """An op with its sizes filled in: the shapes of its operands and results, and its attributes."""
+
+    operands: Sequence[tuple[int, ...]]
+    results: Sequence[tuple[int, ...]]
+    attrs: Mapping[str, Any]
+
+    @property
+    def elements(self) -> int:
+        """How many elements the first result has."""
+        return math.prod(self.results[0]) if self.results else 0
+
+
+Flops = Callable[[Shapes], int | None]
+
+
+def free(shapes: Shapes) -> int:
+    """The FLOPs of an op that only moves or converts elements."""
+    return 0
+
+
+def per_result(shapes: Shapes) -> int:
+    """One for each element of the result."""
+    return shapes.elements
+
+
+def per_element(count: int) -> Flops:
+    """So many for each element of the result."""
+    return lambda shapes: count * shapes.elements
+
+
+def per_input(shapes: Shapes) -> int:
+    """One for each element of the first operand: what a reduction does."""
+    return math.prod(shapes.operands[0])
+
+
+def not_empty(shape: Shape, axis: int, unless_empty: Size = 1) -> Iterator[Demand]:
+    """There must be something along an axis."""
+    size = shape[axis]
+    if isinstance(size, Dim):
+        yield size - 1, f"axis {axis} of shape {format_shape(shape)} would be empty", unless_empty
 
 
 @dataclass(frozen=True)
 class OpSpec:
-    """What an op is. `attrs` maps each attribute's name to its kind; `infer` is None when result types are declared."""
+    """What an op is. `attrs` maps each attribute's name to its kind; `infer` is None when result types are declared.
+
+    `flops` counts as is usual: an elementwise op 1 an element whatever it costs, a multiply-add 2, views and casts 0;
+    None is for a kernel that alone knows.
+    """
 
     name: str
     infer: Infer | None
@@ -28,6 +79,13 @@ class OpSpec:
     operands: tuple[int, int] = (1, 1)
     effects: bool = False
     open_attrs: bool = False
+    elementwise: bool = False  # an element of the result comes of the elements at the same place, and of nothing else
+    commutative: bool = False  # the order of the operands does not matter
+    view: bool = False  # the operand's elements under other indices: what is the same everywhere stays so
+    repeats: bool = False  # the result holds elements of the operand several times
+    picks: bool = False  # of the first operand, only as many elements are read as the result has
+    flops: Flops = per_result
+    demands: Demands | None = None  # of symbolic sizes, besides that no size is negative
 
     @property
     def short(self) -> str:
@@ -94,79 +152,3 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 _SAID = {"int": "a whole number", "ints": "a list of whole numbers", "dims": "a list of sizes", "float": "a float",
          "float?": "a float", "bool": "true or false", "str": "a string", "dtype": "a dtype name", "scalar": "a number",
          "array": "an array"}  # fmt: skip
-
-SPECS: dict[str, OpSpec] = {}
-
-
-def _add(short: str, infer: Infer | None, operands: int | tuple[int, int] = 1, **more: Any) -> None:
-    name = f"mo.{short}"
-    span = operands if isinstance(operands, tuple) else (operands, operands)
-    attrs = {key: value for key, value in more.items() if key not in ("effects", "open_attrs")}
-    flags = {key: value for key, value in more.items() if key in ("effects", "open_attrs")}
-    SPECS[name] = OpSpec(name, infer, attrs, span, **flags)
-
-
-FLOAT_UNARY = ("exp", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "sigmoid", "silu", "exp2", "log2",
-               "expm1", "reciprocal", "floor", "ceil", "round", "trunc")  # fmt: skip
-NUMBER_UNARY = ("abs", "neg", "relu", "square", "sign")
-NUMBER_BINARY = ("add", "sub", "mul", "floordiv", "mod", "pow", "minimum", "maximum")
-COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
-
-
-def _register() -> None:
-    for short in FLOAT_UNARY:
-        _add(short, elementwise.unary(f"mo.{short}", FLOATS))
-    for short in NUMBER_UNARY:
-        _add(short, elementwise.unary(f"mo.{short}", NUMBERS))
-    _add("gelu", elementwise.gelu, approximate="str")
-    for short in ("isnan", "isinf"):
-        _add(short, elementwise.unary(f"mo.{short}", FLOATS, "bool"))
-    _add("logical_not", elementwise.unary("mo.logical_not", BOOL))
-    _add("bitwise_not", elementwise.unary("mo.bitwise_not", BITS))
-    _add("cast", elementwise.cast, dtype="dtype")
-    for short in NUMBER_BINARY:
-        _add(short, elementwise.binary(f"mo.{short}", NUMBERS), 2)
-    _add("div", elementwise.binary("mo.div", FLOATS), 2)
-    for short in COMPARISONS:
-        _add(short, elementwise.binary(f"mo.{short}", ANY, "bool"), 2)
-    for short in ("and", "or", "xor"):
-        _add(short, elementwise.binary(f"mo.{short}", BITS), 2)
-    _add("where", elementwise.where, 3)
-    _add("matmul", networks.matmul, 2)
-    _add("reduce_sum", reductions.reduction("mo.reduce_sum", NUMBERS, True), axes="ints")
-    _add("reduce_mean", reductions.reduction("mo.reduce_mean", FLOATS, True), axes="ints")
-    _add("reduce_prod", reductions.reduction("mo.reduce_prod", NUMBERS, True), axes="ints")
-    _add("reduce_max", reductions.reduction("mo.reduce_max", NUMBERS, False), axes="ints")
-    _add("reduce_min", reductions.reduction("mo.reduce_min", NUMBERS, False), axes="ints")
-    for short in ("argmax", "argmin"):
-        _add(short, reductions.arg_reduction(f"mo.{short}"), axis="int")
-    _add("cumsum", reductions.along_axis("mo.cumsum", NUMBERS), axis="int")
-    for short in ("softmax", "log_softmax"):
-        _add(short, reductions.along_axis(f"mo.{short}", FLOATS), axis="int")
-    _add("layer_norm", reductions.norm("mo.layer_norm"), 3, eps="float")
-    _add("rms_norm", reductions.norm("mo.rms_norm"), 2, eps="float")
-    _add("reshape", views.reshape, shape="dims")
-    _add("transpose", views.transpose, perm="ints")
-    _add("broadcast_to", views.broadcast_to, shape="dims")
-    _add("slice", views.slice, starts="dims", steps="ints", shape="dims")
-    _add("concat", indexing.concat, (1, MANY), axis="int")
-    _add("pad", indexing.pad, low="dims", high="dims", value="scalar")
-    _add("gather", indexing.gather, 2, axis="int")
-    _add("tile", indexing.tile, repeats="dims")
-    _add("iota", indexing.iota, 0, shape="dims", axis="int", dtype="dtype")
-    _add("constant", indexing.constant, 0, value="array")
-    window: dict[str, Any] = {"stride": "ints", "padding": "ints"}
-    _add("conv2d", networks.conv2d, 2, **window, dilation="ints", groups="int")
-    _add("max_pool2d", networks.pool2d("mo.max_pool2d", NUMBERS), kernel="ints", **window, dilation="ints")
-    _add("avg_pool2d", networks.pool2d("mo.avg_pool2d", FLOATS), kernel="ints", **window, count_include_pad="bool")
-    _add("rope", networks.rope, 3, interleaved="bool")
-    _add(
-        "scaled_dot_product_attention", networks.attention, (3, 4), is_causal="bool", scale="float?", enable_gqa="bool"
-    )
-    _add("chain", effects.chain, 0, effects=True)
-    _add("buffer_load", effects.buffer_load, 2, effects=True)
-    _add("buffer_store", effects.buffer_store, 3, effects=True)
-    _add("custom", None, (0, MANY), kernel="str", open_attrs=True)
-
-
-_register()

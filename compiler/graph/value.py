@@ -10,7 +10,7 @@ import numpy as np
 
 from compiler.errors import GraphError
 from compiler.graph.location import BUILDERS, fail
-from compiler.graph.opspec import SPECS
+from compiler.graph.opspec import OpSpec
 from compiler.graph.types import BufferType, Shape, Size, TensorType, Type, format_shape
 
 
@@ -52,13 +52,14 @@ class Op:
     from the text of a later stage may have ops of several nodes.
     """
 
-    __slots__ = ("attrs", "name", "nodes", "operands", "results")
+    __slots__ = ("attrs", "name", "nodes", "operands", "results", "spec")
 
     def __init__(
-        self, name: str, operands: Sequence[Value], attrs: dict[str, Any], nodes: tuple[str, ...],
+        self, spec: OpSpec, operands: Sequence[Value], attrs: dict[str, Any], nodes: tuple[str, ...],
         results: Iterable[tuple[str, Type]], graph: Scope,
     ) -> None:  # fmt: skip
-        self.name = name
+        self.spec = spec
+        self.name = spec.name
         self.operands = tuple(operands)
         self.attrs = attrs
         self.nodes = nodes
@@ -67,11 +68,11 @@ class Op:
     @property
     def all_attrs(self) -> dict[str, Any]:
         """Its attributes, with None for an optional one that is absent."""
-        return SPECS[self.name].completed(self.attrs)
+        return self.spec.completed(self.attrs)
 
     def check(self) -> None:
         """Check it against its spec."""
-        wrong = SPECS[self.name].disagreement(
+        wrong = self.spec.disagreement(
             [operand.type for operand in self.operands], self.all_attrs, [result.type for result in self.results]
         )
         if wrong:

@@ -1,19 +1,20 @@
 """Work and traffic of a kernel call. FLOPs and compulsory bytes come from the graph, issued traffic from the kernel IR.
 
-FLOPs follow the usual convention: an elementwise op counts 1 an element whatever it costs, a multiply-add 2, views and
-casts 0. Compulsory bytes are each operand read once and each result written once; of an operand that is only
-sliced or gathered from, only the part that is read.
+FLOPs are counted as each op's `OpSpec.flops` says. Compulsory bytes are each operand read once and each result written
+once; of an operand that is only sliced or gathered from, only the part that is read.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from compiler.errors import CompilerError
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import dtype_info
+from compiler.graph.ops.specs import SPECS
+from compiler.graph.opspec import Shapes
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -21,85 +22,22 @@ if TYPE_CHECKING:
     from compiler.model import Kernel
     from compiler.passes.fusion.records import KernelCall
 
-_FREE = frozenset({
-    "mo.reshape", "mo.transpose", "mo.broadcast_to", "mo.slice", "mo.concat", "mo.pad", "mo.gather", "mo.tile",
-    "mo.iota",
-    "mo.constant", "mo.cast", "mo.chain", "mo.buffer_load", "mo.buffer_store", "mo.custom",
-})  # fmt: skip
-_PICKS = frozenset({"mo.slice", "mo.gather"})
-
-
-class _Shapes:
-    """Shapes of an op with the sizes filled in."""
-
-    def __init__(self, op: Operation, sizes: Mapping[str, int]) -> None:
-        from compiler.dialects.mo import attrs_of
-
-        self.operands = [_shape(kind, sizes) for kind in op.operand_types]
-        self.results = [_shape(kind, sizes) for kind in op.result_types]
-        self.attrs = attrs_of(op)
-
-    @property
-    def elements(self) -> int:
-        return math.prod(self.results[0]) if self.results else 0
-
-    @property
-    def inputs(self) -> int:
-        return math.prod(self.operands[0]) if self.operands else 0
-
 
 def _shape(kind: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(evaluate(size, sizes) for size in getattr(kind, "shape", ()))
 
 
-def _matmul(s: _Shapes) -> int:
-    return 2 * s.elements * s.operands[0][-1]
+def _shapes(op: Operation, sizes: Mapping[str, int]) -> Shapes:
+    """An op with the sizes filled in."""
+    from compiler.dialects.mo import attrs_of
 
-
-def _conv2d(s: _Shapes) -> int:
-    return 2 * s.elements * math.prod(s.operands[1][1:])
-
-
-def _pool(s: _Shapes) -> int:
-    return s.elements * math.prod(s.attrs["kernel"])
-
-
-def _attention(s: _Shapes) -> int:
-    *lead, queries, depth = s.operands[0]
-    keys, values = s.operands[1][-2], s.operands[2][-1]
-    pairs = queries * keys
-    if s.attrs.get("is_causal"):  # query i sees keys 0 to i
-        first = min(queries, keys)
-        pairs = first * (first + 1) // 2 + (queries - first) * keys
-    return math.prod(lead) * pairs * (2 * depth + 2 * values + 5)
-
-
-# What an op counts besides one for each element of its result.
-_WORK: dict[str, Callable[[_Shapes], int]] = {
-    "mo.matmul": _matmul,
-    "mo.conv2d": _conv2d,
-    "mo.max_pool2d": _pool,
-    "mo.avg_pool2d": _pool,
-    "mo.scaled_dot_product_attention": _attention,
-    "mo.softmax": lambda s: 5 * s.elements,
-    "mo.log_softmax": lambda s: 6 * s.elements,
-    "mo.layer_norm": lambda s: 8 * s.elements,
-    "mo.rms_norm": lambda s: 4 * s.elements,
-    "mo.rope": lambda s: 3 * s.elements,
-    "mo.cumsum": lambda s: s.elements,
-}
-for _name in ("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin"):
-    _WORK[f"mo.{_name}"] = lambda s: s.inputs
+    operands = [_shape(kind, sizes) for kind in op.operand_types]
+    return Shapes(operands, [_shape(kind, sizes) for kind in op.result_types], attrs_of(op))
 
 
 def op_flops(op: Operation, sizes: Mapping[str, int]) -> int | None:
     """The FLOPs of one graph op; None for a custom kernel, which alone knows."""
-    if op.name == "mo.custom":
-        return None
-    if op.name in _FREE:
-        return 0
-    shapes = _Shapes(op, sizes)
-    return _WORK[op.name](shapes) if op.name in _WORK else shapes.elements
+    return SPECS[op.name].flops(_shapes(op, sizes))
 
 
 def call_flops(call: KernelCall, sizes: Mapping[str, int]) -> int | None:
@@ -133,9 +71,9 @@ def _picked(call: KernelCall, sizes: Mapping[str, int]) -> dict[str, int]:
     found: dict[str, int] = {}
     for value, ops in users.items():
         name = getattr(value, "name_hint", None)
-        if name and all(op.name in _PICKS and op.operands[0] is value for op in ops):
+        if name and all(SPECS[op.name].picks and op.operands[0] is value for op in ops):
             width = dtype_info(value.type.dtype).bytes
-            found[name] = sum(_Shapes(op, sizes).elements * width for op in ops)
+            found[name] = sum(_shapes(op, sizes).elements * width for op in ops)
     return found
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compiler.graph.dtypes import from_numpy
-from compiler.graph.opspec import SPECS
+from compiler.graph.ops.specs import SPECS
 from compiler.language.library import default_library
 from tests.kernels.harness import run_elementwise
 

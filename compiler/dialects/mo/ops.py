@@ -26,7 +26,8 @@ from compiler.dialects import operations
 from compiler.dialects.mo.attributes import decode, encode
 from compiler.dialects.mo.forms import parse_graph_op, parse_op, parse_output, print_graph_op, print_op, print_output
 from compiler.errors import GraphError
-from compiler.graph.opspec import SPECS, OpSpec
+from compiler.graph.ops.specs import SPECS
+from compiler.graph.opspec import OpSpec
 
 UNKNOWN = UnknownLoc()
 _NONE = NoneAttr()

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.errors import GraphError
 from compiler.graph.dtypes import float_result
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, emit, tensors, to_dtype
+from compiler.graph.ops.specs import define
+from compiler.graph.rules import FLOATS, NUMBERS, Attrs, check_dtype, refuse, unary
+from compiler.graph.types import TensorType
 from compiler.graph.value import Value
+
+__all__ = ["gelu", "relu", "sigmoid", "silu", "swish"]
+
+
+def _gelu_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """gelu also has a formula to choose."""
+    (x,) = types
+    check_dtype("mo.gelu", x.dtype, frozenset({"f64", "f32", "f16", "bf16"}))
+    if attrs["approximate"] not in ("none", "tanh"):
+        refuse("mo.gelu", f"approximate must be 'none' or 'tanh', not {attrs['approximate']!r}")
+    return (x,)
+
+
+define("gelu", _gelu_rule, attrs={"approximate": "str"}, elementwise=True)
+define("relu", unary("mo.relu", NUMBERS), elementwise=True)
+for _short in ("sigmoid", "silu"):
+    define(_short, unary(f"mo.{_short}", FLOATS), elementwise=True)
 
 
 def _float(op: str, x: Operand, **attrs: object) -> Value:

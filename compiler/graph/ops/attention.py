@@ -3,14 +3,78 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from compiler.errors import GraphError
 from compiler.graph.broadcasting import broadcast_shapes, common_dtype
+from compiler.graph.dims import floordiv
 from compiler.graph.dtypes import float_result
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, as_tensor, emit, find_graph, tensors, to_dtype, to_shape
-from compiler.graph.types import format_shape
+from compiler.graph.ops.specs import define
+from compiler.graph.opspec import Shapes, per_element
+from compiler.graph.rules import FLOATS, Attrs, check_dtype, check_same, refuse
+from compiler.graph.types import TensorType, format_shape
 from compiler.graph.value import Value
+
+__all__ = ["rope", "scaled_dot_product_attention"]
+
+
+def _rope_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """x[..., S, D] with cos and sin of shape [S, D/2]."""
+    x, cos, sin = types
+    check_dtype("mo.rope", x.dtype, FLOATS)
+    if x.rank < 2:
+        refuse("mo.rope", f"the input needs at least two axes, not shape {format_shape(x.shape)}")
+    if x.shape[-1] % 2 != 0:
+        refuse("mo.rope", f"the last axis of shape {format_shape(x.shape)} must be even")
+    check_same("mo.rope", (TensorType.of(x.dtype, (x.shape[-2], floordiv(x.shape[-1], 2))), cos, sin))
+    return (x,)
+
+
+def _attention_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """q[..., L, E], k[..., S, E], v[..., S, V] and a mask [..., L, S]; with GQA axis -3 of q is a multiple of k's."""
+    op, (q, k, v, *mask) = "mo.scaled_dot_product_attention", types
+    check_dtype(op, q.dtype, FLOATS)
+    shapes = f"q {format_shape(q.shape)}, k {format_shape(k.shape)}, v {format_shape(v.shape)}"
+    if not q.dtype == k.dtype == v.dtype:
+        refuse(op, f"dtypes {q.dtype}, {k.dtype} and {v.dtype} differ")
+    if not q.rank == k.rank == v.rank or q.rank < 2:
+        refuse(op, f"{shapes} must have the same number of axes, at least two")
+    if q.shape[-1] != k.shape[-1]:
+        refuse(op, f"{shapes}: the last axes of q and k differ")
+    if k.shape[:-1] != v.shape[:-1]:
+        refuse(op, f"{shapes}: k and v differ before the last axis")
+    if attrs["enable_gqa"]:
+        if q.rank < 3 or q.shape[:-3] != k.shape[:-3] or k.shape[-3] == 0 or q.shape[-3] % k.shape[-3] != 0:
+            refuse(op, f"{shapes}: with enable_gqa the heads of q must be a multiple of those of k")
+    elif q.shape[:-2] != k.shape[:-2]:
+        refuse(op, f"{shapes}: batch axes differ")
+    for m in mask:
+        if m.dtype not in ("bool", q.dtype):
+            refuse(op, f"the mask must be bool or {q.dtype}, not {m.dtype}")
+        if m.shape != (*q.shape[:-1], k.shape[-2]):
+            refuse(op, f"the mask {format_shape(m.shape)} does not fit {shapes}")
+        if attrs["is_causal"]:
+            refuse(op, "a mask and is_causal exclude each other")
+    return (TensorType.of(q.dtype, (*q.shape[:-1], v.shape[-1])),)
+
+
+def _attention_flops(s: Shapes) -> int:
+    *lead, queries, depth = s.operands[0]
+    keys, values = s.operands[1][-2], s.operands[2][-1]
+    pairs = queries * keys
+    if s.attrs["is_causal"]:  # query i sees keys 0 to i
+        first = min(queries, keys)
+        pairs = first * (first + 1) // 2 + (queries - first) * keys
+    return math.prod(lead) * pairs * (2 * depth + 2 * values + 5)
+
+
+define("rope", _rope_rule, 3, attrs={"interleaved": "bool"}, flops=per_element(3))
+define(
+    "scaled_dot_product_attention", _attention_rule, (3, 4),
+    attrs={"is_causal": "bool", "scale": "float?", "enable_gqa": "bool"}, flops=_attention_flops,
+)  # fmt: skip
 
 
 @builder

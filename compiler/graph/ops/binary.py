@@ -6,7 +6,21 @@ from compiler.errors import GraphError
 from compiler.graph.dtypes import dtype_info
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Meeting, Operand, emit
+from compiler.graph.ops.specs import define
+from compiler.graph.rules import FLOATS, NUMBERS, binary
 from compiler.graph.value import Value
+
+__all__ = [
+    "add", "clip", "div", "divide", "floor_divide", "floordiv", "maximum", "minimum", "mod", "mul", "multiply", "pow",
+    "power", "remainder", "sub", "subtract", "true_divide",
+]  # fmt: skip
+
+for _short in ("add", "mul", "minimum", "maximum"):
+    define(_short, binary(f"mo.{_short}", NUMBERS), 2, elementwise=True, commutative=True)
+for _short in ("sub", "floordiv", "mod", "pow"):
+    define(_short, binary(f"mo.{_short}", NUMBERS), 2, elementwise=True)
+define("div", binary("mo.div", FLOATS), 2, elementwise=True)
+
 
 # What an arithmetic op is on bool: another op, another dtype, or nothing at all.
 _ON_BOOL = {"add": "or", "mul": "and", "minimum": "and", "maximum": "or", "floordiv": "i8", "mod": "i8", "pow": "i8"}

@@ -2,17 +2,99 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from compiler.errors import GraphError
 from compiler.graph.broadcasting import common_dtype
-from compiler.graph.dims import Dim
+from compiler.graph.dims import Dim, floordiv
 from compiler.graph.dtypes import dtype_info, float_result
 from compiler.graph.location import builder
 from compiler.graph.ops.binary import add
 from compiler.graph.ops.build import Operand, as_tensor, emit, reshaped, tensors, to_dtype
-from compiler.graph.types import format_shape
+from compiler.graph.ops.specs import define
+from compiler.graph.opspec import Shapes
+from compiler.graph.rules import FLOATS, NUMBERS, Attrs, Infer, check_dtype, check_rank, refuse
+from compiler.graph.types import Shape, Size, TensorType, format_shape
 from compiler.graph.value import Value
+
+__all__ = ["avg_pool2d", "conv2d", "max_pool2d"]
+
+
+def _window(op: str, x: Shape, attrs: Attrs, kernel: Sequence[Size]) -> Shape:
+    """The height and width that a window of `kernel` leaves."""
+    sizes: list[Size] = []
+    dilations = attrs.get("dilation") or (1, 1)
+    given = (("stride", attrs["stride"], 1), ("padding", attrs["padding"], 0), ("dilation", dilations, 1))
+    for name, values, low in given:
+        if len(values) != 2 or any(v < low for v in values):
+            refuse(op, f"{name} must be two numbers of at least {low}, not {format_shape(values)}")
+    for at in range(2):
+        span = dilations[at] * (kernel[at] - 1) + 1
+        padding = attrs["padding"][at]
+        room = x[at - 2] + 2 * padding - span
+        if isinstance(room, int) and room < 0:
+            refuse(op, f"a window of {span} does not fit in shape {format_shape(x)} with padding {padding}")
+        sizes.append(floordiv(room, attrs["stride"][at]) + 1)
+    return tuple(sizes)
+
+
+def _conv2d_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """NCHW by OIHW, with groups."""
+    op, (x, w) = "mo.conv2d", types
+    groups = attrs["groups"]
+    n, channels, *_ = check_rank(op, x, 4, "the input (NCHW)")
+    out, per_group, *kernel = check_rank(op, w, 4, "the weight (OIHW)")
+    if x.dtype != w.dtype:
+        refuse(op, f"operand dtypes {x.dtype} and {w.dtype} differ")
+    check_dtype(op, x.dtype, NUMBERS)
+    if groups < 1 or out % groups != 0:
+        refuse(op, f"groups={groups} does not divide the {out} output channels")
+    if channels != per_group * groups:
+        refuse(op, f"the input has {channels} channels, the weight {format_shape(w.shape)} with groups={groups} "
+                   f"wants {per_group * groups}")  # fmt: skip
+    if any(k == 0 for k in kernel):
+        refuse(op, f"the weight {format_shape(w.shape)} has an empty window")
+    return (TensorType.of(x.dtype, (n, out, *_window(op, x.shape, attrs, kernel))),)
+
+
+def _pool2d_rule(op: str, allowed: frozenset[str]) -> Infer:
+    """A window over the last two axes of NCHW; the padding is at most half the window, so none is all padding."""
+
+    def infer(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+        (x,) = types
+        check_rank(op, x, 4, "the input (NCHW)")
+        check_dtype(op, x.dtype, allowed)
+        kernel = attrs["kernel"]
+        if len(kernel) != 2 or any(k < 1 for k in kernel):
+            refuse(op, f"kernel must be two numbers of at least 1, not {format_shape(kernel)}")
+        sizes = _window(op, x.shape, attrs, kernel)
+        if any(2 * p > k for p, k in zip(attrs["padding"], kernel, strict=True)):
+            refuse(op, f"padding {format_shape(attrs['padding'])} is more than half the kernel {format_shape(kernel)}")
+        return (TensorType.of(x.dtype, (*x.shape[:2], *sizes)),)
+
+    return infer
+
+
+def _pool_flops(s: Shapes) -> int:
+    return s.elements * math.prod(s.attrs["kernel"])
+
+
+_WINDOW = {"stride": "ints", "padding": "ints"}
+define(
+    "conv2d", _conv2d_rule, 2, attrs={**_WINDOW, "dilation": "ints", "groups": "int"},
+    flops=lambda s: 2 * s.elements * math.prod(s.operands[1][1:]),
+)  # fmt: skip
+define(
+    "max_pool2d", _pool2d_rule("mo.max_pool2d", NUMBERS), attrs={"kernel": "ints", **_WINDOW, "dilation": "ints"},
+    flops=_pool_flops,
+)  # fmt: skip
+define(
+    "avg_pool2d", _pool2d_rule("mo.avg_pool2d", FLOATS),
+    attrs={"kernel": "ints", **_WINDOW, "count_include_pad": "bool"}, flops=_pool_flops,
+)  # fmt: skip
+
 
 Pair = int | tuple[int, int]
 

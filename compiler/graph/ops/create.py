@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from compiler.errors import GraphError
 from compiler.graph.broadcasting import Scalar, common_dtype
 from compiler.graph.dims import Dim, ceildiv, floordiv
 from compiler.graph.dtypes import dtype_info, from_numpy, numpy_dtype
-from compiler.graph.infer.rules import normalize_axis
 from compiler.graph.location import builder
 from compiler.graph.ops.binary import add, mul
 from compiler.graph.ops.build import (
@@ -24,8 +24,34 @@ from compiler.graph.ops.build import (
     tensors,
     to_shape,
 )
-from compiler.graph.types import as_shape, as_size
+from compiler.graph.ops.specs import define
+from compiler.graph.opspec import free
+from compiler.graph.rules import NUMBERS, Attrs, check_axis, check_dtype, normalize_axis
+from compiler.graph.types import TensorType, as_shape, as_size
 from compiler.graph.value import Value
+
+__all__ = [
+    "arange", "constant", "full", "full_like", "iota", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like",
+]  # fmt: skip
+
+
+def _iota_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """The index along an axis."""
+    shape = as_shape(attrs["shape"])
+    dtype_info(attrs["dtype"])
+    check_dtype("mo.iota", attrs["dtype"], NUMBERS, "result")
+    check_axis("mo.iota", attrs["axis"], len(shape))
+    return (TensorType.of(attrs["dtype"], shape),)
+
+
+def _constant_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """The type of the array."""
+    value = attrs["value"]
+    return (TensorType.of(from_numpy(value.dtype), tuple(value.shape)),)
+
+
+define("iota", _iota_rule, 0, attrs={"shape": "dims", "axis": "int", "dtype": "dtype"}, flops=free)
+define("constant", _constant_rule, 0, attrs={"value": "array"}, flops=free)
 
 
 @builder

@@ -6,11 +6,44 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compiler.errors import GraphError
-from compiler.graph.infer.rules import sequence
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, as_tensor, find_graph, to_dtype, to_shape
-from compiler.graph.types import BufferType, OpaqueType, TensorType
+from compiler.graph.ops.specs import define
+from compiler.graph.opspec import MANY, free
+from compiler.graph.rules import Attrs, refuse, sequence
+from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueType, TensorType, Type
 from compiler.graph.value import Value
+
+__all__ = ["buffer_load", "buffer_store", "custom"]
+
+
+def _chain_rule(types: Sequence[Any], attrs: Attrs) -> tuple[Type, ...]:
+    """The chain a graph starts with."""
+    return (CHAIN,)
+
+
+def _buffer_load_rule(types: Sequence[Any], attrs: Attrs) -> tuple[Type, ...]:
+    """Read a whole buffer."""
+    buffer, after = types
+    if not isinstance(buffer, BufferType) or not isinstance(after, ChainType):
+        refuse("mo.buffer_load", f"operands must be a buffer and a chain, not {buffer} and {after}")
+    return (buffer.tensor, CHAIN)
+
+
+def _buffer_store_rule(types: Sequence[Any], attrs: Attrs) -> tuple[Type, ...]:
+    """Write a whole buffer."""
+    buffer, value, after = types
+    if not isinstance(buffer, BufferType) or not isinstance(value, TensorType) or not isinstance(after, ChainType):
+        refuse("mo.buffer_store", f"operands must be a buffer, a tensor and a chain, not {buffer}, {value} and {after}")
+    if buffer.tensor != value:
+        refuse("mo.buffer_store", f"a {value} does not fit in a {buffer}")
+    return (CHAIN,)
+
+
+define("chain", _chain_rule, 0, effects=True, flops=free)
+define("buffer_load", _buffer_load_rule, 2, effects=True, flops=free)
+define("buffer_store", _buffer_store_rule, 3, effects=True, flops=free)
+define("custom", None, (0, MANY), attrs={"kernel": "str"}, open_attrs=True, flops=lambda s: None)
 
 
 def _buffer(op: str, buffer: Any) -> BufferType:

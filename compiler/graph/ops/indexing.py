@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,87 @@ from compiler.errors import GraphError
 from compiler.graph.broadcasting import common_dtype, fits
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import dtype_info
-from compiler.graph.infer.rules import normalize_axes, normalize_axis, sequence
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, as_tensor, emit, find_graph, is_scalar, reshaped, tensors, to_dtype
 from compiler.graph.ops.slicing import Part, from_end, slice_part, sliced
-from compiler.graph.types import Shape, Size, as_size, format_shape
+from compiler.graph.ops.specs import define
+from compiler.graph.opspec import MANY, Demand, free, not_empty
+from compiler.graph.rules import (
+    Attrs,
+    check_axis,
+    check_dtype,
+    check_length,
+    normalize_axes,
+    normalize_axis,
+    refuse,
+    sequence,
+)
+from compiler.graph.types import Shape, Size, TensorType, as_shape, as_size, format_shape
 from compiler.graph.value import Value
+
+__all__ = [
+    "cat", "concat", "concatenate", "embedding", "gather", "getitem", "pad", "repeat", "roll", "stack", "take",
+    "tile",
+]  # fmt: skip
+
+
+def _concat_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """Same dtype and same sizes except along the axis, where sizes add up."""
+    first, axis = types[0], attrs["axis"]
+    check_axis("mo.concat", axis, first.rank)
+    total: Size = 0
+    for other in types:
+        if other.dtype != first.dtype:
+            refuse("mo.concat", f"operand dtypes {first.dtype} and {other.dtype} differ")
+        if other.rank != first.rank or any(
+            a != b for at, (a, b) in enumerate(zip(first.shape, other.shape, strict=True)) if at != axis
+        ):
+            shapes = f"{format_shape(first.shape)} and {format_shape(other.shape)}"
+            refuse("mo.concat", f"shapes {shapes} do not agree outside axis {axis}")
+        total = total + other.shape[axis]
+    return (TensorType.of(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :])),)
+
+
+def _pad_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """`low` elements before and `high` after each axis."""
+    (x,) = types
+    low, high = as_shape(attrs["low"]), as_shape(attrs["high"])
+    check_length("mo.pad", "low", low, x.rank)
+    check_length("mo.pad", "high", high, x.rank)
+    value, kind = attrs["value"], dtype_info(x.dtype).kind
+    if type(value) is not (bool if kind == "b" else float if kind == "f" else int) or not fits(value, x.dtype):
+        refuse("mo.pad", f"the value {value!r} is not a {x.dtype}")
+    return (TensorType.of(x.dtype, tuple(lo + s + hi for lo, s, hi in zip(low, x.shape, high, strict=True))),)
+
+
+def _gather_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """The axis replaced by the shape of the indices, as np.take does."""
+    x, indices = types
+    check_dtype("mo.gather", indices.dtype, frozenset({"i32", "i64"}), "index")
+    axis = check_axis("mo.gather", attrs["axis"], x.rank)
+    if x.shape[axis] == 0 and 0 not in indices.shape:
+        refuse("mo.gather", f"axis {axis} of shape {format_shape(x.shape)} is empty")
+    return (TensorType.of(x.dtype, x.shape[:axis] + indices.shape + x.shape[axis + 1 :]),)
+
+
+def _tile_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """Each axis repeated."""
+    (x,) = types
+    repeats = as_shape(attrs["repeats"])
+    check_length("mo.tile", "repeats", repeats, x.rank)
+    return (TensorType.of(x.dtype, tuple(s * r for s, r in zip(x.shape, repeats, strict=True))),)
+
+
+def _something_to_gather(types: Sequence[TensorType], attrs: Attrs) -> Iterator[Demand]:
+    """The axis has elements, unless none is asked for."""
+    x, indices = types
+    return not_empty(x.shape, attrs["axis"], indices.size)
+
+
+define("concat", _concat_rule, (1, MANY), attrs={"axis": "int"}, flops=free)
+define("pad", _pad_rule, attrs={"low": "dims", "high": "dims", "value": "scalar"}, flops=free)
+define("gather", _gather_rule, 2, attrs={"axis": "int"}, flops=free, picks=True, demands=_something_to_gather)
+define("tile", _tile_rule, attrs={"repeats": "dims"}, flops=free, repeats=True)
 
 
 def _together(op: str, arrays: Sequence[Operand]) -> list[Value]:

@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.graph.broadcasting import broadcast_shapes, fits
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Meeting, Operand, as_tensor, emit, find_graph, to_dtype, to_shape
+from compiler.graph.ops.specs import define
+from compiler.graph.rules import ANY, BITS, BOOL, Attrs, binary, check_dtype, check_same, refuse
+from compiler.graph.types import TensorType, format_shape
 from compiler.graph.value import Value
+
+__all__ = [
+    "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "greater", "greater_equal", "less", "less_equal",
+    "logical_and", "logical_or", "logical_xor", "not_equal", "where",
+]  # fmt: skip
+
+
+def _where_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """A bool condition and two operands that agree, all of one shape."""
+    condition, a, b = types
+    check_dtype("mo.where", condition.dtype, BOOL, "condition")
+    check_same("mo.where", (a, b))
+    if condition.shape != a.shape:
+        refuse("mo.where", f"shapes {format_shape(condition.shape)} and {format_shape(a.shape)} differ")
+    return (a,)
+
+
+for _short in ("equal", "not_equal"):
+    define(_short, binary(f"mo.{_short}", ANY, "bool"), 2, elementwise=True, commutative=True)
+for _short in ("less", "less_equal", "greater", "greater_equal"):
+    define(_short, binary(f"mo.{_short}", ANY, "bool"), 2, elementwise=True)
+for _short in ("and", "or", "xor"):
+    define(_short, binary(f"mo.{_short}", BITS), 2, elementwise=True, commutative=True)
+define("where", _where_rule, 3, elementwise=True)
 
 
 def _compare(op: str, a: Operand, b: Operand) -> Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from compiler.errors import GraphError
@@ -9,7 +11,31 @@ from compiler.graph.broadcasting import common_dtype
 from compiler.graph.dtypes import float_result, numpy_dtype
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, as_tensor, emit, find_graph, scalar_value, to_dtype, to_shape
+from compiler.graph.ops.specs import define
+from compiler.graph.opspec import per_element
+from compiler.graph.rules import FLOATS, Attrs, Infer, check_dtype, check_same, refuse
+from compiler.graph.types import TensorType
 from compiler.graph.value import Value
+
+__all__ = ["layer_norm", "rms_norm"]
+
+
+def _norm_rule(op: str) -> Infer:
+    """A norm over the last axis: every other operand is a vector of that length."""
+
+    def infer(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+        x, *vectors = types
+        check_dtype(op, x.dtype, FLOATS)
+        if not x.rank:
+            refuse(op, "the operand needs at least one axis")
+        check_same(op, (TensorType.of(x.dtype, x.shape[-1:]), *vectors))
+        return (x,)
+
+    return infer
+
+
+define("layer_norm", _norm_rule("mo.layer_norm"), 3, attrs={"eps": "float"}, flops=per_element(8))
+define("rms_norm", _norm_rule("mo.rms_norm"), 2, attrs={"eps": "float"}, flops=per_element(4))
 
 
 def _norm(op: str, x: Operand, vectors: list[tuple[Operand | None, int]], eps: float | None) -> Value:

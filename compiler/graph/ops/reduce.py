@@ -2,17 +2,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from compiler.errors import GraphError
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import dtype_info, float_result
-from compiler.graph.infer.rules import normalize_axes, normalize_axis
 from compiler.graph.location import builder
 from compiler.graph.ops.binary import div, mul, sub
 from compiler.graph.ops.build import Operand, emit, reshaped, tensors, to_dtype
+from compiler.graph.ops.specs import define
 from compiler.graph.ops.unary import sqrt
+from compiler.graph.opspec import Demand, Demands, not_empty, per_element, per_input
+from compiler.graph.rules import (
+    FLOATS,
+    NUMBERS,
+    Attrs,
+    Infer,
+    check_axis,
+    check_dtype,
+    normalize_axes,
+    normalize_axis,
+    refuse,
+)
+from compiler.graph.types import TensorType, format_shape
 from compiler.graph.value import Value
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "cumsum", "log_softmax", "max", "mean", "min", "prod",
+    "softmax", "std", "sum", "var",
+]  # fmt: skip
+
+
+def _reduction(op: str, allowed: frozenset[str], has_identity: bool) -> Infer:
+    """Drop the axes; a reduction without an identity (max, min) needs something to reduce."""
+
+    def infer(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+        (x,) = types
+        axes = attrs["axes"]
+        check_dtype(op, x.dtype, allowed)
+        for axis in axes:
+            check_axis(op, axis, x.rank)
+            if not has_identity and x.shape[axis] == 0:
+                refuse(op, f"axis {axis} of shape {format_shape(x.shape)} is empty")
+        if list(axes) != sorted(set(axes)):
+            refuse(op, f"axes {format_shape(axes)} must be sorted and distinct")
+        return (TensorType.of(x.dtype, tuple(s for at, s in enumerate(x.shape) if at not in axes)),)
+
+    return infer
+
+
+def _arg_reduction(op: str) -> Infer:
+    """The index of an extreme along one axis, i64."""
+
+    def infer(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+        (x,) = types
+        check_dtype(op, x.dtype, NUMBERS)
+        axis = check_axis(op, attrs["axis"], x.rank)
+        if x.shape[axis] == 0:
+            refuse(op, f"axis {axis} of shape {format_shape(x.shape)} is empty")
+        return (TensorType.of("i64", x.shape[:axis] + x.shape[axis + 1 :]),)
+
+    return infer
+
+
+def _along_axis(op: str, allowed: frozenset[str]) -> Infer:
+    """An op that keeps the type and works along one axis."""
+
+    def infer(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+        (x,) = types
+        check_dtype(op, x.dtype, allowed)
+        check_axis(op, attrs["axis"], x.rank)
+        return (x,)
+
+    return infer
+
+
+def _something_along(attr: str) -> Demands:
+    """There must be something to choose from along the axes that an attribute names."""
+
+    def demands(types: Sequence[TensorType], attrs: Attrs) -> Iterator[Demand]:
+        axes = attrs[attr]
+        for axis in axes if isinstance(axes, tuple) else (axes,):
+            yield from not_empty(types[0].shape, axis)
+
+    return demands
+
+
+for _short, _allowed, _has_identity in (("sum", NUMBERS, True), ("mean", FLOATS, True), ("prod", NUMBERS, True),
+                                        ("max", NUMBERS, False), ("min", NUMBERS, False)):  # fmt: skip
+    define(
+        f"reduce_{_short}", _reduction(f"mo.reduce_{_short}", _allowed, _has_identity), attrs={"axes": "ints"},
+        flops=per_input, demands=None if _has_identity else _something_along("axes"),
+    )  # fmt: skip
+for _short in ("argmax", "argmin"):
+    define(
+        _short, _arg_reduction(f"mo.{_short}"), attrs={"axis": "int"}, flops=per_input, demands=_something_along("axis")
+    )
+define("cumsum", _along_axis("mo.cumsum", NUMBERS), attrs={"axis": "int"})
+define("softmax", _along_axis("mo.softmax", FLOATS), attrs={"axis": "int"}, flops=per_element(5))
+define("log_softmax", _along_axis("mo.log_softmax", FLOATS), attrs={"axis": "int"}, flops=per_element(6))
+
 
 Axis = int | tuple[int, ...] | None
 

@@ -3,17 +3,62 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from compiler.errors import GraphError
-from compiler.graph.dims import Dim, ceildiv, minimum
-from compiler.graph.infer.rules import normalize_axes, normalize_axis, sequence
+from compiler.graph.dims import Dim, ceildiv, minimum, surely_nonnegative
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, emit, tensors
-from compiler.graph.types import Size, format_shape
+from compiler.graph.ops.specs import define
+from compiler.graph.opspec import Demand, free
+from compiler.graph.rules import Attrs, check_length, normalize_axes, normalize_axis, refuse, sequence
+from compiler.graph.types import Size, TensorType, as_shape, format_shape
 from compiler.graph.value import Value
+
+__all__ = ["chunk", "flip", "slice", "split"]
+
+
+def _slice_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """Element i of the result is element start + i * step; every index that is a number must be inside."""
+    (x,) = types
+    starts, steps, shape = attrs["starts"], attrs["steps"], as_shape(attrs["shape"])
+    for what, values in (("starts", starts), ("steps", steps), ("shape", shape)):
+        check_length("mo.slice", what, values, x.rank)
+    for axis, (start, step, length, size) in enumerate(zip(starts, steps, shape, x.shape, strict=True)):
+        if isinstance(start, int) and start < 0:
+            refuse("mo.slice", f"start {start} of axis {axis} is negative")
+        if step == 0:
+            refuse("mo.slice", f"the step of axis {axis} is 0")
+        if length == 0:
+            continue
+        last = start + (length - 1) * step
+        beyond = (start - size, last - size)
+        if not surely_nonnegative(length):
+            continue  # it may be empty, or the sizes may not do: known once they are bound
+        if (isinstance(last, int) and last < 0) or any(isinstance(b, int) and b >= 0 for b in beyond):
+            refuse("mo.slice", f"elements {start} to {last} of axis {axis} are outside shape {format_shape(x.shape)}")
+    return (TensorType.of(x.dtype, shape),)
+
+
+def _inside(types: Sequence[TensorType], attrs: Attrs) -> Iterator[Demand]:
+    """The first and the last element must be there, unless none is taken."""
+    for start, step, length, size in zip(attrs["starts"], attrs["steps"], attrs["shape"], types[0].shape, strict=True):
+        if not any(isinstance(v, Dim) for v in (start, length, size)):
+            continue
+        for index in (start, start + (length - 1) * step):
+            message = f"element {index} is outside a size of {size}"
+            yield index, message, length
+            yield size - 1 - index, message, length
+
+
+define(
+    "slice", _slice_rule, attrs={"starts": "dims", "steps": "ints", "shape": "dims"}, flops=free, view=True, picks=True,
+    demands=_inside,
+)  # fmt: skip
+
 
 Part = tuple[Size, int, Size]  # start, step, length
 

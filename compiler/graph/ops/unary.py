@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.errors import GraphError
 from compiler.graph.dtypes import dtype_info, float_result
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, emit, scalar_value, tensors, to_dtype, to_shape
+from compiler.graph.ops.specs import define
+from compiler.graph.opspec import free
+from compiler.graph.rules import BITS, BOOL, FLOATS, NUMBERS, Attrs, unary
+from compiler.graph.types import TensorType
 from compiler.graph.value import Value
+
+__all__ = [
+    "abs", "absolute", "astype", "bitwise_not", "cast", "ceil", "cos", "erf", "exp", "exp2", "expm1", "floor",
+    "invert", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "logical_not", "neg", "negative", "reciprocal",
+    "rint", "round", "rsqrt", "sign", "sin", "sqrt", "square", "tanh", "trunc",
+]  # fmt: skip
+
+
+def _cast_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """Any dtype to any dtype."""
+    (x,) = types
+    dtype_info(attrs["dtype"])
+    return (TensorType.of(attrs["dtype"], x.shape),)
+
+
+_OF_FLOATS = ("exp", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "exp2", "log2", "expm1",
+              "reciprocal", "floor", "ceil", "round", "trunc")  # fmt: skip
+for _short in _OF_FLOATS:
+    define(_short, unary(f"mo.{_short}", FLOATS), elementwise=True)
+for _short in ("abs", "neg", "square", "sign"):
+    define(_short, unary(f"mo.{_short}", NUMBERS), elementwise=True)
+for _short in ("isnan", "isinf"):
+    define(_short, unary(f"mo.{_short}", FLOATS, "bool"), elementwise=True)
+define("logical_not", unary("mo.logical_not", BOOL), elementwise=True)
+define("bitwise_not", unary("mo.bitwise_not", BITS), elementwise=True)
+define("cast", _cast_rule, attrs={"dtype": "dtype"}, elementwise=True, flops=free)
 
 
 def _float(op: str, x: Operand, **attrs: object) -> Value:

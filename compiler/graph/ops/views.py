@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from compiler.errors import GraphError
+from compiler.graph.broadcasting import check_broadcasts_to
 from compiler.graph.dims import floordiv, product
-from compiler.graph.infer.rules import normalize_axes, normalize_axis, sequence
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, emit, reshaped, tensors, to_shape
-from compiler.graph.types import Shape, as_shape, as_size, format_shape
+from compiler.graph.ops.specs import define
+from compiler.graph.opspec import free
+from compiler.graph.rules import Attrs, normalize_axes, normalize_axis, refuse, sequence
+from compiler.graph.types import Shape, TensorType, as_shape, as_size, format_shape
 from compiler.graph.value import Value
+
+__all__ = [
+    "broadcast_to", "expand_dims", "flatten", "moveaxis", "permute", "ravel", "reshape", "squeeze", "swapaxes",
+    "transpose", "unsqueeze",
+]  # fmt: skip
+
+
+def _reshape_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """Row-major order kept, number of elements equal (for symbols: provably equal)."""
+    (x,) = types
+    shape = as_shape(attrs["shape"])
+    if product(x.shape) != product(shape):
+        refuse("mo.reshape", f"shape {format_shape(x.shape)} does not have as many elements as {format_shape(shape)}")
+    return (TensorType.of(x.dtype, shape),)
+
+
+def _transpose_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """Axes permuted: result axis i is operand axis perm[i]."""
+    (x,) = types
+    perm = attrs["perm"]
+    if sorted(perm) != list(range(x.rank)):
+        refuse("mo.transpose", f"{format_shape(perm)} is not a permutation of the axes of {format_shape(x.shape)}")
+    return (TensorType.of(x.dtype, tuple(x.shape[p] for p in perm)),)
+
+
+def _broadcast_to_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """NumPy's broadcasting to a given shape."""
+    (x,) = types
+    shape = as_shape(attrs["shape"])
+    check_broadcasts_to(x.shape, shape, "mo.broadcast_to")
+    return (TensorType.of(x.dtype, shape),)
+
+
+define("reshape", _reshape_rule, attrs={"shape": "dims"}, flops=free, view=True)
+define("transpose", _transpose_rule, attrs={"perm": "ints"}, flops=free, view=True)
+define("broadcast_to", _broadcast_to_rule, attrs={"shape": "dims"}, flops=free, view=True, repeats=True)
 
 
 def _wanted_shape(value: Value, shape: Any) -> Shape:

@@ -8,11 +8,6 @@ from xdsl.ir import Operation
 from compiler.dialects.mo import GraphOp, MoOp
 from compiler.passes.graph.rewrite import mo_ops, replace
 
-# The order of operands does not matter to these.
-COMMUTATIVE = frozenset(
-    {"mo.add", "mo.mul", "mo.minimum", "mo.maximum", "mo.equal", "mo.not_equal", "mo.and", "mo.or", "mo.xor"}
-)
-
 
 def cse(graph: GraphOp) -> int:
     """Merge equal ops into the first of them; how many went away. The survivor answers for all their nodes."""
@@ -31,7 +26,7 @@ def cse(graph: GraphOp) -> int:
 
 def _key(op: MoOp) -> object:
     operands = tuple(map(id, op._operands))  # values compare by identity
-    if op.name in COMMUTATIVE and operands[0] > operands[1]:
+    if op.spec.commutative and operands[0] > operands[1]:
         operands = operands[::-1]
     properties = op.properties
     held = tuple(properties.items()) if len(properties) < 2 else tuple(sorted(properties.items(), key=lambda p: p[0]))

@@ -11,19 +11,10 @@ from xdsl.ir import SSAValue
 from compiler.dialects.mo import GraphOp, MoOp, attrs_of, make
 from compiler.errors import CompilerError
 from compiler.graph.dtypes import numpy_dtype
-from compiler.graph.opspec import COMPARISONS, FLOAT_UNARY, NUMBER_BINARY, NUMBER_UNARY
 from compiler.graph.types import TensorType
-from compiler.passes.graph.rewrite import MOVES, array_of, erase, maker, mo_ops, splat_of, union
+from compiler.passes.graph.rewrite import array_of, erase, is_view, maker, mo_ops, splat_of, union
 
 LIMIT = 1 << 16  # bytes of operands and result
-_ELEMENTWISE = frozenset(
-    f"mo.{name}"
-    for name in (
-        *FLOAT_UNARY, *NUMBER_UNARY, *NUMBER_BINARY, *COMPARISONS, "gelu", "isnan", "isinf", "logical_not",
-        "bitwise_not", "cast", "div", "and", "or", "xor", "where",
-    )
-)  # fmt: skip
-_EXPANDS = frozenset({"mo.broadcast_to", "mo.tile"})
 
 
 def fold_constants(graph: GraphOp, limit: int = LIMIT) -> int:
@@ -36,7 +27,7 @@ def fold_constants(graph: GraphOp, limit: int = LIMIT) -> int:
         kind = op.results[0].type if len(op.results) == 1 else None
         if op.spec.effects or op.name == "mo.custom" or not isinstance(kind, TensorType):
             continue
-        if op.name in _ELEMENTWISE and _fold_splat(op, kind):
+        if op.spec.elementwise and _fold_splat(op, kind):
             folded += 1
             continue
         arrays = [array_of(operand) for operand in op._operands]
@@ -48,7 +39,7 @@ def fold_constants(graph: GraphOp, limit: int = LIMIT) -> int:
 def _may_be_constant(value: SSAValue) -> bool:
     """Whether a value is a constant or a view, perhaps of one: what most ops read is neither."""
     owner = maker(value)
-    return owner is not None and (owner.name == "mo.constant" or owner.name in MOVES)
+    return owner is not None and (owner.name == "mo.constant" or is_view(owner))
 
 
 def _is_small(op: MoOp, kind: TensorType, arrays: list[Any], limit: int) -> bool:
@@ -56,7 +47,7 @@ def _is_small(op: MoOp, kind: TensorType, arrays: list[Any], limit: int) -> bool
     if kind.symbols or not isinstance(size, int) or size > limit or sum(a.nbytes for a in arrays) > limit:
         return False
     # A repeated constant is better repeated by the kernel that reads it.
-    return op.name not in _EXPANDS or size <= sum(a.nbytes for a in arrays)
+    return not op.spec.repeats or size <= sum(a.nbytes for a in arrays)
 
 
 def _fold_splat(op: MoOp, kind: TensorType) -> bool:

@@ -10,10 +10,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from compiler.dialects.mo import GraphOp, MoOp, nodes_loc, nodes_of
 from compiler.dialects.mo.attributes import ArrayConstant
-from compiler.graph.opspec import SPECS
-
-# Views through which a constant that is the same everywhere stays the same everywhere.
-MOVES = frozenset({"mo.broadcast_to", "mo.reshape", "mo.transpose", "mo.slice"})
+from compiler.graph.ops.specs import SPECS
 
 
 def replace(op: Operation, value: SSAValue) -> None:
@@ -60,6 +57,12 @@ def maker(value: SSAValue) -> Operation | None:
     return value.op if type(value) is OpResult else None
 
 
+def is_view(op: Operation) -> bool:
+    """Whether an op gives its operand's elements under other indices."""
+    spec = SPECS.get(op.name)
+    return spec is not None and spec.view
+
+
 def array_of(value: SSAValue) -> np.ndarray | None:
     """The array of a constant; None for any other value."""
     owner = maker(value)
@@ -72,7 +75,7 @@ def array_of(value: SSAValue) -> np.ndarray | None:
 def splat_of(value: SSAValue) -> Any:
     """The element that every position of a value holds, as a NumPy scalar; None when it is not one constant."""
     owner = maker(value)
-    while owner is not None and owner.name in MOVES:
+    while owner is not None and is_view(owner):
         value = owner._operands[0]
         owner = maker(value)
     array = array_of(value)

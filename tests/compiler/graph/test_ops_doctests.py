@@ -11,8 +11,8 @@ import pytest
 
 from compiler.graph import BufferType, Graph, TensorType, ops
 
-MODULES = ["activation", "attention", "binary", "convolution", "create", "effects", "indexing", "linear", "logic",
-           "norm", "reduce", "slicing", "unary", "views"]  # fmt: skip
+MODULES = ["activation", "attention", "binary", "convolution", "create", "effects", "indexing", "logic",
+           "norm", "products", "reduce", "slicing", "unary", "views"]  # fmt: skip
 BUILDERS = {name: value for name in ops.__all__ if inspect.isfunction(value := getattr(ops, name))}
 
 

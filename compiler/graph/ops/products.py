@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.errors import GraphError
 from compiler.graph.broadcasting import broadcast_shapes
 from compiler.graph.dims import product
@@ -9,8 +11,29 @@ from compiler.graph.dtypes import promote
 from compiler.graph.location import builder
 from compiler.graph.ops.binary import add
 from compiler.graph.ops.build import Operand, emit, reshaped, tensors, to_dtype, to_shape
-from compiler.graph.types import format_shape
+from compiler.graph.ops.specs import define
+from compiler.graph.rules import NUMBERS, Attrs, check_dtype, refuse
+from compiler.graph.types import TensorType, format_shape
 from compiler.graph.value import Value
+
+__all__ = ["linear", "matmul", "outer"]
+
+
+def _matmul_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """[..., M, K] by [..., K, N], batch axes equal."""
+    a, b = types
+    if a.dtype != b.dtype:
+        refuse("mo.matmul", f"operand dtypes {a.dtype} and {b.dtype} differ")
+    check_dtype("mo.matmul", a.dtype, NUMBERS)
+    shapes = f"shapes {format_shape(a.shape)} and {format_shape(b.shape)}"
+    if a.rank < 2 or a.rank != b.rank or a.shape[:-2] != b.shape[:-2]:
+        refuse("mo.matmul", f"{shapes} must be matrices with equal batch axes")
+    if a.shape[-1] != b.shape[-2]:
+        refuse("mo.matmul", f"{shapes} do not multiply: {a.shape[-1]} columns meet {b.shape[-2]} rows")
+    return (TensorType.of(a.dtype, (*a.shape[:-1], b.shape[-1])),)
+
+
+define("matmul", _matmul_rule, 2, flops=lambda s: 2 * s.elements * s.operands[0][-1])
 
 
 @builder

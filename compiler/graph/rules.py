@@ -1,4 +1,7 @@
-"""The checks that many rules share; each raises a GraphError that names the op and the rule."""
+"""What the rules of ops share. A rule gives an op's result types from its operand types and its attributes.
+
+Each check raises a GraphError that names the op and what it broke.
+"""
 
 from __future__ import annotations
 
@@ -104,3 +107,28 @@ def normalize_axes(op: str, axis: Any, rank: int) -> tuple[int, ...]:
     if len(set(out)) != len(out):
         refuse(op, f"axis {axis} names an axis twice")
     return tuple(out)
+
+
+def unary(op: str, allowed: frozenset[str], result: str | None = None) -> Infer:
+    """One operand of an allowed dtype; the result has its shape, and its dtype unless `result` says otherwise."""
+
+    def infer(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+        (x,) = types
+        check_dtype(op, x.dtype, allowed)
+        return (x if result is None else TensorType.of(result, x.shape),)
+
+    return infer
+
+
+def binary(op: str, allowed: frozenset[str], result: str | None = None) -> Infer:
+    """Two operands of the same allowed dtype and the same shape."""
+
+    def infer(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+        a, b = types
+        if a is not b and a != b:
+            check_same(op, types)
+        if a.dtype not in allowed:
+            check_dtype(op, a.dtype, allowed)
+        return (a if result is None else TensorType.of(result, a.shape),)
+
+    return infer
