@@ -171,8 +171,8 @@ def test_nothing_in_a_record_becomes_code_of_the_script(store):
     number = writer.add_compilation(store, record, made.MACHINE)
     run = writer.begin_run(store, made.request(evil), made.MACHINE)
     writer.finish_run(store, run, made.result(), number)
-    store.db.conn.execute("UPDATE runs SET started = ?", (evil,))
-    store.db.conn.execute("UPDATE machines SET name = ?", (evil,))
+    store.connection.execute("UPDATE runs SET started = ?", (evil,))
+    store.connection.execute("UPDATE machines SET name = ?", (evil,))
     tree = ast.parse(export_run(store, run, "script"))
     kinds = [type(item).__name__ for item in tree.body]
     assert kinds.count("Raise") == 0 and kinds[:2] == ["Expr", "Import"] and kinds[-1] == "If"

@@ -83,14 +83,14 @@ _FINE = re.compile(
 def plans(store, ask):
     """(statement, its plan) of every statement that a question makes."""
     said = []
-    store.db.conn.set_trace_callback(said.append)
+    store.connection.set_trace_callback(said.append)
     try:
         ask()
     finally:
-        store.db.conn.set_trace_callback(None)
+        store.connection.set_trace_callback(None)
     for statement in dict.fromkeys(said):
         if statement.lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE")):
-            rows = store.db.conn.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+            rows = store.connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
             yield statement, [row[3] for row in rows]
 
 

@@ -201,8 +201,8 @@ def test_a_run_made_elsewhere_is_not_judged_by_this_machine(qtbot, ran, tmp_path
     assert main(["run", "sample:softmax", "--repeat", "3", "--processes", "1"]) == 0
     _, here = StoredSession(1).records()
     with open_store(path) as store:
-        with store.transaction() as db:
-            db.conn.execute("UPDATE machines SET fingerprint = 'feed', name = 'a far machine'")
+        with store.transaction() as connection:
+            connection.execute("UPDATE machines SET fingerprint = 'feed', name = 'a far machine'")
         threads = queries.run_row(store, 1)["conditions"]["threads"]
         writer.put_ceiling(store, Machine("feed", "", {}), "copy memory", threads, 123.0, "GB/s", 120.0, 125.0)
     _, there = StoredSession(1).records()
