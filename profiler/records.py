@@ -53,7 +53,7 @@ def pass_time(record: Any) -> PassTime:
 
 
 @dataclass(frozen=True)
-class KernelRecord:
+class CompiledKernel:
     """A kernel of a compilation. `key` is a hash of what it computes, whatever its name or source."""
 
     name: str
@@ -90,7 +90,7 @@ class CompilationRecord:
     versions: Mapping[str, str]
     seconds: float
     passes: tuple[PassTime, ...]
-    kernels: tuple[KernelRecord, ...]
+    kernels: tuple[CompiledKernel, ...]
     decisions: tuple[Decision, ...]
     stats: Mapping[str, Any]
 
@@ -150,7 +150,7 @@ class Ceiling:
 
 
 @dataclass(frozen=True)
-class RunRequest:
+class MeasureRequest:
     """Everything that decides a run: with it, the same run can be made again."""
 
     source: str
@@ -180,7 +180,7 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
-class RunResult:
+class MeasuredRun:
     """What came of a run. A failed one has an `error`, and where known the signal's name and the kernel it was in.
 
     Samples come in `blocks`, and blocks in `processes` (how many blocks each has). `lost` and `lost_traced` are the
@@ -208,18 +208,18 @@ def to_json(record: Any) -> str:
     return json.dumps(asdict(record), separators=(",", ":"), allow_nan=False)
 
 
-def request_from_json(text: str) -> RunRequest:
+def request_from_json(text: str) -> MeasureRequest:
     """The request behind a line of JSON; anything else is a ParseError."""
     try:
         found = json.loads(text)
-        known = {f.name for f in fields(RunRequest)}
+        known = {f.name for f in fields(MeasureRequest)}
         unknown = set(found) - known
         if unknown:
             raise ParseError(f"a run request has no field {', '.join(sorted(unknown))}")
         for pairs in ("sources", "force_cut", "force_fuse"):
             found[pairs] = tuple((one, other) for one, other in found.get(pairs, ()))
         found["libraries"] = tuple(found.get("libraries", ()))
-        return RunRequest(**found)
+        return MeasureRequest(**found)
     except (ValueError, TypeError, AttributeError) as error:
         raise ParseError(f"not a run request: {error}") from None
 
@@ -231,7 +231,7 @@ def compilation_from(found: Mapping[str, Any]) -> CompilationRecord:
             **found,
             "passes": tuple(PassTime(**item) for item in found["passes"]),
             "kernels": tuple(
-                KernelRecord(**{**item, "nodes": tuple(item["nodes"]), "slots": tuple(item["slots"])})
+                CompiledKernel(**{**item, "nodes": tuple(item["nodes"]), "slots": tuple(item["slots"])})
                 for item in found["kernels"]
             ),
             "decisions": tuple(Decision(**item) for item in found["decisions"]),

@@ -73,9 +73,9 @@ def measurement_of(
     source: Source, name: str, choices: CompileChoices, request: RunRequest, sizes: dict[str, int]
 ) -> Any:
     """What the profiler is asked for: this source, compiled as the window compiled it."""
-    from profiler.records import RunRequest as Measurement
+    from profiler.records import MeasureRequest
 
-    return Measurement(
+    return MeasureRequest(
         source=name,
         device=request.device,
         target=choices.target,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from profiler.records import KernelRecord
+from profiler.records import CompiledKernel
 from profiler.store import Store, queries
 
 STAGES = ("source", "kgen", "kernel", "llvm", "llvm-opt", "asm")
 MODEL_STAGES = ("mo", "mogg", "mgp")
 
-Group = tuple[list[KernelRecord], ...]
+Group = tuple[list[CompiledKernel], ...]
 
 
-def groups(tables: Sequence[list[KernelRecord]]) -> list[tuple[Group, str]]:
+def groups(tables: Sequence[list[CompiledKernel]]) -> list[tuple[Group, str]]:
     """Kernels that belong together: the same key on every side, then what is left by shared nodes."""
     found: list[tuple[Group, str]] = []
     left = [list(table) for table in tables]
@@ -58,7 +58,7 @@ def first_stage(store: Store, group: Group, indexes: Sequence[dict[tuple[str, st
     return "" if seen else None
 
 
-def _same_but_name(store: Store, first: int, one: KernelRecord, second: int, two: KernelRecord) -> bool:
+def _same_but_name(store: Store, first: int, one: CompiledKernel, second: int, two: CompiledKernel) -> bool:
     from profiler.store.texts import get_text
 
     return get_text(store, first).replace(one.name, "kernel") == get_text(store, second).replace(two.name, "kernel")

@@ -144,22 +144,22 @@ Grid = tuple[tuple[int, int, int], int]
 
 
 def count_call(
-    call: KernelCall, kernel: Kernel, sizes: Mapping[str, int], *, issued: bool = True, grid: Grid | None = None
+    call: KernelCall, kernel: Kernel, sizes: Mapping[str, int], *, traffic: bool = True, grid: Grid | None = None
 ) -> dict[str, Any]:
     """FLOPs, compulsory bytes, issued loads and stores of a call, as the fields of a Launch; `grid` is a GPU's."""
     found: dict[str, Any] = {"flops": call_flops(call, sizes), "bytes": call_bytes(call, sizes)}
     loads = stores = None
     note = "not counted"
-    if issued:
-        loads, stores, note = _issued(call, kernel, sizes, grid)
+    if traffic:
+        loads, stores, note = _traffic(call, kernel, sizes, grid)
     return found | {"loads": loads, "stores": stores, "counting": note}
 
 
-def _issued(
+def _traffic(
     call: KernelCall, kernel: Kernel, sizes: Mapping[str, int], grid: Grid | None
 ) -> tuple[int | None, int | None, str]:
-    from profiler.analysis.traffic import count_issued
-    from profiler.analysis.traffic_grid import count_issued_on_grid
+    from profiler.analysis.traffic import count_traffic
+    from profiler.analysis.traffic_grid import count_grid_traffic
 
     try:
         module = kernel.kernel_ir().module
@@ -169,7 +169,7 @@ def _issued(
     renamed = dict(zip(call.kernel.symbols, call.symbols, strict=True))
     numbers = [sizes[renamed[name]] for name in kernel.record.symbols]
     if grid is None:
-        counted = count_issued(functions[kernel.name], numbers, functions)
+        counted = count_traffic(functions[kernel.name], numbers, functions)
     else:
-        counted = count_issued_on_grid(functions[kernel.name], numbers, functions, *grid)
+        counted = count_grid_traffic(functions[kernel.name], numbers, functions, *grid)
     return counted.loads, counted.stores, counted.note

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from profiler.analysis.compare import Comparison
+from profiler.analysis.comparison import Comparison
 from profiler.analysis.roofline import kernel_dtype, roofline
 from profiler.analysis.statistics import summarise
 from profiler.measure.ceilings.measured import ceilings_for

@@ -21,9 +21,9 @@ from profiler.records import (
     CompilationRecord,
     Launch,
     Machine,
+    MeasuredRun,
+    MeasureRequest,
     PassTime,
-    RunRequest,
-    RunResult,
     StageRecord,
     to_json,
 )
@@ -103,7 +103,7 @@ def add_stages(store: Store, compilation: int, stages: Iterable[StageRecord]) ->
             connection.execute(sql, (compilation, stage.kernel, stage.stage, text, nodes))
 
 
-def begin_run(store: Store, request: RunRequest, machine: Machine) -> int:
+def begin_run(store: Store, request: MeasureRequest, machine: Machine) -> int:
     """Note that a run has begun; until it is finished or failed it shows as running, or interrupted if we die."""
     with store.transaction() as connection:
         values = (
@@ -115,7 +115,7 @@ def begin_run(store: Store, request: RunRequest, machine: Machine) -> int:
         return connection.execute(sql, values).lastrowid or 0
 
 
-def finish_run(store: Store, run: int, result: RunResult, compilation: int | None = None) -> None:
+def finish_run(store: Store, run: int, result: MeasuredRun, compilation: int | None = None) -> None:
     """Keep what came of a run, good or bad, all at once."""
     with store.transaction() as connection:
         whole = summarise(result.samples, result.blocks, result.processes) if result.samples else None
@@ -148,7 +148,7 @@ def finish_run(store: Store, run: int, result: RunResult, compilation: int | Non
             connection.execute("INSERT INTO timelines VALUES (?, ?, ?, ?)", values)
 
 
-def _add_launch(store: Store, run: int, launch: Launch, result: RunResult) -> None:
+def _add_launch(store: Store, run: int, launch: Launch, result: MeasuredRun) -> None:
     figures = summarise(launch.samples, result.blocks, result.processes)
     values = (
         run, launch.position, launch.kernel, launch.key, json.dumps(launch.nodes), figures.median, figures.low,

@@ -18,7 +18,7 @@ from profiler.measure.ceilings.measured import CARD, ceiling_threads, ceilings_f
 from profiler.measure.cuda.program import program_of
 from profiler.measure.devices import CudaDevice
 from profiler.measure.machine import this_machine, with_card
-from profiler.records import KernelRecord, RunRequest
+from profiler.records import CompiledKernel, MeasureRequest
 from profiler.report.document import run_document
 from profiler.report.write import export_run
 from profiler.store import queries, writer
@@ -128,8 +128,8 @@ def card_run(store):
         ("multiply-add bf16", 120_000.0, "GFLOP/s"), ("tensor bf16", 700_000.0, "GFLOP/s"),
     ):  # fmt: skip
         writer.put_ceiling(store, machine, name, CARD, value, unit, value * 0.99, value * 1.01)
-    run = writer.begin_run(store, RunRequest("test", device="cuda:0", threads=3), machine)
-    kernel = KernelRecord("k", "key-k", ("add_0",), ("mo.add",), "def k(out0: Tensor[f32, (5,)]):\n    ...\n")
+    run = writer.begin_run(store, MeasureRequest("test", device="cuda:0", threads=3), machine)
+    kernel = CompiledKernel("k", "key-k", ("add_0",), ("mo.add",), "def k(out0: Tensor[f32, (5,)]):\n    ...\n")
     compilation = writer.add_compilation(store, records.compilation(kernels=(kernel,)), machine)
     writer.finish_run(store, run, records.result(), compilation)
     return run

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import records_for_tests as made
 
-from profiler.records import FAILED, FINISHED, INTERRUPTED, RUNNING, WHOLE, RunResult, StageRecord
+from profiler.records import FAILED, FINISHED, INTERRUPTED, RUNNING, WHOLE, MeasuredRun, StageRecord
 from profiler.store import StoreError, default_path, open_store, queries, writer
 from profiler.store.migrations import MIGRATIONS, VERSION
 from profiler.store.texts import Found
@@ -86,7 +86,7 @@ def test_pinning_makes_the_one_baseline_of_a_source(store):
     with pytest.raises(StoreError, match="unpin"):
         writer.delete_runs(store, [second])
     failed = writer.begin_run(store, made.request(), made.MACHINE)
-    writer.finish_run(store, failed, RunResult(FAILED, error="SIGSEGV", signal="SIGSEGV", kernel="k"))
+    writer.finish_run(store, failed, MeasuredRun(FAILED, error="SIGSEGV", signal="SIGSEGV", kernel="k"))
     with pytest.raises(StoreError, match="failed"):
         writer.pin_run(store, failed)
 

@@ -61,7 +61,7 @@ def command(
     from app.compilation import device_index
     from app.inputs import graph_sizes, random_inputs
     from app.sources import load_source
-    from profiler.records import RunRequest
+    from profiler.records import MeasureRequest
     from profiler.store.writer import check_tag
 
     if no_db and (db or tag or note):
@@ -73,7 +73,7 @@ def command(
     sizes = graph_sizes(source.graph, source.dims, sizes_of(dims))
     target = "cpu" if index is None else _cuda_target(index)
     inputs = random_inputs(source.graph, sizes, seed)
-    request = RunRequest(
+    request = MeasureRequest(
         source=src, device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat, width=width / 100,
         budget=budget, rotate=not warm, time_limit=time_limit, target=target, flow=flow, opt_level=opt_level,
         debug=debug, libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
