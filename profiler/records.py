@@ -7,6 +7,7 @@ says otherwise; `samples` are nanoseconds.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -113,6 +114,30 @@ class Counter:
     value: float | None
     unit: str
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The middle and the spread of some times, in seconds; `outliers` are kept in all of it, and counted.
+
+    `median` is the median of process medians (of one process: its median); of several processes, the interval from
+    `low` to `high` tells how processes differ.
+    """
+
+    median: float
+    low: float
+    high: float
+    minimum: float
+    maximum: float
+    count: int
+    outliers: int
+    processes: int = 1
+
+    @property
+    def width(self) -> float:
+        """Half the interval's width as a share of the median."""
+        spread = (self.high - self.low) / 2
+        return spread / self.median if self.median else math.inf if spread else 0.0
 
 
 @dataclass(frozen=True)

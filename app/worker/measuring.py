@@ -100,6 +100,8 @@ def plain_result(
     result: Any, sizes: dict[str, int], number: int, checks: tuple[str, ...], ok: bool | None, note: str = ""
 ) -> RunResult:
     """A profiler's result as the window's record."""
+    from profiler.analysis.statistics import summarise
+
     calls = tuple((launch.kernel, tuple(x * 1e-9 for x in launch.samples)) for launch in result.launches)
     trace = np.array(result.timeline, np.int64).reshape(-1, len(calls), 2) if result.timeline else np.zeros((0, 0, 2))
     notes = (*result.conditions.get("notes", ()), *([note] if note else ()))
@@ -114,19 +116,10 @@ def plain_result(
         number,
         notes,
         tuple((launch.flops or 0, launch.bytes or 0) for launch in result.launches),
-        interval=_interval(result),
+        summary=summarise(result.samples, result.blocks, result.processes) if result.samples else None,
+        summaries=tuple(summarise(launch.samples, result.blocks, result.processes) for launch in result.launches),
         counters=tuple((counter.name, counter.value, counter.unit, counter.note) for counter in result.counters),
     )
-
-
-def _interval(result: Any) -> tuple[float, float]:
-    """Between which times the median lies, by the profiler's own reckoning."""
-    from profiler.analysis.statistics import summarise
-
-    if not result.samples:
-        return 0.0, 0.0
-    found = summarise(result.samples, result.blocks, result.processes)
-    return found.low, found.high
 
 
 def spans_of(trace: np.ndarray) -> tuple[tuple[int, int, float, float], ...]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from profiler.analysis.statistics import Summary
 from profiler.analysis.verdicts import Verdict
+from profiler.records import Summary
 
 
 @dataclass(frozen=True)

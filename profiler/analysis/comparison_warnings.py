@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiler.analysis.comparison import KernelComparison, Side
-from profiler.analysis.statistics import Summary
 from profiler.analysis.verdicts import FEW, PROCESSES, Verdict
+from profiler.records import Summary
 
 _MOST_KERNELS = 5
 

@@ -10,36 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from profiler.records import Summary
+
 CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The middle and the spread of some times, in seconds; `outliers` are kept in all of it, and counted.
-
-    `median` is the median of process medians (of one process: its median); of several processes, the interval from
-    `low` to `high` tells how processes differ.
-    """
-
-    median: float
-    low: float
-    high: float
-    minimum: float
-    maximum: float
-    count: int
-    outliers: int
-    processes: int = 1
-
-    @property
-    def width(self) -> float:
-        """Half the interval's width as a share of the median."""
-        spread = (self.high - self.low) / 2
-        return spread / self.median if self.median else math.inf if spread else 0.0
 
 
 def summarise(
@@ -70,10 +47,16 @@ def summarise(
     return Summary(middle, low, high, float(times[0]), float(times[-1]), times.size, outliers, len(apart))
 
 
+def quartiles(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """Between which times the middle half of some calls lies, whatever process made them."""
+    first, third = np.quantile(values, (0.25, 0.75))
+    return float(first), float(third)
+
+
 def outlier_limit(values: np.ndarray) -> float:
     """Where outliers begin: three interquartile ranges above the upper quartile."""
-    first, third = np.quantile(values, (0.25, 0.75))
-    return float(third + 3 * (third - first))
+    first, third = quartiles(values)
+    return third + 3 * (third - first)
 
 
 def median_of(values: np.ndarray) -> float:

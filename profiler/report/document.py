@@ -49,7 +49,7 @@ def run_document(store: Store, run: int) -> dict[str, Any]:
             "samples_ns": samples[WHOLE].tolist(), "blocks": blocks,
         }  # fmt: skip
         known = found["compilation"]["kernels"] if found["compilation"] else []
-        points = roofline(launches, ceilings, {k["name"]: kernel_dtype(k["source"]) for k in known}).points
+        points = roofline(launches, ceilings, {k["name"]: kernel_dtype(k["source"]) for k in known})
         for launch, point in zip(launches, points):
             figures = {name: value for name, value in launch.items() if name not in ("id", "run")}
             rates = {

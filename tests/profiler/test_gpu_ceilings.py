@@ -161,9 +161,9 @@ def test_the_roof_over_a_product_of_bf16_is_the_tensor_cores(store, card_run):
     row = queries.run_row(store, card_run)
     found = ceilings_for(store, row, queries.machine_row(store, row["machine"])["fingerprint"])
     launch = {"kernel": "k", "position": 0, "median": 1e-3, "flops": 10**12, "bytes": 10**6, "loads": 1, "stores": 1}
-    (point,) = roofline([launch], found, {"k": "bf16"}).points
+    (point,) = roofline([launch], found, {"k": "bf16"})
     assert (point.peak, point.roof, point.bound) == ("tensor bf16", 700_000.0, "compute")
-    (point,) = roofline([launch], found, {"k": "f32"}).points
+    (point,) = roofline([launch], found, {"k": "f32"})
     assert (point.peak, point.roof) == ("f32", 60_000.0)
 
 

@@ -199,7 +199,7 @@ def _document(
         | {name: getattr(launch, name) for name in _LAUNCH}
         for launch in result.launches
     ]
-    points = roofline(launches, ceilings, {k.name: kernel_dtype(k.source) for k in compiled.kernels}).points
+    points = roofline(launches, ceilings, {k.name: kernel_dtype(k.source) for k in compiled.kernels})
     launches = [launch | {name: getattr(point, name) for name in _POINT} for launch, point in zip(launches, points)]
     return {
         "source": source.name, "run": run, "device": request.device, "threads": result.conditions.get("threads"),
