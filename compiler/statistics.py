@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from compiler.trace import LLVM_PASS
 
 if TYPE_CHECKING:
     from compiler.model import Model
-    from compiler.trace import PassRecord, Trace
+    from compiler.trace import Trace
 
 STAGES = ("mo", "mogg", "kgen", "kernel", "llvm", "machine", "link")
 LLVM_STAGE = "machine"
@@ -34,20 +34,37 @@ class StageFigures:
 
 def funnel(trace: Trace, kernel: str | None = None) -> list[StageFigures]:
     """The steps of a whole compilation, or of one kernel (or shared function)."""
-    return _steps(trace, trace.passes) if kernel is None else funnel_by_kernel(trace).get(kernel, [])
+    return funnel_of(trace.passes, kernel, _printed(trace))
+
+
+def funnel_of(
+    passes: Sequence[Any], kernel: str | None = None, printed: Mapping[str, int] | None = None
+) -> list[StageFigures]:
+    """The same from records of passes alone, as a trace or a store has them.
+
+    `printed` has the bytes of what elaboration made, by module, where its texts were kept.
+    """
+    if kernel is None:
+        return _steps(passes, sum(printed.values()) if printed else None)
+    return _by_kernel(passes, printed).get(kernel, [])
 
 
 def funnel_by_kernel(trace: Trace) -> dict[str, list[StageFigures]]:
+    """The funnel of every kernel and every shared function."""
+    return _by_kernel(trace.passes, _printed(trace))
+
+
+def _by_kernel(passes: Sequence[Any], printed: Mapping[str, int] | None) -> dict[str, list[StageFigures]]:
     """The funnel of every kernel and every shared function.
 
     Where passes ran over a module of several kernels, each has a part of their time as large as its part of the
     operations that came out; the same goes for LLVM's work on bundles, by bytes.
     """
-    by_kernel: dict[str, list[PassRecord]] = {}
-    for record in trace.passes:
+    by_kernel: dict[str, list[Any]] = {}
+    for record in passes:
         by_kernel.setdefault(record.kernel, []).append(record)
     whole = [record for record in by_kernel.pop("", ()) if record.stage == "kernel"]
-    units = {record.kernel: record for record in trace.passes if record.name == "emit-llvm" and record.ops_before >= 0}
+    units = {record.kernel: record for record in passes if record.name == "emit-llvm" and record.ops_before >= 0}
     operations = sum(record.ops_before for record in units.values())
     for name, records in by_kernel.items():
         if whole and name in units and not any(record.stage == "kernel" for record in records):
@@ -55,34 +72,37 @@ def funnel_by_kernel(trace: Trace) -> dict[str, list[StageFigures]]:
             part = seconds * own / operations if operations else 0.0
             sizes = {"ops_before": -1, "ops_after": own, "bytes_before": -1, "bytes_after": -1}
             records.append(replace(whole[-1], name="passes", kernel=name, seconds=part, **sizes))
-    return {name: _steps(trace, records, name) for name, records in by_kernel.items()}
+    return {name: _steps(records, (printed or {}).get(name)) for name, records in by_kernel.items()}
 
 
-def _steps(trace: Trace, passes: Sequence[PassRecord], kernel: str | None = None) -> list[StageFigures]:
+def _steps(passes: Sequence[Any], elaborated: int | None) -> list[StageFigures]:
     total = sum(record.seconds for record in passes if record.stage != LLVM_PASS)
-    by_stage: dict[str, list[PassRecord]] = {stage: [] for stage in STAGES}
+    by_stage: dict[str, list[Any]] = {stage: [] for stage in STAGES}
     for record in passes:
         by_stage.setdefault(record.stage, []).append(record)
     found = []
     for stage, records in by_stage.items():
         if records and stage != LLVM_PASS:
             seconds = sum(record.seconds for record in records)
-            sizes = _left(records, "ops_after"), _left(records, "bytes_after") or _printed(trace, stage, kernel)
-            found.append(StageFigures(stage, *sizes, seconds, seconds / total if total else 0.0))
+            size = _left(records, "bytes_after") or (elaborated if stage == "kgen" else None)
+            share = seconds / total if total else 0.0
+            found.append(StageFigures(stage, _left(records, "ops_after"), size, seconds, share))
     return found
 
 
-def _left(records: Iterable[PassRecord], size: str) -> int | None:
+def _left(records: Iterable[Any], size: str) -> int | None:
     """What the last pass over each part of the module left, summed over the parts."""
     last = {record.kernel: getattr(record, size) for record in records if getattr(record, size) >= 0}
     return sum(last.values()) if last else None
 
 
-def _printed(trace: Trace, stage: str, kernel: str | None) -> int | None:
-    """Bytes of what elaboration made, where its texts were kept."""
-    modules = trace.snapshots if kernel is None else {kernel: trace.snapshots.get(kernel, [])}
-    sizes = [s.bytes_after for taken in modules.values() for s in taken if stage == "kgen" and s.name == "elaborate"]
-    return sum(sizes) if sizes else None
+def _printed(trace: Trace) -> dict[str, int]:
+    """Bytes of what elaboration made, by module, where its texts were kept."""
+    return {
+        module: sum(taken.bytes_after for taken in snapshots if taken.name == "elaborate")
+        for module, snapshots in trace.snapshots.items()
+        if any(taken.name == "elaborate" for taken in snapshots)
+    }
 
 
 def cache_figures(trace: Trace, kernels: int) -> dict[str, int]:

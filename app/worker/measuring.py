@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -32,7 +33,10 @@ def measure_source(
         raise outcome.error
     if outcome.result.status != FINISHED:
         raise ExecutionError(f"the run failed: it {outcome.result.error}")
-    checks, ok = check_against_reference(source, inputs, outcome.outputs, report) if request.check else ((), None)
+    checks, ok = (), None
+    if request.check:
+        checks, ok = check_against_reference(source, inputs, outcome.outputs, report)
+        _keep_check(request.database, number, checks, ok)
     return replace(plain_result(outcome.result, sizes, number or 0, checks, ok, note), device=request.device)
 
 
@@ -158,6 +162,15 @@ def _open_store(path: str = "") -> tuple[Any, str]:
         return open_store(path or None), ""
     except (StoreError, OSError, CompilerError) as error:
         return None, f"the run is not kept: {error}"
+
+
+def _keep_check(path: str, number: int | None, checks: tuple[str, ...], ok: bool) -> None:
+    """Put what the check found beside the run; one whose database fails by now has told it already."""
+    from profiler.store import StoreError, open_store, writer
+
+    if number:
+        with contextlib.suppress(StoreError), open_store(path or None) as store:
+            writer.keep_check(store, number, ok, checks)
 
 
 def check_against_reference(

@@ -104,6 +104,7 @@ class StoredSession:
             )
             for launch in launches
         )
+        check = self._row["conditions"].get("check", {})
         taken = [self._row["conditions"].get(name, ()) for name in ("blocks", "processes")]
         summaries = {position: summarise(times, *taken) for position, times in samples.items() if position >= WHOLE}
         whole = tuple((samples[WHOLE] * 1e-9).tolist()) if WHOLE in samples else ()
@@ -116,6 +117,8 @@ class StoredSession:
             spans,
             threads,
             tuple(dims.items()),
+            checks=tuple(check.get("lines", ())),
+            ok=check.get("ok"),
             number=self._run,
             notes=tuple(self._row["conditions"].get("notes", ())),
             work=work,

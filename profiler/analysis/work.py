@@ -1,8 +1,10 @@
-"""Work and traffic of a kernel call. FLOPs and compulsory bytes come from the graph, issued traffic from the kernel IR.
+"""Work and traffic of graph ops and kernel calls: the one place that counts them, for runs, reports and the window.
 
-FLOPs follow the usual convention: an elementwise op counts 1 an element whatever it costs, a multiply-add 2, views and
-casts 0. Compulsory bytes are each operand read once and each result written once; of an operand that is only
-sliced or gathered from, only the part that is read.
+FLOPs come from the graph and follow the usual convention: an elementwise op counts 1 an element of its result whatever
+it costs (an exponential as an addition), a multiply-add 2, a reduction 1 an element that it reads, the norms and
+softmaxes as many an element as `_WORK` says, views, copies and casts 0. A custom kernel alone knows its work: None.
+Compulsory bytes are each operand read once and each result written once; of an operand that is only sliced or gathered
+from, only the part that is read. Issued traffic, in loads and stores, is counted in the kernel IR (`traffic`).
 """
 
 from __future__ import annotations
@@ -102,6 +104,11 @@ def op_flops(op: Operation, sizes: Mapping[str, int]) -> int | None:
     return _WORK[op.name](shapes) if op.name in _WORK else shapes.elements
 
 
+def op_bytes(op: Operation, sizes: Mapping[str, int]) -> int:
+    """What one graph op would move by itself: its operands and its results, each once."""
+    return sum(tensor_bytes(kind, sizes) for kind in (*op.operand_types, *op.result_types))
+
+
 def call_flops(call: KernelCall, sizes: Mapping[str, int]) -> int | None:
     """FLOPs of all graph ops of a call; None if one of them is a custom kernel."""
     counts = [op_flops(op, sizes) for op in call.ops]
@@ -114,11 +121,14 @@ def call_bytes(call: KernelCall, sizes: Mapping[str, int]) -> int:
     operands = {id(buffer): buffer for buffer in call.operands}
     total = 0
     for buffer in operands.values():
-        total += min(_buffer_bytes(buffer.type, sizes), picked.get(buffer.name, 1 << 62))
-    return total + sum(_buffer_bytes(buffer.type, sizes) for buffer in call.results)
+        total += min(tensor_bytes(buffer.type, sizes), picked.get(buffer.name, 1 << 62))
+    return total + sum(tensor_bytes(buffer.type, sizes) for buffer in call.results)
 
 
-def _buffer_bytes(kind: Any, sizes: Mapping[str, int]) -> int:
+def tensor_bytes(kind: Any, sizes: Mapping[str, int]) -> int:
+    """The bytes of a tensor or buffer of some type; what has no shape has none."""
+    if not hasattr(kind, "shape"):
+        return 0
     return math.prod(_shape(kind, sizes)) * dtype_info(kind.dtype).bytes
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from profiler.records import WHOLE, CompiledKernel, Decision, PassTime, StageRecord
+from profiler.records import CompiledKernel, Decision, PassTime, StageRecord
 from profiler.store.connection import Store, StoreError
 from profiler.store.samples import unpack
 from profiler.store.shapes import SHAPES, misfit
@@ -266,7 +266,7 @@ def totals(store: Store) -> dict[str, int]:
 
 
 __all__ = [
-    "RunFilter", "WHOLE", "ceilings", "compilation_row", "counters", "decisions", "find_compilation", "find_run",
+    "RunFilter", "ceilings", "compilation_row", "counters", "decisions", "find_compilation", "find_run",
     "kernels", "launches", "list_compilations", "list_runs", "machine_row", "passes", "run_row", "run_samples",
     "search_texts", "stage", "stage_index", "stages", "timeline", "totals",
 ]  # fmt: skip

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from compiler.errors import CompilerError
 from profiler.analysis.statistics import summarise
 from profiler.records import (
-    FAILED,
     FINISHED,
     LOST,
     LOST_TRACED,
@@ -28,7 +27,7 @@ from profiler.records import (
     to_json,
 )
 from profiler.store.connection import Store, StoreError, translated
-from profiler.store.interrupted import mark_interrupted, process_mark
+from profiler.store.interrupted import process_mark
 from profiler.store.samples import pack
 from profiler.store.texts import drop_unreferred, drop_unused, pack_nodes, put_text, texts_of
 
@@ -241,6 +240,14 @@ def tag_runs(store: Store, runs: Sequence[int], tag: str, *, remove: bool = Fals
         connection.executemany(sql, [(run, tag) for run in runs])
 
 
+def keep_check(store: Store, run: int, ok: bool, lines: Sequence[str]) -> None:
+    """Keep what the check of a run's results found: whether all are within the bound, and a line for each."""
+    with store.transaction() as connection:
+        _existing(store, [run])
+        sql = "UPDATE runs SET conditions = json_set(conditions, '$.check', json(?)) WHERE id = ?"
+        connection.execute(sql, (json.dumps({"ok": ok, "lines": list(lines)}), run))
+
+
 def note_run(store: Store, run: int, note: str) -> None:
     """Write a note on a run in place of an earlier one."""
     with store.transaction() as connection:
@@ -274,9 +281,3 @@ def vacuum(store: Store) -> tuple[int, int]:
         store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         store.connection.execute("PRAGMA optimize")
     return before, store.path.stat().st_size
-
-
-__all__ = [
-    "FAILED", "add_compilation", "add_stages", "begin_run", "delete_compilations", "delete_runs", "finish_run",
-    "mark_interrupted", "note_run", "pin_run", "process_mark", "put_ceiling", "put_machine", "tag_runs", "vacuum",
-]  # fmt: skip

@@ -18,7 +18,8 @@ from profiler.measure.measuring import measure
 from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FAILED, INTERRUPTED, MeasureRequest
-from profiler.store import open_store, queries, writer
+from profiler.store import open_store, queries
+from profiler.store.interrupted import mark_interrupted
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -145,4 +146,4 @@ def test_runs_made_in_turns_are_interrupted_together(tmp_path):
                 cancelled=lambda: time.monotonic() - begun[0] > 3,
             )  # fmt: skip
         assert [queries.run_row(store, run)["status"] for run in (1, 2)] == [INTERRUPTED] * 2
-        assert writer.mark_interrupted(store) == 0
+        assert mark_interrupted(store) == 0

@@ -83,10 +83,10 @@ def command(
         run, outcome = _measure(store, request, source, inputs, texts=db is not None, check=check)
         _annotate(store, run, tag, note)
         ceilings = _ceilings(store, request, outcome)
+        checks = _check(source, outcome, inputs, store, run) if check else None
     finally:
         if store is not None:
             store.close()
-    checks = _check(source, outcome, inputs) if check else None
     staged = _check_stages(source, inputs, threads) if stages else None
     document = _document(source, request, run, outcome, checks, staged, ceilings)
     if as_json:
@@ -168,13 +168,19 @@ def _ceilings(store: Store | None, request: Any, outcome: Outcome) -> list[Ceili
     return stored_ceilings(store, machine_with(request.device).fingerprint, threads)
 
 
-def _check(source: Source, outcome: Outcome, inputs: list[np.ndarray]) -> list[OutputCheck]:
+def _check(
+    source: Source, outcome: Outcome, inputs: list[np.ndarray], store: Store | None, run: int | None
+) -> list[OutputCheck]:
     """The first call's outputs against the reference, which runs on its own copies: a graph may write to its inputs."""
     from app.checking import check_outputs, error_bound
     from compiler import reference
+    from profiler.store import writer
 
     wanted = reference(source.graph, *(x.copy() for x in inputs))
-    return check_outputs(outcome.outputs, wanted, error_bound(source.graph))
+    found = check_outputs(outcome.outputs, wanted, error_bound(source.graph))
+    if store is not None and run is not None:
+        writer.keep_check(store, run, all(each.ok for each in found), [str(each) for each in found])
+    return found
 
 
 def _check_stages(source: Source, inputs: list[np.ndarray], threads: int | None) -> dict[str, Any]:
