@@ -208,11 +208,12 @@ class RunView(QWidget):
         sizes = ", ".join(f"{name}={value}" for name, value in run.dims)
         taken = run.summary
         surely = f" (95 %: {seconds(taken.low)} to {seconds(taken.high)})" if taken else ""
+        middle = "median of process medians" if taken and taken.processes > 1 else "median"
         best = f", best {seconds(taken.minimum)}" if taken else ""
         where = f"{run.threads} thread{'s' * (run.threads != 1)}" if run.device == "cpu" else run.device
         kept = f"run {run.number}" if run.number else "not kept"
         return (
-            f"{seconds(whole.median)} median{surely}, {len(run.totals)} calls; {CHECKS[run.ok]}; {where}"
+            f"{seconds(whole.median)} {middle}{surely}, {len(run.totals)} calls; {CHECKS[run.ok]}; {where}"
             f"{', ' + sizes if sizes else ''}{best}; {kept}"
         )
 
