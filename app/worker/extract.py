@@ -104,24 +104,14 @@ def memory_blocks(model: Any, dims: Mapping[str, int]) -> tuple[tuple[MemoryBloc
     if missing:
         return (), 0, f"depends on the size of {', '.join(missing)}"
     plan = model.plan(**{name: dims[name] for name in model.symbols})
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for index, call in enumerate(model.fusion.calls):
-        for buffer in (*call.operands, *call.results):
-            first.setdefault(buffer.name, index)
-            last[buffer.name] = index
-    blocks = []
-    for block in plan.blocks:
-        key = block.key
-        if isinstance(key, tuple):  # a workspace: lives for one call
-            call = int(key[0]) if isinstance(key[0], int) else 0
-            blocks.append(MemoryBlock(f"workspace {key[-1]}", block.offset, block.size, call, call))
-        else:
-            name = key.name
-            blocks.append(
-                MemoryBlock(name, block.offset, block.size, first.get(name, 0), last.get(name, 0), tuple(key.nodes))
-            )
-    return tuple(blocks), int(plan.peak), ""
+    blocks = tuple(
+        MemoryBlock(
+            block.name, block.offset, block.size, block.first, block.last,
+            () if isinstance(block.key, tuple) else tuple(block.key.nodes),  # a workspace holds no node's value
+        )
+        for block in plan.blocks
+    )  # fmt: skip
+    return blocks, plan.peak, ""
 
 
 def _type(kind: Any) -> tuple[str, str]:
