@@ -2,23 +2,29 @@
 
 import csv
 import json
+from dataclasses import asdict, replace
 
 import pytest
 from command_line import TWO, document
 
 from app.cli.run_text import run_text
+from app.sources import load_source
 from app.text_tables import seconds as told
 from app.viewmodels.compilation import CompileChoices
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.frame.inspection import inspect
 from app.viewmodels.requests import CompileRequest, ListRunsRequest, RunRequest
+from app.viewmodels.runs.funnel import funnel
 from app.viewmodels.runs.run_figures import call_figures, distribution, launch_times, run_words, whole_figures
 from app.worker import store_jobs
 from app.worker.compile_session import CompileSession
+from app.worker.extract import pass_row
 from app.worker.measuring import plain_result
 from app.worker.stored_session import StoredSession
+from compiler import compile
+from profiler.model_records import compilation_record
 from profiler.records import FINISHED, Launch, MeasuredRun
-from profiler.report import words
+from profiler.report import figures, words
 
 
 def test_the_median_of_one_run_is_the_same_everywhere(kernelglass, tmp_path):
@@ -52,6 +58,24 @@ def test_the_median_of_one_run_is_the_same_everywhere(kernelglass, tmp_path):
     for call, taken in zip(compilation.calls, launches):
         _, sections = inspect(compilation, frozenset(call.nodes[:1]), run)
         assert f"{seconds(taken)} (measured)" in [entry.value for part in sections for entry in part.entries]
+
+
+def test_the_funnel_is_the_compilers_everywhere(kernelglass, tmp_path):
+    (tmp_path / "two.py").write_text(TWO)
+    source = load_source(str(tmp_path / "two.py"))
+    model = compile(source.graph, cache=False)
+    steps = {step["stage"]: step for step in model.stats["funnel"]}
+    kept = compilation_record(model, "two", 1.0)
+    stored = {row["stage"]: row for row in figures.funnel({"passes": [asdict(p) for p in kept.passes]}, ())}
+    session = CompileSession(CompileRequest(str(tmp_path / "two.py"), CompileChoices()), lambda progress: None)
+    shown = {row.stage: row for row in funnel(replace(session.records(), passes=tuple(map(pass_row, kept.passes))))}
+    assert {*steps} == {*stored} == {*shown} >= {"mo", "mogg", "kgen", "kernel", "llvm", "machine"}
+    for stage, step in steps.items():
+        assert (stored[stage]["ops"], stored[stage]["seconds"]) == (step["ops"], step["seconds"])
+        assert stored[stage]["share"] == pytest.approx(step["share"])
+        row = shown[stage]
+        assert (row.ops, row.bytes) == tuple(-1 if step[size] is None else step[size] for size in ("ops", "bytes"))
+        assert row.seconds == step["seconds"]
 
 
 def test_each_process_counts_once_however_many_calls_it_made():
