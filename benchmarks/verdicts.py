@@ -87,7 +87,7 @@ def main() -> None:
     from app.inputs import graph_sizes, random_inputs
     from app.sources import load_source
     from profiler.model_records import graph_text
-    from profiler.records import RunRequest
+    from profiler.records import MeasureRequest
     from profiler.store import open_store
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -102,7 +102,7 @@ def main() -> None:
     source = load_source(options.source)
     chosen = {name: int(size) for name, _, size in (text.partition("=") for text in options.dim)}
     sizes = graph_sizes(source.graph, source.dims, chosen)
-    request = RunRequest(
+    request = MeasureRequest(
         options.source, dims=sizes, threads=options.threads, budget=options.budget, processes=options.processes,
         count=False, libraries=tuple(str(folder) for folder in source.library_paths),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from compiler.errors import CompilerError
 from compiler.options import COMMON_STAGES, MODEL_STAGES
 from profiler.measure.machine import versions
-from profiler.records import CompilationRecord, Decision, KernelRecord, StageRecord, pass_time
+from profiler.records import CompilationRecord, CompiledKernel, Decision, StageRecord, pass_time
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
@@ -44,7 +44,7 @@ def compilation_record(model: Model, source: str, seconds: float, libraries: Ite
         seconds=seconds,
         passes=tuple(pass_time(p) for p in model.trace.passes),
         kernels=tuple(
-            KernelRecord(kernel.name, kernel_key(kernel), kernel.nodes, kernel.fused.slots, kernel.source)
+            CompiledKernel(kernel.name, kernel_key(kernel), kernel.nodes, kernel.fused.slots, kernel.source)
             for kernel in model.kernels
         ),
         decisions=tuple(

@@ -14,7 +14,7 @@ from profiler.measure.machine import machine_with, this_machine, versions
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
 from profiler.model_records import compilation_record, stage_records
-from profiler.records import INTERRUPTED, RunRequest, RunResult, StageRecord
+from profiler.records import INTERRUPTED, MeasuredRun, MeasureRequest, StageRecord
 from profiler.store import Store, StoreError, queries, writer
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run_and_record(
-    store: Store | None, request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False,
+    store: Store | None, request: MeasureRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False,
     outputs: bool = False, progress: Callable[[str], None] = lambda words: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[int | None, Outcome]:  # fmt: skip
@@ -33,7 +33,7 @@ def run_and_record(
         outcome = measure(request, graph, arrays, texts=texts, outputs=outputs, progress=progress, cancelled=cancelled)
     except BaseException as error:
         if store is not None and run is not None:
-            writer.finish_run(store, run, RunResult(INTERRUPTED, error=ending_words(error)))
+            writer.finish_run(store, run, MeasuredRun(INTERRUPTED, error=ending_words(error)))
         raise
     if store is not None and run is not None:
         with store.transaction():

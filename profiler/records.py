@@ -7,6 +7,7 @@ says otherwise; `samples` are nanoseconds.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -53,7 +54,7 @@ def pass_time(record: Any) -> PassTime:
 
 
 @dataclass(frozen=True)
-class KernelRecord:
+class CompiledKernel:
     """A kernel of a compilation. `key` is a hash of what it computes, whatever its name or source."""
 
     name: str
@@ -90,7 +91,7 @@ class CompilationRecord:
     versions: Mapping[str, str]
     seconds: float
     passes: tuple[PassTime, ...]
-    kernels: tuple[KernelRecord, ...]
+    kernels: tuple[CompiledKernel, ...]
     decisions: tuple[Decision, ...]
     stats: Mapping[str, Any]
 
@@ -113,6 +114,30 @@ class Counter:
     value: float | None
     unit: str
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The middle and the spread of some times, in seconds; `outliers` are kept in all of it, and counted.
+
+    `median` is the median of process medians (of one process: its median); of several processes, the interval from
+    `low` to `high` tells how processes differ.
+    """
+
+    median: float
+    low: float
+    high: float
+    minimum: float
+    maximum: float
+    count: int
+    outliers: int
+    processes: int = 1
+
+    @property
+    def width(self) -> float:
+        """Half the interval's width as a share of the median."""
+        spread = (self.high - self.low) / 2
+        return spread / self.median if self.median else math.inf if spread else 0.0
 
 
 @dataclass(frozen=True)
@@ -150,7 +175,7 @@ class Ceiling:
 
 
 @dataclass(frozen=True)
-class RunRequest:
+class MeasureRequest:
     """Everything that decides a run: with it, the same run can be made again."""
 
     source: str
@@ -180,7 +205,7 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
-class RunResult:
+class MeasuredRun:
     """What came of a run. A failed one has an `error`, and where known the signal's name and the kernel it was in.
 
     Samples come in `blocks`, and blocks in `processes` (how many blocks each has). `lost` and `lost_traced` are the
@@ -208,18 +233,18 @@ def to_json(record: Any) -> str:
     return json.dumps(asdict(record), separators=(",", ":"), allow_nan=False)
 
 
-def request_from_json(text: str) -> RunRequest:
+def request_from_json(text: str) -> MeasureRequest:
     """The request behind a line of JSON; anything else is a ParseError."""
     try:
         found = json.loads(text)
-        known = {f.name for f in fields(RunRequest)}
+        known = {f.name for f in fields(MeasureRequest)}
         unknown = set(found) - known
         if unknown:
             raise ParseError(f"a run request has no field {', '.join(sorted(unknown))}")
         for pairs in ("sources", "force_cut", "force_fuse"):
             found[pairs] = tuple((one, other) for one, other in found.get(pairs, ()))
         found["libraries"] = tuple(found.get("libraries", ()))
-        return RunRequest(**found)
+        return MeasureRequest(**found)
     except (ValueError, TypeError, AttributeError) as error:
         raise ParseError(f"not a run request: {error}") from None
 
@@ -231,7 +256,7 @@ def compilation_from(found: Mapping[str, Any]) -> CompilationRecord:
             **found,
             "passes": tuple(PassTime(**item) for item in found["passes"]),
             "kernels": tuple(
-                KernelRecord(**{**item, "nodes": tuple(item["nodes"]), "slots": tuple(item["slots"])})
+                CompiledKernel(**{**item, "nodes": tuple(item["nodes"]), "slots": tuple(item["slots"])})
                 for item in found["kernels"]
             ),
             "decisions": tuple(Decision(**item) for item in found["decisions"]),

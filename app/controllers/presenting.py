@@ -15,7 +15,7 @@ from app.viewmodels.frame.formats import seconds
 from app.viewmodels.graph.what_if import WhatIf
 from app.viewmodels.requests import Failure, RunResult
 from app.viewmodels.runs.comparison import KernelVerdict, comparison_view
-from app.viewmodels.runs.run_figures import call_figures, kernel_times, run_words
+from app.viewmodels.runs.run_figures import call_figures, kernel_times, launch_times, run_words
 from app.viewmodels.timeline.timeline import compile_timeline, run_timeline
 from app.views.graph.menu import graph_menu
 from app.views.graph.view import GraphSpot
@@ -117,9 +117,7 @@ class Presenter:
         self._w.run_view.set_run(compilation, run)
         self._w.inspector.set_run(run)
         self._w.kernels.set_times(kernel_times(run))
-        self._w.graph.set_times(
-            {index: sorted(times)[len(times) // 2] for index, (_, times) in enumerate(run.calls) if times}
-        )
+        self._w.graph.set_times(launch_times(run))
         self._w.run_lanes.set_timeline(run_timeline(compilation, run))
         self._w.roofline.set_calls(call_figures(compilation, run), run.device, run.elsewhere, run.ceilings)
         for pane in self._w.workbench.panes:

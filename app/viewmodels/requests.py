@@ -7,6 +7,7 @@ from typing import Any
 
 from app.viewmodels.compilation import CompileChoices
 from app.worker.flow_cells import Cell
+from profiler.records import Ceiling, Summary
 
 DATABASE_VARIABLE = "KERNELGLASS_DB"  # its value goes with every request: the database may move while a process lives
 
@@ -176,10 +177,10 @@ class CeilingsRequest:
 
 @dataclass(frozen=True)
 class CeilingsTold:
-    """What a device can do: (name, value, unit) of each ceiling; none where it was never measured."""
+    """What a device can do; no ceilings where it was never measured."""
 
     device: str
-    ceilings: tuple[tuple[str, float, str], ...]
+    ceilings: tuple[Ceiling, ...]
 
 
 @dataclass(frozen=True)
@@ -283,10 +284,11 @@ class RunResult:
     notes: tuple[str, ...] = ()
     work: tuple[tuple[int, int], ...] = ()  # counted (flops, bytes) of each call, where they were
     device: str = "cpu"
-    interval: tuple[float, float] = (0.0, 0.0)  # of the median, in seconds; both 0 where it is not known
+    summary: Summary | None = None  # of the totals; None where nothing was timed
+    summaries: tuple[Summary, ...] = ()  # of each call's times
     counters: tuple[tuple[str, float | None, str, str], ...] = ()  # name, value, unit, why there is no value
     elsewhere: str = ""  # the machine it was made on, where that is not this one
-    ceilings: tuple[tuple[str, float, str], ...] = ()  # what was measured there: name, value, unit
+    ceilings: tuple[Ceiling, ...] = ()  # what was measured there
 
 
 @dataclass(frozen=True)

@@ -81,15 +81,14 @@ class CompileSession:
         model = self._model
         dims = {name: self._source.dims[name] for name in model.symbols if name in self._source.dims}
         blocks, peak, note = memory_blocks(model, dims)
-        nodes = node_records(model, dims)
         return Compilation(
             source=self._request.source,
             path=str(_path_of(self._request.source) or ""),
             name=self._source.name,
             choices=self._request.choices,
             dims=tuple(dims.items()),
-            nodes=nodes,
-            calls=call_records(model, dims, nodes),
+            nodes=node_records(model, dims),
+            calls=call_records(model, dims),
             kernels=tuple(kernel_record(kernel) for kernel in model.kernels),
             passes=tuple(pass_row(record) for record in model.trace.passes),
             ledger=tuple(decision(entry, dims) for entry in model.ledger),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.viewmodels.compilation import (
@@ -15,10 +15,7 @@ from app.viewmodels.compilation import (
     PassRow,
 )
 from compiler.graph.dims import evaluate
-from compiler.graph.dtypes import dtype_info
-
-_PER_ELEMENT = {"exp": 8, "log": 8, "tanh": 10, "erf": 12, "gelu": 14, "sigmoid": 10, "silu": 11, "sin": 10, "cos": 10}
-_FREE = {"reshape", "transpose", "broadcast_to", "slice", "constant", "buffer_load", "buffer_store", "iota"}
+from profiler.analysis.work import call_bytes, call_flops, op_bytes, op_flops, tensor_bytes
 
 
 def node_records(model: Any, dims: Mapping[str, int]) -> tuple[NodeRecord, ...]:
@@ -39,7 +36,7 @@ def graph_nodes(graph: Any, place: Mapping[str, tuple[int, str]], dims: Mapping[
     for name, value in zip(graph.input_names, graph.inputs):
         owner[value] = name
         dtype, shape = _type(value.type)
-        size = _bytes(value.type, dims)
+        size = _counted(tensor_bytes, value.type, dims)
         records.append(NodeRecord(name, len(records) + 1, "input", "input", dtype, shape, "", (), bytes=size))
     for op in graph.ops:
         name = op.nodes[0]
@@ -50,23 +47,20 @@ def graph_nodes(graph: Any, place: Mapping[str, tuple[int, str]], dims: Mapping[
         operands = tuple(dict.fromkeys(owner[operand] for operand in op.operands if operand in owner))
         call, role = place.get(name, (-1, ""))
         kind = "constant" if op.name == "mo.constant" else "op"
-        moved = sum(_bytes(value.type, dims) for value in (*op.operands, *op.results))
         records.append(
             NodeRecord(
                 name, len(records) + 1, op.name.removeprefix("mo."), kind, dtype, shape, attributes, operands,
-                call, role, moved, _flops(op, dims),
+                call, role, _counted(op_bytes, op, dims), _counted(op_flops, op, dims),
             )
         )  # fmt: skip
     return tuple(records)
 
 
-def call_records(model: Any, dims: Mapping[str, int], nodes: tuple[NodeRecord, ...]) -> tuple[CallRecord, ...]:
-    """The launches in order, with the bytes they must move and the work of their nodes."""
-    flops = {node.name: node.flops for node in nodes}
+def call_records(model: Any, dims: Mapping[str, int]) -> tuple[CallRecord, ...]:
+    """The launches in order, with the bytes they must move and their work, counted as a run counts them."""
     records = []
     for index, call in enumerate(model.fusion.calls):
-        moved = sum(_bytes(buffer.type, dims) for buffer in (*call.operands, *call.results))
-        work = sum(flops.get(node, 0) for node in call.all_nodes)
+        moved, work = _counted(call_bytes, call, dims), _counted(call_flops, call, dims)
         reads = tuple(buffer.name for buffer in call.operands)
         writes = tuple(buffer.name for buffer in call.results)
         records.append(CallRecord(index, call.kernel.name, call.all_nodes, reads, writes, moved, work))
@@ -105,24 +99,14 @@ def memory_blocks(model: Any, dims: Mapping[str, int]) -> tuple[tuple[MemoryBloc
     if missing:
         return (), 0, f"depends on the size of {', '.join(missing)}"
     plan = model.plan(**{name: dims[name] for name in model.symbols})
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for index, call in enumerate(model.fusion.calls):
-        for buffer in (*call.operands, *call.results):
-            first.setdefault(buffer.name, index)
-            last[buffer.name] = index
-    blocks = []
-    for block in plan.blocks:
-        key = block.key
-        if isinstance(key, tuple):  # a workspace: lives for one call
-            call = int(key[0]) if isinstance(key[0], int) else 0
-            blocks.append(MemoryBlock(f"workspace {key[-1]}", block.offset, block.size, call, call))
-        else:
-            name = key.name
-            blocks.append(
-                MemoryBlock(name, block.offset, block.size, first.get(name, 0), last.get(name, 0), tuple(key.nodes))
-            )
-    return tuple(blocks), int(plan.peak), ""
+    blocks = tuple(
+        MemoryBlock(
+            block.name, block.offset, block.size, block.first, block.last,
+            () if isinstance(block.key, tuple) else tuple(block.key.nodes),  # a workspace holds no node's value
+        )
+        for block in plan.blocks
+    )  # fmt: skip
+    return blocks, plan.peak, ""
 
 
 def _type(kind: Any) -> tuple[str, str]:
@@ -131,18 +115,12 @@ def _type(kind: Any) -> tuple[str, str]:
     return kind.dtype, "[" + ", ".join(str(size) for size in kind.shape) + "]"
 
 
-def _elements(kind: Any, dims: Mapping[str, int]) -> int:
-    total = 1
-    for size in getattr(kind, "shape", ()):
-        value = _known(size, dims)
-        if not isinstance(value, int):
-            return 0
-        total *= value
-    return total
-
-
-def _bytes(kind: Any, dims: Mapping[str, int]) -> int:
-    return _elements(kind, dims) * dtype_info(kind.dtype).bytes if hasattr(kind, "shape") else 0
+def _counted(count: Callable[[Any, Mapping[str, int]], int | None], what: Any, dims: Mapping[str, int]) -> int:
+    """A count of the profiler's; 0 where a size is missing, or where nobody can tell."""
+    try:
+        return count(what, dims) or 0
+    except KeyError:
+        return 0
 
 
 def _known(size: Any, dims: Mapping[str, int]) -> Any:
@@ -152,26 +130,6 @@ def _known(size: Any, dims: Mapping[str, int]) -> Any:
         return int(evaluate(size, dims))
     except (KeyError, ValueError, TypeError):
         return size
-
-
-def _flops(op: Any, dims: Mapping[str, int]) -> int:
-    """An estimate: products count twice, transcendentals by the length of their usual polynomial."""
-    name = op.name.removeprefix("mo.")
-    out = _elements(op.results[0].type, dims)
-    if name in _FREE:
-        return 0
-    if name == "matmul":
-        inner = _known(op.operands[0].type.shape[-1], dims)
-        return 2 * out * inner if isinstance(inner, int) else 0
-    if name == "conv2d":
-        weights = op.operands[1].type
-        filters = _known(weights.shape[0], dims)
-        return 2 * out * _elements(weights, dims) // max(filters, 1) if isinstance(filters, int) else 0
-    if name == "scaled_dot_product_attention":
-        keys = _known(op.operands[1].type.shape[-2], dims)
-        return 4 * out * keys if isinstance(keys, int) else 0
-    source = max((_elements(value.type, dims) for value in op.operands), default=0)
-    return max(out, source) * _PER_ELEMENT.get(name, {"softmax": 12, "layer_norm": 8, "rms_norm": 5}.get(name, 1))
 
 
 def _short(value: Any) -> str:

@@ -63,7 +63,7 @@ def _ceilings(request: CeilingsRequest, report: Callable[[Progress], None]) -> C
             return CeilingsTold(device, ())
         with open_store(None, create=False) as store:
             found = stored_ceilings(store, machine_with(device).fingerprint, ceiling_threads(device, None))
-        return CeilingsTold(device, tuple((c.name, c.value, c.unit) for c in found))
+        return CeilingsTold(device, tuple(found))
     where = "this machine" if device == "cpu" else device
 
     def progress(words: str, share: float) -> None:
@@ -78,7 +78,7 @@ def _ceilings(request: CeilingsRequest, report: Callable[[Progress], None]) -> C
     finally:
         if store is not None:
             store.close()
-    return CeilingsTold(device, tuple((c.name, c.value, c.unit) for c in found))
+    return CeilingsTold(device, tuple(found))
 
 
 def _storage(request: StorageRequest) -> StorageTold:

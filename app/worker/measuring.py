@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -32,7 +33,10 @@ def measure_source(
         raise outcome.error
     if outcome.result.status != FINISHED:
         raise ExecutionError(f"the run failed: it {outcome.result.error}")
-    checks, ok = check_against_reference(source, inputs, outcome.outputs, report) if request.check else ((), None)
+    checks, ok = (), None
+    if request.check:
+        checks, ok = check_against_reference(source, inputs, outcome.outputs, report)
+        _keep_check(request.database, number, checks, ok)
     return replace(plain_result(outcome.result, sizes, number or 0, checks, ok, note), device=request.device)
 
 
@@ -73,9 +77,9 @@ def measurement_of(
     source: Source, name: str, choices: CompileChoices, request: RunRequest, sizes: dict[str, int]
 ) -> Any:
     """What the profiler is asked for: this source, compiled as the window compiled it."""
-    from profiler.records import RunRequest as Measurement
+    from profiler.records import MeasureRequest
 
-    return Measurement(
+    return MeasureRequest(
         source=name,
         device=request.device,
         target=choices.target,
@@ -100,6 +104,8 @@ def plain_result(
     result: Any, sizes: dict[str, int], number: int, checks: tuple[str, ...], ok: bool | None, note: str = ""
 ) -> RunResult:
     """A profiler's result as the window's record."""
+    from profiler.analysis.statistics import summarise
+
     calls = tuple((launch.kernel, tuple(x * 1e-9 for x in launch.samples)) for launch in result.launches)
     trace = np.array(result.timeline, np.int64).reshape(-1, len(calls), 2) if result.timeline else np.zeros((0, 0, 2))
     notes = (*result.conditions.get("notes", ()), *([note] if note else ()))
@@ -114,19 +120,10 @@ def plain_result(
         number,
         notes,
         tuple((launch.flops or 0, launch.bytes or 0) for launch in result.launches),
-        interval=_interval(result),
+        summary=summarise(result.samples, result.blocks, result.processes) if result.samples else None,
+        summaries=tuple(summarise(launch.samples, result.blocks, result.processes) for launch in result.launches),
         counters=tuple((counter.name, counter.value, counter.unit, counter.note) for counter in result.counters),
     )
-
-
-def _interval(result: Any) -> tuple[float, float]:
-    """Between which times the median lies, by the profiler's own reckoning."""
-    from profiler.analysis.statistics import summarise
-
-    if not result.samples:
-        return 0.0, 0.0
-    found = summarise(result.samples, result.blocks, result.processes)
-    return found.low, found.high
 
 
 def spans_of(trace: np.ndarray) -> tuple[tuple[int, int, float, float], ...]:
@@ -165,6 +162,15 @@ def _open_store(path: str = "") -> tuple[Any, str]:
         return open_store(path or None), ""
     except (StoreError, OSError, CompilerError) as error:
         return None, f"the run is not kept: {error}"
+
+
+def _keep_check(path: str, number: int | None, checks: tuple[str, ...], ok: bool) -> None:
+    """Put what the check found beside the run; one whose database fails by now has told it already."""
+    from profiler.store import StoreError, open_store, writer
+
+    if number:
+        with contextlib.suppress(StoreError), open_store(path or None) as store:
+            writer.keep_check(store, number, ok, checks)
 
 
 def check_against_reference(

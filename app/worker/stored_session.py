@@ -36,8 +36,10 @@ from app.worker.extract import graph_nodes
 from app.worker.measuring import spans_of
 from app.worker.store_jobs import stored_stage
 from compiler.errors import CompilerError
-from profiler.records import WHOLE
+from profiler.analysis.statistics import summarise
+from profiler.records import FINISHED, WHOLE, Ceiling
 from profiler.store import Store, default_path, open_store, queries
+from profiler.store.finished import finished_samples
 
 
 class StoredSession:
@@ -61,7 +63,7 @@ class StoredSession:
         with open_store(self._database, create=False) as store:
             row = queries.compilation_row(store, self._number)
             launches = queries.launches(store, self._run)
-            samples = queries.run_samples(store, self._run)
+            samples = finished_samples(store, self._row, launches) if self._row["status"] == FINISHED else {}
             trace = queries.timeline(store, self._run)
             kernels = queries.kernels(store, self._number)
             passes = queries.passes(store, self._number)
@@ -102,6 +104,9 @@ class StoredSession:
             )
             for launch in launches
         )
+        check = self._row["conditions"].get("check", {})
+        taken = [self._row["conditions"].get(name, ()) for name in ("blocks", "processes")]
+        summaries = {position: summarise(times, *taken) for position, times in samples.items() if position >= WHOLE}
         whole = tuple((samples[WHOLE] * 1e-9).tolist()) if WHOLE in samples else ()
         spans = spans_of(trace) if trace is not None else ()
         threads = trace.shape[0] if trace is not None else int(self._row["threads"] or 1)
@@ -112,11 +117,14 @@ class StoredSession:
             spans,
             threads,
             tuple(dims.items()),
+            checks=tuple(check.get("lines", ())),
+            ok=check.get("ok"),
             number=self._run,
             notes=tuple(self._row["conditions"].get("notes", ())),
             work=work,
             device=self._row["device"],
-            interval=(self._row["low"] or 0.0, self._row["high"] or 0.0),
+            summary=summaries.get(WHOLE),
+            summaries=tuple(summaries[launch["position"]] for launch in launches if launch["position"] in summaries),
             counters=tuple((c["name"], c["value"], c["unit"], c["note"] or "") for c in counters),
             elsewhere=elsewhere,
             ceilings=ceilings,
@@ -179,7 +187,7 @@ def _listed(nodes: Any) -> list[str]:
     return json.loads(nodes) if isinstance(nodes, str) else list(nodes)
 
 
-def _roofs(store: Store, row: dict[str, Any]) -> tuple[str, tuple[tuple[str, float, str], ...]]:
+def _roofs(store: Store, row: dict[str, Any]) -> tuple[str, tuple[Ceiling, ...]]:
     """The machine a run was made on, where that is not this one, and what was measured of its device there."""
     from profiler.measure.ceilings.measured import ceilings_for
     from profiler.measure.machine import machine_with
@@ -191,4 +199,4 @@ def _roofs(store: Store, row: dict[str, Any]) -> tuple[str, tuple[tuple[str, flo
         here = ""
     if machine["fingerprint"] == here:
         return "", ()
-    return machine["name"], tuple((c.name, c.value, c.unit) for c in ceilings_for(store, row, machine["fingerprint"]))
+    return machine["name"], tuple(ceilings_for(store, row, machine["fingerprint"]))

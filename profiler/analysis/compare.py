@@ -6,71 +6,20 @@ kernels of the same graph, those that share nodes are put together and their tim
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from compiler.errors import ExecutionError
 from compiler.options import LLVM_PASS
-from profiler.analysis.comparison_warnings import kernel_doubts, run_warnings
+from profiler.analysis.comparison import Comparison, Difference, KernelComparison, Side
+from profiler.analysis.comparison_warnings import kernel_warnings, run_warnings
 from profiler.analysis.matching import first_stage, groups, model_stage
-from profiler.analysis.statistics import Summary, summarise
+from profiler.analysis.statistics import summarise
 from profiler.analysis.verdicts import SAME, SLOWER, Times, Verdict, compare_family, compare_times, stated
 from profiler.records import FINISHED, LOST, LOST_TRACED, WHOLE
 from profiler.store import Store, queries
 from profiler.store.finished import finished_samples
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of the things compared; `run` is None when compilations are."""
-
-    label: str
-    run: Mapping[str, Any] | None
-    compilation: Mapping[str, Any] | None
-    machine: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Something that is not the same on every side."""
-
-    what: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class KernelComparison:
-    """Kernels that compute the same: names and times on each side (None where it has none), verdicts against side 0.
-
-    `matched` says by what: "what it computes", "shared nodes" or "one side only". `differs_at` is the first stage at
-    which the IR of side 0 and the last side differs; empty if none does, None if it was not kept.
-    """
-
-    names: tuple[tuple[str, ...], ...]
-    nodes: tuple[str, ...]
-    matched: str
-    times: tuple[Summary | None, ...]
-    verdicts: tuple[Verdict | None, ...]
-    differs_at: str | None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All of it. `break_even` is one line for each side after the first."""
-
-    sides: tuple[Side, ...]
-    differences: tuple[Difference, ...]
-    warnings: tuple[str, ...]
-    whole: tuple[Summary | None, ...]
-    verdicts: tuple[Verdict | None, ...]
-    kernels: tuple[KernelComparison, ...]
-    stage_seconds: tuple[Mapping[str, float], ...]
-    model_differs_at: str | None
-    break_even: tuple[str, ...]
-    test: str
 
 
 def compare_runs(store: Store, runs: Sequence[int]) -> Comparison:
@@ -86,7 +35,7 @@ def compare_runs(store: Store, runs: Sequence[int]) -> Comparison:
     )
     kernels = _kernels(store, sides, times, turns)
     taken = [(t.summary, len(t.blocks)) for t in times]
-    warnings = (*run_warnings(sides, taken, verdicts), *kernel_doubts(sides, kernels))
+    warnings = (*run_warnings(sides, taken, verdicts), *kernel_warnings(sides, kernels))
     return Comparison(
         sides, _differences(sides), warnings, tuple(t.summary for t in times), verdicts,
         kernels, tuple(_stage_seconds(store, side) for side in sides), _model_stage(store, sides),

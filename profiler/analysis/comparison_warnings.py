@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from profiler.analysis.statistics import Summary
+from profiler.analysis.comparison import KernelComparison, Side
 from profiler.analysis.verdicts import FEW, PROCESSES, Verdict
+from profiler.records import Summary
 
-if TYPE_CHECKING:
-    from profiler.analysis.compare import KernelComparison, Side
-
-_MOST_DOUBTS = 5
+_MOST_KERNELS = 5
 
 
 Taken = tuple[Summary, int]
@@ -52,7 +49,7 @@ def _limits(sides: Sequence[Side], times: Sequence[Taken], verdicts: Sequence[Ve
     return found
 
 
-def kernel_doubts(sides: Sequence[Side], kernels: Sequence[KernelComparison]) -> list[str]:
+def kernel_warnings(sides: Sequence[Side], kernels: Sequence[KernelComparison]) -> list[str]:
     """Kernels whose times lie apart and are not called different, with the reason; a few of them."""
     found = [
         f"{side.label}, {' + '.join(kernel.names[0])}: {verdict.ratio - 1:+.1%} is not a difference: {verdict.why}"
@@ -60,8 +57,8 @@ def kernel_doubts(sides: Sequence[Side], kernels: Sequence[KernelComparison]) ->
         for side, verdict in zip(sides, kernel.verdicts)
         if verdict is not None and verdict.why
     ]
-    return found[:_MOST_DOUBTS] + (
-        [f"and {len(found) - _MOST_DOUBTS} kernels more"] if len(found) > _MOST_DOUBTS else []
+    return found[:_MOST_KERNELS] + (
+        [f"and {len(found) - _MOST_KERNELS} kernels more"] if len(found) > _MOST_KERNELS else []
     )
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.options import COMMON_STAGES, MODEL_STAGES
-from profiler.records import KernelRecord
+from profiler.records import CompiledKernel
 from profiler.store import Store, queries
 
-Group = tuple[list[KernelRecord], ...]
+Group = tuple[list[CompiledKernel], ...]
 
 
-def groups(tables: Sequence[list[KernelRecord]]) -> list[tuple[Group, str]]:
+def groups(tables: Sequence[list[CompiledKernel]]) -> list[tuple[Group, str]]:
     """Kernels that belong together: the same key on every side, then what is left by shared nodes."""
     found: list[tuple[Group, str]] = []
     left = [list(table) for table in tables]
@@ -56,7 +56,7 @@ def first_stage(store: Store, group: Group, indexes: Sequence[dict[tuple[str, st
     return "" if seen else None
 
 
-def _same_but_name(store: Store, first: int, one: KernelRecord, second: int, two: KernelRecord) -> bool:
+def _same_but_name(store: Store, first: int, one: CompiledKernel, second: int, two: CompiledKernel) -> bool:
     from profiler.store.texts import get_text
 
     return get_text(store, first).replace(one.name, "kernel") == get_text(store, second).replace(two.name, "kernel")

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from compiler.model import Model
+
+
+class PlannedBlock(Protocol):
+    """A piece of the arena: where it lies, and from which call to which it is used."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def last(self) -> int: ...
 
 
 def memory_record(model: Model, sizes: Mapping[str, int], resident: Mapping[str, int], arena: int) -> dict[str, Any]:
@@ -16,20 +29,13 @@ def memory_record(model: Model, sizes: Mapping[str, int], resident: Mapping[str,
     most of it is used: 0 means that the plan is as tight as lifetimes allow.
     """
     plan = model.plan(**{name: sizes[name] for name in model.symbols})
-    calls = len(model.fusion.calls)
-    alive = [0] * calls
-    for block in plan.blocks:
-        if block.reuses is not None:
-            continue  # the same bytes as the block whose place it takes, which is counted to its end below
-        last = _last_use(block.name, block.last, plan.blocks)
-        for step in range(block.first, min(last, calls - 1) + 1):
-            alive[step] += block.size
+    alive = alive_bytes(plan.blocks, len(model.fusion.calls))
     highest = max(alive, default=0)
     return {
         "planned_peak": plan.peak,
         "arena": arena,
         "without_reuse": plan.total_without_reuse,
-        "saved": plan.total_without_reuse - plan.peak,
+        "saved": plan.saved,
         "alive_peak": highest,
         "fragmentation": 1 - highest / plan.peak if plan.peak else 0.0,
         "steps": alive,
@@ -42,9 +48,17 @@ def memory_record(model: Model, sizes: Mapping[str, int], resident: Mapping[str,
     }
 
 
-def _last_use(name: str, last: int, blocks: Any) -> int:
-    """The end of a chain of blocks that take each other's place."""
+def alive_bytes(blocks: Iterable[PlannedBlock], calls: int) -> list[int]:
+    """The bytes of the arena that are in use during each call; bytes that two blocks share count once."""
+    begins: dict[int, list[PlannedBlock]] = {}
     for block in blocks:
-        if block.reuses == name:
-            return _last_use(block.name, block.last, blocks)
-    return last
+        begins.setdefault(block.first, []).append(block)
+    found, held = [], []
+    for index in range(calls):
+        held = [block for block in held if block.last >= index] + begins.get(index, [])
+        total, end = 0, 0
+        for low, high in sorted((block.offset, block.offset + block.size) for block in held):
+            total += max(high - max(low, end), 0)
+            end = max(end, high)
+        found.append(total)
+    return found

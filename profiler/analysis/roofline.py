@@ -1,10 +1,13 @@
-"""The roofline: what each launch reaches against what this machine could at its arithmetic intensity."""
+"""The roofline: what each launch reaches against what a machine could at its arithmetic intensity and dtype.
+
+Reports, the command line and the window draw or print these points; none of them reckons a rate or a roof itself.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from profiler.records import COPY, GBYTES, GFLOPS, MULTIPLY, TENSOR, Ceiling
@@ -12,9 +15,10 @@ from profiler.records import COPY, GBYTES, GFLOPS, MULTIPLY, TENSOR, Ceiling
 
 @dataclass(frozen=True)
 class RooflinePoint:
-    """One launch. `roof` is the most GFLOP/s possible at its intensity and dtype, `share` how much of it it reached.
+    """One launch, or a whole run: what it reached, and under which roof.
 
-    `peak` names what the flat part of the roof is: a dtype, or the tensor cores' products of it.
+    `roof` is the most GFLOP/s possible at its intensity and dtype, `share` how much of it was reached; `peak` names
+    what the flat part of the roof is: a dtype, or the tensor cores' products of it.
     """
 
     kernel: str
@@ -31,15 +35,6 @@ class RooflinePoint:
     peak: str = ""
 
 
-@dataclass(frozen=True)
-class Roofline:
-    """Points and the ceilings they lie under: `bandwidths` GB/s by level, `peaks` GFLOP/s by dtype ("tensor bf16")."""
-
-    points: tuple[RooflinePoint, ...]
-    bandwidths: dict[str, float]
-    peaks: dict[str, float]
-
-
 _TENSORS = re.compile(r"\b(\w+): Tensor\[(\w+),")
 _FLOATS = ("f64", "f32", "bf16", "f16")
 
@@ -52,53 +47,69 @@ def kernel_dtype(source: str) -> str:
 
 
 def roofline(
-    launches: Sequence[dict[str, Any]], ceilings: Sequence[Ceiling], dtypes: Mapping[str, str] | None = None
-) -> Roofline:
-    """The launches of a stored run against ceilings; without ceilings, points have no roof.
+    launches: Sequence[Mapping[str, Any]], ceilings: Sequence[Ceiling], dtypes: Mapping[str, str] | None = None
+) -> list[RooflinePoint]:
+    """The launches of a run against ceilings, a point each; without ceilings, points have no roof.
 
     `dtypes` says what each kernel computes in, f32 where it does not. No peak was measured for some: they have no roof.
     """
-    bandwidths, peaks = levels_of(ceilings), peaks_of(ceilings)
-    memory = bandwidths.get("memory")
-    points = []
-    for launch in launches:
-        dtype = (dtypes or {}).get(launch["kernel"], "f32")
-        points.append(_point(launch, memory, peak_for(dtype, peaks), dtype))
-    return Roofline(tuple(points), bandwidths, peaks)
+    return under_roofs(
+        [
+            rates(
+                launch["kernel"], launch["position"], launch["median"], launch["flops"], launch["bytes"],
+                None if launch["loads"] is None else launch["loads"] + (launch["stores"] or 0),
+                (dtypes or {}).get(launch["kernel"], "f32"),
+            )
+            for launch in launches
+        ],
+        ceilings,
+    )  # fmt: skip
+
+
+def rates(
+    kernel: str, position: int, seconds: float, flops: int | None, moved: int | None, issued: int | None = None,
+    dtype: str = "f32",
+) -> RooflinePoint:  # fmt: skip
+    """What a launch (or a whole run) reaches: rates and intensity, under no roof yet."""
+    gflops = flops / seconds * 1e-9 if flops and seconds else None
+    gbytes = moved / seconds * 1e-9 if moved and seconds else None
+    intensity = flops / moved if flops and moved else None
+    ratio = issued / moved if moved and issued is not None else None
+    return RooflinePoint(kernel, position, seconds, intensity, gflops, gbytes, ratio, None, None, "unknown", dtype)
+
+
+def under_roofs(points: Sequence[RooflinePoint], ceilings: Sequence[Ceiling]) -> list[RooflinePoint]:
+    """The same points under the roofs of a machine, each under those of its own dtype."""
+    memory, peaks = levels_of(ceilings).get("memory"), peaks_of(ceilings)
+    return [_under(point, memory, *(peak_for(point.dtype, peaks) or ("", None))) for point in points]
+
+
+def _under(point: RooflinePoint, memory: float | None, name: str, peak: float | None) -> RooflinePoint:
+    if memory and peak and point.intensity is not None and point.gflops is not None:
+        roof = min(peak, memory * point.intensity)
+        bound = "compute" if peak < memory * point.intensity else "memory"
+        return replace(point, roof=roof, share=point.gflops / roof, bound=bound, peak=name)
+    if memory and point.gbytes is not None and point.gflops is None:
+        return replace(point, share=point.gbytes / memory, bound="memory", peak=name)
+    return replace(point, peak=name)
 
 
 def levels_of(ceilings: Sequence[Ceiling]) -> dict[str, float]:
-    """GB/s by level of memory."""
-    return {c.name.removeprefix(COPY): c.value for c in ceilings if c.unit == GBYTES}
+    """GB/s by level of memory, the fastest first."""
+    return _by_name(ceilings, GBYTES, COPY)
 
 
 def peaks_of(ceilings: Sequence[Ceiling]) -> dict[str, float]:
-    """GFLOP/s by dtype, and by "tensor" and dtype."""
-    return {c.name.removeprefix(MULTIPLY): c.value for c in ceilings if c.unit == GFLOPS}
+    """GFLOP/s by dtype, and by "tensor" and dtype, the highest first."""
+    return _by_name(ceilings, GFLOPS, MULTIPLY)
+
+
+def _by_name(ceilings: Sequence[Ceiling], unit: str, prefix: str) -> dict[str, float]:
+    found = {c.name.removeprefix(prefix): c.value for c in ceilings if c.unit == unit}
+    return dict(sorted(found.items(), key=lambda entry: -entry[1]))
 
 
 def peak_for(dtype: str, peaks: Mapping[str, float]) -> tuple[str, float] | None:
     """The highest peak for a dtype, and its name: the tensor cores' where they were measured."""
     found = [(name, peaks[name]) for name in (dtype, f"{TENSOR}{dtype}") if name in peaks]
     return max(found, key=lambda entry: entry[1], default=None)
-
-
-def _point(launch: dict[str, Any], memory: float | None, top: tuple[str, float] | None, dtype: str) -> RooflinePoint:
-    name, peak = top or ("", None)
-    seconds, flops, moved = launch["median"], launch["flops"], launch["bytes"]
-    gflops = flops / seconds * 1e-9 if flops and seconds else None
-    gbytes = moved / seconds * 1e-9 if moved and seconds else None
-    intensity = flops / moved if flops and moved else None
-    issued = (launch["loads"] or 0) + (launch["stores"] or 0)
-    ratio = issued / moved if moved and launch["loads"] is not None else None
-    roof = share = None
-    bound = "unknown"
-    if memory and peak and intensity is not None and gflops is not None:
-        roof = min(peak, memory * intensity)
-        share = gflops / roof
-        bound = "compute" if peak < memory * intensity else "memory"
-    elif memory and gbytes is not None and not flops:
-        share, bound = gbytes / memory, "memory"
-    return RooflinePoint(
-        launch["kernel"], launch["position"], seconds, intensity, gflops, gbytes, ratio, roof, share, bound, dtype, name
-    )

@@ -26,7 +26,7 @@ from profiler.analysis.accuracy import relative_error
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
 from profiler.model_records import graph_text
-from profiler.records import FINISHED, RunRequest
+from profiler.records import FINISHED, MeasureRequest
 
 if TYPE_CHECKING:
     from compiler.language.library import Library
@@ -117,7 +117,7 @@ def _outcome(
 ) -> Outcome:
     """One call in a child process: a stage that crashes is a finding, too."""
     sizes = bind(graph.input_types, arrays, graph.input_names)  # pyright: ignore[reportArgumentType]
-    request = RunRequest(
+    request = MeasureRequest(
         graph.name, threads=threads, dims=sizes, repeat=1, rotate=False, fuse=options.fuse, opt_level=options.opt_level,
         libraries=tuple(map(str, libraries)), count=False,
     )  # fmt: skip

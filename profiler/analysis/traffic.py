@@ -34,7 +34,7 @@ class _Unknown:
 
 
 _COUNTER, _DATA = _Unknown(Varies), _Unknown(DependsOnData)
-_MINUS: dict[str, Callable[[int, int], int]] = {
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "arith.addi": operator.add, "arith.subi": operator.sub, "arith.muli": operator.mul, "arith.minsi": min,
     "arith.maxsi": max, "arith.minui": min, "arith.maxui": max, "arith.andi": operator.and_, "arith.ori": operator.or_,
     "arith.xori": operator.xor, "arith.shli": operator.lshift, "arith.shrsi": operator.rshift,
@@ -56,7 +56,7 @@ def _cut(a: int, b: int) -> int:
 
 
 @dataclass(frozen=True)
-class Issued:
+class Traffic:
     """Bytes loaded and stored by one launch on one thread, None where that depends on data; `note` says how sure."""
 
     loads: int | None
@@ -64,7 +64,7 @@ class Issued:
     note: str
 
 
-def count_issued(function: Operation, sizes: Sequence[int], functions: Mapping[str, Operation]) -> Issued:
+def count_traffic(function: Operation, sizes: Sequence[int], functions: Mapping[str, Operation]) -> Traffic:
     """Count for a kernel's entry function whose last arguments are `sizes`."""
     block = function.regions[0].blocks[0]
     values: dict[SSAValue, Any] = {}
@@ -77,8 +77,8 @@ def count_issued(function: Operation, sizes: Sequence[int], functions: Mapping[s
     try:
         loads, stores = walk.block(block, values)
     except (DependsOnData, Varies):
-        return Issued(None, None, "depends on the data")
-    return Issued(int(loads), int(stores), "exact" if walk.exact else "estimated from some of the trips")
+        return Traffic(None, None, "depends on the data")
+    return Traffic(int(loads), int(stores), "exact" if walk.exact else "estimated from some of the trips")
 
 
 class Walk:
@@ -138,8 +138,8 @@ class Walk:
             values[result] = value.value.data if isinstance(value, IntegerAttr) else _DATA
         elif unknown is not None or any(not isinstance(x, int) for x in operands):
             values[result] = unknown or _DATA
-        elif op.name in _MINUS:
-            values[result] = _MINUS[op.name](operands[0], operands[1])
+        elif op.name in _ARITHMETIC:
+            values[result] = _ARITHMETIC[op.name](operands[0], operands[1])
         elif op.name in _DIVIDES:
             values[result] = _DIVIDES[op.name](operands[0], operands[1]) if operands[1] else _DATA
         elif op.name == "arith.cmpi":

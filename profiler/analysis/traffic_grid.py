@@ -7,16 +7,16 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
-from profiler.analysis.traffic import DependsOnData, Issued, Varies, Walk
+from profiler.analysis.traffic import DependsOnData, Traffic, Varies, Walk
 
 _MOST_BLOCKS, _FEWEST_THREADS, _MOST_STEPS = 2, 12, 3000
 """Blocks walked besides the last one, threads walked of each, and how far to walk in all before it is that few."""
 _AXES = "xyz"
 
 
-def count_issued_on_grid(
+def count_grid_traffic(
     function: Operation, sizes: Sequence[int], functions: Mapping[str, Operation], blocks: Sequence[int], threads: int
-) -> Issued:
+) -> Traffic:
     """Bytes loaded from and stored to a kernel's arguments by all threads of a grid; its last arguments are `sizes`.
 
     The last block often has less to do than the others, and the first thread of a block more: they are always walked
@@ -24,7 +24,7 @@ def count_issued_on_grid(
     """
     count = blocks[0] * blocks[1] * blocks[2]
     if not count:
-        return Issued(0, 0, "exact")
+        return Traffic(0, 0, "exact")
     block = function.regions[0].blocks[0]
     buffers = len(block.args) - len(sizes)
     values: dict[SSAValue, Any] = dict(zip(block.args, [*["argument"] * buffers, *sizes], strict=True))
@@ -43,12 +43,12 @@ def count_issued_on_grid(
                 for at, amount in enumerate(walk.block(block, dict(values))):
                     totals[at] += amount * blocks_meant * lanes_meant
     except (DependsOnData, Varies):
-        return Issued(None, None, "depends on the data")
+        return Traffic(None, None, "depends on the data")
     every = len(lanes) == threads - 1 and len(sampled) == count - 1
     note = "exact" if walk.exact and every else "estimated from some of the threads"
     if _copies_by_intrinsic(function):
         note += ", without copies that intrinsics make"
-    return Issued(round(totals[0]), round(totals[1]), note)
+    return Traffic(round(totals[0]), round(totals[1]), note)
 
 
 def _weighted(count: int, most: int) -> list[tuple[int, float]]:

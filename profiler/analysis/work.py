@@ -1,7 +1,10 @@
-"""Work and traffic of a kernel call. FLOPs and compulsory bytes come from the graph, issued traffic from the kernel IR.
+"""Work and traffic of graph ops and kernel calls: the one place that counts them, for runs, reports and the window.
 
-FLOPs are counted as each op's `OpSpec.flops` says. Compulsory bytes are each operand read once and each result written
-once; of an operand that is only sliced or gathered from, only the part that is read.
+FLOPs come from the graph, as each op's `OpSpec.flops` says, and follow the usual convention: an elementwise op counts 1
+an element of its result whatever it costs (an exponential as an addition), a multiply-add 2, a reduction 1 an element
+that it reads, views, copies and casts 0. A custom kernel alone knows its work: None. Compulsory bytes are each operand
+read once and each result written once; of an operand that is only sliced or gathered from, only the part that is read.
+Issued traffic, in loads and stores, is counted in the kernel IR (`traffic`).
 """
 
 from __future__ import annotations
@@ -40,6 +43,11 @@ def op_flops(op: Operation, sizes: Mapping[str, int]) -> int | None:
     return SPECS[op.name].flops(_shapes(op, sizes))
 
 
+def op_bytes(op: Operation, sizes: Mapping[str, int]) -> int:
+    """What one graph op would move by itself: its operands and its results, each once."""
+    return sum(tensor_bytes(kind, sizes) for kind in (*op.operand_types, *op.result_types))
+
+
 def call_flops(call: KernelCall, sizes: Mapping[str, int]) -> int | None:
     """FLOPs of all graph ops of a call; None if one of them is a custom kernel."""
     counts = [op_flops(op, sizes) for op in call.ops]
@@ -52,11 +60,14 @@ def call_bytes(call: KernelCall, sizes: Mapping[str, int]) -> int:
     operands = {id(buffer): buffer for buffer in call.operands}
     total = 0
     for buffer in operands.values():
-        total += min(_buffer_bytes(buffer.type, sizes), picked.get(buffer.name, 1 << 62))
-    return total + sum(_buffer_bytes(buffer.type, sizes) for buffer in call.results)
+        total += min(tensor_bytes(buffer.type, sizes), picked.get(buffer.name, 1 << 62))
+    return total + sum(tensor_bytes(buffer.type, sizes) for buffer in call.results)
 
 
-def _buffer_bytes(kind: Any, sizes: Mapping[str, int]) -> int:
+def tensor_bytes(kind: Any, sizes: Mapping[str, int]) -> int:
+    """The bytes of a tensor or buffer of some type; what has no shape has none."""
+    if not hasattr(kind, "shape"):
+        return 0
     return math.prod(_shape(kind, sizes)) * dtype_info(kind.dtype).bytes
 
 
@@ -82,22 +93,22 @@ Grid = tuple[tuple[int, int, int], int]
 
 
 def count_call(
-    call: KernelCall, kernel: Kernel, sizes: Mapping[str, int], *, issued: bool = True, grid: Grid | None = None
+    call: KernelCall, kernel: Kernel, sizes: Mapping[str, int], *, traffic: bool = True, grid: Grid | None = None
 ) -> dict[str, Any]:
     """FLOPs, compulsory bytes, issued loads and stores of a call, as the fields of a Launch; `grid` is a GPU's."""
     found: dict[str, Any] = {"flops": call_flops(call, sizes), "bytes": call_bytes(call, sizes)}
     loads = stores = None
     note = "not counted"
-    if issued:
-        loads, stores, note = _issued(call, kernel, sizes, grid)
+    if traffic:
+        loads, stores, note = _traffic(call, kernel, sizes, grid)
     return found | {"loads": loads, "stores": stores, "counting": note}
 
 
-def _issued(
+def _traffic(
     call: KernelCall, kernel: Kernel, sizes: Mapping[str, int], grid: Grid | None
 ) -> tuple[int | None, int | None, str]:
-    from profiler.analysis.traffic import count_issued
-    from profiler.analysis.traffic_grid import count_issued_on_grid
+    from profiler.analysis.traffic import count_traffic
+    from profiler.analysis.traffic_grid import count_grid_traffic
 
     try:
         module = kernel.kernel_ir().module
@@ -107,7 +118,7 @@ def _issued(
     renamed = dict(zip(call.kernel.symbols, call.symbols, strict=True))
     numbers = [sizes[renamed[name]] for name in kernel.record.symbols]
     if grid is None:
-        counted = count_issued(functions[kernel.name], numbers, functions)
+        counted = count_traffic(functions[kernel.name], numbers, functions)
     else:
-        counted = count_issued_on_grid(functions[kernel.name], numbers, functions, *grid)
+        counted = count_grid_traffic(functions[kernel.name], numbers, functions, *grid)
     return counted.loads, counted.stores, counted.note

@@ -20,7 +20,7 @@ from profiler.measure.measuring import measure_once
 from profiler.measure.outcome import Outcome
 from profiler.measure.processes import joined, process_requests
 from profiler.recording import ending_words
-from profiler.records import FAILED, FINISHED, INTERRUPTED, RunRequest, RunResult, request_from_json
+from profiler.records import FAILED, FINISHED, INTERRUPTED, MeasuredRun, MeasureRequest, request_from_json
 from profiler.store import Store, queries, writer
 
 PAIRS = 8
@@ -31,12 +31,12 @@ PAIRS = 8
 class Contender:
     """One side: what to run, on what."""
 
-    request: RunRequest
+    request: MeasureRequest
     graph: str
     arrays: Sequence[np.ndarray]
 
 
-def stored_contender(store: Store, run: int) -> tuple[RunRequest, str]:
+def stored_contender(store: Store, run: int) -> tuple[MeasureRequest, str]:
     """What is needed to make a stored run again: its request and its graph's text."""
     row = queries.run_row(store, run)
     if not row["compilation"]:
@@ -76,7 +76,7 @@ def run_in_turns(
     except BaseException as error:
         status = FAILED if isinstance(error, ExecutionError) and not cancelled() else INTERRUPTED
         for run in runs:
-            writer.finish_run(store, run, RunResult(status, error=ending_words(error)))
+            writer.finish_run(store, run, MeasuredRun(status, error=ending_words(error)))
         raise
     session = {"session": uuid.uuid4().hex, "first": order}
     with store.transaction():

@@ -9,18 +9,18 @@ import numpy as np
 from profiler.measure.cpu import measuring as cpu
 from profiler.measure.outcome import Outcome
 from profiler.measure.processes import measure_in_processes
-from profiler.records import RunRequest
+from profiler.records import MeasureRequest
 
 Progress = Callable[[str], None]
 
 
 def measure(
-    request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
+    request: MeasureRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
     progress: Progress = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:  # fmt: skip
     """Compile `graph` (its text) and run it on `arrays` in child processes. `texts` asks for the IR of all stages."""
 
-    def once(each: RunRequest, number: int) -> Outcome:
+    def once(each: MeasureRequest, number: int) -> Outcome:
         first = number == 0
         say = progress if first else lambda words: progress(f"process {number + 1}, {words}")
         return measure_once(
@@ -32,7 +32,7 @@ def measure(
 
 
 def measure_once(
-    request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
+    request: MeasureRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
     brief: bool = False, progress: Progress = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:  # fmt: skip
     """Measure in one child process, whatever number of them the request asks for; `brief` asks for times only."""

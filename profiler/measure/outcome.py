@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.errors import CompilerError
-from profiler.records import CompilationRecord, RunResult, StageRecord
+from profiler.records import CompilationRecord, MeasuredRun, StageRecord
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Everything a measurement gave, as far as it came. `error` is what the user did wrong, if that was it."""
 
-    result: RunResult
+    result: MeasuredRun
     compilation: CompilationRecord | None = None
     stages: tuple[StageRecord, ...] = ()
     outputs: tuple[np.ndarray, ...] = ()

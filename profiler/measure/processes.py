@@ -17,16 +17,16 @@ import numpy as np
 from profiler.analysis.statistics import summarise
 from profiler.measure.outcome import Outcome
 from profiler.measure.timing import BLOCKS
-from profiler.records import FINISHED, Counter, Launch, RunRequest, RunResult
+from profiler.records import FINISHED, Counter, Launch, MeasuredRun, MeasureRequest
 
-Once = Callable[[RunRequest, int], Outcome]
+Once = Callable[[MeasureRequest, int], Outcome]
 """Measures a request in one process; the number tells which process of the run it is, from 0."""
 
 _HIGHEST = ("resident memory, highest", "device memory, peak")
 _PER_PROCESS = ("load", "load_after", "megahertz", "lost_share", "disturbed_calls", "buffer_sets", "device")
 
 
-def process_requests(request: RunRequest) -> list[RunRequest]:
+def process_requests(request: MeasureRequest) -> list[MeasureRequest]:
     """The request of each process: together they spend the budget, or make the calls, that the whole one asks for.
 
     A few calls are not worth another process. Only the first one has to count what is the same in all of them.
@@ -44,7 +44,7 @@ def process_requests(request: RunRequest) -> list[RunRequest]:
     ]
 
 
-def measure_in_processes(request: RunRequest, once: Once) -> Outcome:
+def measure_in_processes(request: MeasureRequest, once: Once) -> Outcome:
     """Measure in as many processes as the request asks for; the first that fails is what came of the run."""
     deadline = monotonic() + request.time_limit
     outcomes: list[Outcome] = []
@@ -58,7 +58,7 @@ def measure_in_processes(request: RunRequest, once: Once) -> Outcome:
     return joined(outcomes, request)
 
 
-def _failed(outcome: Outcome, before: Sequence[Outcome], request: RunRequest, count: int) -> Outcome:
+def _failed(outcome: Outcome, before: Sequence[Outcome], request: MeasureRequest, count: int) -> Outcome:
     """The failure, with what the processes before it had found out about the compilation."""
     result = outcome.result
     if "time limit" in result.error:
@@ -70,7 +70,7 @@ def _failed(outcome: Outcome, before: Sequence[Outcome], request: RunRequest, co
     return replace(outcome, result=result, compilation=kept.compilation, stages=kept.stages)
 
 
-def joined(outcomes: Sequence[Outcome], request: RunRequest) -> Outcome:
+def joined(outcomes: Sequence[Outcome], request: MeasureRequest) -> Outcome:
     """Finished runs of the same request as one run; samples stay in the order they were taken."""
     if len(outcomes) == 1:
         only = outcomes[0]
@@ -99,7 +99,7 @@ def _launch(same: Sequence[Launch]) -> Launch:
     return replace(same[0], samples=tuple(x for launch in same for x in launch.samples), thread_seconds=shares)
 
 
-def _counters(results: Sequence[RunResult]) -> list[Counter]:
+def _counters(results: Sequence[MeasuredRun]) -> list[Counter]:
     """Each counter that every process has; which hardware ones there are may differ, and so their order."""
     tables = [{counter.name: counter for counter in result.counters} for result in results]
     return [_counter([table[name] for table in tables]) for name in tables[0] if all(name in t for t in tables)]
@@ -120,7 +120,7 @@ def _counter(same: Sequence[Counter]) -> Counter:
     return replace(first, value=math.fsum(numbers))
 
 
-def _conditions(results: Sequence[RunResult]) -> dict[str, Any]:
+def _conditions(results: Sequence[MeasuredRun]) -> dict[str, Any]:
     """The first process's, the notes of all, and what differs from process to process."""
     every: list[Mapping[str, Any]] = [result.conditions for result in results]
     notes: dict[str, str] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from profiler.analysis.compare import Comparison
+from profiler.analysis.comparison import Comparison
 from profiler.analysis.roofline import kernel_dtype, roofline
 from profiler.analysis.statistics import summarise
 from profiler.measure.ceilings.measured import ceilings_for
@@ -49,7 +49,7 @@ def run_document(store: Store, run: int) -> dict[str, Any]:
             "samples_ns": samples[WHOLE].tolist(), "blocks": blocks,
         }  # fmt: skip
         known = found["compilation"]["kernels"] if found["compilation"] else []
-        points = roofline(launches, ceilings, {k["name"]: kernel_dtype(k["source"]) for k in known}).points
+        points = roofline(launches, ceilings, {k["name"]: kernel_dtype(k["source"]) for k in known})
         for launch, point in zip(launches, points):
             figures = {name: value for name, value in launch.items() if name not in ("id", "run")}
             rates = {

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from profiler import units
 from profiler.records import StageRecord
-from profiler.report import funnel, plots, words
+from profiler.report import figures, plots, words
 
 MOST_BYTES = 2_000_000
 # What goes first when a report would grow past its bound: stages that another one shows almost as well.
@@ -44,10 +44,10 @@ def run_html(
     compilation = document["compilation"]
     kept = _with_sources(stages, compilation or {})
     gathered = {
-        "total": funnel.totals(document),
-        "percentiles": funnel.percentiles(document["times"]["samples_ns"]) if document["times"] else [],
-        "funnel": funnel.funnel(compilation, stages) if compilation else [],
-        "rules": funnel.rules(compilation["decisions"]) if compilation else [],
+        "total": figures.totals(document),
+        "percentiles": figures.percentiles(document["times"]["samples_ns"]) if document["times"] else [],
+        "funnel": figures.funnel(compilation, stages) if compilation else [],
+        "rules": figures.rules(compilation["decisions"]) if compilation else [],
         "comparison": comparison,
     }
     hot = max(document["launches"], key=lambda launch: launch["median"], default={"kernel": ""})["kernel"]
@@ -77,7 +77,7 @@ def _with_sources(stages: list[StageRecord], compilation: dict[str, Any]) -> lis
             continue
         lines = len(kernel["source"].splitlines())
         found.append(StageRecord("source", kernel["name"], kernel["source"], (tuple(kernel["nodes"]),) * lines))
-    return sorted(found, key=lambda record: (funnel.stage_order(record.stage), record.kernel))
+    return sorted(found, key=lambda record: (figures.stage_order(record.stage), record.kernel))
 
 
 def _links(stages: Sequence[StageRecord]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         parts.append(md(run["note"]))
     if times:
         parts.append(
-            f"Median **{seconds(times['median'])}** "
+            f"Median{' of process medians' * (times['processes'] > 1)} **{seconds(times['median'])}** "
             f"(95 % interval {seconds(times['low'])} to {seconds(times['high'])}), "
             f"fastest {seconds(times['minimum'])}, {times['count']} calls, {times['outliers']} outliers kept."
         )

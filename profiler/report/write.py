@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from profiler.analysis.compare import Comparison, compare_runs
+from profiler.analysis.compare import compare_runs
+from profiler.analysis.comparison import Comparison
 from profiler.recording import ensure_stages
 from profiler.records import StageRecord
 from profiler.report.document import comparison_document, run_document

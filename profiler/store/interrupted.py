@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
 
 from profiler.records import INTERRUPTED, RUNNING
-
-if TYPE_CHECKING:
-    from profiler.store.connection import Store
+from profiler.store.connection import Store
 
 
 def mark_interrupted(store: Store) -> int:
@@ -17,10 +14,10 @@ def mark_interrupted(store: Store) -> int:
     dead = [row["id"] for row in store.rows("SELECT id, process FROM runs WHERE status = ?", (RUNNING,))
             if not _alive(row["process"])]  # fmt: skip
     if dead:
-        with store.transaction() as db:
+        with store.transaction() as connection:
             words = "the program ended before the run did"
             sql = "UPDATE runs SET status = ?, error = ? WHERE id = ? AND status = ?"
-            db.conn.executemany(sql, [(INTERRUPTED, words, run, RUNNING) for run in dead])
+            connection.executemany(sql, [(INTERRUPTED, words, run, RUNNING) for run in dead])
     return len(dead)
 
 

@@ -5,37 +5,36 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from sqlite_utils import Database
-
 APPLICATION_ID = 0x4B474C53  # "KGLS"
-Migration = Callable[[Database], None]
+Migration = Callable[[sqlite3.Connection], None]
 
 
-def apply_migration(db: Database, migration: Migration, number: int) -> None:
+def apply_migration(connection: sqlite3.Connection, migration: Migration, number: int) -> None:
     """Apply one inside the caller's transaction, with its record and the version it brings the file to."""
     if number == 1:
-        db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.conn.execute(
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(
             "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)"
         )
-    migration(db)
+    migration(connection)
     moment = datetime.now(UTC).isoformat(timespec="seconds")
-    db.conn.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, migration.__name__, moment))
-    db.conn.execute(f"PRAGMA user_version = {number}")
+    connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, migration.__name__, moment))
+    connection.execute(f"PRAGMA user_version = {number}")
 
 
-def _run(db: Database, *statements: str) -> None:
+def _run(connection: sqlite3.Connection, *statements: str) -> None:
     for statement in statements:  # not executescript, which would commit the transaction
-        db.conn.execute(statement)
+        connection.execute(statement)
 
 
-def machines(db: Database) -> None:
+def machines(connection: sqlite3.Connection) -> None:
     """Machines by fingerprint, and the ceilings measured on each."""
     _run(
-        db,
+        connection,
         """CREATE TABLE machines (
             id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
             description TEXT NOT NULL, first_seen TEXT NOT NULL)""",
@@ -46,10 +45,10 @@ def machines(db: Database) -> None:
     )
 
 
-def texts(db: Database) -> None:
+def texts(connection: sqlite3.Connection) -> None:
     """Texts by the hash of their content: zlib, stored once, whatever refers to them."""
     _run(
-        db,
+        connection,
         """CREATE TABLE texts (
             id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, data BLOB NOT NULL)""",
         """CREATE TABLE graphs (
@@ -58,10 +57,10 @@ def texts(db: Database) -> None:
     )
 
 
-def compilations(db: Database) -> None:
+def compilations(connection: sqlite3.Connection) -> None:
     """Compilations with their passes, kernels, calls and fusion ledger."""
     _run(
-        db,
+        connection,
         """CREATE TABLE compilations (
             id INTEGER PRIMARY KEY, created TEXT NOT NULL, source TEXT NOT NULL,
             graph INTEGER NOT NULL REFERENCES graphs(id), machine INTEGER NOT NULL REFERENCES machines(id),
@@ -87,10 +86,10 @@ def compilations(db: Database) -> None:
     )
 
 
-def stages(db: Database) -> None:
+def stages(connection: sqlite3.Connection) -> None:
     """The IR of each stage of a compilation, with the nodes of its lines; kernel is empty for the whole model."""
     _run(
-        db,
+        connection,
         """CREATE TABLE stages (
             compilation INTEGER NOT NULL REFERENCES compilations(id) ON DELETE CASCADE, kernel TEXT NOT NULL,
             stage TEXT NOT NULL, text INTEGER NOT NULL REFERENCES texts(id),
@@ -101,20 +100,20 @@ def stages(db: Database) -> None:
     )
 
 
-def text_search(db: Database) -> None:
+def text_search(connection: sqlite3.Connection) -> None:
     """Full-text search over IR. It keeps only the index: the texts themselves are in `texts`, compressed."""
     _run(
-        db,
+        connection,
         """CREATE VIRTUAL TABLE texts_search USING fts5(
             body, content='', tokenize="unicode61 remove_diacritics 0 tokenchars '_.'")""",
         "CREATE TABLE searchable (text INTEGER PRIMARY KEY REFERENCES texts(id) ON DELETE CASCADE)",
     )
 
 
-def runs(db: Database) -> None:
+def runs(connection: sqlite3.Connection) -> None:
     """Runs, their launches, samples and counters."""
     _run(
-        db,
+        connection,
         """CREATE TABLE runs (
             id INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT, status TEXT NOT NULL, process TEXT NOT NULL,
             source TEXT NOT NULL, compilation INTEGER REFERENCES compilations(id),
@@ -147,20 +146,20 @@ def runs(db: Database) -> None:
     )
 
 
-def timelines(db: Database) -> None:
+def timelines(connection: sqlite3.Connection) -> None:
     """One traced call of a run: begin and end of every launch on every thread, for timelines."""
     _run(
-        db,
+        connection,
         """CREATE TABLE timelines (
             run INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE, threads INTEGER NOT NULL,
             launches INTEGER NOT NULL, data BLOB NOT NULL)""",
     )
 
 
-def more_indexes(db: Database) -> None:
+def more_indexes(connection: sqlite3.Connection) -> None:
     """For lists by one source or one device in order of age, and for forgetting graphs and texts without a search."""
     _run(
-        db,
+        connection,
         "CREATE INDEX runs_of_source ON runs(source)",
         "CREATE INDEX runs_device ON runs(device)",
         "CREATE INDEX compilations_source ON compilations(source)",
@@ -168,10 +167,10 @@ def more_indexes(db: Database) -> None:
     )
 
 
-def passes_by_worker(db: Database) -> None:
+def passes_by_worker(connection: sqlite3.Connection) -> None:
     """Which worker process ran a pass (0 is the program itself), and the bytes it was given."""
     _run(
-        db,
+        connection,
         "ALTER TABLE passes ADD COLUMN bytes_before INTEGER NOT NULL DEFAULT -1",
         "ALTER TABLE passes ADD COLUMN worker INTEGER NOT NULL DEFAULT 0",
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from profiler.records import WHOLE, Decision, KernelRecord, PassTime, StageRecord
+from profiler.records import CompiledKernel, Decision, PassTime, StageRecord
 from profiler.store.connection import Store, StoreError
 from profiler.store.samples import unpack
 from profiler.store.shapes import SHAPES, misfit
@@ -172,11 +172,11 @@ def passes(store: Store, compilation: int) -> list[PassTime]:
     return [PassTime(**{k: v for k, v in row.items() if k not in ("compilation", "position")}) for row in rows]
 
 
-def kernels(store: Store, compilation: int) -> list[KernelRecord]:
+def kernels(store: Store, compilation: int) -> list[CompiledKernel]:
     """The kernels of a compilation in order."""
     rows = store.rows("SELECT * FROM kernels WHERE compilation = ? ORDER BY position", (compilation,))
     return [
-        KernelRecord(
+        CompiledKernel(
             row["name"], row["key"], tuple(row["nodes"]), tuple(row["slots"]), get_text(store, row["source"]),
         )
         for row in map(_plain, rows)
@@ -266,7 +266,7 @@ def totals(store: Store) -> dict[str, int]:
 
 
 __all__ = [
-    "RunFilter", "WHOLE", "ceilings", "compilation_row", "counters", "decisions", "find_compilation", "find_run",
+    "RunFilter", "ceilings", "compilation_row", "counters", "decisions", "find_compilation", "find_run",
     "kernels", "launches", "list_compilations", "list_runs", "machine_row", "passes", "run_row", "run_samples",
     "search_texts", "stage", "stage_index", "stages", "timeline", "totals",
 ]  # fmt: skip

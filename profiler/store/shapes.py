@@ -58,7 +58,7 @@ _CONDITIONS = {
     "notes": [TEXT], "threads": Maybe(COUNT), "buffer_sets": COUNT, "interval_reached": FLAG,
     "lost_share": Maybe(NUMBER), "disturbed_calls": Maybe(COUNT), "each_process": [Every(object)], "blocks": [COUNT],
     "processes": [COUNT], "turns": {"session": TEXT, "first": [COUNT]}, "device": Every(object), "phase": TEXT,
-    "call": COUNT,
+    "call": COUNT, "check": {"ok": FLAG, "lines": [TEXT]},
 }  # fmt: skip
 _BLOCK = {
     "name": TEXT, "offset": COUNT, "size": COUNT, "first": COUNT, "last": COUNT, "reuses": Maybe(TEXT),

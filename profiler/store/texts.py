@@ -18,7 +18,7 @@ def put_text(store: Store, text: str, *, search: bool = False) -> int:
     """The id of a text, which is stored if it is new. Call it inside a transaction."""
     data = text.encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(data).hexdigest()
-    connection = store.db.conn
+    connection = store.connection
     found = connection.execute("SELECT id FROM texts WHERE hash = ?", (digest,)).fetchone()
     if found is None:
         values = (digest, len(data), zlib.compress(data, _LEVEL))
@@ -164,7 +164,7 @@ def drop_unreferred(store: Store, numbers: Iterable[int]) -> None:
     """Forget those of some texts that nothing refers to any more. Call it inside a transaction."""
     for number in sorted(numbers):
         if not any(
-            store.db.conn.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (number,)).fetchone()
+            store.connection.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (number,)).fetchone()
             for table, column in _REFERRED
         ):
             _drop(store, number)
@@ -180,8 +180,8 @@ def drop_unused(store: Store) -> int:
 
 
 def _drop(store: Store, number: int) -> None:
-    if store.db.conn.execute("DELETE FROM searchable WHERE text = ?", (number,)).rowcount:
+    if store.connection.execute("DELETE FROM searchable WHERE text = ?", (number,)).rowcount:
         # A table that keeps no content has to be told the words that go.
         sql = "INSERT INTO texts_search (texts_search, rowid, body) VALUES ('delete', ?, ?)"
-        store.db.conn.execute(sql, (number, get_text(store, number)))
-    store.db.conn.execute("DELETE FROM texts WHERE id = ?", (number,))
+        store.connection.execute(sql, (number, get_text(store, number)))
+    store.connection.execute("DELETE FROM texts WHERE id = ?", (number,))

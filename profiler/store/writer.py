@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from compiler.errors import CompilerError
 from profiler.analysis.statistics import summarise
 from profiler.records import (
-    FAILED,
     FINISHED,
     LOST,
     LOST_TRACED,
@@ -21,14 +20,14 @@ from profiler.records import (
     CompilationRecord,
     Launch,
     Machine,
+    MeasuredRun,
+    MeasureRequest,
     PassTime,
-    RunRequest,
-    RunResult,
     StageRecord,
     to_json,
 )
-from profiler.store.connection import Store, StoreError
-from profiler.store.interrupted import mark_interrupted, process_mark
+from profiler.store.connection import Store, StoreError, translated
+from profiler.store.interrupted import process_mark
 from profiler.store.samples import pack
 from profiler.store.texts import drop_unreferred, drop_unused, pack_nodes, put_text, texts_of
 
@@ -41,18 +40,18 @@ def _now() -> str:
 
 def put_machine(store: Store, machine: Machine) -> int:
     """The id of a machine, which is added if it is new."""
-    with store.transaction() as db:
-        found = db.conn.execute("SELECT id FROM machines WHERE fingerprint = ?", (machine.fingerprint,)).fetchone()
+    with store.transaction() as connection:
+        found = connection.execute("SELECT id FROM machines WHERE fingerprint = ?", (machine.fingerprint,)).fetchone()
         if found is None:
             values = (machine.fingerprint, machine.name, json.dumps(dict(machine.description)), _now())
             sql = "INSERT INTO machines (fingerprint, name, description, first_seen) VALUES (?, ?, ?, ?)"
-            return db.conn.execute(sql, values).lastrowid or 0
+            return connection.execute(sql, values).lastrowid or 0
         return found[0]
 
 
 def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -> int:
     """Keep a compilation; its IR follows with `add_stages` where it is wanted."""
-    with store.transaction() as db:
+    with store.transaction() as connection:
         where = put_machine(store, machine)
         graph = _put_graph(store, record)
         columns = (
@@ -62,19 +61,19 @@ def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -
         )  # fmt: skip
         sql = """INSERT INTO compilations (created, source, graph, machine, target, flow, opt_level, debug, options,
                  versions, seconds, stats) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-        number = db.conn.execute(sql, columns).lastrowid or 0
-        db.conn.executemany(
+        number = connection.execute(sql, columns).lastrowid or 0
+        connection.executemany(
             f"INSERT INTO passes (compilation, position, {', '.join(_PASS)}) VALUES (?, ?{', ?' * len(_PASS)})",
             [(number, at, *(getattr(p, name) for name in _PASS)) for at, p in enumerate(record.passes)],
         )
-        db.conn.executemany(
+        connection.executemany(
             "INSERT INTO kernels (compilation, position, name, key, nodes, slots, source) VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 (number, at, k.name, k.key, json.dumps(k.nodes), json.dumps(k.slots), put_text(store, k.source))
                 for at, k in enumerate(record.kernels)
             ],
         )
-        db.conn.executemany(
+        connection.executemany(
             "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (number, at, d.producer, d.consumer, d.accepted, d.rule, d.reason, d.bytes_saved)
@@ -86,42 +85,42 @@ def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -
 
 def _put_graph(store: Store, record: CompilationRecord) -> int:
     digest = hashlib.sha256(record.graph_text.encode("utf-8", "surrogatepass")).hexdigest()
-    found = store.db.conn.execute("SELECT id FROM graphs WHERE hash = ?", (digest,)).fetchone()
+    found = store.connection.execute("SELECT id FROM graphs WHERE hash = ?", (digest,)).fetchone()
     if found is not None:
         return found[0]
     values = (digest, record.graph_name, put_text(store, record.graph_text))
-    return store.db.conn.execute("INSERT INTO graphs (hash, name, text) VALUES (?, ?, ?)", values).lastrowid or 0
+    return store.connection.execute("INSERT INTO graphs (hash, name, text) VALUES (?, ?, ?)", values).lastrowid or 0
 
 
 def add_stages(store: Store, compilation: int, stages: Iterable[StageRecord]) -> None:
     """Keep the IR of a compilation; texts that are there already are only referred to."""
-    with store.transaction() as db:
+    with store.transaction() as connection:
         for stage in stages:
             text = put_text(store, stage.text, search=True)
             nodes = put_text(store, pack_nodes(stage.line_nodes))
             sql = "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?)"
-            db.conn.execute(sql, (compilation, stage.kernel, stage.stage, text, nodes))
+            connection.execute(sql, (compilation, stage.kernel, stage.stage, text, nodes))
 
 
-def begin_run(store: Store, request: RunRequest, machine: Machine) -> int:
+def begin_run(store: Store, request: MeasureRequest, machine: Machine) -> int:
     """Note that a run has begun; until it is finished or failed it shows as running, or interrupted if we die."""
-    with store.transaction() as db:
+    with store.transaction() as connection:
         values = (
             _now(), RUNNING, process_mark(), request.source, put_machine(store, machine), request.device,
             request.threads, json.dumps(dict(request.dims)), request.seed, to_json(request), "{}", "{}",
         )  # fmt: skip
         sql = """INSERT INTO runs (started, status, process, source, machine, device, threads, dims, seed, request,
                  conditions, memory) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-        return db.conn.execute(sql, values).lastrowid or 0
+        return connection.execute(sql, values).lastrowid or 0
 
 
-def finish_run(store: Store, run: int, result: RunResult, compilation: int | None = None) -> None:
+def finish_run(store: Store, run: int, result: MeasuredRun, compilation: int | None = None) -> None:
     """Keep what came of a run, good or bad, all at once."""
-    with store.transaction() as db:
+    with store.transaction() as connection:
         whole = summarise(result.samples, result.blocks, result.processes) if result.samples else None
         figures = (whole.median, whole.low, whole.high, whole.minimum, whole.count) if whole else (None,) * 5
         conditions = {**result.conditions, "blocks": list(result.blocks), "processes": list(result.processes)}
-        changed = db.conn.execute(
+        changed = connection.execute(
             """UPDATE runs SET finished = ?, status = ?, compilation = ?, median = ?, low = ?, high = ?, minimum = ?,
                count = ?, error = ?, signal = ?, kernel = ?, conditions = ?, memory = ? WHERE id = ?""",
             (
@@ -132,45 +131,45 @@ def finish_run(store: Store, run: int, result: RunResult, compilation: int | Non
         if not changed:
             raise StoreError(f"run {run} is no longer in {store.path}: it was deleted while it ran")
         if result.samples:
-            db.conn.execute(
+            connection.execute(
                 "INSERT INTO samples VALUES (?, ?, ?, ?)", (run, WHOLE, len(result.samples), pack(result.samples))
             )
         for position, lost in ((LOST, result.lost), (LOST_TRACED, result.lost_traced)):
             if any(lost):
-                db.conn.execute("INSERT INTO samples VALUES (?, ?, ?, ?)", (run, position, len(lost), pack(lost)))
+                connection.execute("INSERT INTO samples VALUES (?, ?, ?, ?)", (run, position, len(lost), pack(lost)))
         for launch in result.launches:
             _add_launch(store, run, launch, result)
         rows = [(run, c.name, c.value, c.unit, c.note) for c in result.counters]
-        db.conn.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?)", rows)
+        connection.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?)", rows)
         if result.timeline:
             flat = [moment for thread in result.timeline for pair in thread for moment in pair]
             values = (run, len(result.timeline), len(result.timeline[0]), pack(flat))
-            db.conn.execute("INSERT INTO timelines VALUES (?, ?, ?, ?)", values)
+            connection.execute("INSERT INTO timelines VALUES (?, ?, ?, ?)", values)
 
 
-def _add_launch(store: Store, run: int, launch: Launch, result: RunResult) -> None:
+def _add_launch(store: Store, run: int, launch: Launch, result: MeasuredRun) -> None:
     figures = summarise(launch.samples, result.blocks, result.processes)
     values = (
         run, launch.position, launch.kernel, launch.key, json.dumps(launch.nodes), figures.median, figures.low,
         figures.high, figures.minimum, json.dumps(launch.thread_seconds), launch.flops, launch.bytes, launch.loads,
         launch.stores, launch.counting,
     )  # fmt: skip
-    store.db.conn.execute(
+    store.connection.execute(
         """INSERT INTO launches (run, position, kernel, key, nodes, median, low, high, minimum, thread_seconds, flops,
            bytes, loads, stores, counting) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         values,
     )
     packed = (run, launch.position, len(launch.samples), pack(launch.samples))
-    store.db.conn.execute("INSERT INTO samples VALUES (?, ?, ?, ?)", packed)
+    store.connection.execute("INSERT INTO samples VALUES (?, ?, ?, ?)", packed)
 
 
 def put_ceiling(
     store: Store, machine: Machine, name: str, threads: int, value: float, unit: str, low: float, high: float
 ) -> None:
     """Keep a measured ceiling of a machine in place of an earlier one."""
-    with store.transaction() as db:
+    with store.transaction() as connection:
         row = (put_machine(store, machine), name, threads, value, unit, low, high, _now())
-        db.conn.execute("INSERT OR REPLACE INTO ceilings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        connection.execute("INSERT OR REPLACE INTO ceilings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def _existing(store: Store, runs: Sequence[int]) -> None:
@@ -181,13 +180,13 @@ def _existing(store: Store, runs: Sequence[int]) -> None:
 
 def delete_runs(store: Store, runs: Sequence[int]) -> None:
     """Forget runs, and compilations and texts that only they referred to. A pinned run has to be unpinned first."""
-    with store.transaction() as db:
+    with store.transaction() as connection:
         _existing(store, runs)
         for run in runs:
             row = store.rows("SELECT pinned, compilation FROM runs WHERE id = ?", (run,))[0]
             if row["pinned"]:
                 raise StoreError(f"run {run} is pinned; unpin it first")
-            db.conn.execute("DELETE FROM runs WHERE id = ?", (run,))
+            connection.execute("DELETE FROM runs WHERE id = ?", (run,))
             compilation = row["compilation"]
             if compilation and not store.rows("SELECT 1 FROM runs WHERE compilation = ?", (compilation,)):
                 _delete_compilation(store, compilation)
@@ -205,7 +204,7 @@ def delete_compilations(store: Store, compilations: Sequence[int]) -> None:
 
 def _delete_compilation(store: Store, compilation: int) -> None:
     """Forget a compilation, its graph if no other has it, and the texts that only it referred to."""
-    connection = store.db.conn
+    connection = store.connection
     texts = texts_of(store, compilation)
     graphs = store.rows(
         """SELECT graphs.id, graphs.text AS number FROM graphs JOIN compilations ON compilations.graph = graphs.id
@@ -231,54 +230,54 @@ def check_tag(tag: str, *, taken: bool = True) -> None:
 def tag_runs(store: Store, runs: Sequence[int], tag: str, *, remove: bool = False) -> None:
     """Put a tag on runs, or take it off."""
     check_tag(tag, taken=not remove)
-    with store.transaction() as db:
+    with store.transaction() as connection:
         _existing(store, runs)
         sql = (
             "DELETE FROM tags WHERE run = ? AND tag = ?"
             if remove
             else "INSERT OR IGNORE INTO tags (run, tag) VALUES (?, ?)"
         )
-        db.conn.executemany(sql, [(run, tag) for run in runs])
+        connection.executemany(sql, [(run, tag) for run in runs])
+
+
+def keep_check(store: Store, run: int, ok: bool, lines: Sequence[str]) -> None:
+    """Keep what the check of a run's results found: whether all are within the bound, and a line for each."""
+    with store.transaction() as connection:
+        _existing(store, [run])
+        sql = "UPDATE runs SET conditions = json_set(conditions, '$.check', json(?)) WHERE id = ?"
+        connection.execute(sql, (json.dumps({"ok": ok, "lines": list(lines)}), run))
 
 
 def note_run(store: Store, run: int, note: str) -> None:
     """Write a note on a run in place of an earlier one."""
-    with store.transaction() as db:
+    with store.transaction() as connection:
         _existing(store, [run])
-        db.conn.execute("UPDATE runs SET note = ? WHERE id = ?", (note, run))
+        connection.execute("UPDATE runs SET note = ? WHERE id = ?", (note, run))
 
 
 def pin_run(store: Store, run: int, pinned: bool = True) -> None:
     """Make a finished run the baseline of its source, in place of an earlier one; or no longer."""
-    with store.transaction() as db:
+    with store.transaction() as connection:
         _existing(store, [run])
         row = store.rows("SELECT source, status FROM runs WHERE id = ?", (run,))[0]
         if pinned and row["status"] != FINISHED:
             raise StoreError(f"run {run} is {row['status']}; only a finished run can be a baseline")
         if pinned:
-            db.conn.execute("UPDATE runs SET pinned = 0 WHERE source = ? AND pinned", (row["source"],))
-        db.conn.execute("UPDATE runs SET pinned = ? WHERE id = ?", (int(pinned), run))
+            connection.execute("UPDATE runs SET pinned = 0 WHERE source = ? AND pinned", (row["source"],))
+        connection.execute("UPDATE runs SET pinned = ? WHERE id = ?", (int(pinned), run))
 
 
 def vacuum(store: Store) -> tuple[int, int]:
     """Drop what nothing refers to and give the space back; the file's size before and after."""
-    from profiler.store.connection import translated
-
     before = store.path.stat().st_size
     found = store.rows("PRAGMA integrity_check(1)")[0]["integrity_check"]
     if found != "ok":  # rewriting a damaged file would make what can still be saved of it less
         raise StoreError(f"{store.path} is damaged ({' '.join(found.split())}); nothing was changed. Restore a backup")
-    with store.transaction() as db:
-        db.conn.execute("DELETE FROM graphs WHERE id NOT IN (SELECT graph FROM compilations)")
+    with store.transaction() as connection:
+        connection.execute("DELETE FROM graphs WHERE id NOT IN (SELECT graph FROM compilations)")
         drop_unused(store)
     with translated(store.path):
-        store.db.conn.execute("VACUUM")
-        store.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        store.db.conn.execute("PRAGMA optimize")
+        store.connection.execute("VACUUM")
+        store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.connection.execute("PRAGMA optimize")
     return before, store.path.stat().st_size
-
-
-__all__ = [
-    "FAILED", "add_compilation", "add_stages", "begin_run", "delete_compilations", "delete_runs", "finish_run",
-    "mark_interrupted", "note_run", "pin_run", "process_mark", "put_ceiling", "put_machine", "tag_runs", "vacuum",
-]  # fmt: skip

@@ -42,7 +42,7 @@ def whole(tmp_path_factory):
         assert main(["run", str(folder / "scale.py"), "--repeat", repeat, "--db", str(path)]) == 0
     with open_store(path) as store:
         assert queries.stages(store, 1)
-        store.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path.read_bytes()
 
 

@@ -73,7 +73,7 @@ def filled(tmp_path_factory):
     with open_store(path) as store:
         for number in range(RUNS):
             a_run(store, number)
-        store.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path
 
 
@@ -153,7 +153,7 @@ def test_an_upgrade_without_room_for_its_backup_changes_nothing(disk):
                 put_text(store, random.Random(number).randbytes(20_000).hex())
             run = writer.begin_run(store, made.request(), made.MACHINE)
             writer.finish_run(store, run, made.result(tuple(range(1000, 1060))))
-        store.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = disk.database.read_bytes()
     disk.leave(65_536)
     with pytest.raises(StoreError) as error:
@@ -162,7 +162,7 @@ def test_an_upgrade_without_room_for_its_backup_changes_nothing(disk):
     assert disk.database.read_bytes() == before and disk.names() == ["t.db"]
     disk.free()
     with open_store(disk.database) as store:
-        assert store.db.conn.execute("PRAGMA user_version").fetchone()[0] == VERSION
+        assert store.connection.execute("PRAGMA user_version").fetchone()[0] == VERSION
     assert_whole(disk.database)
     assert disk.names() == ["t.db", f"t.db.v{VERSION - 1}.backup"]
 

@@ -15,7 +15,7 @@ from profiler.analysis.statistics import summarise
 from profiler.measure.measuring import measure
 from profiler.model_records import graph_text
 from profiler.recording import run_and_record
-from profiler.records import FAILED, FINISHED, RunRequest
+from profiler.records import FAILED, FINISHED, MeasureRequest
 from profiler.store import open_store, queries
 
 pytestmark = pytest.mark.gpu
@@ -38,8 +38,8 @@ def _graph(rows: int = 256) -> tuple[str, list[np.ndarray]]:
     return graph_text(graph), [rng.random(kind.shape, dtype=np.float32) for kind in kinds]
 
 
-def _request(device: Any, **more: Any) -> RunRequest:
-    return RunRequest("measured", device="cuda:0", target=device.target, **more)
+def _request(device: Any, **more: Any) -> MeasureRequest:
+    return MeasureRequest("measured", device="cuda:0", target=device.target, **more)
 
 
 def test_a_run_has_samples_launches_counts_memory_and_conditions(device: Any, tmp_path: Path) -> None:

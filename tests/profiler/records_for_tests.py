@@ -3,14 +3,14 @@
 from profiler.records import (
     FINISHED,
     CompilationRecord,
+    CompiledKernel,
     Counter,
     Decision,
-    KernelRecord,
     Launch,
     Machine,
+    MeasuredRun,
+    MeasureRequest,
     PassTime,
-    RunRequest,
-    RunResult,
 )
 
 MACHINE = Machine("feed", "a test bench", {"cores": 2})
@@ -21,14 +21,14 @@ def compilation(source="test", text="mo.graph @g() {}\n", **changes):
         source=source, graph_name="g", graph_text=text, target="cpu", flow="all-kernel", opt_level=3, debug="none",
         options={"jobs": None}, versions={"python": "3"}, seconds=0.5,
         passes=(PassTime("fuse", "mogg", "", 0.0, 0.1), PassTime("llvm", "machine", "k", 0.1, 0.4, -1, -1, 900)),
-        kernels=(KernelRecord("k", "key-k", ("add_0",), ("mo.add",), "@kernel('k')\ndef k(): ...\n"),),
+        kernels=(CompiledKernel("k", "key-k", ("add_0",), ("mo.add",), "@kernel('k')\ndef k(): ...\n"),),
         decisions=(Decision("a", "b", True, "epilogue", "applied", "4*M"),), stats={"kernels": 1},
     )  # fmt: skip
     return CompilationRecord(**fields | changes)
 
 
 def request(source="test", **changes):
-    return RunRequest(source=source, **changes)
+    return MeasureRequest(source=source, **changes)
 
 
 def result(samples=(1000, 1010, 1020, 990, 1005, 1001), **changes):
@@ -38,4 +38,4 @@ def result(samples=(1000, 1010, 1020, 990, 1005, 1001), **changes):
         counters=(Counter("page faults", 3, "faults"),), conditions={"load": [0, 0, 0]}, memory={"peak": 64},
         timeline=(((0, 10),),),
     )  # fmt: skip
-    return RunResult(**fields | changes)
+    return MeasuredRun(**fields | changes)

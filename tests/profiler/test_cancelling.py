@@ -17,12 +17,13 @@ from profiler.measure.machine import this_machine
 from profiler.measure.measuring import measure
 from profiler.model_records import graph_text
 from profiler.recording import run_and_record
-from profiler.records import FAILED, INTERRUPTED, RunRequest
-from profiler.store import open_store, queries, writer
+from profiler.records import FAILED, INTERRUPTED, MeasureRequest
+from profiler.store import open_store, queries
+from profiler.store.interrupted import mark_interrupted
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-REQUEST = RunRequest("two", device="cuda:0", target="sm_90", processes=3)
+REQUEST = MeasureRequest("two", device="cuda:0", target="sm_90", processes=3)
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_a_run_on_a_card_is_cancelled_and_kept_as_interrupted(store, hanging):
 
 
 def test_a_run_on_a_card_that_has_no_end_says_its_limit(hanging):
-    request = RunRequest("two", device="cuda:0", target="sm_90", processes=3, time_limit=6)
+    request = MeasureRequest("two", device="cuda:0", target="sm_90", processes=3, time_limit=6)
     result = measure(request, graph_text(graphs.two_kernels()), arrays()).result
     assert result.status == FAILED and "had no end within the time limit of 6 s in kernel" in result.error
 
@@ -138,11 +139,11 @@ def test_runs_made_in_turns_are_interrupted_together(tmp_path):
     graph = graph_text(graphs.two_kernels())
     begun = []
     with open_store(tmp_path / "t.db") as store:
-        contender = Contender(RunRequest("two", budget=30.0), graph, arrays())
+        contender = Contender(MeasureRequest("two", budget=30.0), graph, arrays())
         with pytest.raises(Exception, match="cancelled"):
             run_in_turns(
                 store, (contender, contender), 4, progress=lambda _: begun.append(time.monotonic()),
                 cancelled=lambda: time.monotonic() - begun[0] > 3,
             )  # fmt: skip
         assert [queries.run_row(store, run)["status"] for run in (1, 2)] == [INTERRUPTED] * 2
-        assert writer.mark_interrupted(store) == 0
+        assert mark_interrupted(store) == 0

@@ -10,7 +10,7 @@ from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
 from profiler.analysis.compare import compare_compilations, compare_runs, slower_than
 from profiler.model_records import compilation_record, stage_records
-from profiler.records import FAILED, Launch, Machine, RunResult
+from profiler.records import FAILED, Launch, Machine, MeasuredRun
 from profiler.report.document import comparison_document
 from profiler.report.write import COMPARISON_FORMATS, export_comparison
 from profiler.store import writer
@@ -34,7 +34,7 @@ def a_run(
     run = writer.begin_run(store, made.request(**changes), machine)
     number = compilation or writer.add_compilation(store, made.compilation(), machine)
     noted = {"threads": 1} | (conditions or {})
-    result = RunResult("finished", times(level), (10,) * 12, launches, conditions=noted, processes=processes)
+    result = MeasuredRun("finished", times(level), (10,) * 12, launches, conditions=noted, processes=processes)
     writer.finish_run(store, run, result, number)
     return run
 
@@ -138,7 +138,7 @@ def test_more_than_two_are_measured_against_the_first(store):
 
 def test_a_failed_run_has_no_times_to_compare(store):
     failed = writer.begin_run(store, made.request(), made.MACHINE)
-    writer.finish_run(store, failed, RunResult(FAILED, error="crashed"))
+    writer.finish_run(store, failed, MeasuredRun(FAILED, error="crashed"))
     with pytest.raises(ExecutionError, match="crashed"):
         compare_runs(store, [a_run(store), failed])
     with pytest.raises(ExecutionError, match="two"):
@@ -183,7 +183,7 @@ def test_time_lost_to_other_programs_is_kept_and_credited(store):
         lost = tuple((factor - 1) * x for x in times(100_000))
         run = writer.begin_run(store, made.request(), made.MACHINE)
         launch = Launch(0, "k", "key-k", ("n",), samples, (1e-6,))
-        writer.finish_run(store, run, RunResult(
+        writer.finish_run(store, run, MeasuredRun(
             "finished", samples, (10,) * 12, (launch,), processes=(2,) * 6, lost=lost, lost_traced=lost,
         ), number)  # fmt: skip
         runs.append(run)

@@ -11,7 +11,7 @@ from profiler.measure.cuda.measuring import _with_kernel, measure_cuda_once, res
 from profiler.measure.cuda.program import program_of
 from profiler.measure.cuda.wire import DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
 from profiler.model_records import graph_text
-from profiler.records import FAILED, FINISHED, RunRequest
+from profiler.records import FAILED, FINISHED, MeasureRequest
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_events_become_samples_launch_by_launch(model, program):
     traces = tuple(tuple(0.001 * (position + 1) for position in range(launches)) for _ in range(25))
     functions = {model.kernels[0].name: {"registers": 32, "shared_bytes": 0, "local_bytes": None}}
     response = CudaResponse(FINISHED, (np.zeros(1),), {}, traces, 0.004, True, {"peak": 64}, (), functions)
-    result = result_of(response, model, RunRequest("two", device="cuda:0"), program)
+    result = result_of(response, model, MeasureRequest("two", device="cuda:0"), program)
     assert result.status == FINISHED and sum(result.blocks) == 25 and len(result.launches) == launches
     assert result.launches[1].samples[0] == 2000 and result.launches[0].flops
     assert all(launch.loads and launch.stores for launch in result.launches)
@@ -44,13 +44,13 @@ def test_events_become_samples_launch_by_launch(model, program):
 
 def test_a_fault_names_its_kernel(model, program):
     response = CudaResponse(FAILED, failure="fault", error="illegal address", error_name="CUDA_ERROR", kernel="k")
-    result = result_of(response, model, RunRequest("two", device="cuda:0"), program)
+    result = result_of(response, model, MeasureRequest("two", device="cuda:0"), program)
     assert (result.status, result.signal, result.kernel) == (FAILED, "CUDA_ERROR", "k") and "illegal" in result.error
 
 
 def test_a_graph_that_does_not_compile_is_the_users_error():
     outcome = measure_cuda_once(
-        RunRequest("x", device="cuda:0", target="sm_90"), graph_text(graphs.custom("nonesuch")), []
+        MeasureRequest("x", device="cuda:0", target="sm_90"), graph_text(graphs.custom("nonesuch")), []
     )
     assert outcome.compiling and "nonesuch" in str(outcome.error)
 
@@ -58,10 +58,10 @@ def test_a_graph_that_does_not_compile_is_the_users_error():
 def test_a_kernel_without_blocks_takes_no_time_and_moves_no_other():
     model = compile_graph(graphs.scale(), CompileOptions(target="sm_90"))
     empty, some = program_of(model, {"M": 0}), program_of(model, {"M": 4})
-    request = RunRequest("scale", device="cuda:0", dims={"M": 0})
+    request = MeasureRequest("scale", device="cuda:0", dims={"M": 0})
     result = result_of(CudaResponse(FINISHED, traces=((), ())), model, request, empty)
     assert result.launches[0].samples == (0, 0)
-    request = RunRequest("scale", device="cuda:0", dims={"M": 4})
+    request = MeasureRequest("scale", device="cuda:0", dims={"M": 4})
     result = result_of(CudaResponse(FINISHED, traces=((0.5,), (0.25,))), model, request, some)
     assert result.launches[0].samples == (500_000, 250_000) and result.launches[0].stores == 4 * 64 * 4
 
@@ -74,7 +74,7 @@ def test_a_kernel_without_blocks_takes_no_time_and_moves_no_other():
 def test_what_makes_times_doubtful_is_noted(model, program, conditions, words):
     traces = ((0.1, 0.2),) * 3
     response = CudaResponse(FINISHED, traces=traces, conditions=conditions, blocks=(1, 2), reached=False, sets=7)
-    result = result_of(response, model, RunRequest("two", device="cuda:0"), program)
+    result = result_of(response, model, MeasureRequest("two", device="cuda:0"), program)
     assert any(words in note for note in result.conditions["notes"])
     assert (result.blocks, result.conditions["buffer_sets"]) == ((1, 2), 7)
     assert not result.conditions["interval_reached"]

@@ -17,7 +17,7 @@ from json_schema import problems
 from profiler.analysis.compare import compare_compilations, compare_runs
 from profiler.model_records import graph_text
 from profiler.recording import run_and_record
-from profiler.records import FAILED, KernelRecord, Launch, RunRequest, RunResult
+from profiler.records import FAILED, CompiledKernel, Launch, MeasuredRun, MeasureRequest
 from profiler.report.exports.csv_table import COMPARISON_COLUMNS, RUN_COLUMNS
 from profiler.report.write import export_comparison, export_run
 from profiler.store import open_store, queries, writer
@@ -38,13 +38,13 @@ def real(tmp_path_factory):
     with open_store(tmp_path_factory.mktemp("real") / "t.db") as store:
         arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
         for level in (3, 1):
-            request = RunRequest("two", repeat=24, opt_level=level)
+            request = MeasureRequest("two", repeat=24, opt_level=level)
             run_and_record(store, request, graph_text(graphs.two_kernels()), arrays, texts=True)
         threads = queries.run_row(store, 1)["conditions"]["threads"]
         writer.put_ceiling(store, this_machine(), "copy memory", threads, 20.0, "GB/s", 19.0, 21.0)
         writer.put_ceiling(store, this_machine(), "multiply-add f32", threads, 80.0, "GFLOP/s", 79.0, 81.0)
         failed = writer.begin_run(store, made.request(), made.MACHINE)
-        writer.finish_run(store, failed, RunResult(FAILED, error="SIGSEGV", signal="SIGSEGV", kernel="k"))
+        writer.finish_run(store, failed, MeasuredRun(FAILED, error="SIGSEGV", signal="SIGSEGV", kernel="k"))
         writer.begin_run(store, made.request(), made.MACHINE)
         yield store
 
@@ -113,7 +113,7 @@ def test_csv_has_a_row_for_the_model_and_one_for_each_launch(real):
 
 @pytest.mark.parametrize("name", ["=cmd()", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\uff1d1"])
 def test_a_formula_in_a_name_stays_a_text_in_a_spreadsheet(store, name):
-    kernel = KernelRecord(name, "key", (name,), (), "x")
+    kernel = CompiledKernel(name, "key", (name,), (), "x")
     number = writer.add_compilation(store, made.compilation(kernels=(kernel,)), made.MACHINE)
     for _ in range(2):
         run = writer.begin_run(store, made.request("=1+1"), made.MACHINE)
@@ -156,7 +156,7 @@ def test_the_reproducer_makes_the_run_again(real, tmp_path):
 def test_the_reproducer_of_a_crash_crashes_again_and_says_so(store, tmp_path):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "crash.py").write_text(graphs.KERNELS)
-    request = RunRequest("custom", repeat=2, libraries=(str(tmp_path / "kernels"),))
+    request = MeasureRequest("custom", repeat=2, libraries=(str(tmp_path / "kernels"),))
     run, outcome = run_and_record(store, request, graph_text(graphs.custom("crash")), [graphs.array(64, 64)])
     assert outcome.result.signal
     path = tmp_path / "again.py"
@@ -171,8 +171,8 @@ def test_nothing_in_a_record_becomes_code_of_the_script(store):
     number = writer.add_compilation(store, record, made.MACHINE)
     run = writer.begin_run(store, made.request(evil), made.MACHINE)
     writer.finish_run(store, run, made.result(), number)
-    store.db.conn.execute("UPDATE runs SET started = ?", (evil,))
-    store.db.conn.execute("UPDATE machines SET name = ?", (evil,))
+    store.connection.execute("UPDATE runs SET started = ?", (evil,))
+    store.connection.execute("UPDATE machines SET name = ?", (evil,))
     tree = ast.parse(export_run(store, run, "script"))
     kinds = [type(item).__name__ for item in tree.body]
     assert kinds.count("Raise") == 0 and kinds[:2] == ["Expr", "Import"] and kinds[-1] == "If"

@@ -18,7 +18,7 @@ from profiler.measure.ceilings.measured import CARD, ceiling_threads, ceilings_f
 from profiler.measure.cuda.program import program_of
 from profiler.measure.devices import CudaDevice
 from profiler.measure.machine import this_machine, with_card
-from profiler.records import KernelRecord, RunRequest
+from profiler.records import CompiledKernel, MeasureRequest
 from profiler.report.document import run_document
 from profiler.report.write import export_run
 from profiler.store import queries, writer
@@ -128,8 +128,8 @@ def card_run(store):
         ("multiply-add bf16", 120_000.0, "GFLOP/s"), ("tensor bf16", 700_000.0, "GFLOP/s"),
     ):  # fmt: skip
         writer.put_ceiling(store, machine, name, CARD, value, unit, value * 0.99, value * 1.01)
-    run = writer.begin_run(store, RunRequest("test", device="cuda:0", threads=3), machine)
-    kernel = KernelRecord("k", "key-k", ("add_0",), ("mo.add",), "def k(out0: Tensor[f32, (5,)]):\n    ...\n")
+    run = writer.begin_run(store, MeasureRequest("test", device="cuda:0", threads=3), machine)
+    kernel = CompiledKernel("k", "key-k", ("add_0",), ("mo.add",), "def k(out0: Tensor[f32, (5,)]):\n    ...\n")
     compilation = writer.add_compilation(store, records.compilation(kernels=(kernel,)), machine)
     writer.finish_run(store, run, records.result(), compilation)
     return run
@@ -161,9 +161,9 @@ def test_the_roof_over_a_product_of_bf16_is_the_tensor_cores(store, card_run):
     row = queries.run_row(store, card_run)
     found = ceilings_for(store, row, queries.machine_row(store, row["machine"])["fingerprint"])
     launch = {"kernel": "k", "position": 0, "median": 1e-3, "flops": 10**12, "bytes": 10**6, "loads": 1, "stores": 1}
-    (point,) = roofline([launch], found, {"k": "bf16"}).points
+    (point,) = roofline([launch], found, {"k": "bf16"})
     assert (point.peak, point.roof, point.bound) == ("tensor bf16", 700_000.0, "compute")
-    (point,) = roofline([launch], found, {"k": "f32"}).points
+    (point,) = roofline([launch], found, {"k": "f32"})
     assert (point.peak, point.roof) == ("f32", 60_000.0)
 
 

@@ -19,7 +19,7 @@ from profiler.measure.ceilings.cpu_probes import LIBRARY
 from profiler.measure.in_turns import Contender, run_in_turns
 from profiler.model_records import graph_text
 from profiler.recording import run_and_record
-from profiler.records import FINISHED, RunRequest
+from profiler.records import FINISHED, MeasureRequest
 from profiler.store import queries
 
 
@@ -44,7 +44,7 @@ def known_cost(rounds):
 
 
 def request(**more):
-    return RunRequest("known", threads=1, libraries=(str(LIBRARY),), count=False, **more)
+    return MeasureRequest("known", threads=1, libraries=(str(LIBRARY),), count=False, **more)
 
 
 def judged(comparison):
@@ -58,7 +58,9 @@ def judged(comparison):
 def test_a_run_compared_with_itself_100_times_in_new_processes_shows_no_difference(store, processes):
     module = _benchmark()
     graph, arrays = graph_text(graphs.two_kernels()), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
-    runs = module.runs_of(store, RunRequest("two", budget=1.0, processes=processes, count=False), graph, arrays, 101)
+    runs = module.runs_of(
+        store, MeasureRequest("two", budget=1.0, processes=processes, count=False), graph, arrays, 101
+    )
     tally = module.compared(store, itertools.pairwise(runs), print)
     print({name: f"{tally.same(name)} of {tally.comparisons}" for name in tally.called})
     assert tally.comparisons == 100 and len(tally.called) == 3
@@ -106,7 +108,7 @@ def test_a_side_that_fails_fails_both_runs(store, tmp_path):
     (tmp_path / "bad.py").write_text(graphs.KERNELS)
     good = Contender(request(budget=0.1), *known_cost(200))
     bad = Contender(
-        RunRequest("bad", libraries=(str(tmp_path),), budget=0.1), graph_text(graphs.custom("crash")),
+        MeasureRequest("bad", libraries=(str(tmp_path),), budget=0.1), graph_text(graphs.custom("crash")),
         [graphs.array(64, 64)],
     )  # fmt: skip
     with pytest.raises(Exception, match="the second run failed: it crashed with SIG"):

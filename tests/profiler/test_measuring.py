@@ -29,7 +29,7 @@ from profiler.records import (
     FAILED,
     FINISHED,
     INTERRUPTED,
-    RunRequest,
+    MeasureRequest,
     request_from_json,
     to_json,
 )
@@ -38,7 +38,7 @@ from profiler.store import queries
 
 def test_a_run_gives_outputs_times_launches_counters_and_memory():
     graph, arrays = graphs.two_kernels(), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
-    outcome = measure(RunRequest("two", repeat=20), graph_text(graph), arrays, outputs=True, texts=True)
+    outcome = measure(MeasureRequest("two", repeat=20), graph_text(graph), arrays, outputs=True, texts=True)
     result = outcome.result
     assert (result.status, result.error, outcome.error) == (FINISHED, "", None)
     np.testing.assert_allclose(outcome.outputs[0], reference(graph, *arrays)[0], rtol=1e-5)
@@ -58,14 +58,14 @@ def test_a_run_gives_outputs_times_launches_counters_and_memory():
 
 def test_without_a_number_of_calls_it_stops_when_the_budget_is_spent():
     start = time.monotonic()
-    request = RunRequest("scale", dims={"M": 256}, budget=0.2, width=1e-9)
+    request = MeasureRequest("scale", dims={"M": 256}, budget=0.2, width=1e-9)
     result = measure(request, graph_text(graphs.scale()), [graphs.array(256, 64)]).result
     assert result.status == FINISHED and len(result.samples) > 10 and time.monotonic() - start < 60
     assert not result.conditions["interval_reached"]
 
 
 def test_a_crash_is_a_failed_run_that_names_signal_and_kernel(store, library):
-    request = RunRequest("crash", libraries=(library,), repeat=3)
+    request = MeasureRequest("crash", libraries=(library,), repeat=3)
     run, outcome = run_and_record(store, request, graph_text(graphs.custom("crash")), [graphs.array(64, 64)])
     assert outcome.result.status == FAILED and outcome.result.signal in ("SIGSEGV", "SIGBUS")
     assert "crash" in outcome.result.kernel and outcome.result.kernel in outcome.result.error
@@ -75,7 +75,7 @@ def test_a_crash_is_a_failed_run_that_names_signal_and_kernel(store, library):
 
 
 def test_a_hang_ends_at_the_time_limit_and_names_the_kernel(library):
-    request = RunRequest("hang", libraries=(library,), repeat=3, time_limit=20)
+    request = MeasureRequest("hang", libraries=(library,), repeat=3, time_limit=20)
     compiled = []
     start = time.monotonic()
 
@@ -92,7 +92,7 @@ def test_a_hang_ends_at_the_time_limit_and_names_the_kernel(library):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_crash_in_a_later_call_names_the_kernel_and_the_call(store, library, threads):
-    request = RunRequest("later", libraries=(library,), repeat=200, rotate=False, threads=threads)
+    request = MeasureRequest("later", libraries=(library,), repeat=200, rotate=False, threads=threads)
     arrays = [np.zeros(64, np.float32), graphs.array(64, 64)]
     run, outcome = run_and_record(store, request, graph_text(graphs.counting("crash_later")), arrays)
     assert outcome.result.signal in ("SIGSEGV", "SIGBUS") and outcome.result.kernel == "crash_later_kernel"
@@ -120,7 +120,7 @@ def test_a_hang_in_a_later_call_and_a_kill_in_a_kernel_name_it(library):
                     child.send_signal(signal.SIGKILL)
         return False
 
-    request = RunRequest("later", libraries=(library,), repeat=200, rotate=False, time_limit=60)
+    request = MeasureRequest("later", libraries=(library,), repeat=200, rotate=False, time_limit=60)
     arrays = [np.zeros(64, np.float32), graphs.array(64, 64)]
     graph = graph_text(graphs.counting("hang_later"))
     killed = measure(request, graph, arrays, progress=progress, cancelled=kill).result
@@ -137,7 +137,7 @@ def test_a_child_that_is_done_without_times_has_failed(tmp_path):
 
     (tmp_path / "shared.bin").write_bytes(bytes(SHARED_BYTES))
     (tmp_path / "stderr.txt").write_text("")
-    outcome = _outcome(tmp_path, RunRequest("x"), _Received(done=True), 0, "")
+    outcome = _outcome(tmp_path, MeasureRequest("x"), _Received(done=True), 0, "")
     assert outcome.result.status == FAILED and outcome.result.error
 
 
@@ -168,8 +168,8 @@ def test_processor_time_taken_by_others_is_seen_call_by_call():
 def test_the_child_ends_with_a_parent_that_is_killed(library):
     code = (
         "import profiled_graphs as graphs; from profiler.model_records import graph_text\n"
-        "from profiler.measure.measuring import measure; from profiler.records import RunRequest\n"
-        f"request = RunRequest('hang', libraries=({library!r},))\n"
+        "from profiler.measure.measuring import measure; from profiler.records import MeasureRequest\n"
+        f"request = MeasureRequest('hang', libraries=({library!r},))\n"
         "say = lambda words: print(words, flush=True)\n"
         "measure(request, graph_text(graphs.custom('hang')), [graphs.array(64, 64)], progress=say)"
     )
@@ -185,7 +185,7 @@ def test_the_child_ends_with_a_parent_that_is_killed(library):
 
 
 def test_a_time_limit_is_kept_even_while_compiling():
-    outcome = measure(RunRequest("slow", time_limit=0.05), graph_text(graphs.scale(8)), [graphs.array(8, 64)])
+    outcome = measure(MeasureRequest("slow", time_limit=0.05), graph_text(graphs.scale(8)), [graphs.array(8, 64)])
     assert outcome.result.status == FAILED and "time limit of 0.05 s" in outcome.result.error
 
 
@@ -194,7 +194,7 @@ def test_too_little_memory_is_a_failed_run(store):
     with graph:
         graph.output(ops.softmax(graph.inputs[0] + graph.inputs[1], axis=1))
     arrays = [graphs.array(40_000, 1), graphs.array(1, 40_000)]
-    request = RunRequest("big", dims={"M": 40_000}, repeat=1, memory_limit=4 << 30)
+    request = MeasureRequest("big", dims={"M": 40_000}, repeat=1, memory_limit=4 << 30)
     run, outcome = run_and_record(store, request, graph_text(graph), arrays)
     assert outcome.result.status == FAILED and "out of memory" in outcome.result.error
     assert queries.run_row(store, run)["status"] == FAILED
@@ -206,7 +206,7 @@ def test_a_child_that_the_system_kills_says_so():
             if "profiler.measure.cpu.child" in child.cmdline():
                 child.send_signal(signal.SIGKILL)
 
-    outcome = measure(RunRequest("x", budget=5), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=kill)
+    outcome = measure(MeasureRequest("x", budget=5), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=kill)
     assert outcome.result.signal == "SIGKILL" and "lack of memory" in outcome.result.error
 
 
@@ -214,13 +214,13 @@ def test_files_where_the_user_works_do_not_hide_ours(tmp_path, monkeypatch):
     (tmp_path / "profiler.py").write_text("raise SystemExit('theirs')")
     (tmp_path / "numpy.py").write_text("raise SystemExit('theirs')")
     monkeypatch.chdir(tmp_path)
-    result = measure(RunRequest("x", repeat=1), graph_text(graphs.scale(8)), [graphs.array(8, 64)]).result
+    result = measure(MeasureRequest("x", repeat=1), graph_text(graphs.scale(8)), [graphs.array(8, 64)]).result
     assert result.status == FINISHED, result.error
 
 
 def test_an_error_in_the_graph_comes_back_as_itself(store):
     graph = graph_text(graphs.custom("nonesuch"))
-    run, outcome = run_and_record(store, RunRequest("x"), graph, [graphs.array(64, 64)])
+    run, outcome = run_and_record(store, MeasureRequest("x"), graph, [graphs.array(64, 64)])
     assert outcome.compiling and "nonesuch" in str(outcome.error)
     assert queries.run_row(store, run)["status"] == FAILED
 
@@ -230,13 +230,13 @@ def test_an_interrupted_program_leaves_an_interrupted_run(store):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_and_record(store, RunRequest("x"), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=stop)
+        run_and_record(store, MeasureRequest("x"), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=stop)
     assert queries.run_row(store, 1)["status"] == INTERRUPTED
     assert not [c for c in psutil.Process().children() if "profiler.measure.cpu.child" in c.cmdline()]
 
 
 def test_requests_survive_json_and_nothing_else_reads():
-    request = RunRequest("x", dims={"M": 3}, sources=(("k", "text"),), libraries=("a",))
+    request = MeasureRequest("x", dims={"M": 3}, sources=(("k", "text"),), libraries=("a",))
     assert request_from_json(to_json(request)) == request
     for text in ("", "null", "[]", "{}", '{"source": 1, "nonsense": 2}', '{"sources": 3}', "{"):
         with pytest.raises(Exception, match="request"):

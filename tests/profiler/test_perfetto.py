@@ -13,7 +13,7 @@ from perfetto_oracle import TraceProcessor
 
 from profiler.model_records import graph_text
 from profiler.recording import run_and_record
-from profiler.records import PassTime, RunRequest
+from profiler.records import MeasureRequest, PassTime
 from profiler.report.document import run_document
 from profiler.report.lanes import lanes
 from profiler.report.write import export_run
@@ -32,7 +32,7 @@ def real(tmp_path_factory):
     folder = tmp_path_factory.mktemp("perfetto")
     with open_store(folder / "t.db") as store:
         arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
-        request = RunRequest("two", repeat=24, threads=2, cache=False)
+        request = MeasureRequest("two", repeat=24, threads=2, cache=False)
         run_and_record(store, request, graph_text(graphs.two_kernels()), arrays)
         text, document = export_run(store, 1, "perfetto"), run_document(store, 1)
     path = folder / "trace.json"

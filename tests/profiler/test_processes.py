@@ -6,7 +6,7 @@ from profiler.measure.outcome import Outcome
 from profiler.measure.processes import joined, process_requests
 from profiler.model_records import graph_text
 from profiler.recording import run_and_record
-from profiler.records import FAILED, FINISHED, LOST, WHOLE, Counter, RunRequest, RunResult
+from profiler.records import FAILED, FINISHED, LOST, WHOLE, Counter, MeasuredRun, MeasureRequest
 from profiler.store import queries
 
 
@@ -14,7 +14,7 @@ def test_a_run_is_shared_between_processes_and_its_samples_tell_which(store):
     graph, arrays = graph_text(graphs.two_kernels()), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
     heard = []
     run, outcome = run_and_record(
-        store, RunRequest("two", repeat=120, processes=3), graph, arrays, outputs=True, progress=heard.append
+        store, MeasureRequest("two", repeat=120, processes=3), graph, arrays, outputs=True, progress=heard.append
     )
     result = outcome.result
     assert result.status == FINISHED and result.processes == (12, 12, 12)
@@ -31,24 +31,24 @@ def test_a_run_is_shared_between_processes_and_its_samples_tell_which(store):
 
 def test_counters_of_processes_are_joined_by_their_names():
     def outcome(*counters):
-        result = RunResult(FINISHED, (5, 6), (2,), counters=tuple(Counter(*c) for c in counters))
+        result = MeasuredRun(FINISHED, (5, 6), (2,), counters=tuple(Counter(*c) for c in counters))
         return Outcome(result)
 
     with_cycles = outcome(("cycles", 10.0, "events"), ("user time", 1.0, "s"), ("device memory, peak", 8.0, "B"))
     without = outcome(("user time", 2.0, "s"), ("cycles", None, "events", "not allowed"),
                       ("device memory, peak", 64.0, "B"))  # fmt: skip
-    found = {c.name: c for c in joined([with_cycles, without], RunRequest("x")).result.counters}
+    found = {c.name: c for c in joined([with_cycles, without], MeasureRequest("x")).result.counters}
     assert found["user time"].value == 3.0 and found["device memory, peak"].value == 64.0
     assert found["cycles"].value is None and found["cycles"].note == "not allowed"
 
 
 def test_a_few_calls_are_not_worth_more_processes():
-    assert [len(process_requests(RunRequest("x", repeat=n, processes=5))) for n in (1, 23, 24, 60, 1000)] == [
+    assert [len(process_requests(MeasureRequest("x", repeat=n, processes=5))) for n in (1, 23, 24, 60, 1000)] == [
         1, 1, 1, 2, 5,
     ]  # fmt: skip
-    parts = process_requests(RunRequest("x", repeat=1001, processes=5, budget=2.0))
+    parts = process_requests(MeasureRequest("x", repeat=1001, processes=5, budget=2.0))
     assert sum(part.repeat for part in parts) == 1001 and {part.processes for part in parts} == {1}
-    assert [part.budget for part in process_requests(RunRequest("x", processes=4, budget=2.0))] == [0.5] * 4
+    assert [part.budget for part in process_requests(MeasureRequest("x", processes=4, budget=2.0))] == [0.5] * 4
 
 
 def test_a_process_that_crashes_fails_the_run_and_keeps_what_was_compiled(store, library, monkeypatch):
@@ -63,7 +63,7 @@ def test_a_process_that_crashes_fails_the_run_and_keeps_what_was_compiled(store,
         return once(request, graph_text(graphs.custom("crash")) if bad else graph, arrays, **more)
 
     monkeypatch.setattr(measuring, "measure_once", second_one_crashes)
-    request = RunRequest("x", libraries=(library,), processes=3, budget=0.2)
+    request = MeasureRequest("x", libraries=(library,), processes=3, budget=0.2)
     run, outcome = run_and_record(store, request, graph_text(graphs.custom("wrong")), [graphs.array(64, 64)])
     assert outcome.result.status == FAILED and "in process 2 of 3" in outcome.result.error and len(seen) == 2
     assert "crash" in outcome.result.kernel and queries.run_row(store, run)["compilation"]

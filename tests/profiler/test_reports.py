@@ -11,7 +11,7 @@ import records_for_tests as made
 
 from profiler.model_records import graph_text
 from profiler.recording import run_and_record
-from profiler.records import KernelRecord, Launch, RunRequest, StageRecord
+from profiler.records import CompiledKernel, Launch, MeasureRequest, StageRecord
 from profiler.report.document import run_document
 from profiler.report.html import embedded
 from profiler.report.write import RUN_FORMATS, export_run
@@ -26,7 +26,7 @@ def real(tmp_path_factory):
     """A store with one real run, IR and all."""
     with open_store(tmp_path_factory.mktemp("real") / "t.db") as store:
         arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
-        request = RunRequest("two", repeat=24, debug="line-tables")
+        request = MeasureRequest("two", repeat=24, debug="line-tables")
         run_and_record(store, request, graph_text(graphs.two_kernels()), arrays, texts=True)
         yield store
 
@@ -71,7 +71,7 @@ def test_the_html_report_needs_no_network_and_links_every_stage(real):
 
 
 def test_hostile_names_are_shown_as_text(store):
-    kernel = KernelRecord(EVIL, "key", (EVIL,), ("mo.add",), f"# {EVIL}\n")
+    kernel = CompiledKernel(EVIL, "key", (EVIL,), ("mo.add",), f"# {EVIL}\n")
     number = writer.add_compilation(store, made.compilation(source=EVIL, kernels=(kernel,)), made.MACHINE)
     writer.add_stages(store, number, [StageRecord("asm", EVIL, f"; {EVIL} <!-- </SCRIPT > -->\n", ((EVIL,),))])
     run = writer.begin_run(store, made.request(EVIL), made.MACHINE)
@@ -122,10 +122,10 @@ def test_a_trace_holds_passes_launches_by_thread_and_memory(real):
 
 def test_every_format_is_written_for_a_failed_run_too(store):
     from compiler.errors import ExecutionError
-    from profiler.records import FAILED, RunResult
+    from profiler.records import FAILED, MeasuredRun
 
     run = writer.begin_run(store, made.request(), made.MACHINE)
-    result = RunResult(FAILED, error="crashed with SIGSEGV in kernel k", signal="SIGSEGV", kernel="k")
+    result = MeasuredRun(FAILED, error="crashed with SIGSEGV in kernel k", signal="SIGSEGV", kernel="k")
     writer.finish_run(store, run, result)
     for kind in RUN_FORMATS:
         if kind == "script":
@@ -138,7 +138,7 @@ def test_every_format_is_written_for_a_failed_run_too(store):
 
 
 def test_ir_that_was_not_kept_is_made_again_for_the_report(store):
-    request = RunRequest("scale", dims={"M": 8}, repeat=2)
+    request = MeasureRequest("scale", dims={"M": 8}, repeat=2)
     run_and_record(store, request, graph_text(graphs.scale()), [graphs.array(8, 64)])
     assert queries.stages(store, 1) == []
     text = export_run(store, 1, "html")
@@ -151,7 +151,7 @@ def test_the_report_of_a_transformer_block_is_under_2_mb(store):
     from app.sources import load_source
 
     source = load_source("sample:transformer-block")
-    request = RunRequest("sample:transformer-block", dims=source.dims, debug="line-tables")
+    request = MeasureRequest("sample:transformer-block", dims=source.dims, debug="line-tables")
     arrays = random_inputs(source.graph, source.dims, 0)
     run_and_record(store, request, graph_text(source.graph), arrays, texts=True)
     size = len(export_run(store, 1, "html").encode())

@@ -35,12 +35,12 @@ def test_the_dtype_is_that_of_the_first_operand_of_floating_point(out, given, dt
 
 def test_each_kernel_lies_under_the_peak_of_its_dtype():
     launches = [launch(name, 40_000_000, 1000) for name in ("half", "single", "brain", "unnamed")]
-    points = roofline(launches, CEILINGS, {"half": "f16", "single": "f32", "brain": "bf16"}).points
+    points = roofline(launches, CEILINGS, {"half": "f16", "single": "f32", "brain": "bf16"})
     assert [point.roof for point in points] == [160.0, 80.0, None, 80.0]
     assert [point.share for point in points] == [pytest.approx(0.25), pytest.approx(0.5), None, pytest.approx(0.5)]
     assert [point.bound for point in points] == ["compute", "compute", "unknown", "compute"]
 
 
 def test_little_arithmetic_lies_under_the_slope():
-    (point,) = roofline([launch("k", 1000, 4000)], CEILINGS).points
+    (point,) = roofline([launch("k", 1000, 4000)], CEILINGS)
     assert point.roof == pytest.approx(2.5) and point.bound == "memory" and point.share == pytest.approx(1e-3 / 2.5)

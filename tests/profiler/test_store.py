@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import records_for_tests as made
 
-from profiler.records import FAILED, FINISHED, INTERRUPTED, RUNNING, WHOLE, RunResult, StageRecord
+from profiler.records import FAILED, FINISHED, INTERRUPTED, RUNNING, WHOLE, MeasuredRun, StageRecord
 from profiler.store import StoreError, default_path, open_store, queries, writer
 from profiler.store.migrations import MIGRATIONS, VERSION
 from profiler.store.texts import Found
@@ -86,7 +86,7 @@ def test_pinning_makes_the_one_baseline_of_a_source(store):
     with pytest.raises(StoreError, match="unpin"):
         writer.delete_runs(store, [second])
     failed = writer.begin_run(store, made.request(), made.MACHINE)
-    writer.finish_run(store, failed, RunResult(FAILED, error="SIGSEGV", signal="SIGSEGV", kernel="k"))
+    writer.finish_run(store, failed, MeasuredRun(FAILED, error="SIGSEGV", signal="SIGSEGV", kernel="k"))
     with pytest.raises(StoreError, match="failed"):
         writer.pin_run(store, failed)
 
@@ -108,9 +108,10 @@ def test_a_file_of_any_older_version_is_upgraded_after_a_backup(tmp_path):
     for version in range(1, VERSION):
         path = tmp_path / f"v{version}.db"
         with open_store(path, migrations=MIGRATIONS[:version]) if version >= 6 else _bare(path, version) as old:
-            old.db["machines"].insert({"fingerprint": "f", "name": "n", "description": "{}", "first_seen": "then"})
+            sql = "INSERT INTO machines (fingerprint, name, description, first_seen) VALUES ('f', 'n', '{}', 'then')"
+            old.connection.execute(sql)
         with open_store(path) as store:
-            assert store.db.conn.execute("PRAGMA user_version").fetchone()[0] == VERSION
+            assert store.connection.execute("PRAGMA user_version").fetchone()[0] == VERSION
             assert a_run(store) == 1 and queries.totals(store)["machines"] == 2
             assert [row["number"] for row in store.rows("SELECT number FROM migrations")] == [*range(1, VERSION + 1)]
         backup = sqlite3.connect(path.with_name(f"{path.name}.v{version}.backup"))
@@ -121,16 +122,17 @@ def test_a_file_of_any_older_version_is_upgraded_after_a_backup(tmp_path):
 
 def _bare(path, version):
     """A file of a version that had no runs yet: opening it as such cannot look for interrupted ones."""
-    from profiler.store.connection import Store, _connect, _upgrade
+    from profiler.store.connection import Store, connect
+    from profiler.store.opening import _upgrade
 
-    store = Store(path, _connect(path, False), False)
+    store = Store(path, connect(path, False), False)
     _upgrade(store, MIGRATIONS[:version])
     return store
 
 
 def test_a_failed_migration_leaves_the_file_as_it_was(tmp_path):
-    def breaks(db):
-        db.conn.execute("CREATE TABLE half (x)")
+    def breaks(connection):
+        connection.execute("CREATE TABLE half (x)")
         raise sqlite3.OperationalError("no")
 
     path = tmp_path / "t.db"
@@ -138,14 +140,14 @@ def test_a_failed_migration_leaves_the_file_as_it_was(tmp_path):
     with pytest.raises(StoreError):
         open_store(path, migrations=(*MIGRATIONS, breaks))
     with open_store(path) as store:
-        assert "half" not in store.db.table_names()
+        assert not store.rows("SELECT name FROM sqlite_master WHERE name = 'half'")
 
 
 def test_a_newer_file_is_refused_and_left_alone(tmp_path):
     path = tmp_path / "t.db"
     with open_store(path) as store:
         a_run(store)
-        store.db.conn.execute(f"PRAGMA user_version = {VERSION + 1}")
+        store.connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     before = path.read_bytes()
     with pytest.raises(StoreError, match="newer version"):
         open_store(path)
@@ -195,7 +197,7 @@ def test_the_default_file_can_be_moved(monkeypatch, tmp_path):
 
 def test_vacuum_gives_space_back(store):
     runs = [a_run(store, samples=tuple(range(i, 20000 * 7, 7))) for i in range(1, 20)]
-    store.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     writer.delete_runs(store, runs)
     before, after = writer.vacuum(store)
     assert after < before / 4

@@ -31,7 +31,7 @@ def filled(path, runs=30):
     with open_store(path) as store:
         for _ in range(runs):
             a_run(store)
-        store.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path
 
 
@@ -182,8 +182,8 @@ def test_a_locked_file_is_one_line(tmp_path, monkeypatch):
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path):
     path = filled(tmp_path / "x.db")
     with open_store(path) as store:
-        pages = store.db.conn.execute("PRAGMA page_count").fetchone()[0]
-        store.db.conn.execute(f"PRAGMA max_page_count = {pages}")
+        pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
+        store.connection.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError) as error:
             for _ in range(1000):
                 a_run(store)

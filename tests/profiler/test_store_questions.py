@@ -10,6 +10,7 @@ from profiler.analysis.compare import compare_compilations, compare_runs
 from profiler.records import FAILED, StageRecord
 from profiler.report.document import run_document
 from profiler.store import queries, writer
+from profiler.store.interrupted import mark_interrupted
 
 Filter = queries.RunFilter
 
@@ -66,7 +67,7 @@ def questions(store, runs):
         "compare runs": lambda: compare_runs(store, [runs // 3, runs - 3]),
         "compare compilations": lambda: compare_compilations(store, [1, 2]),
         "ceilings": lambda: queries.ceilings(store, "feed"),
-        "interrupted": lambda: writer.mark_interrupted(store),
+        "interrupted": lambda: mark_interrupted(store),
         "tag": lambda: writer.tag_runs(store, [runs // 3], "new"),
         "note": lambda: writer.note_run(store, runs // 3, "new"),
         "pin": lambda: writer.pin_run(store, runs // 2),
@@ -83,14 +84,14 @@ _FINE = re.compile(
 def plans(store, ask):
     """(statement, its plan) of every statement that a question makes."""
     said = []
-    store.db.conn.set_trace_callback(said.append)
+    store.connection.set_trace_callback(said.append)
     try:
         ask()
     finally:
-        store.db.conn.set_trace_callback(None)
+        store.connection.set_trace_callback(None)
     for statement in dict.fromkeys(said):
         if statement.lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE")):
-            rows = store.db.conn.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+            rows = store.connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
             yield statement, [row[3] for row in rows]
 
 

@@ -62,7 +62,7 @@ def command(
     from app.compilation import device_index
     from app.inputs import graph_sizes, random_inputs
     from app.sources import load_source
-    from profiler.records import RunRequest
+    from profiler.records import MeasureRequest
     from profiler.store.writer import check_tag
 
     if no_db and (db or tag or note):
@@ -74,7 +74,7 @@ def command(
     sizes = graph_sizes(source.graph, source.dims, sizes_of(dims))
     target = "cpu" if index is None else _cuda_target(index)
     inputs = random_inputs(source.graph, sizes, seed)
-    request = RunRequest(
+    request = MeasureRequest(
         source=src, device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat, width=width / 100,
         budget=budget, rotate=not warm, time_limit=time_limit, target=target, flow=flow, opt_level=opt_level,
         debug=debug, libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
@@ -84,10 +84,10 @@ def command(
         run, outcome = _measure(store, request, source, inputs, texts=db is not None, check=check)
         _annotate(store, run, tag, note)
         ceilings = _ceilings(store, request, outcome)
+        checks = _check(source, outcome, inputs, store, run) if check else None
     finally:
         if store is not None:
             store.close()
-    checks = _check(source, outcome, inputs) if check else None
     staged = _check_stages(source, inputs, threads) if stages else None
     document = _document(source, request, run, outcome, checks, staged, ceilings)
     if as_json:
@@ -169,13 +169,19 @@ def _ceilings(store: Store | None, request: Any, outcome: Outcome) -> list[Ceili
     return stored_ceilings(store, machine_with(request.device).fingerprint, threads)
 
 
-def _check(source: Source, outcome: Outcome, inputs: list[np.ndarray]) -> list[OutputCheck]:
+def _check(
+    source: Source, outcome: Outcome, inputs: list[np.ndarray], store: Store | None, run: int | None
+) -> list[OutputCheck]:
     """The first call's outputs against the reference, which runs on its own copies: a graph may write to its inputs."""
     from app.checking import check_outputs, error_bound
     from compiler import reference
+    from profiler.store import writer
 
     wanted = reference(source.graph, *(x.copy() for x in inputs))
-    return check_outputs(outcome.outputs, wanted, error_bound(source.graph))
+    found = check_outputs(outcome.outputs, wanted, error_bound(source.graph))
+    if store is not None and run is not None:
+        writer.keep_check(store, run, all(each.ok for each in found), [str(each) for each in found])
+    return found
 
 
 def _check_stages(source: Source, inputs: list[np.ndarray], threads: int | None) -> dict[str, Any]:
@@ -200,7 +206,7 @@ def _document(
         | {name: getattr(launch, name) for name in _LAUNCH}
         for launch in result.launches
     ]
-    points = roofline(launches, ceilings, {k.name: kernel_dtype(k.source) for k in compiled.kernels}).points
+    points = roofline(launches, ceilings, {k.name: kernel_dtype(k.source) for k in compiled.kernels})
     launches = [launch | {name: getattr(point, name) for name in _POINT} for launch, point in zip(launches, points)]
     return {
         "source": source.name, "run": run, "device": request.device, "threads": result.conditions.get("threads"),

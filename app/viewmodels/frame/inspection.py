@@ -69,8 +69,8 @@ def _model(compilation: Compilation, run: RunResult | None) -> list[Section]:
     ]
     if compilation.dims:
         entries.insert(3, Entry("sizes", ", ".join(f"{name}={value}" for name, value in compilation.dims)))
-    if run is not None and run.totals:
-        entries.append(Entry("run, median", seconds(sorted(run.totals)[len(run.totals) // 2])))
+    if run is not None and run.summary is not None:
+        entries.append(Entry("run, median", seconds(run.summary.median)))
     kernels = tuple(Entry(f"{k.calls}\u00d7", k.name, k.nodes) for k in compilation.kernels)
     return [Section("Model", tuple(entries)), Section("Kernels", kernels)]
 
@@ -101,9 +101,8 @@ def _kernel(compilation: Compilation, node: NodeRecord, run: RunResult | None) -
         Entry("moves", f"{size(call.bytes)} (estimated)"),
         Entry("work", f"{flops(call.flops)} (estimated)"),
     ]
-    if run is not None and call.index < len(run.calls):
-        times = sorted(run.calls[call.index][1])
-        entries.append(Entry("time, median", f"{seconds(times[len(times) // 2])} (measured)"))
+    if run is not None and call.index < len(run.summaries):
+        entries.append(Entry("time, median", f"{seconds(run.summaries[call.index].median)} (measured)"))
     return [Section("Kernel", tuple(entries))]
 
 
@@ -117,7 +116,7 @@ def _group(compilation: Compilation, records: list[NodeRecord], calls: list[int]
         Entry("work", f"{flops(work)} (estimated)"),
     ]
     if run is not None:
-        total = sum(sorted(run.calls[c][1])[len(run.calls[c][1]) // 2] for c in calls if c < len(run.calls))
+        total = sum(run.summaries[call].median for call in calls if call < len(run.summaries))
         entries.append(Entry("time, median", f"{seconds(total)} (measured)"))
     return Section("Selection", tuple(entries))
 

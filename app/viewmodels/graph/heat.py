@@ -11,23 +11,27 @@ from app.viewmodels.frame.formats import flops, seconds, size
 
 
 def node_costs(compilation: Compilation, heat: str, times: Mapping[int, float]) -> np.ndarray:
-    """The cost of each node; a measured launch's time is divided among its nodes by their FLOPs."""
+    """The cost of each node, in the order of the nodes."""
     nodes = compilation.nodes
     if heat == "bytes":
         return np.array([node.bytes if node.kind == "op" else 0 for node in nodes], float)
-    work = np.array([node.flops for node in nodes], float)
     if heat == "flops":
-        return work
-    call = np.array([node.call for node in nodes], np.int64)
-    known, share = call >= 0, np.maximum(work, 1.0)
-    measured = np.zeros(int(call.max(initial=-1)) + 1)
-    for index, value in times.items():
-        if index < len(measured):
-            measured[index] = value
-    weight = np.bincount(call[known], share[known], len(measured))
-    result = np.zeros(len(nodes))
-    result[known] = measured[call[known]] * share[known] / np.maximum(weight[call[known]], 1.0)
-    return result
+        return np.array([node.flops for node in nodes], float)
+    costs = apportioned(compilation, times)
+    return np.array([costs.get(node.name, 0.0) for node in nodes], float)
+
+
+def apportioned(compilation: Compilation, times: Mapping[int, float]) -> dict[str, float]:
+    """Seconds of each node by name: its launch's time, which is measured, divided among the launch's nodes by FLOPs."""
+    costs: dict[str, float] = {}
+    table = compilation.node_table
+    for call in compilation.calls:
+        if call.index in times:
+            weights = {node: max(table[node].flops, 1) for node in call.nodes if node in table}
+            total = sum(weights.values())
+            for node, weight in weights.items():
+                costs[node] = costs.get(node, 0.0) + times[call.index] * weight / total
+    return costs
 
 
 def launch_cost(compilation: Compilation, heat: str, times: Mapping[int, float], calls: Iterable[int]) -> float:

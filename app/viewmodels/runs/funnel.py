@@ -1,14 +1,15 @@
-"""The funnel: for each stage how large its IR is and how long it took, in the order a graph goes through them."""
+"""The funnel as the window shows it: the compiler's figures of each stage, with its title, and the length of bars."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.viewmodels.compilation import Compilation
+from compiler.statistics import funnel_of
 
-ORDER = ("mo", "mogg", "mgp", "kgen", "kernel", "llvm", "machine", "cache", "link")
 TITLES = {
     "mo": "graph passes", "mogg": "fusion", "mgp": "program", "kgen": "elaboration", "kernel": "kernel passes",
     "llvm": "LLVM emission", "machine": "LLVM optimise + emit", "link": "link", "cache": "reading the cache",
@@ -29,27 +30,14 @@ class FunnelRow:
 
 def funnel(compilation: Compilation) -> list[FunnelRow]:
     """The stages that ran."""
-    rows = []
-    stages = {row.stage for row in compilation.passes if row.stage != "llvm-pass"}
-    for stage in (*ORDER, *sorted(stages - set(ORDER))):
-        passes = [row for row in compilation.passes if row.stage == stage]
-        if passes:
-            ops = {row.kernel: row.ops_after for row in passes if row.ops_after >= 0}
-            held = {row.kernel: row.bytes_after for row in passes if row.bytes_after >= 0}
-            rows.append(
-                FunnelRow(
-                    stage, TITLES.get(stage, stage), sum(row.seconds for row in passes), _all(ops), _all(held),
-                    len(passes),
-                )
-            )  # fmt: skip
-    return rows
-
-
-def _all(last: dict[str, int]) -> int:
-    """What the last pass over each kernel left, together; a pass over the whole module (no kernel) holds them all."""
-    if not last:
-        return -1
-    return last[""] if "" in last else sum(last.values())
+    passes = Counter(row.stage for row in compilation.passes)
+    return [
+        FunnelRow(
+            step.stage, TITLES.get(step.stage, step.stage), step.seconds, -1 if step.ops is None else step.ops,
+            -1 if step.bytes is None else step.bytes, passes[step.stage],
+        )
+        for step in funnel_of(compilation.passes)
+    ]  # fmt: skip
 
 
 def from_cache(rows: Sequence[FunnelRow]) -> bool:

@@ -1,38 +1,39 @@
-"""The roofline's figures: slopes and flats of the ceilings, and how near each launch comes to them."""
+"""The roofline as it is drawn: which launches have a place in it, and which of its lines share a name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from app.viewmodels.runs.run_figures import CallFigures
-
-Ceilings = tuple[tuple[str, float, str], ...]  # name, value, GB/s or GFLOP/s
+from profiler.analysis.roofline import under_roofs
+from profiler.records import Ceiling
 
 
 @dataclass(frozen=True)
 class RoofPoint:
-    """A launch: FLOP per byte, GFLOP/s, the roof above it for its dtype, and what limits it there."""
+    """A launch and its place: FLOP per byte across, GFLOP/s up, the roof above it and what limits it there."""
 
     call: CallFigures
     intensity: float
     gflops: float
     roof: float | None
+    share: float | None
     bound: str
-
-    @property
-    def share(self) -> float | None:
-        """How much of the roof it reached."""
-        return self.gflops / self.roof if self.roof else None
+    peak: str
 
 
-def slopes(ceilings: Ceilings) -> list[tuple[str, float]]:
-    """(level, GB/s), the slowest last."""
-    found = [(name.removeprefix("copy "), value) for name, value, unit in ceilings if unit == "GB/s"]
-    return sorted(found, key=lambda entry: -entry[1])
+def points(calls: Sequence[CallFigures], ceilings: Sequence[Ceiling], dtype: str = "") -> list[RoofPoint]:
+    """The launches that have both work and traffic counted, under the peak of their own dtype or of one for all."""
+    given = [replace(call.point, dtype=dtype) if dtype else call.point for call in calls]
+    return [
+        RoofPoint(call, p.intensity, p.gflops, p.roof, p.share, p.bound if p.roof else "", p.peak)
+        for call, p in zip(calls, under_roofs(given, ceilings))
+        if p.intensity and p.gflops
+    ]
 
 
-def nearby(levels: Sequence[tuple[str, float]], share: float = 0.25) -> list[tuple[str, float]]:
+def nearby(levels: Iterable[tuple[str, float]], share: float = 0.25) -> list[tuple[str, float]]:
     """Levels whose lines lie too close together to be named apart, under one name, with the fastest's figure."""
     found: list[tuple[list[str], float]] = []
     for name, value in levels:
@@ -41,29 +42,3 @@ def nearby(levels: Sequence[tuple[str, float]], share: float = 0.25) -> list[tup
         else:
             found.append(([name], value))
     return [(", ".join(names), value) for names, value in found]
-
-
-def flats(ceilings: Ceilings) -> list[tuple[str, float]]:
-    """(dtype, GFLOP/s), the highest first; the tensor cores' are called `tensor` and the dtype."""
-    found = [(name.removeprefix("multiply-add "), value) for name, value, unit in ceilings if unit == "GFLOP/s"]
-    return sorted(found, key=lambda entry: -entry[1])
-
-
-def peak(ceilings: Ceilings, dtype: str) -> tuple[str, float] | None:
-    """(name, GFLOP/s) of the highest flat roof for a dtype: the tensor cores' where they were measured."""
-    return next(((name, value) for name, value in flats(ceilings) if name in (dtype, f"tensor {dtype}")), None)
-
-
-def points(calls: Sequence[CallFigures], ceilings: Ceilings, dtype: str = "f32") -> list[RoofPoint]:
-    """The launches that have both work and traffic counted."""
-    memory, top = dict(slopes(ceilings)).get("memory"), peak(ceilings, dtype)
-    found = []
-    for call in calls:
-        if call.intensity <= 0 or call.flops <= 0:
-            continue
-        roof, bound = None, ""
-        if memory and top:
-            roof = min(top[1], memory * call.intensity)
-            bound = "compute" if top[1] < memory * call.intensity else "memory"
-        found.append(RoofPoint(call, call.intensity, call.flops / 1e9, roof, bound))
-    return found

@@ -1,4 +1,4 @@
-"""The figures of a run: median and spread of each kernel, what it reached, and the distribution of whole runs."""
+"""The figures of a run as the window shows them: the profiler's summaries and rates, row by row, and distributions."""
 
 from __future__ import annotations
 
@@ -10,23 +10,31 @@ import numpy as np
 from app.viewmodels.compilation import Compilation, Nodes
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.requests import RunResult
+from profiler.analysis.roofline import RooflinePoint, kernel_dtype, rates
+from profiler.analysis.statistics import outlier_limit, quartiles, summarise
+from profiler.records import Summary
 
 
 @dataclass(frozen=True)
 class CallFigures:
-    """One launch: seconds at the median and the quartiles, bytes and FLOPs a second."""
+    """One launch (or the whole model): its summary, quartiles, share of all launches, what it reached, and its times.
+
+    `point` is where it lies in the roofline, under no roof yet.
+    """
 
     index: int
     kernel: str
     nodes: Nodes
-    median: float
-    low: float
-    high: float
+    summary: Summary | None
+    quartiles: tuple[float, float]
     share: float
-    bandwidth: float
-    flops: float
-    intensity: float
+    point: RooflinePoint
     times: tuple[float, ...] = ()
+
+    @property
+    def median(self) -> float:
+        """The median of process medians, in seconds; 0 where nothing was timed."""
+        return self.summary.median if self.summary else 0.0
 
 
 WHOLE = "whole model"
@@ -34,14 +42,9 @@ WHOLE = "whole model"
 
 def whole_figures(run: RunResult) -> CallFigures:
     """The run as one row: what all launches together took, from the beginning of the first to the end of the last."""
-    times = run.totals
-    low, high = (float(q) for q in np.quantile(times, (0.25, 0.75))) if times else (0.0, 0.0)
-    median = float(np.median(times)) if times else 0.0
-    work, moved = sum(w for w, _ in run.work), sum(b for _, b in run.work)
-    rate = 1 / median if median else 0.0
-    return CallFigures(
-        -1, WHOLE, (), median, low, high, 1.0, moved * rate, work * rate, work / moved if moved else 0.0, times
-    )
+    median = run.summary.median if run.summary else 0.0
+    point = rates(WHOLE, -1, median, sum(work for work, _ in run.work), sum(moved for _, moved in run.work))
+    return CallFigures(-1, WHOLE, (), run.summary, _quartiles(run.totals), 1.0, point, run.totals)
 
 
 CHECKS = {True: "\u2713 check passed", False: "\u2717 CHECK FAILED", None: "not checked"}
@@ -55,60 +58,32 @@ def run_words(run: RunResult) -> str:
 
 def call_figures(compilation: Compilation, run: RunResult) -> list[CallFigures]:
     """A row a launch."""
-    medians = [float(np.median(times)) if times else 0.0 for _, times in run.calls]
-    total = sum(medians) or 1.0
+    total = sum(summary.median for summary in run.summaries) or 1.0
     rows = []
-    for call, (_, times), median in zip(compilation.calls, run.calls, medians):
-        counted = run.work[call.index] if call.index < len(run.work) else (0, 0)
-        work, moved = counted[0] or call.flops, counted[1] or call.bytes
-        low, high = (float(q) for q in np.quantile(times, (0.25, 0.75))) if times else (0.0, 0.0)
-        rate = 1 / median if median else 0.0
-        intensity = work / moved if moved else 0.0
-        rows.append(
-            CallFigures(
-                call.index,
-                call.kernel,
-                call.nodes,
-                median,
-                low,
-                high,
-                median / total,
-                moved * rate,
-                work * rate,
-                intensity,
-                times,
-            )
-        )
+    for call, (_, times), summary, (work, moved) in zip(compilation.calls, run.calls, run.summaries, run.work):
+        kernel = compilation.kernel_table.get(call.kernel)
+        dtype = kernel_dtype(kernel.source) if kernel else ""
+        point = rates(call.kernel, call.index, summary.median, work, moved, dtype=dtype)
+        share = summary.median / total
+        rows.append(CallFigures(call.index, call.kernel, call.nodes, summary, _quartiles(times), share, point, times))
     return rows
+
+
+def _quartiles(times: Sequence[float]) -> tuple[float, float]:
+    return quartiles(times) if times else (0.0, 0.0)
+
+
+def launch_times(run: RunResult) -> dict[int, float]:
+    """Median seconds of each launch, by its position."""
+    return {index: summary.median for index, summary in enumerate(run.summaries)}
 
 
 def kernel_times(run: RunResult) -> dict[str, float]:
     """Median seconds of each kernel, over all of its calls."""
     totals: dict[str, float] = {}
-    for name, times in run.calls:
-        totals[name] = totals.get(name, 0.0) + (float(np.median(times)) if times else 0.0)
+    for (name, _), summary in zip(run.calls, run.summaries):
+        totals[name] = totals.get(name, 0.0) + summary.median
     return totals
-
-
-def node_costs(compilation: Compilation, run: RunResult) -> dict[str, float]:
-    """Seconds of each node: its call's median, which is measured, apportioned among the call's nodes by FLOPs."""
-    costs: dict[str, float] = {}
-    table = compilation.node_table
-    for call, (_, times) in zip(compilation.calls, run.calls):
-        if times:
-            weights = {node: max(table[node].flops, 1) for node in call.nodes if node in table}
-            total = sum(weights.values())
-            for node, weight in weights.items():
-                costs[node] = costs.get(node, 0.0) + float(np.median(times)) * weight / total
-    return costs
-
-
-def line_heat(sets: tuple[Nodes, ...], line_sets: np.ndarray, costs: dict[str, float]) -> np.ndarray:
-    """0 to 1 for each line: the cost of its nodes shared out over the lines that came from them."""
-    lines = np.bincount(line_sets, minlength=len(sets))
-    share = np.array([sum(costs.get(node, 0.0) for node in nodes) for nodes in sets]) / np.maximum(lines, 1)
-    top = share.max() if len(share) else 0.0
-    return np.sqrt(share / top)[line_sets] if top > 0 else np.zeros(len(line_sets))
 
 
 @dataclass(frozen=True)
@@ -133,18 +108,14 @@ class Distribution:
         return 1e9, "ns"
 
 
-def distribution(times: Sequence[float], interval: tuple[float, float] = (0.0, 0.0)) -> Distribution | None:
+def distribution(times: Sequence[float], summary: Summary | None = None) -> Distribution | None:
     """The distribution of some times. Outliers are what the profiler counts as such, and no bar swallows them."""
-    from profiler.analysis.statistics import order_interval
-
     values = np.sort(np.array(times, dtype=float))
     if not len(values):
         return None
-    first, third = np.quantile(values, (0.25, 0.75))
-    limit = third + 3 * (third - first)
-    outliers = values[values > limit]
-    rest = values[values <= limit]
-    low, high = interval if interval[1] else order_interval(values)
+    limit = outlier_limit(values)
+    outliers, rest = values[values > limit], values[values <= limit]
+    found = summary or summarise(values * 1e9)
     bins = int(min(40, max(8, len(rest) ** 0.5 * 2)))
     counts, edges = (
         np.histogram(rest, bins)
@@ -152,5 +123,5 @@ def distribution(times: Sequence[float], interval: tuple[float, float] = (0.0, 0
         else np.histogram(rest, 1, (rest[0] * 0.995, rest[0] * 1.005 + 1e-12))
     )
     return Distribution(
-        counts, edges, float(np.median(values)), low, high, tuple(float(x) for x in outliers), float(edges[-1])
+        counts, edges, found.median, found.low, found.high, tuple(float(x) for x in outliers), float(edges[-1])
     )

@@ -8,8 +8,9 @@ import numpy as np
 
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import seconds
+from app.viewmodels.graph.heat import apportioned
 from app.viewmodels.requests import RunResult
-from app.viewmodels.runs.run_figures import node_costs
+from app.viewmodels.runs.run_figures import launch_times
 from app.viewmodels.text.text_document import TextDocument
 
 MEASURED, APPORTIONED = "measured", "apportioned"
@@ -50,13 +51,14 @@ def line_costs(document: TextDocument, stage: str, compilation: Compilation, run
     """The costs of a text's lines; None where the run or the text has none."""
     if not run.calls or len(document.line_sets) != document.lines or not document.lines:
         return None
-    costs = node_costs(compilation, run)
+    times = launch_times(run)
+    costs = apportioned(compilation, times)
     lines = np.bincount(document.line_sets, minlength=len(document.sets))
     share = np.array([sum(costs.get(node, 0.0) for node in nodes) for nodes in document.sets])
     share = (share / np.maximum(lines, 1))[document.line_sets]
     measured = np.zeros(document.lines, bool)
     if stage in _CALL_LINES:
-        whole = _call_seconds(compilation, run)
+        whole = {frozenset(call.nodes): times[call.index] for call in compilation.calls if call.index in times}
         for line in range(document.lines):
             calls = document.line_bytes(line, 400).find(_CALL_LINES[stage]) >= 0
             known = whole.get(frozenset(document.nodes(line)))
@@ -66,12 +68,3 @@ def line_costs(document: TextDocument, stage: str, compilation: Compilation, run
                 share[line] = 0.0
     top = float(share.max())
     return LineCosts(share, np.sqrt(share / top) if top > 0 else np.zeros(len(share)), measured)
-
-
-def _call_seconds(compilation: Compilation, run: RunResult) -> dict[frozenset[str], float]:
-    """The measured median of each launch, by the nodes it computes."""
-    found: dict[frozenset[str], float] = {}
-    for call, (_, times) in zip(compilation.calls, run.calls, strict=False):
-        if times:
-            found[frozenset(call.nodes)] = float(np.median(times))
-    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.viewmodels.compilation import Compilation, MemoryBlock
 from app.viewmodels.frame.formats import size
+from profiler.analysis.memory import alive_bytes
 
 
 def describe(compilation: Compilation, block: MemoryBlock) -> str:
@@ -17,19 +18,8 @@ def describe(compilation: Compilation, block: MemoryBlock) -> str:
 
 
 def alive(compilation: Compilation) -> list[int]:
-    """The bytes of the arena that are in use at each launch; bytes that two blocks share count once."""
-    begins: dict[int, list[MemoryBlock]] = {}
-    for block in compilation.blocks:
-        begins.setdefault(block.first, []).append(block)
-    found, held = [], []
-    for index in range(len(compilation.calls)):
-        held = [block for block in held if block.last >= index] + begins.get(index, [])
-        total, end = 0, 0
-        for low, high in sorted((block.offset, block.offset + block.size) for block in held):
-            total += max(high - max(low, end), 0)
-            end = max(end, high)
-        found.append(total)
-    return found
+    """The bytes of the arena that are in use at each launch."""
+    return alive_bytes(compilation.blocks, len(compilation.calls))
 
 
 def summary(compilation: Compilation) -> str:

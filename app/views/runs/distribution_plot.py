@@ -12,6 +12,7 @@ from app.theme.look import Look, tint
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.runs.run_figures import Distribution, distribution
 from app.views.parts.widgets import Choice, Elided, header
+from profiler.records import Summary
 
 MODES = (("bars", "Distribution"), ("calls", "Every call"))
 _TALL = 170  # pixels below which the plot needs the room of its lower label itself
@@ -26,7 +27,6 @@ class DistributionPlot(QWidget):
         self._look = look
         self._plot: Any = None
         self._times: tuple[float, ...] = ()
-        self._interval = (0.0, 0.0)
         self.shown: Distribution | None = None
         self.name = ""
         self.title = Elided(where=Qt.TextElideMode.ElideMiddle, role="muted")
@@ -54,10 +54,10 @@ class DistributionPlot(QWidget):
         unit = f", {self.shown.scale[1]}" if self.shown is not None and self.height() < _TALL else ""
         self.title.setText(f"{self.name}{unit}")
 
-    def set_times(self, name: str, times: tuple[float, ...], interval: tuple[float, float] = (0.0, 0.0)) -> None:
+    def set_times(self, name: str, times: tuple[float, ...], summary: Summary | None = None) -> None:
         """Show these times, in seconds."""
-        self._times, self._interval = times, interval
-        self.shown = distribution(times, interval)
+        self._times = times
+        self.shown = distribution(times, summary)
         self.name = name
         self._name()
         self._draw()

@@ -12,14 +12,18 @@ from app.theme.look import Look, tint
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import CeilingsTold
 from app.viewmodels.runs.point_labels import place_labels
-from app.viewmodels.runs.roofline import Ceilings, RoofPoint, flats, nearby, peak, points, slopes
+from app.viewmodels.runs.roofline import RoofPoint, nearby, points
 from app.viewmodels.runs.run_figures import CallFigures
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, header, label
+from profiler.analysis.roofline import levels_of, peak_for, peaks_of
+from profiler.records import GBYTES, GFLOPS, Ceiling
 from profiler.units import figure, rate
 
-DTYPES = (("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
+OWN = ""
+"""Each kernel under the peak of the dtype it computes in."""
+DTYPES = (("own dtype", OWN), ("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
 _DOT = 11  # pixels across
 
 
@@ -31,11 +35,11 @@ class RooflineView(QWidget):
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
         self._look, self._selection = look, selection
-        self._known: dict[str, Ceilings] = {}
+        self._known: dict[str, tuple[Ceiling, ...]] = {}
         self.calls: list[CallFigures] = []
         self.device = "cpu"
         self._elsewhere = ""
-        self._brought: Ceilings = ()
+        self._brought: tuple[Ceiling, ...] = ()
         self._plot: Any = None
         self.bar = MessageBar(look, "roofline")
         self.note = Elided(role="muted")
@@ -83,7 +87,7 @@ class RooflineView(QWidget):
         self._refresh()
 
     def set_calls(
-        self, calls: list[CallFigures], device: str = "cpu", elsewhere: str = "", ceilings: Ceilings = ()
+        self, calls: list[CallFigures], device: str = "cpu", elsewhere: str = "", ceilings: tuple[Ceiling, ...] = ()
     ) -> None:
         """The launches of a run on a device; one made `elsewhere` brings what was measured there."""
         self.calls, self.device = calls, device
@@ -91,7 +95,7 @@ class RooflineView(QWidget):
         self._refresh()
 
     @property
-    def ceilings(self) -> Ceilings:
+    def ceilings(self) -> tuple[Ceiling, ...]:
         """The ceilings that hold for what is on show: those of the device it ran on."""
         return self._brought if self._elsewhere else self._known.get(self.device, ())
 
@@ -102,7 +106,7 @@ class RooflineView(QWidget):
         self.measure.setText(f"Measure {where}")
         self.measure.setEnabled(not self._elsewhere)
         if self.ceilings:
-            self.note.setText(";  ".join(f"{name} {rate(value, unit)}" for name, value, unit in self.ceilings))
+            self.note.setText(";  ".join(f"{c.name} {rate(c.value, c.unit)}" for c in self.ceilings))
         else:
             self.note.setText(f"The ceilings of {self._elsewhere or where} have not been measured yet.")
         self._draw()
@@ -147,14 +151,22 @@ class RooflineView(QWidget):
     def _range(self) -> tuple[float, float]:
         """The intensities on show: the launches', and the ridge where memory stops being what limits."""
         found = [p.intensity for p in self.points]
-        memory, top = dict(slopes(self.ceilings)).get("memory"), peak(self.ceilings, self.dtype.value)
-        if memory and top:
-            found.append(top[1] / memory)
+        memory, peaks = levels_of(self.ceilings).get("memory"), peaks_of(self.ceilings)
+        if memory:
+            found += [peaks[name] / memory for name in self._held_against()]
         return min(found, default=0.1) / 4, max(found, default=10.0) * 6
+
+    def _held_against(self) -> list[str]:
+        """The peaks that launches are held against: of their own dtypes, or of the one that was chosen."""
+        own = {point.peak for point in self.points if point.peak}
+        if self.dtype.value == OWN and own:
+            return sorted(own)
+        top = peak_for(self.dtype.value or "f32", peaks_of(self.ceilings))
+        return [top[0]] if top else []
 
     def _heights(self) -> tuple[float, float]:
         """The GFLOP/s on show."""
-        found = [value for _, value in flats(self.ceilings)] + [p.gflops for p in self.points]
+        found = [*peaks_of(self.ceilings).values()] + [p.gflops for p in self.points]
         return min(found, default=1.0) / 3, max(found, default=10.0) * 2.5
 
     def resizeEvent(self, event) -> None:
@@ -164,9 +176,9 @@ class RooflineView(QWidget):
 
     def _draw_roofs(self, pyqtgraph: Any, low: float, high: float) -> None:
         theme, plot = self._look.theme, self._plot
-        tops = flats(self.ceilings)
-        highest = tops[0][1] if tops else np.inf
-        for level, value in slopes(self.ceilings):
+        tops, levels = peaks_of(self.ceilings), levels_of(self.ceilings)
+        highest = max(tops.values(), default=np.inf)
+        for level, value in levels.items():
             end = min(highest / value, high)
             if end <= low:
                 continue
@@ -174,20 +186,19 @@ class RooflineView(QWidget):
             pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1)
             plot.plot([low, end], [low * value, end * value], pen=pen)
         at, placed = low * 1.08, []
-        for names, value in sorted(nearby(slopes(self.ceilings)), key=lambda entry: entry[0] != "memory"):
+        for names, value in sorted(nearby(levels.items()), key=lambda entry: entry[0] != "memory"):
             below = names == "memory"
-            self._label(pyqtgraph, placed, f"{names} {rate(value, 'GB/s')}", at, at * value, (0, 0 if below else 1))
-        widest = slopes(self.ceilings)[0][1] if slopes(self.ceilings) else np.inf
-        placed = []
-        top = peak(self.ceilings, self.dtype.value)
-        for dtype, value in sorted(tops, key=lambda entry: entry != top):
-            strong = (dtype, value) == top
+            self._label(pyqtgraph, placed, f"{names} {rate(value, GBYTES)}", at, at * value, (0, 0 if below else 1))
+        widest = max(levels.values(), default=np.inf)
+        placed, chosen = [], self._held_against()
+        for dtype, value in sorted(tops.items(), key=lambda entry: entry[0] not in chosen):
+            strong = dtype in chosen
             style = Qt.PenStyle.SolidLine if strong else Qt.PenStyle.DashLine
             pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1, style=style)
             begin = max(value / widest, low)
             if begin < high:
                 plot.plot([begin, high], [value, value], pen=pen)
-                self._label(pyqtgraph, placed, f"{dtype} {rate(value, 'GFLOP/s')}", high, value, (1, 0.9))
+                self._label(pyqtgraph, placed, f"{dtype} {rate(value, GFLOPS)}", high, value, (1, 0.9))
 
     def _label(
         self, pyqtgraph: Any, placed: list[float], words: str, x: float, y: float, anchor: tuple[float, float]
@@ -215,7 +226,7 @@ class RooflineView(QWidget):
             pen=pyqtgraph.mkPen(theme.text),
             data=self.points,
             hoverable=True,
-            tip=lambda x, y, data: f"{data.call.index + 1} {data.call.kernel}: {rate(data.gflops, 'GFLOP/s')}",
+            tip=lambda x, y, data: f"{data.call.index + 1} {data.call.kernel}: {rate(data.gflops, GFLOPS)}",
         )
         scatter.sigClicked.connect(
             lambda _, hit, *__: len(hit) and self._selection.select(hit[0].data().call.nodes, self)

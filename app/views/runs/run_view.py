@@ -30,10 +30,6 @@ from app.views.runs.distribution_plot import DistributionPlot
 _SIZE = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d{1,18})\s*")
 
 
-def _rate(unit: str, value: float) -> str:
-    return f"{value / 1e9:.3g} G{unit}" if value else ""
-
-
 def read_sizes(text: str) -> tuple[tuple[str, int], ...]:
     """`M=256, N=64` as pairs; ValueError where it is something else."""
     found = []
@@ -117,11 +113,12 @@ class RunView(QWidget):
                 Column("#", lambda c: c.index + 1, lambda v: str(v) if v else "", right=True),
                 Column("Kernel", lambda c: c.kernel),
                 Column("Median", lambda c: c.median * 1e6, lambda v: seconds(v / 1e6), right=True, unit="us"),
-                Column("Quartiles", lambda c: (c.low, c.high), lambda v: f"{seconds(v[0])} to {seconds(v[1])}",
+                Column("Quartiles", lambda c: c.quartiles, lambda v: f"{seconds(v[0])} to {seconds(v[1])}",
                        right=True),
                 Column("Share", lambda c: c.share * 100, lambda v: f"{v:.0f} %", right=True),
-                Column("Bandwidth", lambda c: c.bandwidth / 1e9, lambda v: f"{v:.3g} GB/s" if v else "", right=True),
-                Column("Work", lambda c: c.flops / 1e9, lambda v: f"{v:.3g} GFLOP/s" if v else "", right=True),
+                Column("Bandwidth", lambda c: c.point.gbytes or 0.0, lambda v: f"{v:.3g} GB/s" if v else "",
+                       right=True),
+                Column("Work", lambda c: c.point.gflops or 0.0, lambda v: f"{v:.3g} GFLOP/s" if v else "", right=True),
             ],
             stretch=1,
             key=lambda row: row.index,
@@ -209,13 +206,14 @@ class RunView(QWidget):
     def _words(self, run: RunResult) -> str:
         whole = self._rows[0]
         sizes = ", ".join(f"{name}={value}" for name, value in run.dims)
-        low, high = run.interval
-        surely = f" (95 %: {seconds(low)} to {seconds(high)})" if high else ""
-        best = f", best {seconds(min(run.totals))}" if run.totals else ""
+        taken = run.summary
+        surely = f" (95 %: {seconds(taken.low)} to {seconds(taken.high)})" if taken else ""
+        middle = "median of process medians" if taken and taken.processes > 1 else "median"
+        best = f", best {seconds(taken.minimum)}" if taken else ""
         where = f"{run.threads} thread{'s' * (run.threads != 1)}" if run.device == "cpu" else run.device
         kept = f"run {run.number}" if run.number else "not kept"
         return (
-            f"{seconds(whole.median)} median{surely}, {len(run.totals)} calls; {CHECKS[run.ok]}; {where}"
+            f"{seconds(whole.median)} {middle}{surely}, {len(run.totals)} calls; {CHECKS[run.ok]}; {where}"
             f"{', ' + sizes if sizes else ''}{best}; {kept}"
         )
 
@@ -228,9 +226,8 @@ class RunView(QWidget):
             self._selection.select(row.nodes, self)
 
     def _show_times(self, row: CallFigures) -> None:
-        interval = self._result[1].interval if self._result and row.kernel == WHOLE else (0.0, 0.0)
         name = WHOLE if row.index < 0 else f"{row.index + 1} {row.kernel}"
-        self.plot.set_times(name, row.times, interval)
+        self.plot.set_times(name, row.times, row.summary)
 
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
         if origin is not self:

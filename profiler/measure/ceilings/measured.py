@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from compiler.errors import ExecutionError
-from profiler.records import FINISHED, GFLOPS, Ceiling, Machine, RunRequest
+from profiler.records import FINISHED, GFLOPS, Ceiling, Machine, MeasureRequest
 from profiler.store import Store, queries, writer
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _ceiling(probe: Probe, device: str, target: str, threads: int) -> Ceiling:
     from profiler.measure.measuring import measure
     from profiler.model_records import graph_text
 
-    request = RunRequest(
+    request = MeasureRequest(
         source=probe.name, device=device, target=target, threads=threads or None, budget=0.5, rotate=False,
         libraries=(str(LIBRARY),), count=False, time_limit=60,
     )  # fmt: skip

@@ -211,7 +211,7 @@ def _send_results(
     threads = timing.threads
     for position, call in enumerate(model.fusion.calls):
         kernel = keys[call.kernel.name]
-        known = {} if brief else count_call(call, kernel, sizes, issued=request.count)
+        known = {} if brief else count_call(call, kernel, sizes, traffic=request.count)
         known |= {"key": "" if brief else kernel_key(kernel), "nodes": [] if brief else list(call.all_nodes)}
         shares = [float(x) for x in _medians(threads[:, :, position])]
         _send(out, "launch", {"record": {

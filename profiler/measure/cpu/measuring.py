@@ -41,8 +41,8 @@ from profiler.records import (
     INTERRUPTED,
     CompilationRecord,
     Counter,
-    RunRequest,
-    RunResult,
+    MeasuredRun,
+    MeasureRequest,
     StageRecord,
     compilation_from,
     launch_from,
@@ -68,7 +68,7 @@ class _Received:
 
 
 def measure_once(
-    request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
+    request: MeasureRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
     brief: bool = False, progress: Callable[[str], None] = lambda words: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:  # fmt: skip
@@ -100,7 +100,7 @@ def _environment() -> dict[str, str]:
 
 
 def _write_request(
-    folder: Path, request: RunRequest, graph: str, arrays: Sequence[np.ndarray], asked: dict[str, bool]
+    folder: Path, request: MeasureRequest, graph: str, arrays: Sequence[np.ndarray], asked: dict[str, bool]
 ) -> None:
     from dataclasses import asdict
 
@@ -201,13 +201,13 @@ def _remade(found: dict[str, Any]) -> CompilerError:
     return kind(str(found["message"]), location)
 
 
-def _outcome(folder: Path, request: RunRequest, received: _Received, code: int, ended: str) -> Outcome:
+def _outcome(folder: Path, request: MeasureRequest, received: _Received, code: int, ended: str) -> Outcome:
     where = _where(folder, received)
     types = tuple((dtype, shape) for dtype, shape, _ in received.outputs)
-    base = Outcome(RunResult(FAILED), received.compilation, tuple(received.stages), (), types, received.error)
+    base = Outcome(MeasuredRun(FAILED), received.compilation, tuple(received.stages), (), types, received.error)
     timed = received.timed
     if received.done and timed and not ended:
-        result = RunResult(
+        result = MeasuredRun(
             FINISHED, tuple(timed["samples"]), tuple(timed["blocks"]), tuple(received.launches),
             tuple(Counter(**counter) for counter in timed["counters"]), timed["conditions"], timed["memory"],
             tuple(tuple((begin, end) for begin, end in thread) for thread in timed["timeline"]),
@@ -215,7 +215,7 @@ def _outcome(folder: Path, request: RunRequest, received: _Received, code: int, 
         )  # fmt: skip
         return replace(base, result=result, outputs=tuple(_read_outputs(folder, received)))
     conditions = {"phase": where.phase, "call": where.call}
-    result = RunResult(FAILED, conditions=conditions, kernel=where.kernel)
+    result = MeasuredRun(FAILED, conditions=conditions, kernel=where.kernel)
     if received.error is not None:
         result = replace(result, error=str(received.error), kernel="")
         return replace(base, result=result, compiling=where.compiling)

@@ -23,7 +23,7 @@ from profiler.measure.cuda.wire import CANCELLED, DIED, FAULT, TIMEOUT, CudaRequ
 from profiler.measure.machine import conditions
 from profiler.measure.outcome import Outcome
 from profiler.model_records import compilation_record, kernel_key, stage_records
-from profiler.records import FAILED, FINISHED, INTERRUPTED, Counter, Launch, RunRequest, RunResult
+from profiler.records import FAILED, FINISHED, INTERRUPTED, Counter, Launch, MeasuredRun, MeasureRequest
 
 if TYPE_CHECKING:
     from compiler.model import Model
@@ -34,7 +34,7 @@ _CAREFUL_SECONDS = 60.0
 
 
 def measure_cuda_once(
-    request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, brief: bool = False,
+    request: MeasureRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, brief: bool = False,
     progress: Callable[[str], None] = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:  # fmt: skip
     """Compile `graph` (its text) for the device, run it there on `arrays`, and time every launch.
@@ -46,14 +46,14 @@ def measure_cuda_once(
     try:
         model, seconds = _compile(request, graph)
     except CompilerError as error:
-        return Outcome(RunResult(FAILED, error=str(error)), error=error, compiling=True)
+        return Outcome(MeasuredRun(FAILED, error=str(error)), error=error, compiling=True)
     record = None if brief else compilation_record(model, request.source, seconds, request.libraries)
     stages = tuple(stage_records(model)) if texts else ()
     progress("compiled")
     try:
         program = program_of(model, dict(request.dims))
     except CompilerError as error:
-        return Outcome(RunResult(FAILED, error=str(error)), record, stages, error=error)
+        return Outcome(MeasuredRun(FAILED, error=str(error)), record, stages, error=error)
     given = tuple(None if slot is None else array for slot, array in zip(program.inputs, arrays, strict=True))
     asked = CudaRequest(
         program, given, repeats=request.repeat or 0, replays=request.repeat or REPLAYS, budget=request.budget,
@@ -64,13 +64,13 @@ def measure_cuda_once(
         response = _with_kernel(response, worker, asked, cancelled)
     if response.failure == "unavailable":
         error = UnavailableError(response.error)
-        return Outcome(RunResult(FAILED, error=response.error), record, stages, error=error)
+        return Outcome(MeasuredRun(FAILED, error=response.error), record, stages, error=error)
     result = result_of(response, model, request, program)
     types = tuple((from_numpy(y.dtype), y.shape) for y in response.outputs)
     return Outcome(result, record, stages, tuple(response.outputs), types)
 
 
-def _compile(request: RunRequest, graph: str) -> tuple[Model, float]:
+def _compile(request: MeasureRequest, graph: str) -> tuple[Model, float]:
     from compiler import load_library
     from compiler.importers.mlir_text import parse_graph
     from compiler.options import CompileOptions
@@ -96,7 +96,7 @@ def _with_kernel(
     return replace(response, kernel=careful.kernel) if careful.kernel else response
 
 
-def result_of(response: CudaResponse, model: Model, request: RunRequest, program: DeviceProgram) -> RunResult:
+def result_of(response: CudaResponse, model: Model, request: MeasureRequest, program: DeviceProgram) -> MeasuredRun:
     """The child's answer as a result; milliseconds become nanoseconds."""
     if response.status != FINISHED:
         return _failed(response, request)
@@ -110,18 +110,18 @@ def result_of(response: CudaResponse, model: Model, request: RunRequest, program
     for position, (call, step) in enumerate(zip(model.fusion.calls, program.steps, strict=True)):
         kernel = kernels[call.kernel.name]
         grid = (step.blocks, step.threads)
-        counts = count_call(call, kernel, request.dims, issued=request.count, grid=grid)
+        counts = count_call(call, kernel, request.dims, traffic=request.count, grid=grid)
         samples = tuple(int(x) for x in nanoseconds[:, position])
         launches.append(Launch(position, kernel.name, kernel_key(kernel), call.all_nodes, samples, (), **counts))
     whole = nanoseconds.sum(axis=1)
     memory = {"device": dict(response.memory), "transfers": [dict(item) for item in response.transfers]}
-    return RunResult(
+    return MeasuredRun(
         FINISHED, tuple(int(x) for x in whole), tuple(blocks), tuple(launches), tuple(_counters(response)),
         _conditions(response), memory, _timeline(nanoseconds),
     )  # fmt: skip
 
 
-def _failed(response: CudaResponse, request: RunRequest) -> RunResult:
+def _failed(response: CudaResponse, request: MeasureRequest) -> MeasuredRun:
     """A run that did not end well, in the words that a run on the CPU has for it."""
     call = f" (call {response.calls} of the model)" if response.kernel and response.calls else ""
     where = f" in kernel {response.kernel}{call}" if response.kernel else ""
@@ -130,7 +130,7 @@ def _failed(response: CudaResponse, request: RunRequest) -> RunResult:
     words = f"{words}{where}" if words else f"failed{where}: {response.error}"
     status = INTERRUPTED if response.failure == CANCELLED else FAILED
     conditions = {"call": response.calls}
-    return RunResult(status, error=words, signal=response.error_name, kernel=response.kernel, conditions=conditions)
+    return MeasuredRun(status, error=words, signal=response.error_name, kernel=response.kernel, conditions=conditions)
 
 
 def _nanoseconds(response: CudaResponse, program: DeviceProgram) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from profiler.analysis.statistics import outlier_limit
 from profiler.report.plots.axes import (
     WIDTH,
     Scale,
@@ -28,18 +29,12 @@ from profiler.report.words import seconds
 MOST_DOTS = 1500
 
 
-def fence(values: np.ndarray) -> float:
-    """Where outliers begin: three interquartile ranges above the upper quartile, as in the summary's count."""
-    low, high = np.percentile(values, (25, 75))
-    return float(high + 3 * (high - low))
-
-
 def histogram(nanoseconds: Sequence[int], times: dict[str, Any]) -> Markup:
     """How many calls took how long, with the median and its interval. Far outliers share the last bar."""
     values = np.asarray(nanoseconds, dtype=np.float64) * 1e-9
     if not values.size:
         return Markup("")
-    edge = fence(values)
+    edge = outlier_limit(values)
     beyond = values[values > edge]
     shown = values[values <= edge]
     width, height, left, right, top, bottom = 520.0, 250.0, 56.0, 14.0, 26.0, 46.0
@@ -99,7 +94,7 @@ def samples_plot(nanoseconds: Sequence[int], blocks: Sequence[int], times: dict[
     parts += x_axis(across, height - bottom, height - bottom, "call, in order; stripes are blocks", most=6)
     parts.append(box(left, up(times["high"]), width - left - right, up(times["low"]) - up(times["high"]), "band"))
     parts.append(line(left, up(times["median"]), width - right, up(times["median"]), "median"))
-    edge = fence(values)
+    edge = outlier_limit(values)
     for index in _drawn(values, edge):
         kind, words = ("dot outlier", " (outlier)") if values[index] > edge else ("dot", "")
         parts.append(
@@ -138,9 +133,10 @@ def kernel_plot(launches: Sequence[dict[str, Any]]) -> Markup:
 
 
 def _kernel_row(scale: Scale, y: float, left: float, launch: dict[str, Any], values: np.ndarray) -> list[str]:
-    p5, p25, p50, p75, p95 = (float(v) for v in np.percentile(values, (5, 25, 50, 75, 95)))
+    p5, p25, p75, p95 = (float(v) for v in np.percentile(values, (5, 25, 75, 95)))
+    median = launch["median"]
     words = (
-        f"{launch['kernel']}: median {seconds(p50)}, quartiles {seconds(p25)} to {seconds(p75)}, "
+        f"{launch['kernel']}: median {seconds(median)}, quartiles {seconds(p25)} to {seconds(p75)}, "
         f"5 to 95 % {seconds(p5)} to {seconds(p95)}"
     )
     name = fitted(launch["kernel"], left - 40)
@@ -152,6 +148,6 @@ def _kernel_row(scale: Scale, y: float, left: float, launch: dict[str, Any], val
         parts.append(dot(scale(values[index]), y + ((index * 7) % 9 - 4), 1.4, "dot faint"))
     parts.append(line(scale(p5), y, scale(p95), y, "whisker"))
     parts.append(box(scale(p25), y - 6, scale(p75) - scale(p25), 12, "boxplot", words, launch["nodes"], 2))
-    parts.append(line(scale(p50), y - 7, scale(p50), y + 7, "median"))
-    parts.append(text(WIDTH - 84, y + 4, seconds(launch["median"]), "start", "figure"))
+    parts.append(line(scale(median), y - 7, scale(median), y + 7, "median"))
+    parts.append(text(WIDTH - 84, y + 4, seconds(median), "start", "figure"))
     return parts

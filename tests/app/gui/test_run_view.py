@@ -9,12 +9,13 @@ from PySide6.QtCore import QPoint, Qt
 from app.viewmodels.frame.devices import DeviceRow, device_for, runs_on
 from app.viewmodels.requests import CeilingsTold
 from app.viewmodels.runs.funnel import bar_share, from_cache, funnel
-from app.viewmodels.runs.roofline import flats, nearby, peak, points, slopes
+from app.viewmodels.runs.roofline import nearby, points
 from app.viewmodels.runs.run_figures import CallFigures, distribution
 from app.viewmodels.timeline.memory_plan import alive, describe
 from app.views.runs.run_view import counter_value, read_sizes
 from app.worker.machine_jobs import devices
-from profiler.records import Machine
+from profiler.analysis.roofline import levels_of, peak_for, peaks_of, rates
+from profiler.records import Ceiling, Machine
 from profiler.store import open_store, queries, writer
 
 pytestmark = pytest.mark.gui
@@ -43,8 +44,8 @@ def ran(qtbot, compiled):
 def test_a_run_shows_its_distribution_check_and_counters(qtbot, ran):
     view, run = ran.run_view, ran.state.run
     assert len(run.totals) == 40
-    low, high = run.interval
-    assert 0 < low <= np.median(run.totals) <= high
+    assert run.summary is not None and run.summary.median == pytest.approx(np.median(run.totals))
+    assert 0 < run.summary.low <= np.median(run.totals) <= run.summary.high
     assert "95 %" in view.summary.text() and "\u2713 check passed" in view.summary.text()
     shown = view.plot.shown
     assert shown.counts.sum() + len(shown.outliers) == 40, "every call is in the plot"
@@ -69,7 +70,7 @@ def test_a_stored_run_shows_the_same_figures_and_plan(qtbot, ran):
     qtbot.waitUntil(lambda: not ran.presenter.busy, timeout=60_000)
     stored = ran.state.run
     assert stored.totals == pytest.approx(live.totals)
-    assert stored.interval == pytest.approx(live.interval)
+    assert stored.summary == live.summary and stored.summaries == live.summaries
     assert sorted(stored.counters) == sorted(live.counters)
     assert {(b.name, b.offset, b.size, b.first) for b in ran.state.compilation.blocks} >= {
         (b.name, b.offset, b.size, b.first) for b in plan if b.nodes
@@ -149,7 +150,7 @@ def test_measuring_this_machine_gives_the_roofline_its_roofs(qtbot, ran):
     assert ran.status.cancel.isVisible()
     qtbot.waitUntil(lambda: not ran.records.busy, timeout=200_000)
     assert not view.bar.text
-    assert dict(slopes(view.ceilings))["memory"] > 1 and dict(flats(view.ceilings))["f32"] > 1
+    assert levels_of(view.ceilings)["memory"] > 1 and peaks_of(view.ceilings)["f32"] > 1
     assert view.points and all(point.roof for point in view.points)
     view.view.table.selectRow(0)
     assert ran.state.selection.nodes == set(view.points[0].call.nodes)
@@ -164,27 +165,46 @@ def test_measuring_this_machine_can_be_cancelled(qtbot, compiled):
     assert not compiled.status.cancel.isVisible()
 
 
+def ceilings_of(*told):
+    return tuple(Ceiling(name, 0, value, unit, value, value) for name, value, unit in told)
+
+
+def launch(index, gflop, gbyte, dtype="f32"):
+    """A launch that takes a second."""
+    point = rates(f"k{index}", index, 1.0, int(gflop * 1e9), int(gbyte * 1e9), dtype=dtype)
+    return CallFigures(index, point.kernel, (f"n{index}",), None, (1.0, 1.0), 1.0, point)
+
+
 def test_the_roof_over_a_launch():
-    ceilings = (("copy L1", 100.0, "GB/s"), ("copy memory", 10.0, "GB/s"), ("multiply-add f32", 50.0, "GFLOP/s"))
-    slow = CallFigures(0, "a", ("n",), 1.0, 1.0, 1.0, 1.0, 1e9, 5e9, 1.0)
-    dense = CallFigures(1, "b", ("m",), 1.0, 1.0, 1.0, 1.0, 1e9, 25e9, 100.0)
+    ceilings = ceilings_of(
+        ("copy L1", 100.0, "GB/s"), ("copy memory", 10.0, "GB/s"), ("multiply-add f32", 50.0, "GFLOP/s"),
+        ("multiply-add f16", 250.0, "GFLOP/s"),
+    )  # fmt: skip
+    slow = launch(0, 5, 5)
+    dense = launch(1, 25, 0.25)
     found = points([slow, dense], ceilings)
     assert [(p.roof, p.bound, p.share) for p in found] == [(10.0, "memory", 0.5), (50.0, "compute", 0.5)]
     assert points([slow], ())[0].roof is None
+    mixed = points([dense, launch(2, 25, 0.25, "f16"), launch(3, 25, 0.25, "bf16")], ceilings)
+    assert [(p.roof, p.peak) for p in mixed] == [(50.0, "f32"), (250.0, "f16"), (None, "")], "each under its own dtype"
+    assert [p.roof for p in points([dense, launch(2, 25, 0.25, "f16")], ceilings, "f16")] == [250.0, 250.0]
     assert nearby([("L1", 100.0), ("L2", 90.0), ("memory", 10.0)]) == [("L1, L2", 100.0), ("memory", 10.0)]
 
 
 def test_a_run_on_a_card_lies_under_the_cards_roofs(qtbot, ran):
     view, asked = ran.roofline, []
     calls = list(view.calls)
-    card = (("copy memory", 4000.0, "GB/s"), ("multiply-add f16", 1e5, "GFLOP/s"), ("tensor f16", 7e5, "GFLOP/s"))
+    card = ceilings_of(
+        ("copy memory", 4000.0, "GB/s"), ("multiply-add f16", 1e5, "GFLOP/s"), ("tensor f16", 7e5, "GFLOP/s")
+    )  # fmt: skip
     processor = view.ceilings
     view.set_calls(calls, "cuda:0")
     assert not view.ceilings and "cuda:0 have not been measured" in view.note.text()
     assert view.measure.text() == "Measure cuda:0"
     view.set_ceilings(CeilingsTold("cuda:0", card))
     assert view.ceilings == card and "tensor f16 700 TFLOP/s" in view.note.text()
-    assert peak(card, "f16") == ("tensor f16", 7e5) and peak(card, "f32") is None
+    peaks = peaks_of(card)
+    assert peak_for("f16", peaks) == ("tensor f16", 7e5) and peak_for("f32", peaks) is None
     ran.records.measure_ceilings = asked.append  # there is no card here to measure
     qtbot.mouseClick(view.measure, Qt.MouseButton.LeftButton)
     assert asked == ["cuda:0"]
@@ -201,13 +221,13 @@ def test_a_run_made_elsewhere_is_not_judged_by_this_machine(qtbot, ran, tmp_path
     assert main(["run", "sample:softmax", "--repeat", "3", "--processes", "1"]) == 0
     _, here = StoredSession(1).records()
     with open_store(path) as store:
-        with store.transaction() as db:
-            db.conn.execute("UPDATE machines SET fingerprint = 'feed', name = 'a far machine'")
+        with store.transaction() as connection:
+            connection.execute("UPDATE machines SET fingerprint = 'feed', name = 'a far machine'")
         threads = queries.run_row(store, 1)["conditions"]["threads"]
         writer.put_ceiling(store, Machine("feed", "", {}), "copy memory", threads, 123.0, "GB/s", 120.0, 125.0)
     _, there = StoredSession(1).records()
     assert (here.elsewhere, there.elsewhere) == ("", "a far machine") and not here.ceilings
-    assert there.ceilings == (("copy memory", 123.0, "GB/s"),)
+    assert [(c.name, c.value, c.unit) for c in there.ceilings] == [("copy memory", 123.0, "GB/s")]
     view, calls = ran.roofline, list(ran.roofline.calls)
     view.set_calls(calls, "cpu", there.elsewhere, there.ceilings)
     assert view.ceilings == there.ceilings and not view.measure.isEnabled()

@@ -101,10 +101,10 @@ def test_the_roof_is_the_lower_of_memory_and_compute():
     base = {"kernel": "k", "position": 0, "loads": 200, "stores": 100, "nodes": []}
     low = base | {"median": 1e-9, "flops": 5, "bytes": 10}
     high = base | {"median": 1e-9, "flops": 50, "bytes": 1}
-    points = roofline([low, high], ceilings).points
+    points = roofline([low, high], ceilings)
     assert (points[0].bound, points[0].roof, points[0].share) == ("memory", 5.0, pytest.approx(1.0))
     assert (points[1].bound, points[1].roof, points[1].share) == ("compute", 100.0, pytest.approx(0.5))
-    assert points[0].issued_ratio == 30 and roofline([low], []).points[0].share is None
+    assert points[0].issued_ratio == 30 and roofline([low], [])[0].share is None
 
 
 def test_copies_are_sized_for_each_level_and_for_memory():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.special  # noqa: F401  loaded here, so that no example pays for it
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +39,28 @@ def test_the_interval_covers_the_true_median_as_often_as_it_says():
         low, high = order_interval(np.sort(rng.exponential(size=50)))
         covered += low <= np.log(2) <= high
     assert 930 <= covered <= 995
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.9, 0.99])
+def test_any_confidence_is_honoured(confidence):
+    rng = np.random.default_rng(2)
+    covered = [0, 0]
+    for _ in range(1000):
+        low, high = order_interval(np.sort(rng.exponential(size=2000)), confidence)
+        covered[0] += low <= np.log(2) <= high
+        processes = round(2 / (1 - confidence))
+        times = 1e6 * np.exp(0.02 * rng.standard_normal(processes))
+        found = summarise(times, (1,) * processes, (1,) * processes, confidence)
+        covered[1] += found.low <= 1e-3 <= found.high
+    for share in covered:  # order statistics come in whole steps: a few more than were promised, never fewer
+        assert confidence - 0.03 <= share / 1000 <= min(confidence + 0.7 * (1 - confidence), 0.999)
+
+
+@pytest.mark.parametrize("blocks", [(), (10,) * 70])
+def test_more_confidence_takes_a_wider_interval(blocks):
+    times = np.random.default_rng(3).integers(900, 1100, 700)
+    widths = [summarise(times, blocks, confidence=c).width for c in (0.5, 0.8, 0.9, 0.95, 0.99)]
+    assert widths == sorted(widths) and len(set(widths)) > 3
 
 
 @pytest.mark.parametrize("processes", [3, 5, 12])

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from compiler.options import LLVM_PASS, STAGE_NAMES
-from profiler.records import StageRecord
+from compiler.options import STAGE_NAMES
+from compiler.statistics import funnel_of
+from profiler.analysis.roofline import rates
+from profiler.records import PassTime, StageRecord
 
 PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
 
@@ -21,24 +23,19 @@ def stage_order(stage: str) -> int:
 
 def funnel(compilation: dict[str, Any], stages: Sequence[StageRecord]) -> list[dict[str, Any]]:
     """A row a stage: operations after its last pass, lines and bytes of its text, and the time spent in it."""
-    spent: dict[str, float] = {}
-    for record in compilation["passes"]:
-        if record["stage"] == LLVM_PASS:  # part of the stage `machine`
-            continue
-        spent[record["stage"]] = spent.get(record["stage"], 0.0) + record["seconds"]
-    total = sum(spent.values()) or 1.0
-    counted = {row["stage"]: row.get("ops") for row in compilation["stats"].get("funnel", ())}
+    passes = [PassTime(**row) for row in compilation["passes"]]
+    steps = {step.stage: step for step in funnel_of(passes)}
     texts: dict[str, list[int]] = {}
     for stage in stages:
         lines, size = texts.setdefault(stage.stage, [0, 0])
         texts[stage.stage] = [lines + stage.text.count("\n"), size + len(stage.text.encode("utf-8", "surrogatepass"))]
     rows = [
         {
-            "stage": name, "ops": counted.get(name), "lines": texts.get(name, [None, None])[0],
-            "bytes": texts.get(name, [None, None])[1], "seconds": spent.get(name),
-            "share": spent[name] / total if name in spent else None,
+            "stage": name, "ops": getattr(steps.get(name), "ops", None), "lines": texts.get(name, [None, None])[0],
+            "bytes": texts.get(name, [None, None])[1], "seconds": getattr(steps.get(name), "seconds", None),
+            "share": getattr(steps.get(name), "share", None),
         }
-        for name in sorted({*spent, *texts, *counted} - {"source"}, key=stage_order)
+        for name in sorted({*steps, *texts} - {"source"}, key=stage_order)
     ]  # fmt: skip
     return [row | {"bars": _bars(row, rows)} for row in rows]
 
@@ -62,12 +59,10 @@ def totals(document: dict[str, Any]) -> dict[str, Any]:
     flops = sum(launch["flops"] or 0 for launch in launches)
     moved = sum(launch["bytes"] or 0 for launch in launches)
     inside = sum(launch["median"] for launch in launches)
-    median = times["median"] if times else None
+    reached = rates("", -1, times["median"] if times else 0.0, flops, moved)
     decisions = document["compilation"]["decisions"] if document["compilation"] else []
     return {
-        "flops": flops, "bytes": moved, "inside": inside,
-        "gflops": flops / median * 1e-9 if flops and median else None,
-        "gbytes": moved / median * 1e-9 if moved and median else None,
+        "flops": flops, "bytes": moved, "inside": inside, "gflops": reached.gflops, "gbytes": reached.gbytes,
         "spread": (times["high"] - times["low"]) / 2 / times["median"] if times and times["median"] else None,
         "fused": sum(d["accepted"] for d in decisions), "decisions": len(decisions),
         "longest": max((launch["median"] for launch in launches), default=0.0),

@@ -1,0 +1,144 @@
+"""Opening the store: where it is, whether it may be used, its upgrades, and runs that nobody will finish."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+
+from profiler.store.connection import Store, StoreError, connect, error_words, is_full, translated
+from profiler.store.interrupted import mark_interrupted
+from profiler.store.migrations import APPLICATION_ID, MIGRATIONS, Migration, apply_migration
+
+_HEADER = b"SQLite format 3\0"
+
+
+def default_path() -> Path:
+    """`KERNELGLASS_DB`, or a file in the user's data folder."""
+    named = os.environ.get("KERNELGLASS_DB")
+    if named:
+        return Path(named)
+    from platformdirs import user_data_path
+
+    return user_data_path("kernelglass", appauthor=False) / "traces.db"
+
+
+def open_store(
+    path: Path | str | None = None,
+    *,
+    create: bool = True,
+    readonly: bool = False,
+    migrations: tuple[Migration, ...] = MIGRATIONS,
+) -> Store:
+    """Open the database at `path` (the user's own by default), making or upgrading it where that is needed.
+
+    An upgrade first copies the file to FILE.vN.backup. Runs whose process has died are marked as interrupted.
+    """
+    path = default_path() if path is None else Path(path)
+    _check_file(path, create and not readonly)
+    with translated(path):
+        try:
+            return _opened(path, migrations, readonly)
+        except sqlite3.Error as error:
+            # SQLite needs room beside the file even to read it. A full disk should not hide what is there.
+            if not is_full(path, error) or not _at_rest(path):
+                raise
+            return _opened(path, migrations, True, refusal=error_words(path, error))
+
+
+def _opened(path: Path, migrations: tuple[Migration, ...], readonly: bool, refusal: str = "") -> Store:
+    # Without room for SQLite's lock file the file is read alone: without a journal nobody is writing.
+    alone = bool(refusal) or (path.exists() and not os.access(path.parent, os.W_OK) and _at_rest(path))
+    store = Store(path, connect(path, readonly, alone=alone), readonly, refusal)
+    try:
+        _upgrade(store, migrations)
+        if not readonly:
+            mark_interrupted(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _at_rest(path: Path) -> bool:
+    """Whether the file alone is the whole database: nobody is writing, and no journal waits to be read."""
+    journal = path.with_name(path.name + "-wal")
+    try:
+        return path.stat().st_size > 0 and (not journal.exists() or journal.stat().st_size == 0)
+    except OSError:
+        return False
+
+
+def _check_file(path: Path, create: bool) -> None:
+    """What can be told without SQLite, so that nothing is made or touched where it should not be."""
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder, not a database")
+    if not path.exists():
+        if not create:
+            raise StoreError(f"there is no database {path}; `kernelglass run --db {path}` makes one")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make {path.parent}: {error.strerror or error}") from None
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(100)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
+    if start and not start.startswith(_HEADER):
+        raise StoreError(f"{path} is not a database")
+    if start and len(start) < 100:
+        raise StoreError(f"{path} is damaged: it ends inside its header. Nothing was changed")
+
+
+def _upgrade(store: Store, migrations: tuple[Migration, ...]) -> None:
+    connection = store.connection
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    ours = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if not ours and (tables or version):
+        raise StoreError(f"{store.path} is a database of another program; nothing was changed")
+    newest = len(migrations)
+    if version > newest:
+        raise StoreError(
+            f"{store.path} was written by a newer version (its format is {version}, this program knows {newest}); "
+            "update kernelglass to read it"
+        )
+    if version == newest:
+        return
+    if store.readonly:
+        why = f" ({store.refusal})" if store.refusal else " read-only"
+        raise StoreError(f"{store.path} has the older format {version} and cannot be upgraded{why}")
+    if version == 0:
+        connection.execute("PRAGMA journal_mode = WAL")
+    else:
+        _backup(store, version)
+    for number in range(version + 1, newest + 1):
+        with store.transaction():
+            # Another program may have upgraded the file while this one waited for the lock.
+            if connection.execute("PRAGMA user_version").fetchone()[0] < number:
+                apply_migration(store.connection, migrations[number - 1], number)
+
+
+def _backup(store: Store, version: int) -> None:
+    target = store.path.with_name(f"{store.path.name}.v{version}.backup")
+    if target.exists():
+        return  # from an upgrade that was interrupted: it is the older, whole one
+    partial = target.with_name(target.name + ".part")
+    try:
+        partial.unlink(missing_ok=True)
+        copy = sqlite3.connect(partial)
+        try:
+            store.connection.backup(copy)
+        finally:
+            copy.close()
+        partial.rename(target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            why = error.strerror or error
+            raise StoreError(f"cannot write the backup {target}: {why}; {store.path} was not upgraded") from None
+        raise
