@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 START = "start"
 _SECONDS = 120.0  # a module; most take a fraction of one
+_FAREWELL = 5.0  # for a process that is ending by itself
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ def llvm_steps(texts: Sequence[str], target: Target, opt_level: int) -> list[tup
     except TimeIsUp:
         raise LoweringError(f"LLVM's passes did not end within {limit:.0f} s") from None
     except (EOFError, OSError):
-        words = child.last_words() or status_name(child.end())
-        raise LoweringError(f"LLVM's passes could not be watched: {words}") from None
+        status = status_name(child.end(_FAREWELL))
+        raise LoweringError(f"LLVM's passes could not be watched: {child.last_words or status}") from None
     finally:
         child.end()
     return [read_steps(dump, read_times(times)) for times, dump in zip(reports.times, reports.dumps, strict=True)]

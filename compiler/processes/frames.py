@@ -232,7 +232,7 @@ def _encoded(value: Any, arrays: list[np.ndarray]) -> tuple[bytes, bool]:
         import numpy as np
 
         if isinstance(found, np.ndarray):
-            arrays.append(np.ascontiguousarray(found))
+            arrays.append(np.asarray(found, order="C"))
             return msgspec.msgpack.Ext(_ARRAY, (len(arrays) - 1).to_bytes(4, "little"))
         if isinstance(found, np.generic):
             return found.item()

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from compiler.processes.frames import Channel
 
@@ -38,7 +38,7 @@ class Child:
     """A process that runs `serve(channel, *arguments)` of a module; `known` are the messages it may send.
 
     `group` lets it lead a process group, so that whatever it starts is ended with it; `session` a session of its own.
-    `keep_errors` keeps what it writes on its standard error for `last_words`. `descriptors` stay open in it, under the
+    `keep_errors` keeps what it writes on its standard error (`last_words`). `descriptors` stay open in it, under the
     same numbers.
     """
 
@@ -47,7 +47,9 @@ class Child:
         keep_errors: bool = False, more: Mapping[str, str] | None = None, descriptors: Sequence[int] = (),
     ) -> None:  # fmt: skip
         ours, theirs = socket.socketpair()
-        self._errors: IO[bytes] | None = tempfile.TemporaryFile() if keep_errors else None
+        self._errors = tempfile.TemporaryFile() if keep_errors else None  # noqa: SIM115  closed when it ends
+        self.last_words = ""
+        """The last line on its standard error once it has ended, where that was kept."""
         self._leads = group or session
         try:
             self.process = subprocess.Popen(
@@ -87,7 +89,13 @@ class Child:
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(patience)
         self.kill()
-        return self.process.wait()
+        status = self.process.wait()
+        if self._errors is not None:
+            with self._errors as file:
+                file.seek(max(file.seek(0, os.SEEK_END) - 4000, 0))
+                lines = file.read().decode(errors="replace").strip().splitlines()
+            self._errors, self.last_words = None, " ".join(lines[-1].split())[:300] if lines else ""
+        return status
 
     def end_measured(self) -> Any:
         """Wait until it leaves by itself, and tell what it used: the resources as `wait4` has them."""
@@ -95,14 +103,6 @@ class Child:
         self.process.returncode = os.waitstatus_to_exitcode(status)
         self.channel.close()
         return usage
-
-    def last_words(self) -> str:
-        """The last line on its standard error, where that was kept."""
-        if self._errors is None:
-            return ""
-        self._errors.seek(max(self._errors.seek(0, os.SEEK_END) - 4000, 0))
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return " ".join(lines[-1].split())[:300] if lines else ""
 
 
 def status_name(status: int) -> str:

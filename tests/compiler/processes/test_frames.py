@@ -1,4 +1,4 @@
-"""Messages between processes: typed, checked, with arrays by reference, and nothing that a broken child sends breaks us."""
+"""Messages between processes: typed, checked, arrays by reference; nothing that a broken child sends breaks us."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compiler.errors import LoweringError, Location
+from compiler.errors import Location, LoweringError
 from compiler.processes.frames import Channel, NotWanted, TimeIsUp, Unreadable, Wait, named
 from compiler.processes.messages import Refusal, refusal, remade
 
@@ -57,10 +57,19 @@ def test_a_message_arrives_as_the_record_it_was(ends):
 @pytest.mark.parametrize("dtype", ["f4", "i8", "?", ml_dtypes.bfloat16])
 def test_arrays_come_whole_and_may_be_written(ends, count, dtype):
     array = (np.arange(count) % 7).astype(dtype).reshape(1, -1)
-    message = Filled((None, array, np.zeros((0, 3), "f4"), array[:, ::2]), {"deep": [array]}, frozenset({("a", "b")}))
+    message = Filled(
+        (None, array, np.zeros((0, 3), "f4"), array[:, ::2], np.array(2, "f4")),
+        {"deep": [array]},
+        frozenset({("a", "b")}),
+    )
     threading.Thread(target=ends[0].send, args=(message,)).start()
     found = ends[1].receive().value
-    assert found.arrays[0] is None and found.arrays[2].shape == (0, 3) and found.pairs == message.pairs
+    assert (
+        found.arrays[4].shape == ()
+        and found.arrays[0] is None
+        and found.arrays[2].shape == (0, 3)
+        and found.pairs == message.pairs
+    )
     for came, sent in ((found.arrays[1], array), (found.arrays[3], array[:, ::2]), (found.more["deep"][0], array)):
         assert came.dtype == sent.dtype and came.shape == sent.shape and came.tobytes() == sent.tobytes()
         came[0, 0] = came[0, 1]
