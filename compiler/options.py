@@ -1,4 +1,4 @@
-"""What may be asked of a compilation. Nothing is imported but errors: whoever only offers the choices loads no compiler."""
+"""What may be asked of a compilation. Nothing is imported but errors: who only offers the choices loads no compiler."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compiler.errors import CompilerError
+from compiler.graph.graph import Graph
 from profiler.measure.machine import machine_with, this_machine, versions
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def run_and_record(
-    store: Store | None, request: RunRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False,
+    store: Store | None, request: RunRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False,
     outputs: bool = False, progress: Callable[[str], None] = lambda words: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[int | None, Outcome]:  # fmt: skip

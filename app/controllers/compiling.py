@@ -16,11 +16,11 @@ from app.viewmodels.requests import (
     Failure,
     FindRequest,
     KeepRequest,
+    MeasureRequest,
     OpenRunRequest,
     PassesRequest,
     Progress,
-    RunRequest,
-    RunResult,
+    RunTimes,
     StageRequest,
     TimeEditRequest,
 )
@@ -80,7 +80,7 @@ class CompileController(QObject):
         self._begin(f"Opening run {run}")
         worker.submit(OpenRunRequest(run), lambda value: self._opened_run(worker, value), self._progress)
 
-    def run(self, request: RunRequest) -> None:
+    def run(self, request: MeasureRequest) -> None:
         """Run the current compilation in the process that holds it."""
         if self._current is None or self._what:
             return
@@ -232,7 +232,7 @@ class CompileController(QObject):
         if worker is not self._current or not self._what:
             return
         self._end(not isinstance(value, Failure))
-        if isinstance(value, RunResult):
+        if isinstance(value, RunTimes):
             self._state.set_run(value)
             return
         self._messages.failure(value, "run")

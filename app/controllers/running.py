@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.controllers.messages import Message
 from app.viewmodels.frame.devices import CPU, DeviceRow, device_for
-from app.viewmodels.requests import CeilingsRequest, DevicesRequest, RunRequest
+from app.viewmodels.requests import CeilingsRequest, DevicesRequest, MeasureRequest
 from app.views.runs.run_view import read_sizes
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class RunController:
             self._w.messages.post(Message("error", str(error), "run"))
             return
         self._w.compiler.run(
-            RunRequest(
+            MeasureRequest(
                 view.repeats.value(), view.threads.value() or None, 0, sizes, now.check, device.name,
                 self._w.preferences.database, self.processes,
             )

@@ -11,7 +11,6 @@ from app.viewmodels.compilation import (
     MODEL_STAGES,
     CallRecord,
     Compilation,
-    CompileChoices,
     KernelRecord,
     LineText,
     MemoryBlock,
@@ -24,9 +23,9 @@ from app.viewmodels.requests import (
     FindRequest,
     Hit,
     KeepRequest,
+    MeasureRequest,
     PassesRequest,
-    RunRequest,
-    RunResult,
+    RunTimes,
     StageRequest,
     TimeEditRequest,
 )
@@ -36,6 +35,7 @@ from app.worker.extract import graph_nodes
 from app.worker.measuring import spans_of
 from app.worker.store_jobs import stored_stage
 from compiler.errors import CompilerError
+from compiler.options import CompileOptions
 from profiler.records import WHOLE
 from profiler.store import Store, default_path, open_store, queries
 
@@ -54,7 +54,7 @@ class StoredSession:
                 )
             self._number = int(self._row["compilation"])
 
-    def records(self) -> tuple[Compilation, RunResult]:
+    def records(self) -> tuple[Compilation, RunTimes]:
         """The compilation and the run as the views know them."""
         from compiler.importers.mlir_text import parse_graph
 
@@ -78,7 +78,9 @@ class StoredSession:
         )
         place = {node: (call.index, "") for call in calls for node in call.nodes}
         graph_names = frozenset(place)
-        choices = CompileChoices(row["target"], row["flow"], row["opt_level"], bool(row["options"].get("fuse", True)))
+        choices = CompileOptions(
+            row["target"], row["flow"], row["opt_level"], row["debug"], fuse=bool(row["options"].get("fuse", True))
+        )
         compilation = Compilation(
             source=row["source"],
             path="",
@@ -106,7 +108,7 @@ class StoredSession:
         spans = spans_of(trace) if trace is not None else ()
         threads = trace.shape[0] if trace is not None else int(self._row["threads"] or 1)
         work = tuple((launch["flops"] or 0, launch["bytes"] or 0) for launch in launches)
-        return compilation, RunResult(
+        return compilation, RunTimes(
             whole,
             times,
             spans,
@@ -152,7 +154,7 @@ class StoredSession:
         """A stored run is not run again."""
         raise CompilerError("this is a stored run; open its source to edit and time it")
 
-    def run(self, request: RunRequest, report: Any) -> RunResult:
+    def run(self, request: MeasureRequest, report: Any) -> RunTimes:
         """A stored run is not run again: its source may have changed."""
         raise CompilerError("this is a stored run; open its source to run it again")
 

@@ -136,6 +136,7 @@ def _value(plain: Any) -> Any:
         return tuple(map(_value, plain))
     if isinstance(plain, dict):
         return parse_dim(plain["dim"])
-    if isinstance(plain, np.ndarray):
+    if isinstance(plain, np.ndarray):  # into memory like any other: pages mapped from a file may be slower to read
+        plain = np.array(plain)
         plain.flags.writeable = False
     return plain

@@ -141,7 +141,7 @@ class Channel:
             self._write(b"".join((start, message, *_padded(arrays))), wait)
 
     def _send_descriptor(self, start: bytes, arrays: list[np.ndarray], total: int, wait: Wait) -> None:
-        with _memory() as file:
+        with memory_file() as file:
             for part in _padded(arrays):
                 file.write(part)
             file.flush()
@@ -277,7 +277,7 @@ def _array(data: bytearray | mmap.mmap, dtype: str, shape: tuple[int, ...], star
     return np.frombuffer(data, kind, count, start).reshape(shape) if count else np.zeros(shape, kind)
 
 
-def _memory() -> Any:
+def memory_file() -> Any:
     """A file in memory, or on disk where the system has no such; it is gone when both sides are done with it."""
     if hasattr(os, "memfd_create"):
         with suppress(OSError):

@@ -48,8 +48,8 @@ class Child:
     ) -> None:  # fmt: skip
         ours, theirs = socket.socketpair()
         self._errors = tempfile.TemporaryFile() if keep_errors else None  # noqa: SIM115  closed when it ends
-        self.last_words = ""
-        """The last line on its standard error once it has ended, where that was kept."""
+        self.errors = ""
+        """The end of what it wrote on its standard error, once it has ended, where that was kept."""
         self._leads = group or session
         try:
             self.process = subprocess.Popen(
@@ -68,6 +68,11 @@ class Child:
     def pid(self) -> int:
         """Its process id."""
         return self.process.pid
+
+    @property
+    def last_words(self) -> str:
+        """The last line of those errors."""
+        return " ".join(self.errors.rpartition("\n")[2].split())[:300]
 
     @property
     def alive(self) -> bool:
@@ -93,8 +98,7 @@ class Child:
         if self._errors is not None:
             with self._errors as file:
                 file.seek(max(file.seek(0, os.SEEK_END) - 4000, 0))
-                lines = file.read().decode(errors="replace").strip().splitlines()
-            self._errors, self.last_words = None, " ".join(lines[-1].split())[:300] if lines else ""
+                self._errors, self.errors = None, file.read().decode(errors="replace").strip()
         return status
 
     def end_measured(self) -> Any:

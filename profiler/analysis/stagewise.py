@@ -18,14 +18,13 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.dialects.mo import OutputOp
 from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType
-from compiler.pipeline import CompileOptions
+from compiler.options import CompileOptions
 from compiler.program.binding import bind
 from compiler.reference import reference
 from compiler.session import compile_graph
 from profiler.analysis.accuracy import relative_error
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
-from profiler.model_records import graph_text
 from profiler.records import FINISHED, RunRequest
 
 if TYPE_CHECKING:
@@ -120,10 +119,10 @@ def _outcome(
     """One call in a child process: a stage that crashes is a finding, too."""
     sizes = bind(graph.input_types, arrays, graph.input_names)  # pyright: ignore[reportArgumentType]
     request = RunRequest(
-        graph.name, threads=threads, dims=sizes, repeat=1, rotate=False, fuse=options.fuse, opt_level=options.opt_level,
+        graph.name, threads=threads, dims=sizes, repeat=1, rotate=False, options=options,
         libraries=tuple(map(str, libraries)), count=False,
     )  # fmt: skip
-    return measure(request, graph_text(graph), arrays, outputs=True)
+    return measure(request, graph, arrays, outputs=True)
 
 
 def _first(errors: dict[str, float], wanted: np.ndarray, bound: float) -> str:

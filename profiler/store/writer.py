@@ -25,7 +25,7 @@ from profiler.records import (
     RunRequest,
     RunResult,
     StageRecord,
-    to_json,
+    request_to_json,
 )
 from profiler.store.connection import Store, StoreError
 from profiler.store.interrupted import mark_interrupted, process_mark
@@ -108,7 +108,7 @@ def begin_run(store: Store, request: RunRequest, machine: Machine) -> int:
     with store.transaction() as db:
         values = (
             _now(), RUNNING, process_mark(), request.source, put_machine(store, machine), request.device,
-            request.threads, json.dumps(dict(request.dims)), request.seed, to_json(request), "{}", "{}",
+            request.threads, json.dumps(dict(request.dims)), request.seed, request_to_json(request), "{}", "{}",
         )  # fmt: skip
         sql = """INSERT INTO runs (started, status, process, source, machine, device, threads, dims, seed, request,
                  conditions, memory) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""

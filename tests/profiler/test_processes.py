@@ -4,14 +4,13 @@ import profiled_graphs as graphs
 
 from profiler.measure.outcome import Outcome
 from profiler.measure.processes import joined, process_requests
-from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FAILED, FINISHED, LOST, WHOLE, Counter, RunRequest, RunResult
 from profiler.store import queries
 
 
 def test_a_run_is_shared_between_processes_and_its_samples_tell_which(store):
-    graph, arrays = graph_text(graphs.two_kernels()), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
+    graph, arrays = graphs.two_kernels(), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
     heard = []
     run, outcome = run_and_record(
         store, RunRequest("two", repeat=120, processes=3), graph, arrays, outputs=True, progress=heard.append
@@ -60,10 +59,10 @@ def test_a_process_that_crashes_fails_the_run_and_keeps_what_was_compiled(store,
     def second_one_crashes(request, graph, arrays, **more):
         seen.append(request)
         bad = len(seen) == 2
-        return once(request, graph_text(graphs.custom("crash")) if bad else graph, arrays, **more)
+        return once(request, graphs.custom("crash") if bad else graph, arrays, **more)
 
     monkeypatch.setattr(measuring, "measure_once", second_one_crashes)
     request = RunRequest("x", libraries=(library,), processes=3, budget=0.2)
-    run, outcome = run_and_record(store, request, graph_text(graphs.custom("wrong")), [graphs.array(64, 64)])
+    run, outcome = run_and_record(store, request, graphs.custom("wrong"), [graphs.array(64, 64)])
     assert outcome.result.status == FAILED and "in process 2 of 3" in outcome.result.error and len(seen) == 2
     assert "crash" in outcome.result.kernel and queries.run_row(store, run)["compilation"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.viewmodels.compilation import Compilation, Nodes
 from app.viewmodels.frame.formats import seconds
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class CallFigures:
 WHOLE = "whole model"
 
 
-def whole_figures(run: RunResult) -> CallFigures:
+def whole_figures(run: RunTimes) -> CallFigures:
     """The run as one row: what all launches together took, from the beginning of the first to the end of the last."""
     times = run.totals
     low, high = (float(q) for q in np.quantile(times, (0.25, 0.75))) if times else (0.0, 0.0)
@@ -47,13 +47,13 @@ def whole_figures(run: RunResult) -> CallFigures:
 CHECKS = {True: "\u2713 check passed", False: "\u2717 CHECK FAILED", None: "not checked"}
 
 
-def run_words(run: RunResult) -> str:
+def run_words(run: RunTimes) -> str:
     """A run in a few words, for the status bar."""
     name = f"Run {run.number}" if run.number else "Run"
     return f"{name}: {seconds(whole_figures(run).median)} median, {CHECKS[run.ok]}"
 
 
-def call_figures(compilation: Compilation, run: RunResult) -> list[CallFigures]:
+def call_figures(compilation: Compilation, run: RunTimes) -> list[CallFigures]:
     """A row a launch."""
     medians = [float(np.median(times)) if times else 0.0 for _, times in run.calls]
     total = sum(medians) or 1.0
@@ -82,7 +82,7 @@ def call_figures(compilation: Compilation, run: RunResult) -> list[CallFigures]:
     return rows
 
 
-def kernel_times(run: RunResult) -> dict[str, float]:
+def kernel_times(run: RunTimes) -> dict[str, float]:
     """Median seconds of each kernel, over all of its calls."""
     totals: dict[str, float] = {}
     for name, times in run.calls:
@@ -90,7 +90,7 @@ def kernel_times(run: RunResult) -> dict[str, float]:
     return totals
 
 
-def node_costs(compilation: Compilation, run: RunResult) -> dict[str, float]:
+def node_costs(compilation: Compilation, run: RunTimes) -> dict[str, float]:
     """Seconds of each node: its call's median, which is measured, apportioned among the call's nodes by FLOPs."""
     costs: dict[str, float] = {}
     table = compilation.node_table

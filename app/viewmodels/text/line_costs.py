@@ -8,7 +8,7 @@ import numpy as np
 
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import seconds
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
 from app.viewmodels.runs.run_figures import node_costs
 from app.viewmodels.text.text_document import TextDocument
 
@@ -46,7 +46,7 @@ class LineCosts:
         )
 
 
-def line_costs(document: TextDocument, stage: str, compilation: Compilation, run: RunResult) -> LineCosts | None:
+def line_costs(document: TextDocument, stage: str, compilation: Compilation, run: RunTimes) -> LineCosts | None:
     """The costs of a text's lines; None where the run or the text has none."""
     if not run.calls or len(document.line_sets) != document.lines or not document.lines:
         return None
@@ -68,7 +68,7 @@ def line_costs(document: TextDocument, stage: str, compilation: Compilation, run
     return LineCosts(share, np.sqrt(share / top) if top > 0 else np.zeros(len(share)), measured)
 
 
-def _call_seconds(compilation: Compilation, run: RunResult) -> dict[frozenset[str], float]:
+def _call_seconds(compilation: Compilation, run: RunTimes) -> dict[frozenset[str], float]:
     """The measured median of each launch, by the nodes it computes."""
     found: dict[frozenset[str], float] = {}
     for call, (_, times) in zip(compilation.calls, run.calls, strict=False):

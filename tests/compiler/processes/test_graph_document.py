@@ -60,7 +60,7 @@ def test_constants_are_not_copied_into_the_document():
         graph.output(graph.inputs[0] @ ops.constant(weights))
     document = document_of(graph)
     (held,) = [op.attrs["value"] for op in document.ops if op.name == "mo.constant"]
-    assert held is [op for op in graph.draft.ops if op.name == "mo.constant"][0].attrs["value"]
+    assert held is next(op for op in graph.draft.ops if op.name == "mo.constant").attrs["value"]
     found = graph_of(sent(document))
     (constant,) = [op.attrs["value"] for op in found.draft.ops if op.name == "mo.constant"]
     assert constant.tobytes() == weights.tobytes() and not constant.flags.writeable
