@@ -84,18 +84,16 @@ def ensure_stages(store: Store, compilation: int) -> tuple[list[StageRecord], st
 
 def compile_again(row: dict) -> Model:
     """The model behind a stored compilation, compiled now with the same options."""
+    import msgspec
+
     from compiler import load_library
     from compiler.importers.mlir_text import parse_graph
-    from compiler.pipeline import CompileOptions
+    from compiler.options import CompileOptions
     from compiler.session import compile_graph
 
-    options = row["options"]
-    libraries = [Path(folder) for folder in options.get("libraries", ())]
-    chosen = CompileOptions(
-        row["target"], row["flow"], row["opt_level"], row["debug"], options.get("jobs"), options.get("cache", True),
-        options.get("fuse", True), frozenset(tuple(e) for e in options.get("force_cut", ())),
-        frozenset(tuple(e) for e in options.get("force_fuse", ())),
-        tuple((name, text) for name, text in options.get("sources", ())),
-    )  # fmt: skip
+    options = dict(row["options"])
+    libraries = [Path(folder) for folder in options.pop("libraries", ())]
+    columns = {name: row[name] for name in ("target", "flow", "opt_level", "debug")}
+    chosen = msgspec.convert(options | columns, CompileOptions)
     graph = parse_graph(row["graph_text"], row["source"])
     return compile_graph(graph, chosen, load_library(*libraries) if libraries else None)

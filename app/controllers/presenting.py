@@ -97,9 +97,7 @@ class Presenter:
         self._w.status.facts.setText(f"{len(compilation.kernels)} kernels  \u00b7  {compilation.label}")
         self._w.choices.set_enabled(True, True)
         self._w.preferences.ask_storage()
-        self._w.messages.log(
-            f"compiled {compilation.name} ({compilation.label}) in {seconds(compilation.seconds)}"
-        )
+        self._w.messages.log(f"compiled {compilation.name} ({compilation.label}) in {seconds(compilation.seconds)}")
         if self.trying is not None and (why := self.trying.refused(compilation)):
             self._w.messages.post(Message("warning", why, "graph"))
             self._forget_trial()

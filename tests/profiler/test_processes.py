@@ -1,7 +1,12 @@
 """A run shared between processes: which did what, and how what they found is joined."""
 
+import os
+import subprocess
+import sys
+
 import profiled_graphs as graphs
 
+from compiler import compile
 from profiler.measure.outcome import Outcome
 from profiler.measure.processes import joined, process_requests
 from profiler.recording import run_and_record
@@ -66,3 +71,39 @@ def test_a_process_that_crashes_fails_the_run_and_keeps_what_was_compiled(store,
     run, outcome = run_and_record(store, request, graphs.custom("wrong"), [graphs.array(64, 64)])
     assert outcome.result.status == FAILED and "in process 2 of 3" in outcome.result.error and len(seen) == 2
     assert "crash" in outcome.result.kernel and queries.run_row(store, run)["compilation"]
+
+
+CHILD = """
+import socket, sys, threading
+import profiled_graphs as graphs
+from compiler.artifact.graph_document import document_of
+from compiler.processes.frames import Channel, memory_file
+from profiler.measure.cpu import child
+from profiler.records import RunRequest
+
+arrays = (graphs.array(64, 64), graphs.array(64, 64, seed=1))
+asked = child.Measure(RunRequest("two", repeat=2), document_of(graphs.two_kernels()), arrays, brief=True)
+ours, theirs = socket.socketpair()
+parent = Channel(ours, child.ANSWERS)
+said = []
+
+def talk():
+    parent.send(asked)
+    while not said or type(said[-1]).__name__ not in ("RunResult", "Refusal"):
+        said.append(parent.receive().value)
+
+thread = threading.Thread(target=talk)
+thread.start()
+with memory_file() as page:
+    page.truncate(child.SHARED_BYTES)
+    child.serve(Channel(theirs, child.KNOWN), str(page.fileno()))
+thread.join()
+print([type(each).__name__ for each in said][-1], "xdsl" in sys.modules)
+"""
+
+
+def test_a_later_process_finds_its_model_in_the_cache_and_starts_without_xdsl():
+    compile(graphs.two_kernels())
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path)])}
+    done = subprocess.run([sys.executable, "-c", CHILD], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["RunResult", "False"], done.stderr
