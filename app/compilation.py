@@ -15,23 +15,10 @@ import numpy as np
 from app.errors import CompilationFailed
 from app.sources import Source
 from compiler.errors import CompilerError, ExecutionError, UnavailableError
-from compiler.options import MODEL_STAGES
+from compiler.options import MODEL_STAGES, CompileOptions
 
 # How each text begins a comment, for the line that says which kernel follows.
 _COMMENT = {"llvm": ";", "llvm-opt": ";", "source": "#"}
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to compile; the defaults are the compiler's own."""
-
-    target: str = "cpu"
-    flow: str = "all-kernel"
-    opt_level: int = 3
-    debug: str = "none"
-    jobs: int | None = None
-    cache: bool = True
-    library: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -39,32 +26,25 @@ class Compiled:
     """A compiled source and how long that took."""
 
     source: Source
-    options: Options
+    options: CompileOptions
     model: Any
     seconds: float
+    folders: tuple[Path, ...] = ()
+    """Where kernels beyond the library's own came from."""
 
 
-def compile_source(source: Source, options: Options) -> Compiled:
-    """Compile a source; what the compiler cannot do with it is a CompilationFailed."""
-    from compiler import compile as compile_graph
+def compile_source(source: Source, options: CompileOptions, library: Path | None = None) -> Compiled:
+    """Compile a source, with more kernels from a folder; what the compiler cannot do with it is a CompilationFailed."""
     from compiler import load_library
+    from compiler.pipeline import compile_graph
     from compiler.targets import get_target
 
     get_target(options.target)  # an unknown name is bad usage, not a failed compilation
-    folders = [*source.library_paths, *([options.library] if options.library else [])]
+    folders = (*source.library_paths, *([library] if library else ()))
     start = time.perf_counter()
     with _compiling():
-        model = compile_graph(
-            source.graph,
-            target=options.target,
-            flow=options.flow,
-            opt_level=options.opt_level,
-            debug=options.debug,
-            jobs=options.jobs,
-            cache=options.cache,
-            library=load_library(*folders) if folders else None,
-        )
-    return Compiled(source, options, model, time.perf_counter() - start)
+        model = compile_graph(source.graph, options, load_library(*folders) if folders else None)
+    return Compiled(source, options, model, time.perf_counter() - start, folders)
 
 
 @contextlib.contextmanager

@@ -26,11 +26,11 @@ def document(measured: Measured, machine: str, cores: int) -> dict[str, Any]:
     request = measured.request
     return {
         "source": request.source,
-        "target": request.target,
+        "target": request.options.target,
         "kernels": max((row.kernels for row in measured.rows), default=None),
         "machine": machine,
         "cores": cores,
-        "jobs": request.jobs or cores,
+        "jobs": request.options.jobs or cores,
         "repeat": measured.repeat,
         "interrupted": measured.interrupted,
         "base": {
@@ -83,7 +83,7 @@ def _start_ratio(row: Row, starts: Sequence[Row]) -> float | None:
     other = _partner(row, starts, flow="per-kernel") if row.cell.flow == "all-kernel" else None
     if other is None:
         return None
-    return other.median(lambda s: s.told["first_result_seconds"]) / row.median(lambda s: s.told["first_result_seconds"])
+    return other.median(lambda s: s.told.first_result_seconds) / row.median(lambda s: s.told.first_result_seconds)
 
 
 def _cells_text(found: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -66,11 +66,13 @@ def processes(source: str, repeat: int) -> dict[str, Any]:
     """Fresh processes, as `kernelglass flows` measures them."""
     from app.flow_tables import document
     from app.worker.flow_cells import Request, cells, measure
+    from compiler.options import CompileOptions
 
     wanted = [
         cell for cell in cells([3], ["none", "line-tables"], start_up=True) if cell.cache == "cold" or cell.execute
     ]
-    measured = measure(Request(source, jobs=1), wanted, repeat, lambda words: print(words, file=sys.stderr))
+    request = Request(source, CompileOptions(jobs=1))
+    measured = measure(request, wanted, repeat, lambda words: print(words, file=sys.stderr))
     return document(measured, "", len(os.sched_getaffinity(0)))
 
 

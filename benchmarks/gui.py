@@ -197,7 +197,8 @@ def cold_start(bench: Bench) -> None:
 
 def large_compilation(count: int = 10_000):
     """A deep model: layers of eight nodes with residual edges, in groups of four."""
-    from app.viewmodels.compilation import CallRecord, Compilation, CompileChoices, KernelRecord, NodeRecord
+    from app.viewmodels.compilation import CallRecord, Compilation, KernelRecord, NodeRecord
+    from compiler.options import CompileOptions
 
     nodes, calls = [], []
     for i in range(count):
@@ -211,7 +212,7 @@ def large_compilation(count: int = 10_000):
         names = tuple(f"op_{i}" for i in range(4 * c, min(4 * c + 4, count)))
         calls.append(CallRecord(c, f"kernel_{c}", names, (), (), 100, 100))
     kernels = tuple(KernelRecord(c.kernel, c.nodes, "", (), 1) for c in calls)
-    return Compilation("bench", "", "bench", CompileChoices(), (), tuple(nodes), tuple(calls), kernels, (), ())
+    return Compilation("bench", "", "bench", CompileOptions(), (), tuple(nodes), tuple(calls), kernels, (), ())
 
 
 def main() -> int:

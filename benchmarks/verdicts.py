@@ -86,7 +86,6 @@ def in_turns(store: Any, request: Any, graph: str, arrays: Any, count: int) -> I
 def main() -> None:
     from app.inputs import graph_sizes, random_inputs
     from app.sources import load_source
-    from profiler.model_records import graph_text
     from profiler.records import MeasureRequest
     from profiler.store import open_store
 
@@ -106,7 +105,7 @@ def main() -> None:
         options.source, dims=sizes, threads=options.threads, budget=options.budget, processes=options.processes,
         count=False, libraries=tuple(str(folder) for folder in source.library_paths),
     )  # fmt: skip
-    made = (graph_text(source.graph), random_inputs(source.graph, sizes, 0))
+    made = (source.graph, random_inputs(source.graph, sizes, 0))
     say = lambda words: print(words, flush=True)  # noqa: E731
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder, "t.db")) as store:
         if options.turns:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compiler.errors import CompilerError
+from compiler.graph.graph import Graph
 from profiler.measure.machine import machine_with, this_machine, versions
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def run_and_record(
-    store: Store | None, request: MeasureRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False,
+    store: Store | None, request: MeasureRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False,
     outputs: bool = False, progress: Callable[[str], None] = lambda words: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[int | None, Outcome]:  # fmt: skip
@@ -83,18 +84,16 @@ def ensure_stages(store: Store, compilation: int) -> tuple[list[StageRecord], st
 
 def compile_again(row: dict) -> Model:
     """The model behind a stored compilation, compiled now with the same options."""
+    import msgspec
+
     from compiler import load_library
     from compiler.importers.mlir_text import parse_graph
     from compiler.options import CompileOptions
     from compiler.pipeline import compile_graph
 
-    options = row["options"]
-    libraries = [Path(folder) for folder in options.get("libraries", ())]
-    chosen = CompileOptions(
-        row["target"], row["flow"], row["opt_level"], row["debug"], options.get("jobs"), options.get("cache", True),
-        options.get("fuse", True), frozenset(tuple(e) for e in options.get("force_cut", ())),
-        frozenset(tuple(e) for e in options.get("force_fuse", ())),
-        tuple((name, text) for name, text in options.get("sources", ())),
-    )  # fmt: skip
+    options = dict(row["options"])
+    libraries = [Path(folder) for folder in options.pop("libraries", ())]
+    columns = {name: row[name] for name in ("target", "flow", "opt_level", "debug")}
+    chosen = msgspec.convert(options | columns, CompileOptions)
     graph = parse_graph(row["graph_text"], row["source"])
     return compile_graph(graph, chosen, load_library(*libraries) if libraries else None)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from compiler.errors import ParseError
+from compiler.options import CompileOptions
 
 FINISHED, FAILED, RUNNING, INTERRUPTED = "finished", "failed", "running", "interrupted"
 WHOLE = -1
@@ -189,16 +190,7 @@ class MeasureRequest:
     rotate: bool = True
     time_limit: float = 120.0
     memory_limit: int | None = None
-    target: str = "cpu"
-    flow: str = "all-kernel"
-    opt_level: int = 3
-    debug: str = "none"
-    jobs: int | None = None
-    cache: bool = True
-    fuse: bool = True
-    force_cut: tuple[tuple[str, str], ...] = ()
-    force_fuse: tuple[tuple[str, str], ...] = ()
-    sources: tuple[tuple[str, str], ...] = ()
+    options: CompileOptions = field(default_factory=CompileOptions)
     libraries: tuple[str, ...] = ()
     count: bool = True
     processes: int = 1
@@ -228,50 +220,32 @@ class MeasuredRun:
     lost_traced: tuple[int, ...] = ()
 
 
-def to_json(record: Any) -> str:
-    """One line of JSON for a record of this file."""
-    return json.dumps(asdict(record), separators=(",", ":"), allow_nan=False)
+_KEPT_OPTIONS = tuple(f.name for f in fields(CompileOptions) if f.name not in ("record_passes", "snapshots"))
+"""The options that a stored request has, beside its own fields; the others decide what is told, not what is run."""
+
+
+def request_to_json(request: MeasureRequest) -> str:
+    """One line of JSON, as a store keeps it: flat."""
+    flat: dict[str, Any] = {}
+    for entry in fields(request):
+        value = getattr(request, entry.name)
+        flat |= (
+            {name: getattr(value, name) for name in _KEPT_OPTIONS} if entry.name == "options" else {entry.name: value}
+        )
+    flat |= {name: sorted(flat[name]) for name in ("force_cut", "force_fuse")}
+    return json.dumps(flat, separators=(",", ":"), allow_nan=False)
 
 
 def request_from_json(text: str) -> MeasureRequest:
     """The request behind a line of JSON; anything else is a ParseError."""
+    import msgspec
+
     try:
-        found = json.loads(text)
-        known = {f.name for f in fields(MeasureRequest)}
-        unknown = set(found) - known
+        found = dict(json.loads(text))
+        options = {name: found.pop(name) for name in _KEPT_OPTIONS if name in found}
+        unknown = set(found) - {f.name for f in fields(MeasureRequest)} | {"options"} & set(found)
         if unknown:
             raise ParseError(f"a run request has no field {', '.join(sorted(unknown))}")
-        for pairs in ("sources", "force_cut", "force_fuse"):
-            found[pairs] = tuple((one, other) for one, other in found.get(pairs, ()))
-        found["libraries"] = tuple(found.get("libraries", ()))
-        return MeasureRequest(**found)
-    except (ValueError, TypeError, AttributeError) as error:
+        return msgspec.convert({**found, "options": options}, MeasureRequest)
+    except (ValueError, TypeError, msgspec.MsgspecError) as error:
         raise ParseError(f"not a run request: {error}") from None
-
-
-def compilation_from(found: Mapping[str, Any]) -> CompilationRecord:
-    """A compilation record from the plain data of its JSON form."""
-    return CompilationRecord(
-        **{
-            **found,
-            "passes": tuple(PassTime(**item) for item in found["passes"]),
-            "kernels": tuple(
-                CompiledKernel(**{**item, "nodes": tuple(item["nodes"]), "slots": tuple(item["slots"])})
-                for item in found["kernels"]
-            ),
-            "decisions": tuple(Decision(**item) for item in found["decisions"]),
-        }
-    )
-
-
-def stage_from(found: Mapping[str, Any]) -> StageRecord:
-    """A stage record from the plain data of its JSON form."""
-    return StageRecord(
-        found["stage"], found["kernel"], found["text"], tuple(tuple(nodes) for nodes in found["line_nodes"])
-    )
-
-
-def launch_from(found: Mapping[str, Any]) -> Launch:
-    """A launch from the plain data of its JSON form."""
-    listed = {name: tuple(found[name]) for name in ("nodes", "samples", "thread_seconds")}
-    return Launch(**{**found, **listed})

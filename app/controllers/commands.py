@@ -17,6 +17,7 @@ from app.views.frame.menus import shortcut_groups
 from app.views.runs.flows import EXPORTS
 from app.worker.flow_cells import Cell
 from compiler.errors import CompilerError
+from compiler.options import CompileOptions
 
 
 class Commands(ViewCommands):
@@ -153,13 +154,14 @@ class Commands(ViewCommands):
 
     def _request(self, text: str | None = None) -> CompileRequest:
         now, state = self._w.preferences.now, self._w.state
-        return CompileRequest(state.source, state.choices, text, now.jobs or None, now.use_cache and not self._afresh)
+        options = replace(state.choices, jobs=now.jobs or None, cache=now.use_cache and not self._afresh)
+        return CompileRequest(state.source, options, text)
 
     def compile_unfused(self) -> None:
         """The same graph with every op its own kernel, to compare with."""
-        state = self._w.state
-        if state.source:
-            self._w.compiler.compile(replace(self._request(), choices=replace(state.choices, fuse=False)))
+        if self._w.state.source:
+            request = self._request()
+            self._w.compiler.compile(replace(request, options=replace(request.options, fuse=False)))
 
     def compile_afresh(self) -> None:
         """Compile without the cache, so that every stage runs and shows its time."""
@@ -176,9 +178,8 @@ class Commands(ViewCommands):
     def what_if_edges(self, pairs: tuple[tuple[str, str], ...], fuse: bool) -> None:
         """The same for several edges at once: those of every copy of a layer."""
         state, kept = self._w.state, self._w.state.choices
-        cuts = tuple(e for e in kept.force_cut if e not in pairs)
-        fuses = tuple(e for e in kept.force_fuse if e not in pairs)
-        state.choose(force_cut=cuts if fuse else (*cuts, *pairs), force_fuse=(*fuses, *pairs) if fuse else fuses)
+        cuts, fuses = kept.force_cut.difference(pairs), kept.force_fuse.difference(pairs)
+        state.choose(force_cut=cuts if fuse else cuts.union(pairs), force_fuse=fuses.union(pairs) if fuse else fuses)
         self._w.compare_after = True
         self._w.compiler.compile(self._request())
         self._w.presenter.trying = WhatIf(kept, pairs, fuse)
@@ -193,7 +194,7 @@ class Commands(ViewCommands):
         """Back to what the compiler would do by itself."""
         for kernel in [key for key in self._w.editing.edits.edited() if key]:
             self._w.editing.revert(kernel)
-        self._w.state.choose(force_cut=(), force_fuse=(), sources=())
+        self._w.state.choose(force_cut=frozenset(), force_fuse=frozenset(), sources=())
         self.compile()
 
     def cancel(self) -> bool:
@@ -226,7 +227,8 @@ class Commands(ViewCommands):
             notes.append("flows measure the file on disk, not the edit in the source pane")
         jobs = self._w.settings.get("jobs", 0) or None
         if cells:
-            self._w.flow_jobs.measure(FlowsRequest(state.source, state.choices.target, cells, repeat, jobs))
+            options = CompileOptions(state.choices.target, jobs=jobs)
+            self._w.flow_jobs.measure(FlowsRequest(state.source, options, cells, repeat))
         if notes:  # after the beginning, which clears what was said of the measuring before
             self._w.messages.post(Message("info", "; ".join(notes), "flows"))
 

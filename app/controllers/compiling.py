@@ -20,7 +20,7 @@ from app.viewmodels.requests import (
     PassesRequest,
     Progress,
     RunRequest,
-    RunResult,
+    RunTimes,
     StageRequest,
     TimeEditRequest,
 )
@@ -232,7 +232,7 @@ class CompileController(QObject):
         if worker is not self._current or not self._what:
             return
         self._end(not isinstance(value, Failure))
-        if isinstance(value, RunResult):
+        if isinstance(value, RunTimes):
             self._state.set_run(value)
             return
         self._messages.failure(value, "run")

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.controllers.jobs import Worker
 from app.controllers.messages import Message, Messages
-from app.viewmodels.requests import Failure, FlowsRequest, Partial
+from app.viewmodels.requests import Failure, FlowProgress, FlowsBegun, FlowsRequest
 from app.viewmodels.runs.flows import FlowsModel
 from app.worker.flow_cells import Cell
 
@@ -75,12 +75,10 @@ class FlowsController(QObject):
     def _part(self, worker: Worker, part: Any) -> None:
         if worker is not self._worker:
             return
-        if isinstance(part, Partial):
-            first, second = part.value
-            if isinstance(first, Cell):
-                self.model.take(first, second)
-            else:
-                self.model.machine, self.model.cores = first, second
+        if isinstance(part, FlowProgress):
+            self.model.take(part.cell, part.sample)
+        elif isinstance(part, FlowsBegun):
+            self.model.machine, self.model.cores = part.machine, part.cores
         self.progressed.emit(part.stage, part.done)
 
     def _done(self, worker: Worker, value: Any) -> None:

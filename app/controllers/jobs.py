@@ -11,19 +11,17 @@ import contextlib
 import itertools
 import os
 import queue
-import signal
-import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from typing import Any
 
 from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal
 
 from app.viewmodels.pieces import Piece, join
-from app.viewmodels.requests import DATABASE_VARIABLE, Failure, Progress, Reply
+from app.viewmodels.requests import DATABASE_VARIABLE, Database, Failure, Progress
+from app.worker.answers import PIECE, replies
+from compiler.processes.frames import Unreadable
+from compiler.processes.supervisor import Child
 
 _numbers = itertools.count(1)
 Done = Callable[[Any], None]
@@ -32,7 +30,7 @@ Done = Callable[[Any], None]
 class Worker(QObject):
     """A child process; `submit` from the window's thread, answers arrive there too."""
 
-    _received = Signal(object)
+    _received = Signal(int, object)
     _ended = Signal(int)
 
     def __init__(self, warm: str, parent: QObject | None = None) -> None:
@@ -40,8 +38,8 @@ class Worker(QObject):
         self._waiting: dict[int, tuple[Done, Done]] = {}
         self._lock = threading.Lock()
         # A process that is busy does not read, and a pipe holds little: whoever writes into it may have to wait.
-        self._outbox: queue.SimpleQueue[tuple[int, str | None, Any] | None] = queue.SimpleQueue()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._outbox: queue.SimpleQueue[tuple[int, Database, Any] | None] = queue.SimpleQueue()
+        self._process: Child | None = None
         self._stopping = False
         self._received.connect(self._take)
         self._ended.connect(self._lost)
@@ -62,7 +60,7 @@ class Worker(QObject):
         """Send a request; `done` gets the result or a Failure, unless the job is dropped before."""
         number = next(_numbers)
         self._waiting[number] = (done, progress)
-        self._outbox.put((number, os.environ.get(DATABASE_VARIABLE), request))
+        self._outbox.put((number, Database(os.environ.get(DATABASE_VARIABLE)), request))
         return number
 
     def drop(self, number: int) -> None:
@@ -75,71 +73,57 @@ class Worker(QObject):
         with self._lock:
             self._stopping = True
             process = self._process
-        if process is not None and process.poll() is None:
-            _end_group(process)
+        if process is not None:
+            process.kill()
         self._thread.join(5)
 
     def _run(self, warm: str) -> None:
-        ours, theirs = socket.socketpair()
-        pipe = Connection(ours.detach())
-        with self._lock, theirs:
+        with self._lock:
             if self._stopping:
-                pipe.close()
                 return
-            process = subprocess.Popen(
-                # -P: a folder one works in may have an `app` of its own, which must not be taken for ours.
-                [sys.executable, "-P", "-m", "app.worker.main", str(theirs.fileno()), warm],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                # A group, so that what it starts can be ended with it; not a session: the kernel shares the processor
-                # among sessions before it looks at who is nice, and a worker would count as much as the window.
-                process_group=0,
-            )
-            self._process = process
-        sender = threading.Thread(target=self._send, args=(pipe,), name=f"worker-{warm}-out", daemon=True)
+            # A group, so that what it starts can be ended with it; not a session: the kernel shares the processor
+            # among sessions before it looks at who is nice, and a worker would count as much as the window.
+            child = self._process = Child("app.worker.main", replies(), warm, group=True)
+        sender = threading.Thread(target=self._send, args=(child,), name=f"worker-{warm}-out", daemon=True)
         sender.start()
-        with contextlib.suppress(EOFError, OSError):
-            pieces: list[Piece] = []
-            while True:
-                reply = pipe.recv()
-                if self._stopping:
-                    break
-                if isinstance(reply, Piece):
-                    pieces.append(reply)
+        pieces: dict[int, list[Piece]] = {}
+        with contextlib.suppress(EOFError, OSError, Unreadable):
+            while not self._stopping:
+                message = child.channel.receive()
+                job, value = message.job, message.value
+                _, _, field = message.kind.partition(PIECE)
+                if field:
+                    pieces.setdefault(job, []).append((field, value))
                     continue
-                mine = [piece for piece in pieces if piece.job == reply.job] if reply.final else []
-                if mine:
-                    reply = Reply(reply.job, join(mine, reply.value))
-                    pieces = [piece for piece in pieces if piece.job != reply.job]
-                self._received.emit(reply)
-        _end_group(process)
-        code = process.wait()
+                self._received.emit(job, value if isinstance(value, Progress) else join(pieces.pop(job, ()), value))
+        child.kill()
         self._outbox.put(None)
         sender.join()
-        pipe.close()
+        code = child.end()
         if not self._stopping:
             self._ended.emit(code)
 
-    def _send(self, pipe: Any) -> None:
+    def _send(self, child: Child) -> None:
         while (entry := self._outbox.get()) is not None:
+            job, database, request = entry
             try:
-                pipe.send(entry)
+                child.channel.send(database)
+                child.channel.send(request, job=job)
             except OSError:
                 pass  # a process that just died is reported by the thread that reads
             except Exception as error:  # a request that cannot be sent is a bug of ours, and must not wait for ever
-                self._received.emit(Reply(entry[0], Failure(f"{type(error).__name__}: {error}", kind="bug")))
+                self._received.emit(job, Failure(f"{type(error).__name__}: {error}", kind="bug"))
 
-    def _take(self, reply: Reply) -> None:
-        waiting = self._waiting.get(reply.job)
+    def _take(self, job: int, value: Any) -> None:
+        waiting = self._waiting.get(job)
         if waiting is None:
             return
         done, progress = waiting
-        if isinstance(reply.value, Progress):
-            progress(reply.value)
+        if isinstance(value, Progress):
+            progress(value)
             return
-        del self._waiting[reply.job]
-        done(reply.value)
+        del self._waiting[job]
+        done(value)
 
     def _lost(self, code: int) -> None:
         self._stopping = True
@@ -148,12 +132,6 @@ class Worker(QObject):
         failure = Failure(f"the child process ended with {why}; the window is fine, try again", kind="crash")
         for done, _ in jobs.values():
             done(failure)
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a worker and whatever it started: it leads a process group of its own."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 class Thread(QObject):

@@ -107,7 +107,7 @@ class PaneCommands:
                 return
             key = TextKey(model.stage, model.kernel, model.target, PREVIOUS).clean()
             assert state.previous is not None
-            model.compare(Against(key, f"against the compilation before ({state.previous.choices.label})"))
+            model.compare(Against(key, f"against the compilation before ({state.previous.label})"))
             return
         order = MODEL_STAGES if model.stage in MODEL_STAGES else KERNEL_STAGES
         position = order.index(model.stage) if model.stage in order else 0

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QAbstractButton, QMessageBox
 
 from app.controllers.messages import Message
 from app.controllers.spread_work import Turns
-from app.viewmodels.compilation import Compilation, CompileChoices
+from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.graph.what_if import WhatIf
-from app.viewmodels.requests import Failure, RunResult
+from app.viewmodels.requests import Failure, RunTimes
 from app.viewmodels.runs.comparison import KernelVerdict, comparison_view
 from app.viewmodels.runs.run_figures import call_figures, kernel_times, launch_times, run_words
 from app.viewmodels.timeline.timeline import compile_timeline, run_timeline
@@ -21,6 +21,7 @@ from app.views.graph.menu import graph_menu
 from app.views.graph.view import GraphSpot
 from app.views.parts.widgets import MessageBar
 from app.views.text.ir_pane import IrPane
+from compiler.options import CompileOptions
 
 if TYPE_CHECKING:
     from app.main_window import MainWindow
@@ -44,7 +45,7 @@ class Presenter:
         self._w.choices.set_source(source, title)
         self._w.editing.open(source, title, text)
         kept = self._w.state.choices  # what-if edits belong to the source they were made for
-        self._w.state.choices = CompileChoices(kept.target, kept.flow, kept.opt_level)
+        self._w.state.choices = CompileOptions(kept.target, kept.flow, kept.opt_level, kept.debug)
         self._w.welcome.set_recent(self._w.settings.recent())
         self._w.graph_panel.view.reset_view()
         self._w.commands.compile_opened()
@@ -93,12 +94,10 @@ class Presenter:
             )
         )
         self._w.status.finish(f"Compiled {compilation.name} in {seconds(compilation.seconds)}")
-        self._w.status.facts.setText(f"{len(compilation.kernels)} kernels  \u00b7  {compilation.choices.label}")
+        self._w.status.facts.setText(f"{len(compilation.kernels)} kernels  \u00b7  {compilation.label}")
         self._w.choices.set_enabled(True, True)
         self._w.preferences.ask_storage()
-        self._w.messages.log(
-            f"compiled {compilation.name} ({compilation.choices.label}) in {seconds(compilation.seconds)}"
-        )
+        self._w.messages.log(f"compiled {compilation.name} ({compilation.label}) in {seconds(compilation.seconds)}")
         if self.trying is not None and (why := self.trying.refused(compilation)):
             self._w.messages.post(Message("warning", why, "graph"))
             self._forget_trial()
@@ -107,11 +106,11 @@ class Presenter:
             self._w.compare_after = False
             QTimer.singleShot(0, self._w.commands.compare_compilations)
 
-    def ran(self, run: RunResult) -> None:
+    def ran(self, run: RunTimes) -> None:
         """A run ended: its times go to every view that shows costs."""
         self._turns.then(lambda: self._show_run(run))
 
-    def _show_run(self, run: RunResult) -> None:
+    def _show_run(self, run: RunTimes) -> None:
         compilation = self._w.state.compilation
         assert compilation is not None
         self._w.run_view.set_run(compilation, run)

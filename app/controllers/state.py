@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from app.viewmodels.compilation import Compilation, CompileChoices
+from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.event import Event
 from app.viewmodels.frame.selection import Selection
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
+from compiler.options import CompileOptions
 
 
 @dataclass
@@ -15,12 +16,12 @@ class State:
     """The state of one window; `compiled`, `ran` and `chosen` tell of its changes."""
 
     source: str = ""
-    choices: CompileChoices = field(default_factory=CompileChoices)
+    choices: CompileOptions = field(default_factory=lambda: CompileOptions(debug="line-tables"))
     compilation: Compilation | None = None
     previous: Compilation | None = None
     number: int = 0  # of the compilation among those that were on show
     previous_number: int = 0
-    run: RunResult | None = None
+    run: RunTimes | None = None
     selection: Selection = field(default_factory=Selection)
     compiled: Event = field(default_factory=Event)
     ran: Event = field(default_factory=Event)
@@ -43,7 +44,7 @@ class State:
             self.selection.reset()
         self.compiled.emit(compilation)
 
-    def set_run(self, result: RunResult) -> None:
+    def set_run(self, result: RunTimes) -> None:
         """A run ended."""
         self.run = result
         self.ran.emit(result)

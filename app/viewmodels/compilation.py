@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from compiler.options import COMMON_STAGES, MODEL_STAGES, STAGE_TABLE
+from compiler.options import COMMON_STAGES, MODEL_STAGES, STAGE_TABLE, CompileOptions
 from compiler.targets import emission_of
 from profiler.records import Decision, PassTime
 
@@ -30,25 +30,6 @@ def language_of(stage: str, target: str = "cpu") -> str:
     """How a stage's text is coloured and folded."""
     known = emission_of(target).assembly if stage == "asm" else stage
     return STAGE_TABLE[known if known in STAGE_TABLE else stage].language
-
-
-@dataclass(frozen=True)
-class CompileChoices:
-    """What the user chose in the tool bar and in what-if menus."""
-
-    target: str = "cpu"
-    flow: str = "all-kernel"
-    opt_level: int = 3
-    fuse: bool = True
-    force_cut: tuple[tuple[str, str], ...] = ()
-    force_fuse: tuple[tuple[str, str], ...] = ()
-    sources: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def label(self) -> str:
-        """A short line for tabs and reports."""
-        edits = len(self.force_cut) + len(self.force_fuse) + len(self.sources)
-        return f"{self.target} {self.flow} -O{self.opt_level}" + (f" +{edits} edits" if edits else "")
 
 
 @dataclass(frozen=True)
@@ -135,7 +116,7 @@ class Compilation:
     source: str
     path: str
     name: str
-    choices: CompileChoices
+    choices: CompileOptions
     dims: tuple[tuple[str, int], ...]
     nodes: tuple[NodeRecord, ...]
     calls: tuple[CallRecord, ...]
@@ -148,6 +129,13 @@ class Compilation:
     unsized: Nodes = ()  # dims that neither the graph nor the source gives a size
     seconds: float = 0.0
     stats: dict[str, object] = field(default_factory=dict, compare=False)
+
+    @property
+    def label(self) -> str:
+        """How it was compiled, as a short line for tabs and reports."""
+        chosen = self.choices
+        edits = len(chosen.force_cut) + len(chosen.force_fuse) + len(chosen.sources)
+        return f"{chosen.target} {chosen.flow} -O{chosen.opt_level}" + (f" +{edits} edits" if edits else "")
 
     @cached_property
     def node_table(self) -> dict[str, NodeRecord]:
@@ -171,7 +159,7 @@ class Compilation:
 
 
 __all__ = [
-    "KERNEL_STAGES", "MODEL_STAGES", "STAGES", "STAGE_TITLES", "CallRecord", "Compilation", "CompileChoices",
+    "KERNEL_STAGES", "MODEL_STAGES", "STAGES", "STAGE_TITLES", "CallRecord", "Compilation",
     "Decision", "KernelRecord", "LineText", "MemoryBlock", "NodeRecord", "Nodes", "PassRow", "language_of",
     "stage_title",
 ]  # fmt: skip

@@ -1,15 +1,22 @@
-"""What is asked of a worker process and what it answers: frozen, plain, and picklable both ways."""
+"""What is asked of a worker process and what it answers: frozen and plain. `app.worker.answers` pairs the two."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from app.viewmodels.compilation import CompileChoices
-from app.worker.flow_cells import Cell
+from app.worker.flow_cells import BASE, Cell, Sample
+from compiler.options import CompileOptions
 from profiler.records import Ceiling, Summary
 
-DATABASE_VARIABLE = "KERNELGLASS_DB"  # its value goes with every request: the database may move while a process lives
+DATABASE_VARIABLE = "KERNELGLASS_DB"
+
+
+@dataclass(frozen=True)
+class Database:
+    """Where the database is; goes before every request, as it may move while a process lives."""
+
+    path: str | None
 
 
 @dataclass(frozen=True)
@@ -17,10 +24,8 @@ class CompileRequest:
     """Load a source and compile it. `text` replaces what the file holds: an unsaved edit."""
 
     source: str
-    choices: CompileChoices
+    options: CompileOptions
     text: str | None = None
-    jobs: int | None = None
-    cache: bool = True
 
 
 @dataclass(frozen=True)
@@ -160,10 +165,9 @@ class FlowsRequest:
     """Per-kernel against all-kernel: these cells, each in fresh processes."""
 
     source: str
-    target: str
+    options: CompileOptions
     cells: tuple[Cell, ...]
     repeat: int = 1
-    jobs: int | None = None
     folder: str = ""  # for the caches of the cells; the window removes it, as the worker may be killed
 
 
@@ -250,27 +254,23 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Partial(Progress):
-    """Progress that brings a part of the result with it."""
+class FlowsBegun(Progress):
+    """Flows are about to be measured, on this machine."""
 
-    value: Any = None
-
-
-@dataclass(frozen=True)
-class Reply:
-    """One message from a worker: progress (more follow), or the end of job `job`."""
-
-    job: int
-    value: Any
-
-    @property
-    def final(self) -> bool:
-        """Whether the job is over."""
-        return not isinstance(self.value, Progress)
+    machine: str = ""
+    cores: int = 1
 
 
 @dataclass(frozen=True)
-class RunResult:
+class FlowProgress(Progress):
+    """A cell of the flows began (no sample) or ended."""
+
+    cell: Cell = BASE
+    sample: Sample | None = None
+
+
+@dataclass(frozen=True)
+class RunTimes:
     """Times of a run: per repeat, and per call over the repeats (seconds); what the check found."""
 
     totals: tuple[float, ...]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from app.sources import Source, load_source
-from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, CompileChoices, LineText
+from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, LineText
 from app.viewmodels.frame.finding import hits
 from app.viewmodels.frame.patterns import compile_pattern
 from app.viewmodels.requests import (
@@ -23,7 +23,7 @@ from app.viewmodels.requests import (
     PassesRequest,
     Progress,
     RunRequest,
-    RunResult,
+    RunTimes,
     StageRequest,
     TimeEditRequest,
 )
@@ -51,30 +51,18 @@ class CompileSession:
         report(Progress("loading kernels", 0.03))
         self._library = load_library(*self._source.library_paths)
         start = time.perf_counter()
-        watch = CompileProgress(report, request.choices.flow)
-        self._models = {request.choices.target: self._compile(request.choices, watch)}
+        watch = CompileProgress(report, request.options.flow)
+        self._models = {request.options.target: self._compile(request.options, watch)}
         self._seconds = time.perf_counter() - start
 
-    def _compile(self, choices: CompileChoices, watch: Any = None) -> Any:
+    def _compile(self, options: CompileOptions, watch: Any = None) -> Any:
         from compiler.pipeline import compile_graph
 
-        options = CompileOptions(
-            target=choices.target,
-            flow=choices.flow,
-            opt_level=choices.opt_level,
-            debug="line-tables",
-            fuse=choices.fuse,
-            force_cut=frozenset(choices.force_cut),
-            force_fuse=frozenset(choices.force_fuse),
-            sources=choices.sources,
-            jobs=self._request.jobs,
-            cache=self._request.cache,
-        )
         return compile_graph(self._source.graph, options, self._library, watch)
 
     @property
     def _model(self) -> Any:
-        return self._models[self._request.choices.target]
+        return self._models[self._request.options.target]
 
     def records(self) -> Compilation:
         """Everything but the stage texts."""
@@ -85,7 +73,7 @@ class CompileSession:
             source=self._request.source,
             path=str(_path_of(self._request.source) or ""),
             name=self._source.name,
-            choices=self._request.choices,
+            choices=self._request.options,
             dims=tuple(dims.items()),
             nodes=node_records(model, dims),
             calls=call_records(model, dims),
@@ -150,9 +138,9 @@ class CompileSession:
         return time_edit(self._source, self._request, request.kernel, request.pairs, report)
 
     def _for(self, target: str) -> Any:
-        target = target or self._request.choices.target
+        target = target or self._request.options.target
         if target not in self._models:
-            self._models[target] = self._compile(replace(self._request.choices, target=target))
+            self._models[target] = self._compile(replace(self._request.options, target=target))
         return self._models[target]
 
     def _passes(self, target: str) -> PassSteps:
@@ -166,11 +154,11 @@ class CompileSession:
         wanted = set(self._model.kernel(name).nodes)
         return max(model.kernels, key=lambda kernel: len(wanted & set(kernel.nodes))).name
 
-    def run(self, request: RunRequest, report: Report) -> RunResult:
+    def run(self, request: RunRequest, report: Report) -> RunTimes:
         """Measure through the profiler, with the same cuts and edits, and keep the run."""
         from app.worker.measuring import measure_source
 
-        return measure_source(self._source, self._request.source, self._request.choices, request, report)
+        return measure_source(self._source, self._request.source, self._request.options, request, report)
 
 
 def _load(request: CompileRequest) -> Source:

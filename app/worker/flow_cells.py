@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from app.errors import CompilationFailed
 from compiler.errors import UnavailableError
-from compiler.options import FLOWS
+from compiler.options import FLOWS, CompileOptions
 
 CACHES = ("cold", "warm")
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -29,8 +25,7 @@ class Request:
     """What is measured, apart from what varies between cells."""
 
     source: str
-    target: str = "cpu"
-    jobs: int | None = None
+    options: CompileOptions = field(default_factory=CompileOptions)
     library: str | None = None
 
 
@@ -53,6 +48,27 @@ BASE = Cell("none", 0, "none", "cold")
 
 
 @dataclass(frozen=True)
+class Task:
+    """What one process does: load a source, compile it where options are given, and run it where asked to."""
+
+    source: str
+    options: CompileOptions | None
+    library: str | None = None
+    execute: bool = False
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a process says about itself; the results' seconds count from the beginning of its compilation."""
+
+    kernels: int = 0
+    compile_seconds: float = 0.0
+    first_result_seconds: float = 0.0
+    second_result_seconds: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Sample:
     """One process: seconds and bytes, and what it said about itself."""
 
@@ -60,7 +76,7 @@ class Sample:
     system: float
     elapsed: float
     peak_bytes: int
-    told: dict[str, Any] = field(repr=False)
+    told: Told = field(repr=False)
 
     @property
     def cpu(self) -> float:
@@ -90,7 +106,7 @@ class Row:
     @property
     def kernels(self) -> int:
         """How many kernels were compiled."""
-        return self.samples[0].told["kernels"]
+        return self.samples[0].told.kernels
 
     def document(self) -> dict[str, Any]:
         """As plain data."""
@@ -103,8 +119,8 @@ class Row:
             "peak_bytes": int(self.median(lambda s: s.peak_bytes)),
             "repeats": len(self.samples),
             "spread": self.spread(lambda s: s.cpu),
-            "compile_s": self.median(lambda s: s.told["compile_seconds"]),
-            "first_result_s": self.median(lambda s: s.told["first_result_seconds"]) if self.cell.execute else None,
+            "compile_s": self.median(lambda s: s.told.compile_seconds),
+            "first_result_s": self.median(lambda s: s.told.first_result_seconds) if self.cell.execute else None,
         }
 
 
@@ -187,39 +203,33 @@ def _sample(request: Request, cell: Cell, folder: Path, turn: int) -> Sample:
 
 
 def _process(request: Request, cell: Cell, cache: str) -> Sample:
-    asked = asdict(request) | asdict(cell)
-    environment = {**os.environ, "KERNELGLASS_CACHE": cache, "PYTHONPATH": os.pathsep.join(_paths())}
+    from compiler.processes.messages import Refusal, remade
+    from compiler.processes.supervisor import Child
+
+    options = replace(request.options, flow=cell.flow, opt_level=cell.opt_level, debug=cell.debug)
+    task = Task(request.source, None if cell == BASE else options, request.library, cell.execute)
     start = time.perf_counter()
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "app.worker.flow_child", json.dumps(asked)], stdout=subprocess.PIPE,
-        stdin=subprocess.PIPE, env=environment, start_new_session=True,
-    )  # fmt: skip
+    # It may be in the middle of anything when it is ended, with workers of its own: a session holds them together.
+    child = Child(
+        "app.worker.flow_child", {"Told": Told, "Refusal": Refusal}, session=True, more={"KERNELGLASS_CACHE": cache}
+    )
+    told: Told | Refusal | None = None
     try:
-        assert child.stdout is not None
-        output = child.stdout.read()
-        _, status, usage = os.wait4(child.pid, 0)
+        with suppress(EOFError, ConnectionError):
+            child.channel.send(task)
+            told = child.channel.receive().value
+        usage = child.end_measured()
     except BaseException:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        child.end()
         raise
     elapsed = time.perf_counter() - start
-    assert child.stdin is not None
-    child.stdin.close()
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0 or not output.strip():
-        raise CompilationFailed(f"the process that compiles {cell} ended with status {child.returncode}")
-    told = json.loads(output.strip().splitlines()[-1])
-    if "error" in told:
-        raise CompilationFailed(told["error"])
+    status = child.process.returncode
+    if status != 0 or told is None:
+        raise CompilationFailed(f"the process that compiles {cell} ended with status {status}")
+    if isinstance(told, Refusal):
+        raise CompilationFailed(str(remade(told)))
     scale = 1 if sys.platform == "darwin" else 1024
     return Sample(usage.ru_utime, usage.ru_stime, elapsed, usage.ru_maxrss * scale, told)
-
-
-def _paths() -> Iterator[str]:
-    yield str(_ROOT)
-    if given := os.environ.get("PYTHONPATH"):
-        yield given
 
 
 def _check_platform() -> None:

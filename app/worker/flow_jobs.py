@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.viewmodels.requests import FlowsRequest, Partial, Progress
+from app.viewmodels.requests import FlowProgress, FlowsBegun, FlowsRequest, Progress
 
 
 def measure_flows(request: FlowsRequest, report: Callable[[Progress], None]) -> tuple[str, int]:
@@ -16,10 +16,10 @@ def measure_flows(request: FlowsRequest, report: Callable[[Progress], None]) -> 
     machine = this_machine().name, default_threads()
     total = len(request.cells) * request.repeat
     done = 0
-    report(Partial("flows: loading the source in a fresh process", 0.0, machine))
-    asked = Request(request.source, request.target, request.jobs)
+    report(FlowsBegun("flows: loading the source in a fresh process", 0.0, *machine))
+    asked = Request(request.source, request.options)
     for cell, sample in take_samples(asked, request.cells, request.repeat, request.folder or None):
         done += cell != BASE and sample is not None
         words = f"flows: {done + (sample is None)} of {total}{f', {cell}' if sample is None else ''}"
-        report(Partial(words, done / total if total else 1.0, (cell, sample)))
+        report(FlowProgress(words, done / total if total else 1.0, cell, sample))
     return machine

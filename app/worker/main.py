@@ -1,4 +1,4 @@
-"""The child process: takes requests from a pipe, answers with plain records. No Qt is ever imported here.
+"""The window's child process: takes requests, answers with plain records. No Qt is ever imported here.
 
 Compiling holds the GIL and LLVM's lock for long stretches, and a kernel under test may crash: both are kept away from
 the window by doing them here. Ending the process is how a job is cancelled.
@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import sys
 import traceback
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from typing import Any
 
 from app.viewmodels.pieces import cut
 from app.viewmodels.requests import (
     DATABASE_VARIABLE,
     CompileRequest,
+    Database,
     Failure,
     FindRequest,
     KeepRequest,
@@ -26,35 +24,38 @@ from app.viewmodels.requests import (
     OpenRunRequest,
     PassesRequest,
     Progress,
-    Reply,
     RunRequest,
     StageRequest,
     TimeEditRequest,
 )
+from app.worker.answers import PIECE, REQUESTS
+from compiler.processes.frames import Channel
 
 Report = Callable[[Progress], None]
 
 
-def serve(connection: Connection, warm: str) -> None:
-    """Answer requests until the pipe closes. `warm` says what to import before the first one comes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C belongs to the window, which ends us when it is done
+KNOWN = REQUESTS
+
+
+def serve(channel: Channel, warm: str) -> None:
+    """Answer requests until the other end closes. `warm` says what to import before the first one comes."""
     _give_way()
     handlers = _Handlers()
     handlers.warm_up(warm)
-    while True:
-        try:
-            job, database, request = connection.recv()
-        except (EOFError, OSError):
-            return
-        _use_database(database)
-        value = handlers.answer(request, lambda progress, job=job: connection.send(Reply(job, progress)))
-        pieces, rest = cut(job, value)
-        try:
-            for piece in pieces:
-                connection.send(piece)
-            connection.send(Reply(job, rest))
-        except (BrokenPipeError, OSError):
-            return
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            request, job = (found := channel.receive()).value, found.job
+            if isinstance(request, Database):
+                _use_database(request.path)
+                continue
+            value = handlers.answer(request, lambda progress, job=job: channel.send(progress, job=job))
+            if isinstance(value, Failure):
+                channel.send(value, job=job)
+                continue
+            pieces, rest = cut(value)
+            for field, entries in pieces:
+                channel.send(entries, f"{found.kind}{PIECE}{field}", job)
+            channel.send(rest, found.kind, job)
 
 
 def _use_database(path: str | None) -> None:
@@ -138,10 +139,3 @@ class _Handlers:
         from app.worker import store_jobs
 
         return store_jobs.answer(request, report)
-
-
-if __name__ == "__main__":
-    from compiler.collector_pauses import end_without_collection
-
-    end_without_collection()
-    serve(Connection(int(sys.argv[1])), sys.argv[2])

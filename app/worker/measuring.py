@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 
 from app.sources import Source
-from app.viewmodels.compilation import CompileChoices
-from app.viewmodels.requests import Progress, RunRequest, RunResult
+from app.viewmodels.requests import Progress, RunRequest, RunTimes
 from compiler.errors import CompilerError, ExecutionError
+from compiler.options import CompileOptions
+from profiler.records import FINISHED, MeasureRequest
 
 
 def measure_source(
-    source: Source, name: str, choices: CompileChoices, request: RunRequest, report: Callable[[Progress], None]
-) -> RunResult:
+    source: Source, name: str, options: CompileOptions, request: RunRequest, report: Callable[[Progress], None]
+) -> RunTimes:
     """Measure on random inputs; a kernel that crashes is an error that names it."""
     from app.inputs import graph_sizes, random_inputs
-    from profiler.records import FINISHED
 
     sizes = graph_sizes(source.graph, source.dims, dict(request.dims), "in the field of sizes:")
     report(Progress("making inputs", 0.02))
     inputs = random_inputs(source.graph, sizes, request.seed)
-    measurement = measurement_of(source, name, choices, request, sizes)
+    measurement = measurement_of(source, name, options, request, sizes)
     if request.device != "cpu":
         _check_device(request.device)
     number, outcome, note = _measured(source, measurement, inputs, request, report)
@@ -41,14 +41,13 @@ def measure_source(
 
 
 def _measured(
-    source: Source, measurement: Any, inputs: Any, request: RunRequest, report: Callable[[Progress], None]
+    source: Source, measurement: MeasureRequest, inputs: Any, request: RunRequest, report: Callable[[Progress], None]
 ) -> tuple[int | None, Any, str]:
     """The run's number, what came of it, and why it was not kept where that is so.
 
     A database that fails on the way (a full disk, a lock that is held) takes the record with it, not the run: that is
     made again without one.
     """
-    from profiler.model_records import graph_text
     from profiler.recording import run_and_record
     from profiler.store import StoreError
 
@@ -58,7 +57,7 @@ def _measured(
             number, outcome = run_and_record(
                 kept,
                 measurement,
-                graph_text(source.graph),
+                source.graph,
                 inputs,
                 texts=kept is not None,
                 outputs=request.check,
@@ -74,42 +73,26 @@ def _measured(
 
 
 def measurement_of(
-    source: Source, name: str, choices: CompileChoices, request: RunRequest, sizes: dict[str, int]
-) -> Any:
+    source: Source, name: str, options: CompileOptions, request: RunRequest, sizes: dict[str, int]
+) -> MeasureRequest:
     """What the profiler is asked for: this source, compiled as the window compiled it."""
-    from profiler.records import MeasureRequest
-
     return MeasureRequest(
-        source=name,
-        device=request.device,
-        target=choices.target,
-        threads=request.threads,
-        dims=sizes,
-        seed=request.seed,
-        repeat=request.repeats or None,
-        budget=1.0,
-        flow=choices.flow,
-        opt_level=choices.opt_level,
-        debug="line-tables",
-        fuse=choices.fuse,
-        force_cut=choices.force_cut,
-        force_fuse=choices.force_fuse,
-        sources=choices.sources,
-        libraries=tuple(str(folder) for folder in source.library_paths),
-        processes=request.processes,
-    )
+        source=name, device=request.device, threads=request.threads, dims=sizes, seed=request.seed,
+        repeat=request.repeats or None, budget=1.0, options=options,
+        libraries=tuple(str(folder) for folder in source.library_paths), processes=request.processes,
+    )  # fmt: skip
 
 
 def plain_result(
     result: Any, sizes: dict[str, int], number: int, checks: tuple[str, ...], ok: bool | None, note: str = ""
-) -> RunResult:
+) -> RunTimes:
     """A profiler's result as the window's record."""
     from profiler.analysis.statistics import summarise
 
     calls = tuple((launch.kernel, tuple(x * 1e-9 for x in launch.samples)) for launch in result.launches)
     trace = np.array(result.timeline, np.int64).reshape(-1, len(calls), 2) if result.timeline else np.zeros((0, 0, 2))
     notes = (*result.conditions.get("notes", ()), *([note] if note else ()))
-    return RunResult(
+    return RunTimes(
         tuple(x * 1e-9 for x in result.samples),
         calls,
         spans_of(trace),

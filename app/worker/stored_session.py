@@ -11,7 +11,6 @@ from app.viewmodels.compilation import (
     MODEL_STAGES,
     CallRecord,
     Compilation,
-    CompileChoices,
     KernelRecord,
     LineText,
     MemoryBlock,
@@ -26,7 +25,7 @@ from app.viewmodels.requests import (
     KeepRequest,
     PassesRequest,
     RunRequest,
-    RunResult,
+    RunTimes,
     StageRequest,
     TimeEditRequest,
 )
@@ -36,6 +35,7 @@ from app.worker.extract import graph_nodes
 from app.worker.measuring import spans_of
 from app.worker.store_jobs import stored_stage
 from compiler.errors import CompilerError
+from compiler.options import CompileOptions
 from profiler.analysis.statistics import summarise
 from profiler.records import FINISHED, WHOLE, Ceiling
 from profiler.store import Store, default_path, open_store, queries
@@ -56,7 +56,7 @@ class StoredSession:
                 )
             self._number = int(self._row["compilation"])
 
-    def records(self) -> tuple[Compilation, RunResult]:
+    def records(self) -> tuple[Compilation, RunTimes]:
         """The compilation and the run as the views know them."""
         from compiler.importers.mlir_text import parse_graph
 
@@ -80,7 +80,9 @@ class StoredSession:
         )
         place = {node: (call.index, "") for call in calls for node in call.nodes}
         graph_names = frozenset(place)
-        choices = CompileChoices(row["target"], row["flow"], row["opt_level"], bool(row["options"].get("fuse", True)))
+        choices = CompileOptions(
+            row["target"], row["flow"], row["opt_level"], row["debug"], fuse=bool(row["options"].get("fuse", True))
+        )
         compilation = Compilation(
             source=row["source"],
             path="",
@@ -111,7 +113,7 @@ class StoredSession:
         spans = spans_of(trace) if trace is not None else ()
         threads = trace.shape[0] if trace is not None else int(self._row["threads"] or 1)
         work = tuple((launch["flops"] or 0, launch["bytes"] or 0) for launch in launches)
-        return compilation, RunResult(
+        return compilation, RunTimes(
             whole,
             times,
             spans,
@@ -160,7 +162,7 @@ class StoredSession:
         """A stored run is not run again."""
         raise CompilerError("this is a stored run; open its source to edit and time it")
 
-    def run(self, request: RunRequest, report: Any) -> RunResult:
+    def run(self, request: RunRequest, report: Any) -> RunTimes:
         """A stored run is not run again: its source may have changed."""
         raise CompilerError("this is a stored run; open its source to run it again")
 

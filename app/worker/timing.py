@@ -9,6 +9,8 @@ from typing import Any
 from app.sources import Source
 from app.viewmodels.requests import CompileRequest, EditTiming, Progress, RunRequest
 from compiler.errors import ExecutionError
+from compiler.graph.graph import Graph
+from profiler.records import FINISHED, MeasureRequest
 
 Report = Callable[[Progress], None]
 
@@ -18,18 +20,17 @@ def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, 
     from app.inputs import graph_sizes, random_inputs
     from app.worker.measuring import check_against_reference, measurement_of
     from profiler.measure.in_turns import Contender, run_in_turns
-    from profiler.model_records import graph_text
     from profiler.store import open_store
 
-    choices = request.choices
-    if kernel not in dict(choices.sources):
+    options = request.options
+    if kernel not in dict(options.sources):
         raise ExecutionError(f"{kernel} is not edited, so there is nothing to time against")
-    others = tuple(entry for entry in choices.sources if entry[0] != kernel)
+    others = tuple(entry for entry in options.sources if entry[0] != kernel)
     asked = RunRequest(repeats=0)
     sizes = graph_sizes(source.graph, source.dims, {}, "in the DIMS of the source:")
-    inputs, graph = random_inputs(source.graph, sizes, asked.seed), graph_text(source.graph)
-    edited = measurement_of(source, request.source, choices, asked, sizes)
-    original = measurement_of(source, request.source, replace(choices, sources=others), asked, sizes)
+    inputs, graph = random_inputs(source.graph, sizes, asked.seed), source.graph
+    edited = measurement_of(source, request.source, options, asked, sizes)
+    original = measurement_of(source, request.source, replace(options, sources=others), asked, sizes)
     report(Progress("timing the edit: a first run, to check it", 0.05))
     outputs = _once(edited, graph, inputs)
     checks, ok = check_against_reference(source, inputs, outputs, lambda _: None)
@@ -52,10 +53,9 @@ def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, 
     )  # fmt: skip
 
 
-def _once(measurement: Any, graph: str, inputs: Any) -> Any:
+def _once(measurement: MeasureRequest, graph: Graph, inputs: Any) -> Any:
     """One run for its results; a kernel that crashes is an error that names it."""
     from profiler.measure.measuring import measure_once
-    from profiler.records import FINISHED
 
     outcome = measure_once(replace(measurement, repeat=1, count=False), graph, inputs, outputs=True, brief=True)
     if outcome.error is not None:

@@ -7,22 +7,23 @@ one that `backend.llvm.optimise` runs.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
 
 from compiler.errors import LoweringError
 from compiler.targets.target import Target
 
+if TYPE_CHECKING:
+    from compiler.processes.frames import Channel
+
 START = "start"
 _SECONDS = 120.0  # a module; most take a fraction of one
-_ROOT = Path(__file__).resolve().parents[2]
+_FAREWELL = 5.0  # for a process that is ending by itself
 
 
 @dataclass(frozen=True)
@@ -43,44 +44,64 @@ def llvm_steps(texts: Sequence[str], target: Target, opt_level: int) -> list[tup
     """What LLVM's passes do to each module at a level."""
     if not texts:
         return []
-    request = json.dumps({"target": target.name, "opt_level": opt_level, "texts": list(texts)})
-    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    from compiler.processes.frames import TimeIsUp, Wait
+    from compiler.processes.supervisor import Child, status_name
+
+    limit = _SECONDS * len(texts)
+    child = Child(__name__, {"Reports": Reports}, keep_errors=True)
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", "from compiler.backend.llvm_steps import answer; answer()"],
-            input=request.encode(), capture_output=True, check=False, timeout=_SECONDS * len(texts),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise LoweringError(f"LLVM's passes did not end within {_SECONDS * len(texts):.0f} s") from None
-    if done.returncode:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"status {done.returncode}"]
-        raise LoweringError(f"LLVM's passes could not be watched: {last[0]}")
-    answers: list[dict[str, str]] = json.loads(done.stdout)
-    return [read_steps(entry["dump"], read_times(entry["times"])) for entry in answers]
+        child.channel.send(Modules(target.name, opt_level, tuple(texts)))
+        reports: Reports = child.channel.receive(Wait(monotonic() + limit)).value
+    except TimeIsUp:
+        raise LoweringError(f"LLVM's passes did not end within {limit:.0f} s") from None
+    except (EOFError, OSError):
+        status = status_name(child.end(_FAREWELL))
+        raise LoweringError(f"LLVM's passes could not be watched: {child.last_words or status}") from None
+    finally:
+        child.end()
+    return [read_steps(dump, read_times(times)) for times, dump in zip(reports.times, reports.dumps, strict=True)]
 
 
 # In the other process
 
 
-def answer() -> None:
-    """Answer the request on standard input on standard output: for each module LLVM's reports as they are."""
+@dataclass(frozen=True)
+class Modules:
+    """What is asked: these modules, at this level."""
+
+    target: str
+    opt_level: int
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reports:
+    """What LLVM wrote about each module: its report of times, and that of changes."""
+
+    times: tuple[str, ...]
+    dumps: tuple[str, ...]
+
+
+KNOWN = {"Modules": Modules}
+
+
+def serve(channel: Channel) -> None:
+    """Answer one request: for each module LLVM's reports as they are."""
     import llvmlite.binding as llvm
 
     from compiler.targets import get_target
 
-    request = json.load(sys.stdin.buffer)
-    target, level, texts = get_target(request["target"]), request["opt_level"], request["texts"]
+    request: Modules = channel.receive().value
+    target, level, texts = get_target(request.target), request.opt_level, request.texts
     target.machine(level)
     # Printing would count as part of the passes, so they run once for the times and once for the texts; and before
     # either once more, as their first run in a process pays for its memory.
     _passes_over(texts[0], target, level, timed=False)
     llvm.set_option("", "-time-passes-per-run")
-    times = [_passes_over(text, target, level, timed=True) for text in texts]
+    times = tuple(_passes_over(text, target, level, timed=True) for text in texts)
     llvm.set_option("", "-print-changed")
     llvm.set_option("", "-print-module-scope")
-    dumps = [_printed(text, target, level) for text in texts]
-    json.dump([{"times": t, "dump": d} for t, d in zip(times, dumps, strict=True)], sys.stdout)
+    channel.send(Reports(times, tuple(_printed(text, target, level) for text in texts)))
 
 
 def _passes_over(text: str, target: Target, level: int, *, timed: bool) -> str:

@@ -9,30 +9,27 @@ from __future__ import annotations
 
 import atexit
 import os
-import signal
-import subprocess
 import sys
 import threading
-import warnings
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import Connection
-from pathlib import Path
-from socket import socketpair
 from time import perf_counter, thread_time
+from typing import TYPE_CHECKING
 
 from compiler.backend.llvm import CompiledUnit, compile_llvm, emit_object, optimise
 from compiler.errors import CompilerError, LoweringError
 from compiler.targets import get_target
 from compiler.targets.target import Target
 
+if TYPE_CHECKING:
+    from compiler.processes.frames import Channel
+
 # LLVM's seconds for a byte of our IR at each level, on a slow core: only ratios to the costs below matter.
 _SECONDS_PER_BYTE = (0.8e-6, 1.5e-6, 2.2e-6, 2.4e-6)
 FORK_SECONDS, SPAWN_SECONDS = 0.03, 0.6
 _ATTEMPTS = 2
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -105,45 +102,42 @@ class Worker:
     """A process that compiles what it is sent."""
 
     def __init__(self, number: int, others: Sequence[Worker]) -> None:
+        from compiler.processes.messages import Refusal
+        from compiler.processes.supervisor import Child, Fork
+
+        answers = {"Done": Done, "Refusal": Refusal}
         self.number = number
-        ours, theirs = socketpair()
-        os.set_inheritable(theirs.fileno(), True)
-        if _can_fork():
-            self.pid, self._process = _fork(theirs.fileno(), [ours.fileno(), *(w.descriptor for w in others)]), None
-        else:
-            self._process = _spawn(theirs.fileno())
-            self.pid = self._process.pid
-        theirs.close()
-        self._connection = Connection(ours.detach())
+        self._process = (
+            Fork(serve, answers, KNOWN, [other.descriptor for other in others])
+            if _can_fork() else Child(__name__, answers)
+        )  # fmt: skip
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
 
     @property
     def descriptor(self) -> int:
-        """Our end of the pair, which no other worker may keep open."""
-        return self._connection.fileno()
+        """Our end of the conversation, which no other worker may keep open."""
+        return self._process.channel.fileno()
 
     def ask(self, task: Task) -> Done:
         """Have a task done; what the compiler says against it is raised here."""
+        from compiler.processes.messages import Refusal, remade
+
         try:
-            self._connection.send(task)
-            answer = self._connection.recv()
+            self._process.channel.send(task)
+            answer = self._process.channel.receive().value
         except (EOFError, OSError) as error:
             raise WorkerDied(str(error)) from error
-        if isinstance(answer, CompilerError):
-            raise answer
+        if isinstance(answer, Refusal):
+            raise remade(answer)
         return replace(answer, worker=self.number)
 
-    def stop(self, *, kill: bool = False) -> None:
-        """End it: it leaves when its connection closes, or at once."""
-        if kill:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-        with suppress(OSError):
-            self._connection.close()
-        if self._process is not None:
-            self._process.wait()
-        else:
-            with suppress(ChildProcessError):
-                os.waitpid(self.pid, 0)
+    def stop(self) -> None:
+        """End it, whatever it does."""
+        self._process.end()
 
 
 def _can_fork() -> bool:
@@ -151,41 +145,20 @@ def _can_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def _fork(descriptor: int, unwanted: Sequence[int]) -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads of native libraries, which have fork handlers
-        pid = os.fork()
-    if pid == 0:
-        try:
-            for other in unwanted:
-                os.close(other)
-            serve(descriptor)
-        finally:
-            os._exit(0)
-    return pid
+KNOWN = {"Task": Task}
 
 
-def _spawn(descriptor: int) -> subprocess.Popen[bytes]:
-    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    code = f"from compiler.backend.workers import serve; serve({descriptor})"
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", code], stdin=subprocess.DEVNULL, pass_fds=[descriptor],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-    )  # fmt: skip
-
-
-def serve(descriptor: int) -> None:
+def serve(channel: Channel) -> None:
     """A worker's life: compile what arrives until the other end closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the parent's to answer
-    connection = Connection(descriptor)
+    from compiler.processes.messages import refusal
+
     with suppress(EOFError, OSError):
         while True:
-            task: Task = connection.recv()
+            task: Task = channel.receive().value
             try:
-                answer: Done | CompilerError = run_task(task)
+                channel.send(run_task(task))
             except CompilerError as error:
-                answer = error
-            connection.send(answer)
+                channel.send(refusal(error))
 
 
 @dataclass
@@ -280,7 +253,7 @@ class Pool:
         raise LoweringError(f"LLVM's process died {_ATTEMPTS} times while compiling {task.name}")
 
     def _replace(self, position: int) -> None:
-        self.workers[position].stop(kill=True)
+        self.workers[position].stop()
         self.workers[position] = Worker(position + 1, [w for w in self.workers if w is not self.workers[position]])
 
     def close(self) -> None:

@@ -25,7 +25,6 @@ from compiler.reference import reference
 from profiler.analysis.accuracy import relative_error
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
-from profiler.model_records import graph_text
 from profiler.records import FINISHED, MeasureRequest
 
 if TYPE_CHECKING:
@@ -118,10 +117,10 @@ def _outcome(
     """One call in a child process: a stage that crashes is a finding, too."""
     sizes = bind(graph.input_types, arrays, graph.input_names)  # pyright: ignore[reportArgumentType]
     request = MeasureRequest(
-        graph.name, threads=threads, dims=sizes, repeat=1, rotate=False, fuse=options.fuse, opt_level=options.opt_level,
+        graph.name, threads=threads, dims=sizes, repeat=1, rotate=False, options=options,
         libraries=tuple(map(str, libraries)), count=False,
     )  # fmt: skip
-    return measure(request, graph_text(graph), arrays, outputs=True)
+    return measure(request, graph, arrays, outputs=True)
 
 
 def _first(errors: dict[str, float], wanted: np.ndarray, bound: float) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from compiler.errors import ExecutionError
+from compiler.graph.graph import Graph
 from profiler.measure.machine import machine_with, versions
 from profiler.measure.measuring import measure_once
 from profiler.measure.outcome import Outcome
@@ -32,19 +33,22 @@ class Contender:
     """One side: what to run, on what."""
 
     request: MeasureRequest
-    graph: str
+    graph: Graph
     arrays: Sequence[np.ndarray]
 
 
-def stored_contender(store: Store, run: int) -> tuple[MeasureRequest, str]:
-    """What is needed to make a stored run again: its request and its graph's text."""
+def stored_contender(store: Store, run: int) -> tuple[MeasureRequest, Graph]:
+    """What is needed to make a stored run again: its request and its graph."""
+    from compiler.importers.mlir_text import parse_graph
+
     row = queries.run_row(store, run)
     if not row["compilation"]:
         raise ExecutionError(f"run {run} never compiled, so it cannot be made again")
     compiled = queries.compilation_row(store, row["compilation"])
     if compiled["versions"] != versions():
         raise ExecutionError(f"run {run} was compiled by other versions; it cannot be made again here")
-    return request_from_json(json.dumps(row["request"])), compiled["graph_text"]
+    request = request_from_json(json.dumps(row["request"]))
+    return request, parse_graph(compiled["graph_text"], request.source)
 
 
 def run_in_turns(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from compiler.graph.graph import Graph
 from profiler.measure.cpu import measuring as cpu
 from profiler.measure.outcome import Outcome
 from profiler.measure.processes import measure_in_processes
@@ -15,10 +16,10 @@ Progress = Callable[[str], None]
 
 
 def measure(
-    request: MeasureRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
+    request: MeasureRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
     progress: Progress = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:  # fmt: skip
-    """Compile `graph` (its text) and run it on `arrays` in child processes. `texts` asks for the IR of all stages."""
+    """Compile `graph` and run it on `arrays` in child processes. `texts` asks for the IR of all stages."""
 
     def once(each: MeasureRequest, number: int) -> Outcome:
         first = number == 0
@@ -32,7 +33,7 @@ def measure(
 
 
 def measure_once(
-    request: MeasureRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
+    request: MeasureRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
     brief: bool = False, progress: Progress = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:  # fmt: skip
     """Measure in one child process, whatever number of them the request asks for; `brief` asks for times only."""

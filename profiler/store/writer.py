@@ -24,7 +24,7 @@ from profiler.records import (
     MeasureRequest,
     PassTime,
     StageRecord,
-    to_json,
+    request_to_json,
 )
 from profiler.store.connection import Store, StoreError, translated
 from profiler.store.interrupted import process_mark
@@ -107,7 +107,7 @@ def begin_run(store: Store, request: MeasureRequest, machine: Machine) -> int:
     with store.transaction() as connection:
         values = (
             _now(), RUNNING, process_mark(), request.source, put_machine(store, machine), request.device,
-            request.threads, json.dumps(dict(request.dims)), request.seed, to_json(request), "{}", "{}",
+            request.threads, json.dumps(dict(request.dims)), request.seed, request_to_json(request), "{}", "{}",
         )  # fmt: skip
         sql = """INSERT INTO runs (started, status, process, source, machine, device, threads, dims, seed, request,
                  conditions, memory) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""

@@ -13,14 +13,13 @@ import pytest
 
 from app.cli.main import main
 from app.flow_tables import comma_separated, document, markdown, text
-from app.worker.flow_cells import Cell, Measured, Request, Sample, cells
+from app.worker.flow_cells import Cell, Measured, Request, Sample, Told, cells
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def sample(cpu, peak, first=None):
-    told = {"kernels": 4, "compile_seconds": cpu} | ({"first_result_seconds": first} if first else {})
-    return Sample(cpu * 0.75, cpu * 0.25, cpu * 2, peak, told)
+    return Sample(cpu * 0.75, cpu * 0.25, cpu * 2, peak, Told(4, cpu, first or 0.0))
 
 
 @pytest.fixture

@@ -139,7 +139,9 @@ def test_workers_compile_and_stay(pool):
     assert [worker.pid for worker in pool.workers] == first and len(first) == 1
 
 
-def test_what_llvm_rejects_in_a_worker_is_raised_here(pool):
+@pytest.mark.parametrize("forks", [True, False], ids=["fork", "fresh"])
+def test_what_llvm_rejects_in_a_worker_is_raised_here(pool, monkeypatch, forks):
+    monkeypatch.setattr(workers, "_can_fork", lambda: forks)
     worker = Worker(1, [])
     with pytest.raises(LoweringError):
         worker.ask(Task("bad", ("define void @f( {",), "cpu", 1))

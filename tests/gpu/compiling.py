@@ -1,12 +1,13 @@
 """Compiles GPU test cases and computes what they must give: `python compiling.py FOLDER TARGET COUNT NUMBER`.
 
-Takes every COUNT-th line of FOLDER/wanted.txt; writes LINE.frames (the request, the reference's results, the results of
+Takes every COUNT-th line of FOLDER/wanted.txt; writes LINE.pickle (the request, the reference's results, the results of
 the same graph in wider floats) or LINE.error.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import pickle
 import sys
 import traceback
 from pathlib import Path
@@ -26,12 +27,12 @@ def load(path: Path) -> ModuleType:
 
 
 def prepare(cases: Any, case: Any, dtype: str, target: str, path: Path) -> None:
-    """Write the three frames of one case."""
+    """Write the request of one case and what it must give."""
     from compiler import reference
     from compiler.options import CompileOptions
     from compiler.pipeline import compile_graph
     from compiler.program.binding import bind
-    from profiler.measure.cuda import wire as cuda_wire
+    from profiler.measure.cuda.messages import CudaRequest
     from profiler.measure.cuda.program import program_of
 
     graph, arrays = case.graph(dtype), case.arrays(dtype)
@@ -43,9 +44,7 @@ def prepare(cases: Any, case: Any, dtype: str, target: str, path: Path) -> None:
         truth = reference(wide, *cases.widened(arrays, list(graph.input_types), list(wide.input_types)))
     partial = path.with_suffix(".partial")
     with partial.open("wb") as file:
-        cuda_wire.write_frame(file, *cuda_wire.request_frame(cuda_wire.CudaRequest(program, tuple(arrays), 0, 1, True)))
-        for results in (expected, truth):
-            cuda_wire.write_frame(file, *cuda_wire.response_frame(cuda_wire.CudaResponse("finished", tuple(results))))
+        pickle.dump((CudaRequest(program, tuple(arrays), 0, 1, True), expected, truth), file)
     partial.rename(path)
 
 
@@ -54,7 +53,7 @@ def main(folder: Path, target: str, count: int, number: int) -> None:
     known = {f"{case.name}[{dtype}]": (case, dtype) for case, dtype in cases.variants()}
     for name in (folder / "wanted.txt").read_text().splitlines()[number::count]:
         try:
-            prepare(cases, *known[name], target, folder / f"{name}.frames")
+            prepare(cases, *known[name], target, folder / f"{name}.pickle")
         except Exception as error:  # the test reports it
             words = str(error) or type(error).__name__
             (folder / f"{name}.error").write_text(f"{type(error).__name__}: {words}\n{traceback.format_exc()[-1500:]}")

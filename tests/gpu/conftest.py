@@ -67,8 +67,8 @@ def worker(device: Any) -> Iterator[Any]:
 def run(device: Any, worker: Any) -> Any:
     """run(model or graph, arrays) -> CudaResponse, in the worker; a failure there fails the test with its words."""
     from compiler.program.binding import bind
+    from profiler.measure.cuda.messages import FINISHED, CudaRequest
     from profiler.measure.cuda.program import program_of
-    from profiler.measure.cuda.wire import FINISHED, CudaRequest
 
     def run(source: Any, arrays: list[np.ndarray], **more: Any) -> Any:
         compiled = hasattr(source, "fusion")

@@ -104,7 +104,6 @@ def test_a_run_on_the_card_lies_under_its_roofs(
 def test_a_run_on_the_card_can_be_cancelled(device: Any, tmp_path: Path) -> None:
     from time import monotonic
 
-    from profiler.model_records import graph_text
     from profiler.recording import run_and_record
     from profiler.records import INTERRUPTED, MeasureRequest
     from profiler.store import queries
@@ -112,10 +111,12 @@ def test_a_run_on_the_card_can_be_cancelled(device: Any, tmp_path: Path) -> None
     (probe,) = [probe for probe in _probes(device, "gpu_multiply") if probe.name.endswith("f32")]
     probe = replace(probe, arrays=(probe.arrays[0], np.array([1 << 40], np.int64)))  # for days
     begun: list[float] = []
-    request = MeasureRequest("long", device="cuda:0", target=device.target, libraries=(str(LIBRARY),), count=False)
+    request = MeasureRequest(
+        "long", device="cuda:0", options=CompileOptions(device.target), libraries=(str(LIBRARY),), count=False
+    )
     with open_store(tmp_path / "t.db") as store:
         run, outcome = run_and_record(
-            store, request, graph_text(probe.graph), list(probe.arrays), progress=lambda _: begun.append(monotonic()),
+            store, request, probe.graph, list(probe.arrays), progress=lambda _: begun.append(monotonic()),
             cancelled=lambda: bool(begun) and monotonic() - begun[0] > 8,
         )  # fmt: skip
         assert run is not None

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from compiler.errors import CompilerError
+from profiler.measure.cuda.messages import FAULT, FINISHED, REFUSED, TIMEOUT, CudaRequest
 from profiler.measure.cuda.program import DeviceProgram, Slot, Step
-from profiler.measure.cuda.wire import FAULT, FINISHED, REFUSED, TIMEOUT, CudaRequest
 from profiler.measure.cuda.worker import CudaWorker
 
 pytestmark = pytest.mark.gpu

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from compiler import BufferType, Graph, TensorType, ops
+from compiler.options import CompileOptions
 from profiler.analysis.compare import compare_runs
 from profiler.analysis.statistics import summarise
 from profiler.measure.measuring import measure
-from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FAILED, FINISHED, MeasureRequest
 from profiler.store import open_store, queries
@@ -35,11 +35,11 @@ def _graph(rows: int = 256) -> tuple[str, list[np.ndarray]]:
         x, w = graph.inputs
         graph.output(ops.softmax(ops.relu(x @ w), axis=-1))
     rng = np.random.default_rng(0)
-    return graph_text(graph), [rng.random(kind.shape, dtype=np.float32) for kind in kinds]
+    return graph, [rng.random(kind.shape, dtype=np.float32) for kind in kinds]
 
 
 def _request(device: Any, **more: Any) -> MeasureRequest:
-    return MeasureRequest("measured", device="cuda:0", target=device.target, **more)
+    return MeasureRequest("measured", device="cuda:0", options=CompileOptions(device.target), **more)
 
 
 def test_a_run_has_samples_launches_counts_memory_and_conditions(device: Any, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_fault_in_a_later_call_names_its_kernel(device: Any, tmp_path: Path) -
         graph.output(ops.softmax(x, axis=1) + ops.custom("gpu_crash_later", [ops.buffer_load(total)], kind))
     arrays = [np.zeros(64, np.float32), np.ones((64, 64), np.float32)]
     request = _request(device, repeat=200, rotate=False, libraries=(str(tmp_path),), count=False)
-    result = measure(request, graph_text(graph), arrays).result
+    result = measure(request, graph, arrays).result
     assert result.status == FAILED and "CUDA_ERROR" in result.signal
     assert "gpu_crash_later" in result.kernel and "in kernel gpu_crash_later" in result.error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from compiler.graph.dtypes import from_numpy, is_float
-from profiler.measure.cuda import wire as cuda_wire
+from profiler.measure.cuda.messages import FINISHED
 
 pytestmark = pytest.mark.gpu
 BOUNDS = {"f64": 1e-12, "f32": 1e-5, "f16": 1e-3, "bf16": 8e-3}
@@ -17,13 +18,10 @@ BOUNDS = {"f64": 1e-12, "f32": 1e-5, "f16": 1e-3, "bf16": 8e-3}
 
 def test_case(variant: str, prepared: Any, worker: Any, apart: Any) -> None:
     with prepared(variant).open("rb") as file:
-        frames = [cuda_wire.read_frame(file) for _ in range(3)]
-    assert all(frames)
-    request = cuda_wire.request_of(*frames[0])  # type: ignore[misc]
-    expected, truth = (cuda_wire.response_of(*frame).outputs for frame in frames[1:])  # type: ignore[misc]
+        request, expected, truth = pickle.load(file)
     case = next(c for c, dtype in sys.modules["kg_gpu_cases"].variants() if f"{c.name}[{dtype}]" == variant)
     response = worker.run(request, time_limit=60.0)
-    if response.status != cuda_wire.FINISHED:
+    if response.status != FINISHED:
         pytest.fail(f"{response.failure} in {response.kernel or '?'}: {response.error}", pytrace=False)
     for number, (result, wanted, wide) in enumerate(zip(response.outputs, expected, truth, strict=True)):
         assert (result.shape, result.dtype) == (wanted.shape, wanted.dtype)

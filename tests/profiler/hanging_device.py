@@ -1,18 +1,18 @@
-"""A child that speaks as `cuda_child` does, and is in a kernel that never ends."""
+"""A child that speaks as the one that runs CUDA work does, and is in a kernel that never ends."""
 
-import os
-import sys
 import time
 
-from profiler.measure.cpu.child import end_with_parent
-from profiler.measure.cuda.wire import read_frame, write_frame
+from compiler.processes.child import end_with_parent
+from compiler.processes.frames import named
+from profiler.measure.cuda.messages import CudaRequest, Running
 
-end_with_parent()
-answers = os.fdopen(os.dup(1), "wb")
-found = read_frame(sys.stdin.buffer)
-assert found is not None
-header, _ = found
-for call in range(1, 4):
-    for step in header["steps"]:
-        write_frame(answers, {"kind": "running", "kernel": step["kernel"], "call": call})
-time.sleep(600)
+KNOWN = named(CudaRequest)
+
+
+def serve(channel, device):
+    end_with_parent()
+    request = channel.receive().value
+    for call in range(1, 4):
+        for step in request.program.steps:
+            channel.send(Running(step.kernel, call))
+    time.sleep(600)

@@ -12,10 +12,10 @@ import profiled_graphs as graphs
 import psutil
 import pytest
 
+from compiler.options import CompileOptions
 from profiler.measure.cuda.worker import CudaWorker
 from profiler.measure.machine import this_machine
 from profiler.measure.measuring import measure
-from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FAILED, INTERRUPTED, MeasureRequest
 from profiler.store import open_store, queries
@@ -23,7 +23,7 @@ from profiler.store.interrupted import mark_interrupted
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-REQUEST = MeasureRequest("two", device="cuda:0", target="sm_90", processes=3)
+REQUEST = MeasureRequest("two", device="cuda:0", options=CompileOptions("sm_90"), processes=3)
 
 
 @pytest.fixture
@@ -32,15 +32,12 @@ def hanging(monkeypatch):
 
     class Hanging(CudaWorker):
         started: list[int] = []
-
-        @property
-        def command(self):
-            return [sys.executable, str(HERE / "hanging_device.py")]
+        module = "hanging_device"
 
         def _started(self):
-            process = super()._started()
-            self.started.append(process.pid)
-            return process
+            child = super()._started()
+            self.started.append(child.pid)
+            return child
 
     monkeypatch.setattr("profiler.measure.cuda.worker.CudaWorker", Hanging)
     monkeypatch.setattr("profiler.recording.machine_with", lambda device: this_machine())
@@ -58,7 +55,7 @@ def gone(pid):
 def test_a_run_on_a_card_is_cancelled_and_kept_as_interrupted(store, hanging):
     begun = []
     run, outcome = run_and_record(
-        store, REQUEST, graph_text(graphs.two_kernels()), arrays(), progress=lambda _: begun.append(time.monotonic()),
+        store, REQUEST, graphs.two_kernels(), arrays(), progress=lambda _: begun.append(time.monotonic()),
         cancelled=lambda: bool(begun) and time.monotonic() - begun[0] > 4,
     )  # fmt: skip
     assert time.monotonic() - begun[0] < 30
@@ -71,8 +68,8 @@ def test_a_run_on_a_card_is_cancelled_and_kept_as_interrupted(store, hanging):
 
 
 def test_a_run_on_a_card_that_has_no_end_says_its_limit(hanging):
-    request = MeasureRequest("two", device="cuda:0", target="sm_90", processes=3, time_limit=6)
-    result = measure(request, graph_text(graphs.two_kernels()), arrays()).result
+    request = MeasureRequest("two", device="cuda:0", options=CompileOptions("sm_90"), processes=3, time_limit=6)
+    result = measure(request, graphs.two_kernels(), arrays()).result
     assert result.status == FAILED and "had no end within the time limit of 6 s in kernel" in result.error
 
 
@@ -86,8 +83,8 @@ def interruptible():
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_wait_ends_the_child_at_once(hanging):
+    from profiler.measure.cuda.messages import CudaRequest
     from profiler.measure.cuda.program import program_of
-    from profiler.measure.cuda.wire import CudaRequest
 
     worker = hanging()
     with worker:
@@ -136,7 +133,7 @@ time.sleep(60)
 def test_runs_made_in_turns_are_interrupted_together(tmp_path):
     from profiler.measure.in_turns import Contender, run_in_turns
 
-    graph = graph_text(graphs.two_kernels())
+    graph = graphs.two_kernels()
     begun = []
     with open_store(tmp_path / "t.db") as store:
         contender = Contender(MeasureRequest("two", budget=30.0), graph, arrays())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import io
 import os
 import signal
+import socket
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,8 @@ from compiler.errors import ExecutionError, UnavailableError
 from compiler.graph.dims import symbol
 from compiler.graph.dtypes import numpy_dtype
 from compiler.language.kernel import Launch
-from profiler.measure.cuda import wire as cuda_wire
+from compiler.processes.frames import Channel, named
+from profiler.measure.cuda import messages
 from profiler.measure.cuda.device import best_target, open_device, runs_on
 from profiler.measure.cuda.memory import MemoryPool
 from profiler.measure.cuda.program import DEFAULT_LAUNCH, DeviceProgram, Packed, Slot, Step, _grid, program_of
@@ -100,7 +101,7 @@ def test_constants_travel_with_the_program() -> None:
     with Graph("c", inputs=[TensorType("i64", ("N",))]) as graph:
         graph.output(ops.gather(ops.constant(table), graph.inputs[0], axis=0))
     program = program_of(compile(graph, target="sm_90a", cache=False), {"N": 3})
-    assert [data for _, data in program.constants] == [table.tobytes()]
+    assert [data.tobytes() for _, data in program.constants] == [table.tobytes()]
 
 
 def test_sizes_the_graph_cannot_take_are_refused() -> None:
@@ -176,24 +177,22 @@ def test_a_full_device_is_asked_again_after_giving_back_what_is_spare() -> None:
         pool.allocate(512, "z")
 
 
-def _request() -> cuda_wire.CudaRequest:
+def _request() -> messages.CudaRequest:
     program = program_of(_model(), {"M": 3})
     rng = np.random.default_rng(1)
     arrays = tuple(
         rng.standard_normal(program.slots[k].shape).astype(np.float32) for k in program.inputs if k is not None
     )
-    return cuda_wire.CudaRequest(
+    return messages.CudaRequest(
         program, arrays, repeats=2, replays=3, poison=True, budget=0.5, width=0.25, rotate=True, careful=4
     )
 
 
 def test_requests_and_answers_survive_the_wire() -> None:
     request = _request()
-    stream = io.BytesIO()
-    cuda_wire.write_frame(stream, *cuda_wire.request_frame(request))
     half = np.array([[1.5, -0.0]], numpy_dtype("bf16"))
-    response = cuda_wire.CudaResponse(
-        cuda_wire.FINISHED,
+    response = messages.CudaResponse(
+        messages.FINISHED,
         (half, np.zeros((0, 3), np.int64)),
         {4: np.array(2.5, np.float32)},
         ((0.5, 0.25),),
@@ -204,33 +203,35 @@ def test_requests_and_answers_survive_the_wire() -> None:
         sets=5,
         calls=6,
     )
-    cuda_wire.write_frame(stream, *cuda_wire.response_frame(response))
-    stream.seek(0)
-    found = cuda_wire.read_frame(stream)
-    assert found is not None
-    back = cuda_wire.request_of(*found)
-    for name in ("name", "target", "slots", "steps", "inputs", "outputs", "arena", "ptx", "constants"):
+    known = named(messages.CudaRequest, messages.CudaResponse)
+    here, there = (Channel(end, known) for end in socket.socketpair())
+    here.send(request)
+    here.send(response)
+    here.close()
+    back, answer = there.receive().value, there.receive().value
+    for name in ("name", "target", "slots", "steps", "inputs", "outputs", "arena", "ptx"):
         assert getattr(back.program, name) == getattr(request.program, name), name
+    held = [[(number, array.tobytes()) for number, array in p.constants] for p in (back.program, request.program)]
+    assert held[0] == held[1]
     for mine, theirs in zip(back.arrays, request.arrays, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     assert (back.repeats, back.replays, back.poison) == (2, 3, True)
     assert (back.budget, back.width, back.rotate, back.careful) == (0.5, 0.25, True, 4)
-    found = cuda_wire.read_frame(stream)
-    assert found is not None
-    answer = cuda_wire.response_of(*found)
     assert answer.outputs[0].tobytes() == half.tobytes() and answer.outputs[0].dtype == half.dtype
     assert answer.outputs[1].shape == (0, 3)
     assert answer.mutable[4].shape == ()
     assert (answer.traces, answer.replay_ms, answer.replay_equal) == (((0.5, 0.25),), 0.125, True)
     assert (answer.blocks, answer.reached, answer.sets, answer.calls) == ((3, 4), False, 5, 6)
-    assert cuda_wire.read_frame(stream) is None
+    with pytest.raises(EOFError):
+        there.receive()
+    there.close()
 
 
 def test_the_worker_reports_what_is_missing() -> None:
     words = _missing()
     with CudaWorker() as worker:
         response = worker.run(_request())
-    assert (response.status, response.failure) == (cuda_wire.FAILED, cuda_wire.UNAVAILABLE)
+    assert (response.status, response.failure) == (messages.FAILED, messages.UNAVAILABLE)
     assert response.error == words
 
 
@@ -252,9 +253,9 @@ def test_a_worker_that_does_not_answer_is_ended_and_the_next_request_works() -> 
         assert first is not None
         os.kill(first, signal.SIGSTOP)
         response = worker.run(_request(), time_limit=0.5)
-        assert response.failure == cuda_wire.TIMEOUT
+        assert response.failure == messages.TIMEOUT
         assert "0.5 s" in response.error
-        assert worker.run(_request()).failure == cuda_wire.UNAVAILABLE
+        assert worker.run(_request()).failure == messages.UNAVAILABLE
         assert worker.pid != first
 
 
@@ -266,13 +267,13 @@ def test_a_worker_that_dies_is_reported_with_its_signal() -> None:
     with CudaWorker() as worker:
         worker.run(_request())
         assert worker.pid is not None
-        process = worker._process
-        assert process is not None
+        child = worker._child
+        assert child is not None
         os.kill(worker.pid, signal.SIGSTOP)
         os.kill(worker.pid, signal.SIGKILL)
-        process.poll = lambda: None  # as if it died a moment after the request was sent
-        response = worker.run(cuda_wire.CudaRequest(empty, (np.zeros(1, np.float32),)))
-        assert response.failure == cuda_wire.DIED
+        child.process.poll = lambda: None  # as if it died a moment after the request was sent
+        response = worker.run(messages.CudaRequest(empty, (np.zeros(1, np.float32),)))
+        assert response.failure == messages.DIED
         assert response.error_name == "SIGKILL"
 
 

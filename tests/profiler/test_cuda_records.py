@@ -8,9 +8,8 @@ from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
 from profiler.analysis.statistics import summarise
 from profiler.measure.cuda.measuring import _with_kernel, measure_cuda_once, result_of
+from profiler.measure.cuda.messages import DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
 from profiler.measure.cuda.program import program_of
-from profiler.measure.cuda.wire import DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
-from profiler.model_records import graph_text
 from profiler.records import FAILED, FINISHED, MeasureRequest
 
 
@@ -50,7 +49,7 @@ def test_a_fault_names_its_kernel(model, program):
 
 def test_a_graph_that_does_not_compile_is_the_users_error():
     outcome = measure_cuda_once(
-        MeasureRequest("x", device="cuda:0", target="sm_90"), graph_text(graphs.custom("nonesuch")), []
+        MeasureRequest("x", device="cuda:0", options=CompileOptions("sm_90")), graphs.custom("nonesuch"), []
     )
     assert outcome.compiling and "nonesuch" in str(outcome.error)
 

@@ -14,8 +14,8 @@ import pytest
 import records_for_tests as made
 from json_schema import problems
 
+from compiler.options import CompileOptions
 from profiler.analysis.compare import compare_compilations, compare_runs
-from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FAILED, CompiledKernel, Launch, MeasuredRun, MeasureRequest
 from profiler.report.exports.csv_table import COMPARISON_COLUMNS, RUN_COLUMNS
@@ -38,8 +38,8 @@ def real(tmp_path_factory):
     with open_store(tmp_path_factory.mktemp("real") / "t.db") as store:
         arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
         for level in (3, 1):
-            request = MeasureRequest("two", repeat=24, opt_level=level)
-            run_and_record(store, request, graph_text(graphs.two_kernels()), arrays, texts=True)
+            request = MeasureRequest("two", repeat=24, options=CompileOptions(opt_level=level))
+            run_and_record(store, request, graphs.two_kernels(), arrays, texts=True)
         threads = queries.run_row(store, 1)["conditions"]["threads"]
         writer.put_ceiling(store, this_machine(), "copy memory", threads, 20.0, "GB/s", 19.0, 21.0)
         writer.put_ceiling(store, this_machine(), "multiply-add f32", threads, 80.0, "GFLOP/s", 79.0, 81.0)
@@ -157,7 +157,7 @@ def test_the_reproducer_of_a_crash_crashes_again_and_says_so(store, tmp_path):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "crash.py").write_text(graphs.KERNELS)
     request = MeasureRequest("custom", repeat=2, libraries=(str(tmp_path / "kernels"),))
-    run, outcome = run_and_record(store, request, graph_text(graphs.custom("crash")), [graphs.array(64, 64)])
+    run, outcome = run_and_record(store, request, graphs.custom("crash"), [graphs.array(64, 64)])
     assert outcome.result.signal
     path = tmp_path / "again.py"
     path.write_text(export_run(store, run, "script"))

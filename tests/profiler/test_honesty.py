@@ -17,7 +17,6 @@ from profiler.analysis.compare import compare_runs
 from profiler.analysis.verdicts import SAME, SLOWER
 from profiler.measure.ceilings.cpu_probes import LIBRARY
 from profiler.measure.in_turns import Contender, run_in_turns
-from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FINISHED, MeasureRequest
 from profiler.store import queries
@@ -40,7 +39,7 @@ def known_cost(rounds):
         result = TensorType("f32", (4,))
         chain = ops.custom("kg.multiply_rounds", [y], result, rounds=rounds, chains=1)
         graph.output(ops.softmax(x, axis=1), chain, ops.sum(x, axis=0))
-    return graph_text(graph), [graphs.array(64, 64), np.full(12, 1 / 128, np.float32)]
+    return graph, [graphs.array(64, 64), np.full(12, 1 / 128, np.float32)]
 
 
 def request(**more):
@@ -57,7 +56,7 @@ def judged(comparison):
 @pytest.mark.parametrize("processes", [5])
 def test_a_run_compared_with_itself_100_times_in_new_processes_shows_no_difference(store, processes):
     module = _benchmark()
-    graph, arrays = graph_text(graphs.two_kernels()), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
+    graph, arrays = graphs.two_kernels(), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
     runs = module.runs_of(
         store, MeasureRequest("two", budget=1.0, processes=processes, count=False), graph, arrays, 101
     )
@@ -108,7 +107,7 @@ def test_a_side_that_fails_fails_both_runs(store, tmp_path):
     (tmp_path / "bad.py").write_text(graphs.KERNELS)
     good = Contender(request(budget=0.1), *known_cost(200))
     bad = Contender(
-        MeasureRequest("bad", libraries=(str(tmp_path),), budget=0.1), graph_text(graphs.custom("crash")),
+        MeasureRequest("bad", libraries=(str(tmp_path),), budget=0.1), graphs.custom("crash"),
         [graphs.array(64, 64)],
     )  # fmt: skip
     with pytest.raises(Exception, match="the second run failed: it crashed with SIG"):

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -18,12 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler import Graph, TensorType, compile, load_library, ops, reference
+from compiler.options import CompileOptions
 from profiler.measure.ceilings.cpu_probes import LIBRARY
 from profiler.measure.cpu.native import BoundProgram
 from profiler.measure.machine import cache_sizes, conditions, machine_with, this_machine, with_card
 from profiler.measure.measuring import measure
 from profiler.measure.timing import buffer_sets
-from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import (
     FAILED,
@@ -31,14 +32,14 @@ from profiler.records import (
     INTERRUPTED,
     MeasureRequest,
     request_from_json,
-    to_json,
+    request_to_json,
 )
 from profiler.store import queries
 
 
 def test_a_run_gives_outputs_times_launches_counters_and_memory():
     graph, arrays = graphs.two_kernels(), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
-    outcome = measure(MeasureRequest("two", repeat=20), graph_text(graph), arrays, outputs=True, texts=True)
+    outcome = measure(MeasureRequest("two", repeat=20), graph, arrays, outputs=True, texts=True)
     result = outcome.result
     assert (result.status, result.error, outcome.error) == (FINISHED, "", None)
     np.testing.assert_allclose(outcome.outputs[0], reference(graph, *arrays)[0], rtol=1e-5)
@@ -59,14 +60,14 @@ def test_a_run_gives_outputs_times_launches_counters_and_memory():
 def test_without_a_number_of_calls_it_stops_when_the_budget_is_spent():
     start = time.monotonic()
     request = MeasureRequest("scale", dims={"M": 256}, budget=0.2, width=1e-9)
-    result = measure(request, graph_text(graphs.scale()), [graphs.array(256, 64)]).result
+    result = measure(request, graphs.scale(), [graphs.array(256, 64)]).result
     assert result.status == FINISHED and len(result.samples) > 10 and time.monotonic() - start < 60
     assert not result.conditions["interval_reached"]
 
 
 def test_a_crash_is_a_failed_run_that_names_signal_and_kernel(store, library):
     request = MeasureRequest("crash", libraries=(library,), repeat=3)
-    run, outcome = run_and_record(store, request, graph_text(graphs.custom("crash")), [graphs.array(64, 64)])
+    run, outcome = run_and_record(store, request, graphs.custom("crash"), [graphs.array(64, 64)])
     assert outcome.result.status == FAILED and outcome.result.signal in ("SIGSEGV", "SIGBUS")
     assert "crash" in outcome.result.kernel and outcome.result.kernel in outcome.result.error
     row = queries.run_row(store, run)
@@ -83,7 +84,7 @@ def test_a_hang_ends_at_the_time_limit_and_names_the_kernel(library):
         compiled.append(time.monotonic())
 
     outcome = measure(
-        request, graph_text(graphs.custom("hang")), [graphs.array(64, 64)], progress=progress,
+        request, graphs.custom("hang"), [graphs.array(64, 64)], progress=progress,
         cancelled=lambda: bool(compiled) and time.monotonic() - compiled[0] > 1.5,
     )  # fmt: skip
     assert outcome.result.status == INTERRUPTED and "hang" in outcome.result.kernel and not outcome.result.signal
@@ -94,7 +95,7 @@ def test_a_hang_ends_at_the_time_limit_and_names_the_kernel(library):
 def test_a_crash_in_a_later_call_names_the_kernel_and_the_call(store, library, threads):
     request = MeasureRequest("later", libraries=(library,), repeat=200, rotate=False, threads=threads)
     arrays = [np.zeros(64, np.float32), graphs.array(64, 64)]
-    run, outcome = run_and_record(store, request, graph_text(graphs.counting("crash_later")), arrays)
+    run, outcome = run_and_record(store, request, graphs.counting("crash_later"), arrays)
     assert outcome.result.signal in ("SIGSEGV", "SIGBUS") and outcome.result.kernel == "crash_later_kernel"
     assert "in kernel crash_later_kernel (call 41 of the model)" in outcome.result.error
     row = queries.run_row(store, run)
@@ -122,7 +123,7 @@ def test_a_hang_in_a_later_call_and_a_kill_in_a_kernel_name_it(library):
 
     request = MeasureRequest("later", libraries=(library,), repeat=200, rotate=False, time_limit=60)
     arrays = [np.zeros(64, np.float32), graphs.array(64, 64)]
-    graph = graph_text(graphs.counting("hang_later"))
+    graph = graphs.counting("hang_later")
     killed = measure(request, graph, arrays, progress=progress, cancelled=kill).result
     assert killed.signal == "SIGKILL" and "lack of memory" in killed.error
     assert killed.kernel == "hang_later_kernel" and killed.conditions["call"] == 41
@@ -131,13 +132,12 @@ def test_a_hang_in_a_later_call_and_a_kill_in_a_kernel_name_it(library):
     assert "cancelled in kernel hang_later_kernel (call 41" in hung.error
 
 
-def test_a_child_that_is_done_without_times_has_failed(tmp_path):
+def test_a_child_that_is_done_without_times_has_failed():
     from profiler.measure.cpu.child import SHARED_BYTES
-    from profiler.measure.cpu.measuring import _outcome, _Received
+    from profiler.measure.cpu.measuring import _outcome, _Received, _where
 
-    (tmp_path / "shared.bin").write_bytes(bytes(SHARED_BYTES))
-    (tmp_path / "stderr.txt").write_text("")
-    outcome = _outcome(tmp_path, MeasureRequest("x"), _Received(done=True), 0, "")
+    where = _where(np.zeros(SHARED_BYTES // 8, np.int64), ())
+    outcome = _outcome(where, MeasureRequest("x"), _Received(), 0, "", "")
     assert outcome.result.status == FAILED and outcome.result.error
 
 
@@ -167,11 +167,11 @@ def test_processor_time_taken_by_others_is_seen_call_by_call():
 
 def test_the_child_ends_with_a_parent_that_is_killed(library):
     code = (
-        "import profiled_graphs as graphs; from profiler.model_records import graph_text\n"
+        "import profiled_graphs as graphs\n"
         "from profiler.measure.measuring import measure; from profiler.records import MeasureRequest\n"
         f"request = MeasureRequest('hang', libraries=({library!r},))\n"
         "say = lambda words: print(words, flush=True)\n"
-        "measure(request, graph_text(graphs.custom('hang')), [graphs.array(64, 64)], progress=say)"
+        "measure(request, graphs.custom('hang'), [graphs.array(64, 64)], progress=say)"
     )
     folder = Path(__file__).parent
     environment = {**os.environ, "PYTHONPATH": str(folder.parents[1])}
@@ -185,7 +185,7 @@ def test_the_child_ends_with_a_parent_that_is_killed(library):
 
 
 def test_a_time_limit_is_kept_even_while_compiling():
-    outcome = measure(MeasureRequest("slow", time_limit=0.05), graph_text(graphs.scale(8)), [graphs.array(8, 64)])
+    outcome = measure(MeasureRequest("slow", time_limit=0.05), graphs.scale(8), [graphs.array(8, 64)])
     assert outcome.result.status == FAILED and "time limit of 0.05 s" in outcome.result.error
 
 
@@ -195,7 +195,7 @@ def test_too_little_memory_is_a_failed_run(store):
         graph.output(ops.softmax(graph.inputs[0] + graph.inputs[1], axis=1))
     arrays = [graphs.array(40_000, 1), graphs.array(1, 40_000)]
     request = MeasureRequest("big", dims={"M": 40_000}, repeat=1, memory_limit=4 << 30)
-    run, outcome = run_and_record(store, request, graph_text(graph), arrays)
+    run, outcome = run_and_record(store, request, graph, arrays)
     assert outcome.result.status == FAILED and "out of memory" in outcome.result.error
     assert queries.run_row(store, run)["status"] == FAILED
 
@@ -206,7 +206,7 @@ def test_a_child_that_the_system_kills_says_so():
             if "profiler.measure.cpu.child" in child.cmdline():
                 child.send_signal(signal.SIGKILL)
 
-    outcome = measure(MeasureRequest("x", budget=5), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=kill)
+    outcome = measure(MeasureRequest("x", budget=5), graphs.scale(8), [graphs.array(8, 64)], progress=kill)
     assert outcome.result.signal == "SIGKILL" and "lack of memory" in outcome.result.error
 
 
@@ -214,12 +214,12 @@ def test_files_where_the_user_works_do_not_hide_ours(tmp_path, monkeypatch):
     (tmp_path / "profiler.py").write_text("raise SystemExit('theirs')")
     (tmp_path / "numpy.py").write_text("raise SystemExit('theirs')")
     monkeypatch.chdir(tmp_path)
-    result = measure(MeasureRequest("x", repeat=1), graph_text(graphs.scale(8)), [graphs.array(8, 64)]).result
+    result = measure(MeasureRequest("x", repeat=1), graphs.scale(8), [graphs.array(8, 64)]).result
     assert result.status == FINISHED, result.error
 
 
 def test_an_error_in_the_graph_comes_back_as_itself(store):
-    graph = graph_text(graphs.custom("nonesuch"))
+    graph = graphs.custom("nonesuch")
     run, outcome = run_and_record(store, MeasureRequest("x"), graph, [graphs.array(64, 64)])
     assert outcome.compiling and "nonesuch" in str(outcome.error)
     assert queries.run_row(store, run)["status"] == FAILED
@@ -230,36 +230,60 @@ def test_an_interrupted_program_leaves_an_interrupted_run(store):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_and_record(store, MeasureRequest("x"), graph_text(graphs.scale(8)), [graphs.array(8, 64)], progress=stop)
+        run_and_record(store, MeasureRequest("x"), graphs.scale(8), [graphs.array(8, 64)], progress=stop)
     assert queries.run_row(store, 1)["status"] == INTERRUPTED
     assert not [c for c in psutil.Process().children() if "profiler.measure.cpu.child" in c.cmdline()]
 
 
 def test_requests_survive_json_and_nothing_else_reads():
-    request = MeasureRequest("x", dims={"M": 3}, sources=(("k", "text"),), libraries=("a",))
-    assert request_from_json(to_json(request)) == request
-    for text in ("", "null", "[]", "{}", '{"source": 1, "nonsense": 2}', '{"sources": 3}', "{"):
+    request = MeasureRequest(
+        "x", dims={"M": 3}, libraries=("a",),
+        options=CompileOptions(sources=(("k", "text"),), force_cut=frozenset({("a", "b")})),
+    )  # fmt: skip
+    assert request_from_json(request_to_json(request)) == request
+    flat = json.loads(request_to_json(request))
+    assert flat["sources"] == [["k", "text"]] and flat["force_cut"] == [["a", "b"]] and "options" not in flat
+    for text in (
+        "",
+        "null",
+        "[]",
+        "{}",
+        '{"source": "x", "options": {}}',
+        '{"source": "x", "opt_level": "high"}',
+        '{"source": 1, "nonsense": 2}',
+        '{"sources": 3}',
+        "{",
+    ):
         with pytest.raises(Exception, match="request"):
             request_from_json(text)
 
 
 RECORDS = [
-    {"kind": "compiled", "record": {}, "calls": []}, {"kind": "stage", "record": None},
-    {"kind": "probed", "outputs": [1]},
-    {"kind": "launch", "record": {"position": 1}}, {"kind": "timed", "samples": []}, {"kind": "error", "type": "X"},
-    {"kind": "error", "type": "__name__", "message": "m", "location": None}, {"kind": "block"}, {}, [], 3, None,
+    ("Compiled", {"record": {}, "calls": []}), ("StageRecord", None), ("Probed", {"outputs": [1]}),
+    ("MeasuredRun", {"samples": []}), ("MeasuredRun", {"status": "finished", "launches": [{"position": 1}]}),
+    ("Refusal", {"kind": "X"}), ("Refusal", {"kind": "__name__", "message": "m"}), ("Block", {}), ("Block", []),
+    ("Nonesuch", 3), ("Block", {"number": 3}),
 ]  # fmt: skip
 
 
-LINES = st.sampled_from([*(json.dumps(record).encode() for record in RECORDS), b"[" * 100_000])
-
-
-@given(st.binary() | LINES)
-def test_whatever_a_broken_child_sends_is_an_error_not_a_crash(line):
+@given(st.binary() | st.sampled_from(RECORDS))
+def test_whatever_a_broken_child_sends_is_an_error_not_a_crash(sent):
+    from compiler.processes.frames import Channel, Unreadable
+    from profiler.measure.cpu.child import ANSWERS
     from profiler.measure.cpu.measuring import _Received, _take
 
-    received = _Received()
-    _take(received, line, lambda words: None)
+    ours, theirs = socket.socketpair()
+    channel, received = Channel(ours, ANSWERS), _Received()
+    if isinstance(sent, bytes):
+        theirs.sendall(sent)
+    else:
+        Channel(theirs, {}).send(sent[1], sent[0])
+    theirs.close()
+    try:
+        _take(received, channel.receive(), lambda words: None)
+    except (Unreadable, EOFError) as error:
+        assert "\n" not in str(error)
+    channel.close()
     assert received.error is None or "\n" not in str(received.error)
 
 

@@ -11,7 +11,7 @@ import pytest
 import records_for_tests as made
 from perfetto_oracle import TraceProcessor
 
-from profiler.model_records import graph_text
+from compiler.options import CompileOptions
 from profiler.recording import run_and_record
 from profiler.records import MeasureRequest, PassTime
 from profiler.report.document import run_document
@@ -32,8 +32,8 @@ def real(tmp_path_factory):
     folder = tmp_path_factory.mktemp("perfetto")
     with open_store(folder / "t.db") as store:
         arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
-        request = MeasureRequest("two", repeat=24, threads=2, cache=False)
-        run_and_record(store, request, graph_text(graphs.two_kernels()), arrays)
+        request = MeasureRequest("two", repeat=24, threads=2, options=CompileOptions(cache=False))
+        run_and_record(store, request, graphs.two_kernels(), arrays)
         text, document = export_run(store, 1, "perfetto"), run_document(store, 1)
     path = folder / "trace.json"
     path.write_text(text)

@@ -1,17 +1,21 @@
 """A run shared between processes: which did what, and how what they found is joined."""
 
+import os
+import subprocess
+import sys
+
 import profiled_graphs as graphs
 
+from compiler import compile
 from profiler.measure.outcome import Outcome
 from profiler.measure.processes import joined, process_requests
-from profiler.model_records import graph_text
 from profiler.recording import run_and_record
 from profiler.records import FAILED, FINISHED, LOST, WHOLE, Counter, MeasuredRun, MeasureRequest
 from profiler.store import queries
 
 
 def test_a_run_is_shared_between_processes_and_its_samples_tell_which(store):
-    graph, arrays = graph_text(graphs.two_kernels()), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
+    graph, arrays = graphs.two_kernels(), [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
     heard = []
     run, outcome = run_and_record(
         store, MeasureRequest("two", repeat=120, processes=3), graph, arrays, outputs=True, progress=heard.append
@@ -60,10 +64,46 @@ def test_a_process_that_crashes_fails_the_run_and_keeps_what_was_compiled(store,
     def second_one_crashes(request, graph, arrays, **more):
         seen.append(request)
         bad = len(seen) == 2
-        return once(request, graph_text(graphs.custom("crash")) if bad else graph, arrays, **more)
+        return once(request, graphs.custom("crash") if bad else graph, arrays, **more)
 
     monkeypatch.setattr(measuring, "measure_once", second_one_crashes)
     request = MeasureRequest("x", libraries=(library,), processes=3, budget=0.2)
-    run, outcome = run_and_record(store, request, graph_text(graphs.custom("wrong")), [graphs.array(64, 64)])
+    run, outcome = run_and_record(store, request, graphs.custom("wrong"), [graphs.array(64, 64)])
     assert outcome.result.status == FAILED and "in process 2 of 3" in outcome.result.error and len(seen) == 2
     assert "crash" in outcome.result.kernel and queries.run_row(store, run)["compilation"]
+
+
+CHILD = """
+import socket, sys, threading
+import profiled_graphs as graphs
+from compiler.artifact.graph_document import document_of
+from compiler.processes.frames import Channel, memory_file
+from profiler.measure.cpu import child
+from profiler.records import MeasureRequest
+
+arrays = (graphs.array(64, 64), graphs.array(64, 64, seed=1))
+asked = child.Measure(MeasureRequest("two", repeat=2), document_of(graphs.two_kernels()), arrays, brief=True)
+ours, theirs = socket.socketpair()
+parent = Channel(ours, child.ANSWERS)
+said = []
+
+def talk():
+    parent.send(asked)
+    while not said or type(said[-1]).__name__ not in ("MeasuredRun", "Refusal"):
+        said.append(parent.receive().value)
+
+thread = threading.Thread(target=talk)
+thread.start()
+with memory_file() as page:
+    page.truncate(child.SHARED_BYTES)
+    child.serve(Channel(theirs, child.KNOWN), str(page.fileno()))
+thread.join()
+print([type(each).__name__ for each in said][-1], "xdsl" in sys.modules)
+"""
+
+
+def test_a_later_process_finds_its_model_in_the_cache_and_starts_without_xdsl():
+    compile(graphs.two_kernels())
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path)])}
+    done = subprocess.run([sys.executable, "-c", CHILD], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["MeasuredRun", "False"], done.stderr

@@ -10,7 +10,7 @@ import profiled_graphs as graphs
 import pytest
 import records_for_tests as made
 
-from profiler.model_records import graph_text
+from compiler.options import CompileOptions
 from profiler.recording import run_and_record
 from profiler.records import CompiledKernel, Decision, Launch, MeasureRequest, StageRecord
 from profiler.report.write import export_run
@@ -43,8 +43,8 @@ def reports(tmp_path_factory):
     with open_store(folder / "t.db") as store:
         arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
         for level in (1, 3):
-            request = MeasureRequest("two", repeat=24, debug="line-tables", opt_level=level)
-            run_and_record(store, request, graph_text(graphs.two_kernels()), arrays, texts=True)
+            request = MeasureRequest("two", repeat=24, options=CompileOptions(debug="line-tables", opt_level=level))
+            run_and_record(store, request, graphs.two_kernels(), arrays, texts=True)
         (folder / "real.html").write_text(export_run(store, 2, "html", [1]), encoding="utf-8")
         kernel = CompiledKernel(EVIL, "key", (EVIL,), ("mo.add",), f"# {EVIL}\n")
         ledger = (Decision(EVIL, EVIL, True, EVIL, EVIL, EVIL),)

@@ -9,7 +9,7 @@ import profiled_graphs as graphs
 import pytest
 import records_for_tests as made
 
-from profiler.model_records import graph_text
+from compiler.options import CompileOptions
 from profiler.recording import run_and_record
 from profiler.records import CompiledKernel, Launch, MeasureRequest, StageRecord
 from profiler.report.document import run_document
@@ -26,8 +26,8 @@ def real(tmp_path_factory):
     """A store with one real run, IR and all."""
     with open_store(tmp_path_factory.mktemp("real") / "t.db") as store:
         arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
-        request = MeasureRequest("two", repeat=24, debug="line-tables")
-        run_and_record(store, request, graph_text(graphs.two_kernels()), arrays, texts=True)
+        request = MeasureRequest("two", repeat=24, options=CompileOptions(debug="line-tables"))
+        run_and_record(store, request, graphs.two_kernels(), arrays, texts=True)
         yield store
 
 
@@ -139,7 +139,7 @@ def test_every_format_is_written_for_a_failed_run_too(store):
 
 def test_ir_that_was_not_kept_is_made_again_for_the_report(store):
     request = MeasureRequest("scale", dims={"M": 8}, repeat=2)
-    run_and_record(store, request, graph_text(graphs.scale()), [graphs.array(8, 64)])
+    run_and_record(store, request, graphs.scale(), [graphs.array(8, 64)])
     assert queries.stages(store, 1) == []
     text = export_run(store, 1, "html")
     assert "made again for this report" in text and queries.stage(store, 1, "", "mo") is not None
@@ -151,9 +151,9 @@ def test_the_report_of_a_transformer_block_is_under_2_mb(store):
     from app.sources import load_source
 
     source = load_source("sample:transformer-block")
-    request = MeasureRequest("sample:transformer-block", dims=source.dims, debug="line-tables")
+    request = MeasureRequest("sample:transformer-block", dims=source.dims, options=CompileOptions(debug="line-tables"))
     arrays = random_inputs(source.graph, source.dims, 0)
-    run_and_record(store, request, graph_text(source.graph), arrays, texts=True)
+    run_and_record(store, request, source.graph, arrays, texts=True)
     size = len(export_run(store, 1, "html").encode())
     print(f"{size / 1e6:.2f} MB")
     assert size < 2e6

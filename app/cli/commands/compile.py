@@ -51,12 +51,13 @@ def command(
     """Compile SRC and show its kernels, or emit one stage."""
     if emit is None and (kernel is not None or out is not None):
         raise click.UsageError(f"{'--kernel' if kernel is not None else '-o'} needs --emit")
-    from app.compilation import Options, compile_source
+    from app.compilation import compile_source
     from app.compilation import emit as emit_stage
     from app.sources import load_source
+    from compiler.options import CompileOptions
 
-    options = Options(target, flow, opt_level, debug, jobs, not no_cache, library)
-    compiled = compile_source(load_source(src), options)
+    options = CompileOptions(target, flow, opt_level, debug, jobs, not no_cache)
+    compiled = compile_source(load_source(src), options, library)
     if db is not None:
         _keep(compiled, src, db)
     if emit is not None:
@@ -76,9 +77,9 @@ def _keep(compiled: Compiled, src: str, db: str) -> None:
     from profiler.recording import keep_stages, record_compilation
     from profiler.store import open_store
 
-    folders = [*compiled.source.library_paths, *([compiled.options.library] if compiled.options.library else [])]
     with open_store(db) as store:
-        number = record_compilation(store, compiled.model, src, compiled.seconds, [str(folder) for folder in folders])
+        folders = [str(folder) for folder in compiled.folders]
+        number = record_compilation(store, compiled.model, src, compiled.seconds, folders)
         keep_stages(store, number, compiled.model)
 
 

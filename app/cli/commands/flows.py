@@ -78,6 +78,7 @@ def command(
     from app.sources import load_source
     from app.worker.flow_cells import Request, cells, measure
     from compiler.backend.runtime import default_threads
+    from compiler.options import CompileOptions
     from compiler.targets import get_target
     from profiler.measure.machine import this_machine
 
@@ -89,7 +90,7 @@ def command(
     if out is not None:
         check_place(out)
     wanted = cells([int(level) for level in levels], debugs, start_up=start_up and get_target(target).name == "cpu")
-    request = Request(src, target, jobs, str(library) if library else None)
+    request = Request(src, CompileOptions(target, jobs=jobs), str(library) if library else None)
     measured = measure(request, wanted, repeat, lambda words: click.echo(words, err=True))
     found = flow_tables.document(measured, this_machine().name, default_threads())
     if not found["cells"] and not found["start_up"]:

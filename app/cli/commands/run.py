@@ -62,6 +62,7 @@ def command(
     from app.compilation import device_index
     from app.inputs import graph_sizes, random_inputs
     from app.sources import load_source
+    from compiler.options import CompileOptions
     from profiler.records import MeasureRequest
     from profiler.store.writer import check_tag
 
@@ -76,8 +77,9 @@ def command(
     inputs = random_inputs(source.graph, sizes, seed)
     request = MeasureRequest(
         source=src, device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat, width=width / 100,
-        budget=budget, rotate=not warm, time_limit=time_limit, target=target, flow=flow, opt_level=opt_level,
-        debug=debug, libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
+        budget=budget, rotate=not warm, time_limit=time_limit,
+        options=CompileOptions(target, flow, opt_level, debug),
+        libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
     )  # fmt: skip
     store = None if no_db else _store(db, needed=any(asked is not None for asked in (db, tag, note)))
     try:
@@ -133,11 +135,10 @@ def _measure(
     store: Store | None, request: Any, source: Source, inputs: list[np.ndarray], *, texts: bool, check: bool
 ) -> tuple[int | None, Outcome]:
     from compiler.errors import ExecutionError, UnavailableError
-    from profiler.model_records import graph_text
     from profiler.recording import run_and_record
     from profiler.records import FINISHED
 
-    run, outcome = run_and_record(store, request, graph_text(source.graph), inputs, texts=texts, outputs=check)
+    run, outcome = run_and_record(store, request, source.graph, inputs, texts=texts, outputs=check)
     if outcome.error is not None:
         if outcome.compiling and not isinstance(outcome.error, UnavailableError | ExecutionError):
             raise CompilationFailed(outcome.error.message, outcome.error.location)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.viewmodels.compilation import Compilation, Decision, NodeRecord
 from app.viewmodels.frame.formats import flops, seconds, size
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Section:
     entries: tuple[Entry, ...]
 
 
-def inspect(compilation: Compilation, nodes: frozenset[str], run: RunResult | None = None) -> tuple[str, list[Section]]:
+def inspect(compilation: Compilation, nodes: frozenset[str], run: RunTimes | None = None) -> tuple[str, list[Section]]:
     """A title and sections for a selection; the whole model when nothing is selected."""
     records = [node for node in compilation.nodes if node.name in nodes]
     if not records:
@@ -51,7 +51,7 @@ def inspect(compilation: Compilation, nodes: frozenset[str], run: RunResult | No
     return title, [*sections, _memory(compilation, nodes), *_ledger(compilation, nodes)]
 
 
-def _model(compilation: Compilation, run: RunResult | None) -> list[Section]:
+def _model(compilation: Compilation, run: RunTimes | None) -> list[Section]:
     accepted = sum(entry.accepted for entry in compilation.ledger)
     ops = sum(node.kind == "op" for node in compilation.nodes)
     choices = compilation.choices
@@ -90,7 +90,7 @@ def _node(node: NodeRecord) -> Section:
     return Section("Node", tuple(entries))
 
 
-def _kernel(compilation: Compilation, node: NodeRecord, run: RunResult | None) -> list[Section]:
+def _kernel(compilation: Compilation, node: NodeRecord, run: RunTimes | None) -> list[Section]:
     if node.call < 0:
         return []
     call = compilation.calls[node.call]
@@ -106,7 +106,7 @@ def _kernel(compilation: Compilation, node: NodeRecord, run: RunResult | None) -
     return [Section("Kernel", tuple(entries))]
 
 
-def _group(compilation: Compilation, records: list[NodeRecord], calls: list[int], run: RunResult | None) -> Section:
+def _group(compilation: Compilation, records: list[NodeRecord], calls: list[int], run: RunTimes | None) -> Section:
     moved = sum(compilation.calls[call].bytes for call in calls)
     work = sum(compilation.calls[call].flops for call in calls)
     entries = [

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.viewmodels.compilation import Compilation, CompileChoices, Nodes
+from app.viewmodels.compilation import Compilation, Nodes
 from app.viewmodels.frame.event import Event
 from app.viewmodels.graph.heat import amount, heat_words, launch_cost, node_costs
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.graph.repeats import Repeat
 from app.viewmodels.graph.scene import Folds, Frame, Key, Scene, build_scene
+from compiler.options import CompileOptions
 
 _OPEN_AT_ONCE = 4  # copies of a layer that finding may open
-_NOTHING = Scene(Compilation("", "", "", CompileChoices(), (), (), (), (), (), ()), (), Folds())
+_NOTHING = Scene(Compilation("", "", "", CompileOptions(), (), (), (), (), (), ()), (), Folds())
 
 
 class GraphModel:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.viewmodels.compilation import Compilation, CompileChoices
+from app.viewmodels.compilation import Compilation
+from compiler.options import CompileOptions
 
 
 @dataclass(frozen=True)
 class WhatIf:
     """What was chosen before, and what is being tried."""
 
-    before: CompileChoices
+    before: CompileOptions
     pairs: tuple[tuple[str, str], ...]
     fuse: bool
 

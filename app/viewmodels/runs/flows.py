@@ -64,8 +64,8 @@ class FlowsModel:
 
     def begin(self, request: FlowsRequest) -> None:
         """Cells will be measured. Those of another source or target are forgotten, others are kept beside them."""
-        same = self.request is not None and (self.request.source, self.request.target) == (
-            request.source, request.target,
+        same = self.request is not None and (self.request.source, self.request.options.target) == (
+            request.source, request.options.target,
         )  # fmt: skip
         if not same:
             self._samples, self._base = {}, None
@@ -116,7 +116,7 @@ class FlowsModel:
         if self._base is None or self.request is None or not any(self._samples.values()):
             return None
         measured = Measured(
-            Request(self.request.source, self.request.target, self.request.jobs, None), self.request.repeat,
+            Request(self.request.source, self.request.options), self.request.repeat,
             self._base, dict(sorted(self._samples.items(), key=lambda item: _order(item[0]))), self.interrupted,
         )  # fmt: skip
         return flow_tables.document(measured, self.machine, self.cores)

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.viewmodels.compilation import Compilation, Nodes
 from app.viewmodels.frame.formats import seconds
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
 from profiler.analysis.roofline import RooflinePoint, kernel_dtype, rates
 from profiler.analysis.statistics import outlier_limit, quartiles, summarise
 from profiler.records import Summary
@@ -40,7 +40,7 @@ class CallFigures:
 WHOLE = "whole model"
 
 
-def whole_figures(run: RunResult) -> CallFigures:
+def whole_figures(run: RunTimes) -> CallFigures:
     """The run as one row: what all launches together took, from the beginning of the first to the end of the last."""
     median = run.summary.median if run.summary else 0.0
     point = rates(WHOLE, -1, median, sum(work for work, _ in run.work), sum(moved for _, moved in run.work))
@@ -50,13 +50,13 @@ def whole_figures(run: RunResult) -> CallFigures:
 CHECKS = {True: "\u2713 check passed", False: "\u2717 CHECK FAILED", None: "not checked"}
 
 
-def run_words(run: RunResult) -> str:
+def run_words(run: RunTimes) -> str:
     """A run in a few words, for the status bar."""
     name = f"Run {run.number}" if run.number else "Run"
     return f"{name}: {seconds(whole_figures(run).median)} median, {CHECKS[run.ok]}"
 
 
-def call_figures(compilation: Compilation, run: RunResult) -> list[CallFigures]:
+def call_figures(compilation: Compilation, run: RunTimes) -> list[CallFigures]:
     """A row a launch."""
     total = sum(summary.median for summary in run.summaries) or 1.0
     rows = []
@@ -73,12 +73,12 @@ def _quartiles(times: Sequence[float]) -> tuple[float, float]:
     return quartiles(times) if times else (0.0, 0.0)
 
 
-def launch_times(run: RunResult) -> dict[int, float]:
+def launch_times(run: RunTimes) -> dict[int, float]:
     """Median seconds of each launch, by its position."""
     return {index: summary.median for index, summary in enumerate(run.summaries)}
 
 
-def kernel_times(run: RunResult) -> dict[str, float]:
+def kernel_times(run: RunTimes) -> dict[str, float]:
     """Median seconds of each kernel, over all of its calls."""
     totals: dict[str, float] = {}
     for (name, _), summary in zip(run.calls, run.summaries):

@@ -9,7 +9,7 @@ import numpy as np
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.graph.heat import apportioned
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
 from app.viewmodels.runs.run_figures import launch_times
 from app.viewmodels.text.text_document import TextDocument
 
@@ -47,7 +47,7 @@ class LineCosts:
         )
 
 
-def line_costs(document: TextDocument, stage: str, compilation: Compilation, run: RunResult) -> LineCosts | None:
+def line_costs(document: TextDocument, stage: str, compilation: Compilation, run: RunTimes) -> LineCosts | None:
     """The costs of a text's lines; None where the run or the text has none."""
     if not run.calls or len(document.line_sets) != document.lines or not document.lines:
         return None

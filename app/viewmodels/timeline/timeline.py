@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from app.viewmodels.compilation import Compilation, Nodes, PassRow
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
 from app.viewmodels.timeline.memory_plan import alive
 
 
@@ -176,7 +176,7 @@ def compile_timeline(compilation: Compilation) -> Timeline:
     )
 
 
-def run_timeline(compilation: Compilation, run: RunResult) -> Timeline:
+def run_timeline(compilation: Compilation, run: RunTimes) -> Timeline:
     """One lane a thread; an event a kernel call of the last repeat; the memory plan's bytes below."""
     numbers = {name: index for index, name in enumerate(dict.fromkeys(call.kernel for call in compilation.calls))}
     spans = [span for span in run.spans if span[1] < len(compilation.calls)]

@@ -11,7 +11,7 @@ from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.inspection import Entry, Section, inspect
 from app.viewmodels.frame.selection import Selection
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
 
 
 class Inspector(QTextBrowser):
@@ -21,7 +21,7 @@ class Inspector(QTextBrowser):
         super().__init__()
         self._look, self._selection = look, selection
         self._compilation: Compilation | None = None
-        self._run: RunResult | None = None
+        self._run: RunTimes | None = None
         self._links: list[tuple[str, ...]] = []
         self.setOpenLinks(False)
         self.setProperty("code", True)
@@ -42,7 +42,7 @@ class Inspector(QTextBrowser):
         self._compilation, self._run = compilation, None
         self._timer.start(0)
 
-    def set_run(self, run: RunResult) -> None:
+    def set_run(self, run: RunTimes) -> None:
         """Measured times to show beside the estimates."""
         self._run = run
         self._timer.start(0)

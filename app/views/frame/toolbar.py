@@ -8,10 +8,9 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
 
 from app.theme.look import Look
-from app.viewmodels.compilation import CompileChoices
 from app.viewmodels.frame.devices import CPU, DeviceRow
 from app.views.parts.widgets import Choice, label
-from compiler.options import FLOWS, OPT_LEVELS
+from compiler.options import FLOWS, OPT_LEVELS, CompileOptions
 
 TARGETS = (
     ("cpu", "CPU (this machine)"),
@@ -71,7 +70,7 @@ class ChoiceBar(QToolBar):
         self._restyle()
         self.set_enabled(False, False)
 
-    def set_choices(self, choices: CompileChoices) -> None:
+    def set_choices(self, choices: CompileOptions) -> None:
         """Show what was chosen elsewhere."""
         if self.target.findData(choices.target) < 0:  # a device of this machine that is not in the usual list
             self.target.addItem(choices.target, choices.target)

@@ -20,7 +20,7 @@ from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import count, seconds, size
 from app.viewmodels.frame.selection import Selection
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
 from app.viewmodels.runs.run_figures import CHECKS, WHOLE, CallFigures, call_figures, whole_figures
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
@@ -61,7 +61,7 @@ class RunView(QWidget):
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
         self._look, self._selection = look, selection
-        self._result: tuple[Compilation, RunResult] | None = None
+        self._result: tuple[Compilation, RunTimes] | None = None
         self._rows: list[CallFigures] = []
         self.bar = MessageBar(look, "run")
         self.plot = DistributionPlot(look)
@@ -189,7 +189,7 @@ class RunView(QWidget):
         self._result = None
         self._stack.setCurrentIndex(0)
 
-    def set_run(self, compilation: Compilation, run: RunResult) -> None:
+    def set_run(self, compilation: Compilation, run: RunTimes) -> None:
         """Show a run."""
         self._result = (compilation, run)
         self._rows = [whole_figures(run), *call_figures(compilation, run)]
@@ -203,7 +203,7 @@ class RunView(QWidget):
         self._stack.setCurrentIndex(1)
         self._show_times(self._rows[0])
 
-    def _words(self, run: RunResult) -> str:
+    def _words(self, run: RunTimes) -> str:
         whole = self._rows[0]
         sizes = ", ".join(f"{name}={value}" for name, value in run.dims)
         taken = run.summary
@@ -217,7 +217,7 @@ class RunView(QWidget):
             f"{', ' + sizes if sizes else ''}{best}; {kept}"
         )
 
-    def _notes(self, run: RunResult) -> list[str]:
+    def _notes(self, run: RunTimes) -> list[str]:
         return [*(f"check: {words}" for words in run.checks), *run.notes]
 
     def _chosen(self, row: CallFigures) -> None:

@@ -11,7 +11,7 @@ from app.controllers.messages import Message
 from app.theme.look import Look
 from app.viewmodels.compilation import MODEL_STAGES, STAGES, Compilation, language_of, stage_title
 from app.viewmodels.frame.selection import Selection
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
 from app.viewmodels.text.diff import DiffDocument
 from app.viewmodels.text.folding import directive_lines
 from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers
@@ -37,7 +37,7 @@ class IrPane(QWidget):
         super().__init__()
         self.model, self.selection, self._look = model, selection, look
         self._compilation: Compilation | None = None
-        self._run: RunResult | None = None
+        self._run: RunTimes | None = None
         self.costs: LineCosts | None = None
         self._pending = -1  # a line to go to once its text is there
         self.text = TextView(look)
@@ -117,7 +117,7 @@ class IrPane(QWidget):
         """Show the same stage and kernel compiled for another target; the compilation's own is the usual."""
         self.model.show(target="" if target == self.model.own_target else target)
 
-    def set_run(self, run: RunResult | None) -> None:
+    def set_run(self, run: RunTimes | None) -> None:
         """A run's times: shown as heat beside the lines they came from, and labelled by how they are known."""
         self._run = run
         self._show_heat()

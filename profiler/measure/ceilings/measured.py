@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from compiler.errors import ExecutionError
+from compiler.options import CompileOptions
 from profiler.records import FINISHED, GFLOPS, Ceiling, Machine, MeasureRequest
 from profiler.store import Store, queries, writer
 
@@ -112,13 +113,12 @@ def _ceiling(probe: Probe, device: str, target: str, threads: int) -> Ceiling:
     from profiler.analysis.statistics import summarise
     from profiler.measure.ceilings.cpu_probes import LIBRARY
     from profiler.measure.measuring import measure
-    from profiler.model_records import graph_text
 
     request = MeasureRequest(
-        source=probe.name, device=device, target=target, threads=threads or None, budget=0.5, rotate=False,
-        libraries=(str(LIBRARY),), count=False, time_limit=60,
+        source=probe.name, device=device, options=CompileOptions(target), threads=threads or None, budget=0.5,
+        rotate=False, libraries=(str(LIBRARY),), count=False, time_limit=60,
     )  # fmt: skip
-    outcome = measure(request, graph_text(probe.graph), list(probe.arrays))
+    outcome = measure(request, probe.graph, list(probe.arrays))
     result: Any = outcome.result
     if result.status != FINISHED:
         raise outcome.error or ExecutionError(f"{probe.name} could not be measured: it {result.error}")

@@ -1,6 +1,4 @@
-"""The process that touches the device for another one: reads requests from stdin, answers on stdout.
-
-    python -m profiler.measure.cuda.child DEVICE
+"""The process that touches the device for another one: takes requests, answers them.
 
 Before each kernel of a first run it says which one comes, so that the parent can name a kernel that never ends, and
 before each timed call which call it is, so that the parent can have that one made again kernel by kernel. After an
@@ -10,19 +8,17 @@ error that spoils the context it answers and ends: the parent starts another.
 from __future__ import annotations
 
 import os
-import signal
-import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from compiler.errors import CompilerError, UnavailableError
-from profiler.measure.cpu.child import end_with_parent
+from compiler.processes.child import end_with_parent
+from compiler.processes.frames import Channel, named
 from profiler.measure.cuda.driver import CudaError
-from profiler.measure.cuda.timing import CudaTiming, rotating_sets, time_residents
-from profiler.measure.cuda.wire import (
+from profiler.measure.cuda.messages import (
     FAILED,
     FAULT,
     FINISHED,
@@ -30,11 +26,11 @@ from profiler.measure.cuda.wire import (
     UNAVAILABLE,
     CudaRequest,
     CudaResponse,
-    read_frame,
-    request_of,
-    response_frame,
-    write_frame,
+    Running,
 )
+from profiler.measure.cuda.timing import CudaTiming, rotating_sets, time_residents
+
+KNOWN = named(CudaRequest)
 
 
 def run(request: CudaRequest, index: int, say: Any) -> CudaResponse:
@@ -103,7 +99,7 @@ def _timed(request: CudaRequest, executable: Any, resident: Any, stack: ExitStac
     device, program = executable.device, request.program
     free, _ = device.memory_info()
     cache = device.attribute("L2_CACHE_SIZE")
-    sets = rotating_sets(program.bytes, cache, free, request.rotate)
+    sets = rotating_sets(program.call_bytes, cache, free, request.rotate)
     residents = [resident]
     for _ in range(sets - 1):
         residents.append(stack.enter_context(Resident(executable, program)))
@@ -156,26 +152,13 @@ def answer(request: CudaRequest, index: int, say: Any) -> tuple[CudaResponse, bo
         return CudaResponse(FAILED, failure=REFUSED, error=str(error), error_name=type(error).__name__, log=log), True
 
 
-def serve(requests: BinaryIO, answers: BinaryIO, index: int) -> None:
+def serve(channel: Channel, index: str) -> None:
     """Answer until the parent closes its end."""
-    while (frame := read_frame(requests)) is not None:
-        say = lambda kernel, call: write_frame(answers, {"kind": "running", "kernel": kernel, "call": call})  # noqa: E731
-        response, usable = answer(request_of(*frame), index, say)
-        write_frame(answers, *response_frame(response))
-        if not usable:
-            return
-
-
-def main() -> None:
-    """Keep stdout for frames: what a library prints goes to stderr. When to stop is the parent's to say."""
     end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    serve(sys.stdin.buffer, answers, int(sys.argv[1]) if len(sys.argv) > 1 else 0)
-    answers.close()
+    with suppress(EOFError, OSError):
+        usable = True
+        while usable:
+            request: CudaRequest = channel.receive().value
+            response, usable = answer(request, int(index), lambda kernel, call: channel.send(Running(kernel, call)))
+            channel.send(response)
     os._exit(0)  # a spoiled context may hang in the driver's own exit code
-
-
-if __name__ == "__main__":
-    main()

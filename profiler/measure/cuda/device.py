@@ -1,8 +1,8 @@
 """CUDA devices through cuda-python: contexts, streams, events, memory.
 
 `open_device` is the way in; what is missing on this machine is an UnavailableError of one line. Driver calls are in
-`cuda_driver`, memory in `cuda_memory`, code in `cuda_module`, running models in `cuda_model`, and doing that in another
-process in `cuda_worker`.
+`driver`, memory in `memory`, code in `module`, running models in `model`, and doing that in another process in
+`worker`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Device:
         self._thread = threading.local()
         self.activate()
         self.pool = MemoryPool(self._reserve, self._release)
-        self.transfers = Transfers(self)
+        self.transfers = Transfers(self.event)
 
     def __repr__(self) -> str:
         return f"Device(cuda:{self.index}, {self.name!r}, {self.target})"

@@ -1,6 +1,6 @@
 """Measuring on a CUDA device: the same request in and the same records out as on the CPU, timed with events.
 
-The model is compiled here and runs in the child of `cuda_worker`. A sample of a launch is the time between two events
+The model is compiled here and runs in the child of `worker`. A sample of a launch is the time between two events
 around it; a sample of the whole model is the sum over its launches, without the host's gaps between them; the counter
 "graph replay" is the mean time of the model replayed as a CUDA graph.
 """
@@ -17,9 +17,10 @@ import numpy as np
 
 from compiler.errors import CompilerError, UnavailableError
 from compiler.graph.dtypes import from_numpy
+from compiler.graph.graph import Graph
 from profiler.analysis.work import count_call
+from profiler.measure.cuda.messages import CANCELLED, DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
 from profiler.measure.cuda.program import DeviceProgram, program_of
-from profiler.measure.cuda.wire import CANCELLED, DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
 from profiler.measure.machine import conditions
 from profiler.measure.outcome import Outcome
 from profiler.model_records import compilation_record, kernel_key, stage_records
@@ -34,10 +35,10 @@ _CAREFUL_SECONDS = 60.0
 
 
 def measure_cuda_once(
-    request: MeasureRequest, graph: str, arrays: Sequence[np.ndarray], *, texts: bool = False, brief: bool = False,
+    request: MeasureRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False, brief: bool = False,
     progress: Callable[[str], None] = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:  # fmt: skip
-    """Compile `graph` (its text) for the device, run it there on `arrays`, and time every launch.
+    """Compile `graph` for the device, run it there on `arrays`, and time every launch.
 
     `brief` asks for times only: what is known of the compilation is left out.
     """
@@ -70,20 +71,13 @@ def measure_cuda_once(
     return Outcome(result, record, stages, tuple(response.outputs), types)
 
 
-def _compile(request: MeasureRequest, graph: str) -> tuple[Model, float]:
+def _compile(request: MeasureRequest, graph: Graph) -> tuple[Model, float]:
     from compiler import load_library
-    from compiler.importers.mlir_text import parse_graph
-    from compiler.options import CompileOptions
     from compiler.pipeline import compile_graph
 
-    options = CompileOptions(
-        request.target, request.flow, request.opt_level, request.debug, request.jobs, request.cache, request.fuse,
-        frozenset(request.force_cut), frozenset(request.force_fuse), request.sources,
-    )  # fmt: skip
     library = load_library(*(Path(p) for p in request.libraries)) if request.libraries else None
-    parsed = parse_graph(graph, request.source)
     start = perf_counter()
-    return compile_graph(parsed, options, library), perf_counter() - start
+    return compile_graph(graph, request.options, library), perf_counter() - start
 
 
 def _with_kernel(

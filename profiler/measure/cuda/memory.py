@@ -12,15 +12,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from compiler.errors import ExecutionError
 from profiler.measure.cuda.driver import call, driver
-
-if TYPE_CHECKING:
-    from profiler.measure.cuda.device import Device
 
 UNIT = 512  # what the driver aligns to; a vector access never crosses a buffer's begin
 _KEPT_EVENTS = 4096
@@ -153,10 +150,13 @@ class Transfer:
 
 
 class Transfers:
-    """Copies arrays through two pinned chunks, one being filled while the other travels; keeps a record of each."""
+    """Copies arrays through two pinned chunks, one being filled while the other travels; keeps a record of each.
 
-    def __init__(self, device: Device) -> None:
-        self._device = device
+    `event` makes an event of the device's.
+    """
+
+    def __init__(self, event: Callable[[], Any]) -> None:
+        self._event = event
         self._lock = threading.Lock()
         self._chunks: list[np.ndarray] = []
         self._events: list[Any] = []
@@ -221,4 +221,4 @@ class Transfers:
         while len(self._chunks) < 2:
             address = int(call(driver().cuMemHostAlloc, _CHUNK, 0))
             self._chunks.append(np.ctypeslib.as_array((ctypes.c_uint8 * _CHUNK).from_address(address)))
-            self._events.append(self._device.event())
+            self._events.append(self._event())

@@ -73,10 +73,10 @@ class DeviceProgram:
     outputs: tuple[int, ...]
     arena: int
     ptx: tuple[bytes, ...]
-    constants: tuple[tuple[int, bytes], ...]
+    constants: tuple[tuple[int, np.ndarray], ...]
 
     @property
-    def bytes(self) -> int:
+    def call_bytes(self) -> int:
         """What a call reads and writes: its arguments, outputs and temporaries."""
         return self.arena + sum(slot.bytes for slot in self.slots if slot.kind in ("input", "mutable", "output"))
 
@@ -116,7 +116,7 @@ def program_of(
     outputs = tuple(layout.slot(buffer) for buffer in model.fusion.outputs)
     inputs = tuple(None if b is None or b not in layout.numbers else layout.numbers[b] for b in model.fusion.inputs)
     constants = tuple(
-        (number, _constant_bytes(buffer))
+        (number, _constant_array(buffer))
         for buffer, number in layout.numbers.items()
         if isinstance(buffer, Buffer) and buffer.kind == "constant"
     )
@@ -183,10 +183,10 @@ def _grid(launch: Launch | None, sizes: Mapping[str, int], kernel: str) -> tuple
     return blocks, launch.threads
 
 
-def _constant_bytes(buffer: Buffer) -> bytes:
+def _constant_array(buffer: Buffer) -> np.ndarray:
     from compiler.dialects.mo import attrs_of
 
-    return np.ascontiguousarray(attrs_of(buffer.constant)["value"]).tobytes()  # pyright: ignore[reportArgumentType]
+    return np.ascontiguousarray(attrs_of(buffer.constant)["value"])  # pyright: ignore[reportArgumentType]
 
 
 class Packed:

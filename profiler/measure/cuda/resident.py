@@ -52,8 +52,8 @@ class Executable:
         self._stream = device.stream()
         self._constants: dict[int, Allocation] = {}
         for number, data in program.constants:
-            made = device.pool.allocate(len(data), program.slots[number].name)
-            device.transfers.to_device(made.pointer, np.frombuffer(data, np.uint8), made.label, self._stream)
+            made = device.pool.allocate(data.nbytes, program.slots[number].name)
+            device.transfers.to_device(made.pointer, data, made.label, self._stream)
             self._constants[number] = made
 
     @property

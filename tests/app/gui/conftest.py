@@ -46,15 +46,13 @@ def settle(qtbot, window: MainWindow) -> None:
 @pytest.fixture(scope="module")
 def shared(qapp, tmp_path_factory):
     """One window for the tests of a file that start from a compiled sample: its processes take seconds to start."""
-    import app.viewmodels.compilation as records
-
     folder = tmp_path_factory.mktemp("shared")
     kept = {name: os.environ.get(name) for name in ("KERNELGLASS_DB", "KERNELGLASS_CONFIG")}
     os.environ["KERNELGLASS_DB"] = str(folder / "runs.db")
     window = MainWindow(Settings(folder / "config"))
     window.resize(1400, 900)
     window.show()
-    window.usual = records.CompileChoices()
+    window.usual = window.state.choices
     window.presenter.ask_edits = lambda titles: "discard"
     window.editing.pairs = 2
     window.running.processes = 2

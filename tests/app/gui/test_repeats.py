@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.viewmodels.compilation import CallRecord, Compilation, CompileChoices, KernelRecord, NodeRecord
+from app.viewmodels.compilation import CallRecord, Compilation, KernelRecord, NodeRecord
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.viewmodels.graph.layout import lay_out
 from app.viewmodels.graph.repeats import find_repeats
 from app.viewmodels.graph.scene import Folds, Key, build_scene
 from app.viewmodels.graph.walk import walk
+from compiler.options import CompileOptions
 
 
 def stacked(layers: int, odd: int = -1, shared: bool = True) -> Compilation:
@@ -49,7 +50,7 @@ def stacked(layers: int, odd: int = -1, shared: bool = True) -> Compilation:
     )
     calls.append(CallRecord(2 * layers, "k2", ("end",), (), (), 5, 1))
     kernels = tuple(KernelRecord(name, (), "", (), 1) for name in ("k0", "k1", "k2"))
-    return Compilation("s", "", "s", CompileChoices(), (), tuple(nodes), tuple(calls), kernels, (), ())  # fmt: skip
+    return Compilation("s", "", "s", CompileOptions(), (), tuple(nodes), tuple(calls), kernels, (), ())  # fmt: skip
 
 
 def shown(compilation: Compilation, **folds) -> GraphModel:

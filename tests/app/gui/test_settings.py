@@ -55,7 +55,7 @@ def test_every_preference_can_be_set_in_the_dialog_and_is_kept(qtbot, window, tm
     assert kept == window.preferences.now
     assert (kept.theme, kept.ui_pixels, kept.jobs, kept.use_cache, kept.opt_level) == ("light", 17, 2, False, 1)
     request = window.commands._request()
-    assert (request.jobs, request.cache) == (2, False)
+    assert (request.options.jobs, request.options.cache) == (2, False)
     qtbot.mouseClick(dialog.defaults, Qt.MouseButton.LeftButton)
     assert window.preferences.now == Preferences()
     assert QApplication.font().pixelSize() == 13

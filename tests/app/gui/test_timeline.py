@@ -11,19 +11,20 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication
 
 from app.theme.look import Look
-from app.viewmodels.compilation import CallRecord, Compilation, CompileChoices, MemoryBlock, PassRow
+from app.viewmodels.compilation import CallRecord, Compilation, MemoryBlock, PassRow
 from app.viewmodels.frame.selection import Selection
-from app.viewmodels.requests import RunResult
+from app.viewmodels.requests import RunTimes
 from app.viewmodels.timeline.timeline import Timeline, Track, compile_timeline, run_timeline
 from app.views.timeline.camera import AXIS, LANE
 from app.views.timeline.marks import TimeMarks
 from app.views.timeline.view import TimelineView
+from compiler.options import CompileOptions
 
 pytestmark = pytest.mark.gui
 
 
 def compilation(passes=(), calls=(), blocks=()) -> Compilation:
-    return Compilation("s", "", "s", CompileChoices(), (), (), calls, (), passes, (), blocks)
+    return Compilation("s", "", "s", CompileOptions(), (), (), calls, (), passes, (), blocks)
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_a_lane_for_each_worker_and_another_where_its_passes_overlap():
 def test_memory_below_the_launches_is_what_the_plan_keeps_alive():
     calls = tuple(CallRecord(i, f"k{i}", (f"n{i}",), (), ()) for i in range(3))
     blocks = (MemoryBlock("a", 0, 100, 0, 1), MemoryBlock("b", 100, 50, 1, 2))
-    run = RunResult((1.0,), (), ((0, 0, 0.0, 0.1), (1, 0, 0.02, 0.1), (0, 1, 0.2, 0.1), (0, 2, 0.4, 0.1)), 2, ())
+    run = RunTimes((1.0,), (), ((0, 0, 0.0, 0.1), (1, 0, 0.02, 0.1), (0, 1, 0.2, 0.1), (0, 2, 0.4, 0.1)), 2, ())
     timeline = run_timeline(compilation(calls=calls, blocks=blocks), run)
     assert timeline.lanes == ["thread 0", "thread 1"]
     (track,) = timeline.tracks

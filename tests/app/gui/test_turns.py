@@ -90,16 +90,25 @@ def test_the_load_of_others_is_measured_and_our_own_is_not(bench):
 
 
 def test_a_large_record_travels_in_pieces_and_arrives_whole():
-    import pickle
+    import socket
 
-    from app.viewmodels.compilation import Compilation, CompileChoices, NodeRecord
+    from app.viewmodels.compilation import Compilation, NodeRecord
     from app.viewmodels.pieces import cut, join
+    from app.worker.answers import replies
+    from compiler.options import CompileOptions
+    from compiler.processes.frames import Channel
 
     nodes = tuple(NodeRecord(f"n{i}", i, "add", "op", "f32", "[M]", "", ()) for i in range(1234))
-    whole = Compilation("s", "", "s", CompileChoices(), (), nodes, (), (), (), ())
-    pieces, rest = cut(7, whole)
-    assert [len(piece.entries) for piece in pieces] == [500, 500, 234]
+    whole = Compilation("s", "", "s", CompileOptions(), (), nodes, (), (), (), ())
+    pieces, rest = cut(whole)
+    assert [len(entries) for _, entries in pieces] == [500, 500, 234]
     assert rest.nodes == ()
-    sent = [pickle.loads(pickle.dumps(piece)) for piece in pieces]
+    here, there = (Channel(end, replies()) for end in socket.socketpair())
+    sent = []
+    for field, entries in pieces:
+        here.send(entries, f"CompileRequest.{field}")
+        sent.append((field, there.receive().value))
+    here.close()
+    there.close()
     assert join(sent, rest) == whole
-    assert cut(7, "text") == ([], "text")
+    assert cut("text") == ([], "text")

@@ -1,0 +1,135 @@
+"""A graph as plain data, to be handed to another process: its ops in order, values by number, constants as arrays.
+
+Arrays stay the ones the graph has; whoever sends a document sends them by reference. Neither making a document of a
+graph nor making the graph again needs xDSL, so that a child which finds its model in the cache starts without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.graph.dim_text import parse_dim
+from compiler.graph.dims import Dim
+from compiler.graph.graph import Graph
+from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueType, TensorType, Type
+from compiler.graph.value import Value
+
+
+@dataclass(frozen=True)
+class TypeDocument:
+    """A type: the class it is of, its dtype (or label), and its shape, with symbolic sizes as text."""
+
+    kind: str
+    name: str = ""
+    shape: tuple[int | str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class OpDocument:
+    """An op: the numbers of its operands, names and types (by their place in the table) of its results, its nodes."""
+
+    name: str
+    operands: tuple[int, ...]
+    results: tuple[tuple[str, int], ...]
+    attrs: dict[str, Any]
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphDocument:
+    """A graph; values are numbered: the inputs first, then the results of each op. `text` has one that is not plain."""
+
+    name: str
+    types: tuple[TypeDocument, ...] = ()
+    inputs: tuple[tuple[str, int], ...] = ()
+    ops: tuple[OpDocument, ...] = ()
+    outputs: tuple[int, ...] = ()
+    text: str = ""
+
+
+class _NotPlain(Exception):
+    """An attribute of the IR, which only its text can carry."""
+
+
+def document_of(graph: Graph) -> GraphDocument:
+    """A graph as plain data."""
+    types: dict[Type, int] = {}
+
+    def typed(values: Sequence[Value]) -> tuple[tuple[str, int], ...]:
+        return tuple([(value.name, types.setdefault(value.type, len(types))) for value in values])
+
+    numbers: dict[Value, int] = {value: number for number, value in enumerate(graph.inputs)}
+    inputs = typed(graph.inputs)
+    ops: list[OpDocument] = []
+    try:
+        for op in graph.ops:
+            attrs = {name: _plain(value) for name, value in op.attrs.items()}
+            operands = tuple([numbers[value] for value in op.operands])
+            ops.append(OpDocument(op.name, operands, typed(op.results), attrs, op.nodes))
+            for result in op.results:
+                numbers[result] = len(numbers)
+    except _NotPlain:
+        return GraphDocument(graph.name, text=str(graph))
+    outputs = tuple([numbers[value] for value in graph.outputs])
+    return GraphDocument(graph.name, tuple(map(_type_document, types)), inputs, tuple(ops), outputs)
+
+
+def graph_of(document: GraphDocument, source: str = "") -> Graph:
+    """The graph behind a document; `source` names it in errors."""
+    if document.text:
+        from compiler.importers.mlir_text import parse_graph
+
+        return parse_graph(document.text, source)
+    types = [_type(entry) for entry in document.types]
+    graph = Graph.of(document.name, [types[kind] for _, kind in document.inputs], [name for name, _ in document.inputs])
+    values: list[Value] = list(graph.inputs)
+    for entry in document.ops:
+        attrs = {name: _value(value) for name, value in entry.attrs.items()}
+        operands = [values[number] for number in entry.operands]
+        results = [(name, types[kind]) for name, kind in entry.results]
+        values += graph.add(entry.name, operands, attrs, entry.nodes, results).results
+    graph.take_names(value.name for value in values)
+    graph.outputs = tuple([values[number] for number in document.outputs])
+    return graph
+
+
+def _type_document(kind: Type) -> TypeDocument:
+    if isinstance(kind, TensorType | BufferType):
+        shape = tuple(size if isinstance(size, int) else str(size) for size in kind.shape)
+        return TypeDocument(type(kind).__name__, kind.dtype, shape)
+    return TypeDocument(type(kind).__name__, kind.label if isinstance(kind, OpaqueType) else "")
+
+
+def _type(entry: TypeDocument) -> Type:
+    if entry.kind == ChainType.__name__:
+        return CHAIN
+    if entry.kind == OpaqueType.__name__:
+        return OpaqueType(entry.name)
+    shape = tuple(size if isinstance(size, int) else parse_dim(size) for size in entry.shape)
+    return (BufferType if entry.kind == BufferType.__name__ else TensorType).of(entry.name, shape)
+
+
+def _plain(value: Any) -> Any:
+    """An attribute; a symbolic size is told from a text by the table around it."""
+    if isinstance(value, Dim):
+        return {"dim": str(value)}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, bool | int | float | str | np.ndarray):
+        return value
+    raise _NotPlain
+
+
+def _value(plain: Any) -> Any:
+    if isinstance(plain, list):
+        return tuple(map(_value, plain))
+    if isinstance(plain, dict):
+        return parse_dim(plain["dim"])
+    if isinstance(plain, np.ndarray):  # into memory like any other: pages mapped from a file may be slower to read
+        plain = np.array(plain)
+        plain.flags.writeable = False
+    return plain

@@ -1,0 +1,1 @@
+"""Child processes: how they are started and ended, and how one talks with them."""

@@ -1,0 +1,25 @@
+"""A child for tests: says back what it is told, after doing what its argument says."""
+
+import os
+import signal
+import sys
+import time
+
+KNOWN = {"words": tuple[str, ...]}
+
+
+def serve(channel, how):
+    told = channel.receive().value
+    print("printed by Python", flush=True)
+    os.write(1, b"printed by a kernel\n")
+    sys.stderr.write("its last words\n")
+    if how == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "damage":
+        os.write(channel.fileno(), b"not a frame at all, but long enough to be taken for one")
+    if how == "hang":
+        time.sleep(600)
+    if how == "half":
+        os.write(channel.fileno(), b"kgf1")
+        os._exit(3)
+    channel.send(told, "words")
