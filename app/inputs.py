@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from compiler.graph.graph import Graph
 
 # What may stand between an input and the op that gives it its role.
-_SAME_VALUES = frozenset({"mo.reshape", "mo.transpose", "mo.broadcast_to", "mo.slice", "mo.cast", "mo.buffer_load"})
+_SAME_VALUES = frozenset({"mo.cast", "mo.buffer_load"})  # besides views
 
 
 def graph_sizes(
@@ -113,7 +113,7 @@ def _uses(graph: Graph) -> list[list[tuple[Any, int]]]:
     for op in graph.ops:
         for position, operand in enumerate(op.operands):
             inputs = behind.get(operand, set())
-            if op.name in _SAME_VALUES:
+            if op.spec.view or op.name in _SAME_VALUES:
                 behind.setdefault(op.results[0], set()).update(inputs)
                 continue
             for number in inputs:

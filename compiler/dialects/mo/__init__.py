@@ -13,7 +13,6 @@ from compiler.dialects.mo.ops import (
     attrs_of,
     check_op,
     graph_of,
-    infer_make,
     make,
     make_graph,
     name_loc,
@@ -29,7 +28,7 @@ from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueType, Tenso
 
 __all__ = [
     "ArrayConstant", "BufferType", "CHAIN", "ChainType", "DimsAttr", "GraphOp", "Mo", "MoOp", "OPS", "OpaqueType",
-    "OutputOp", "TensorType", "attrs_of", "check_op", "decode", "encode", "from_graph", "graph_of", "infer_make",
+    "OutputOp", "TensorType", "attrs_of", "check_op", "decode", "encode", "from_graph", "graph_of",
     "line_nodes", "make", "make_graph", "module_from_graph", "name_loc", "name_results", "nodes_loc", "nodes_of",
     "parse_module", "print_with_nodes", "set_name", "text_of", "to_graph",
 ]  # fmt: skip

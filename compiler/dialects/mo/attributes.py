@@ -211,18 +211,20 @@ def _encode_tuple(value: tuple[Any, ...]) -> Attribute:
     return ArrayAttr([encode(v) for v in value])
 
 
-def decode(attribute: Attribute) -> Any:
+def decode(attribute: Any) -> Any:
     """The plain Python value that `encode` gave the attribute for; any other attribute is returned as it is."""
-    if isinstance(attribute, DimsAttr):
+    kind = type(attribute)  # `isinstance` of xDSL's classes goes through their `ABC`
+    if kind is DimsAttr:
         return attribute.sizes[0] if attribute.single else attribute.sizes
-    if isinstance(attribute, IntegerAttr) and attribute.type in (i64, i1):
-        return bool(attribute.value.data) if attribute.type == i1 else attribute.value.data
-    if isinstance(attribute, FloatAttr) and attribute.type == f64:
+    if kind is IntegerAttr and attribute.type in (i64, i1):
+        number = attribute.value.data
+        return bool(number) if attribute.type == i1 else number
+    if kind is FloatAttr and attribute.type == f64:
         return attribute.value.data
-    if isinstance(attribute, StringAttr):
+    if kind is StringAttr:
         return attribute.data
-    if isinstance(attribute, ArrayConstant):
+    if kind is ArrayConstant:
         return attribute.array
-    if isinstance(attribute, ArrayAttr):
+    if kind is ArrayAttr:
         return tuple([decode(a) for a in attribute.data])
     return attribute

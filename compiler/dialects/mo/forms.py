@@ -12,6 +12,7 @@ from xdsl.printer import Printer
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from compiler.dialects import operations
 from compiler.dialects.mo.attributes import decode, encode
 from compiler.dialects.mo.literals import parse_string, parse_value
 from compiler.errors import GraphError
@@ -110,12 +111,10 @@ def parse_op(cls: Any, parser: Parser) -> Any:
     outputs = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_result_type(parser))
     if outputs is None:
         outputs = [_parse_result_type(parser)]
-    return cls.create(
-        operands=parser.resolve_operands(operands, inputs, position),
-        result_types=outputs,
-        properties=properties,
-        attributes=attributes,
-    )
+    resolved = tuple(parser.resolve_operands(operands, inputs, position))
+    made = operations.make(cls, resolved, tuple(outputs), properties)
+    made.attributes = attributes
+    return made
 
 
 def _parse_result_type(parser: Parser) -> Attribute:

@@ -192,16 +192,6 @@ def make(
     return op
 
 
-def infer_make(
-    op_name: str, operands: Sequence[SSAValue], attrs: Mapping[str, Any] | None = None, nodes: Sequence[str] = ()
-) -> MoOp:
-    """`make`, with the result types that the op's rule gives."""
-    infer = SPECS[op_name].infer
-    if infer is None:
-        raise GraphError(f"{op_name}: the result types must be given")
-    return make(op_name, operands, infer([o.type for o in operands], attrs or {}), attrs, nodes)
-
-
 def name_results(op: Operation, name: str) -> None:
     """Name the first result `name` and the others `name.1`, `name.2`."""
     for index, result in enumerate(op.results):

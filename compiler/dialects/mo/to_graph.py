@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.ir import SSAValue
 
 from compiler.dialects.mo.attributes import decode
-from compiler.dialects.mo.ops import GraphOp, MoOp, nodes_of
+from compiler.dialects.mo.ops import OPS, GraphOp, nodes_of
 from compiler.graph.graph import Graph
 from compiler.graph.value import Value
 
@@ -16,7 +18,7 @@ def to_graph(op: GraphOp) -> Graph:
     inputs = op.body.args
     names = [argument.name_hint or f"x{index}" for index, argument in enumerate(inputs)]
     graph = Graph.of(op.sym_name, [argument.type for argument in inputs], names)  # type: ignore[misc]
-    ops = [inner for inner in op.body.ops if isinstance(inner, MoOp)]
+    ops: list[Any] = [inner for inner in op.body.ops if inner.name in OPS]
     graph.take_names(result._name for inner in ops for result in inner.results if result._name)
     values: dict[SSAValue, Value] = dict(zip(inputs, graph.inputs))
     for inner in ops:
@@ -28,7 +30,7 @@ def to_graph(op: GraphOp) -> Graph:
             [values[operand] for operand in inner._operands],
             {key: decode(value) for key, value in inner.properties.items()},
             nodes or (name,),
-            [(result._name or f"{name}.{k}" if k else name, result._type) for k, result in enumerate(inner.results)],  # type: ignore[misc]
+            [(result._name or f"{name}.{k}" if k else name, result._type) for k, result in enumerate(inner.results)],
         )
         values.update(zip(inner.results, made.results))
     if op.output is not None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.errors import GraphError
-from compiler.graph.dtypes import float_result
 from compiler.graph.location import builder
-from compiler.graph.ops.build import Operand, emit, tensors, to_dtype
+from compiler.graph.ops.build import Operand, as_float, emit, tensors
 from compiler.graph.ops.specs import define
 from compiler.graph.rules import FLOATS, NUMBERS, Attrs, check_dtype, refuse, unary
 from compiler.graph.types import TensorType
@@ -31,11 +30,6 @@ for _short in ("sigmoid", "silu"):
     define(_short, unary(f"mo.{_short}", FLOATS), elementwise=True)
 
 
-def _float(op: str, x: Operand, **attrs: object) -> Value:
-    (value,) = tensors(op, x)
-    return emit(op, (to_dtype(value, float_result(value.dtype)),), attrs)
-
-
 @builder
 def relu(x: Operand) -> Value:
     """max(x, 0).
@@ -54,7 +48,7 @@ def sigmoid(x: Operand) -> Value:
     >>> ops.sigmoid(x)
     <sigmoid_0: f32 (M, 4)>
     """
-    return _float("sigmoid", x)
+    return as_float("sigmoid", x)
 
 
 @builder
@@ -64,7 +58,7 @@ def silu(x: Operand) -> Value:
     >>> ops.silu(x)
     <silu_0: f32 (M, 4)>
     """
-    return _float("silu", x)
+    return as_float("silu", x)
 
 
 @builder
@@ -76,7 +70,7 @@ def gelu(x: Operand, approximate: str = "none") -> Value:
     """
     if approximate not in ("none", "tanh"):
         raise GraphError(f"gelu: approximate must be 'none' or 'tanh', not {approximate!r}")
-    return _float("gelu", x, approximate=approximate)
+    return as_float("gelu", x, approximate=approximate)
 
 
 swish = silu

@@ -10,7 +10,7 @@ import numpy as np
 from compiler.errors import GraphError
 from compiler.graph.broadcasting import Scalar, broadcast_shapes, common_dtype, fits
 from compiler.graph.dims import Dim
-from compiler.graph.dtypes import dtype_info, from_numpy, numpy_dtype
+from compiler.graph.dtypes import dtype_info, float_result, from_numpy, numpy_dtype
 from compiler.graph.types import Shape, TensorType
 from compiler.graph.value import Scope, Value, current_graph
 
@@ -111,6 +111,12 @@ def to_dtype(value: Value, dtype: str) -> Value:
         return value
     dtype_info(dtype)
     return emit("cast", (value,), {"dtype": dtype})
+
+
+def as_float(op: str, operand: Any, **attrs: object) -> Value:
+    """Add an op of one operand that is defined on floats: any other number meets it in the float dtype NumPy gives."""
+    (value,) = tensors(op, operand)
+    return emit(op, (to_dtype(value, float_result(value.dtype)),), attrs)
 
 
 def to_shape(value: Value, shape: Shape) -> Value:

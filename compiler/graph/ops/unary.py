@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.errors import GraphError
-from compiler.graph.dtypes import dtype_info, float_result
+from compiler.graph.dtypes import dtype_info
 from compiler.graph.location import builder
-from compiler.graph.ops.build import Operand, emit, scalar_value, tensors, to_dtype, to_shape
+from compiler.graph.ops.build import Operand, as_float, emit, scalar_value, tensors, to_dtype, to_shape
 from compiler.graph.ops.specs import define
 from compiler.graph.opspec import free
 from compiler.graph.rules import BITS, BOOL, FLOATS, NUMBERS, Attrs, unary
@@ -39,11 +39,6 @@ for _short in ("isnan", "isinf"):
 define("logical_not", unary("mo.logical_not", BOOL), elementwise=True)
 define("bitwise_not", unary("mo.bitwise_not", BITS), elementwise=True)
 define("cast", _cast_rule, attrs={"dtype": "dtype"}, elementwise=True, flops=free)
-
-
-def _float(op: str, x: Operand, **attrs: object) -> Value:
-    (value,) = tensors(op, x)
-    return emit(op, (to_dtype(value, float_result(value.dtype)),), attrs)
 
 
 def _kind(value: Value) -> str:
@@ -120,7 +115,7 @@ def exp(x: Operand) -> Value:
     >>> ops.exp(n)
     <exp_0: f64 (2, 3)>
     """
-    return _float("exp", x)
+    return as_float("exp", x)
 
 
 @builder
@@ -130,7 +125,7 @@ def exp2(x: Operand) -> Value:
     >>> ops.exp2(x)
     <exp2_0: f32 (M, 4)>
     """
-    return _float("exp2", x)
+    return as_float("exp2", x)
 
 
 @builder
@@ -140,7 +135,7 @@ def expm1(x: Operand) -> Value:
     >>> ops.expm1(x)
     <expm1_0: f32 (M, 4)>
     """
-    return _float("expm1", x)
+    return as_float("expm1", x)
 
 
 @builder
@@ -150,7 +145,7 @@ def log(x: Operand) -> Value:
     >>> ops.log(x)
     <log_0: f32 (M, 4)>
     """
-    return _float("log", x)
+    return as_float("log", x)
 
 
 @builder
@@ -160,7 +155,7 @@ def log2(x: Operand) -> Value:
     >>> ops.log2(x)
     <log2_0: f32 (M, 4)>
     """
-    return _float("log2", x)
+    return as_float("log2", x)
 
 
 @builder
@@ -170,7 +165,7 @@ def log1p(x: Operand) -> Value:
     >>> ops.log1p(x)
     <log1p_0: f32 (M, 4)>
     """
-    return _float("log1p", x)
+    return as_float("log1p", x)
 
 
 @builder
@@ -180,7 +175,7 @@ def sqrt(x: Operand) -> Value:
     >>> ops.sqrt(x)
     <sqrt_0: f32 (M, 4)>
     """
-    return _float("sqrt", x)
+    return as_float("sqrt", x)
 
 
 @builder
@@ -190,7 +185,7 @@ def rsqrt(x: Operand) -> Value:
     >>> ops.rsqrt(x)
     <rsqrt_0: f32 (M, 4)>
     """
-    return _float("rsqrt", x)
+    return as_float("rsqrt", x)
 
 
 @builder
@@ -200,7 +195,7 @@ def sin(x: Operand) -> Value:
     >>> ops.sin(x)
     <sin_0: f32 (M, 4)>
     """
-    return _float("sin", x)
+    return as_float("sin", x)
 
 
 @builder
@@ -210,7 +205,7 @@ def cos(x: Operand) -> Value:
     >>> ops.cos(x)
     <cos_0: f32 (M, 4)>
     """
-    return _float("cos", x)
+    return as_float("cos", x)
 
 
 @builder
@@ -220,7 +215,7 @@ def tanh(x: Operand) -> Value:
     >>> ops.tanh(x)
     <tanh_0: f32 (M, 4)>
     """
-    return _float("tanh", x)
+    return as_float("tanh", x)
 
 
 @builder
@@ -230,7 +225,7 @@ def erf(x: Operand) -> Value:
     >>> ops.erf(x)
     <erf_0: f32 (M, 4)>
     """
-    return _float("erf", x)
+    return as_float("erf", x)
 
 
 @builder

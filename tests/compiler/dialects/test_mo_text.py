@@ -182,10 +182,12 @@ def test_xdsls_own_verifier_accepts_a_good_module_and_refuses_a_bad_one() -> Non
         module.verify()
 
 
-def test_make_and_infer_make_build_detached_ops() -> None:
+def test_make_builds_detached_ops() -> None:
     g = Graph("g", [TensorType("f32", ("M", 4))])
     (x,) = mo.from_graph(g).body.args
-    op = mo.infer_make("mo.reduce_sum", [x], {"axes": (1,)}, ("sum_0", "sum_1"))
+    op = mo.make(
+        "mo.reduce_sum", [x], SPECS["mo.reduce_sum"].infer([x.type], {"axes": (1,)}), {"axes": (1,)}, ("sum_0", "sum_1")
+    )
     assert op.results[0].type == TensorType("f32", ("M",)) and op.results[0].name_hint == "sum_0"
     assert mo.nodes_of(op) == ("sum_0", "sum_1") and op.parent is None
     assert mo.attrs_of(op) == {"axes": (1,)}
