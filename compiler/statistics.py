@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from compiler.options import STAGE_TABLE, TIMED_STAGES
+from compiler.trace import PassRecord
 
 
 class PassFigures(Protocol):
@@ -47,19 +48,6 @@ class StageFigures:
     """Of all seconds of the compilation, or of this kernel."""
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A kernel's part of the passes that ran over a module of several."""
-
-    kernel: str
-    seconds: float
-    ops_after: int
-    name: str = "passes"
-    stage: str = "kernel"
-    ops_before: int = -1
-    bytes_after: int = -1
-
-
 def funnel_of(
     passes: Sequence[PassFigures], kernel: str | None = None, printed: Mapping[str, int] | None = None
 ) -> list[StageFigures]:
@@ -90,7 +78,8 @@ def funnel_by_kernel(
     for name, records in by_kernel.items():
         if whole and name in units and not any(record.stage == "kernel" for record in records):
             own = units[name].ops_before
-            records.append(_Part(name, seconds * own / operations if operations else 0.0, own))
+            part = seconds * own / operations if operations else 0.0
+            records.append(PassRecord("passes", "kernel", name, 0.0, part, -1, own, -1))
     return {name: _steps(records, printed.get(name) if printed else None) for name, records in by_kernel.items()}
 
 

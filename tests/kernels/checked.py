@@ -39,7 +39,7 @@ from compiler.language.kernel import KernelSource
 from compiler.language.library import default_library
 from compiler.lowering.llvm_text import emit_module
 from compiler.passes.kernel.dce import dce
-from compiler.passes.kernel.lower_kgen import lower_kgen, walk
+from compiler.passes.kernel.lower_kgen import lower_kgen
 from compiler.targets import get_target
 
 Shape = tuple[int | str, ...]
@@ -65,7 +65,7 @@ class CheckedKernel:
         self.kernel = elaborator.add(KernelSource("kernel", source))
         module = elaborator.module()
         dce(module)
-        lowered = lower_kgen(module, gpu_target=False, facts={})
+        lowered, _ = lower_kgen(module, gpu_target=False, facts={})
         _check_accesses(lowered, len(self.kernel.arguments) + len(self.kernel.workspaces))
         unit = compile_llvm(emit_module(lowered, target).text, target, opt_level)
         imports = {"kg_barrier": ctypes.cast(_barrier, ctypes.c_void_p).value or 0}
@@ -94,7 +94,7 @@ def _check_accesses(module: ModuleOp, buffers: int) -> None:
     function = next(op for op in module.body.block.ops if isinstance(op, func.FuncOp) and "kg.kernel" in op.attributes)
     block = function.body.block
     arguments = block.args[3 : 3 + buffers]
-    accesses = [op for op in walk(block) if op.name in _ACCESSES]
+    accesses = [op for op in block.walk() if op.name in _ACCESSES]
     limits = block.insert_arg(_LIMITS, len(block.args))
     for access in accesses:
         store = access.name in _STORES

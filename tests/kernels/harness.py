@@ -27,7 +27,7 @@ class CompiledSource:
         self.kernel: ElaboratedKernel = elaborator.add(KernelSource("kernel", source))
         module = elaborator.module()
         dce(module)
-        self.module = lower_kgen(module, gpu_target=False, facts={})
+        self.module, _ = lower_kgen(module, gpu_target=False, facts={})
         self.llvm = emit_module(self.module, target).text
         unit = compile_llvm(self.llvm, target, opt_level)
         self.code = load_objects([unit.object], [self.kernel.name])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -41,13 +41,8 @@ class KernelFacts:
     threads: int = 0
 
 
-def lower_kgen(module: ModuleOp, *, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> ModuleOp:
-    """Turn a kgen module into func/scf/arith/... for one target; the kgen module is used up."""
-    return lowered(module, gpu_target=gpu_target, facts=facts)[0]
-
-
-def lowered(module: ModuleOp, *, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> tuple[ModuleOp, int]:
-    """The same, and how many operations there are in it."""
+def lower_kgen(module: ModuleOp, *, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> tuple[ModuleOp, int]:
+    """A kgen module as func/scf/arith/... for one target, and its number of operations; the kgen module is used up."""
     operations: list[Operation] = []
     block = module.body.block
     waits = False
@@ -197,20 +192,3 @@ def _collect(block: Block, found: list[Operation]) -> int:
                     inner = inner._next_block
         operation = operation._next_op
     return count
-
-
-def walk(block: Block) -> Iterator[Operation]:
-    """Every operation of a block and of the regions inside it, outer ones first."""
-    operation = block.first_op
-    while operation is not None:
-        following = operation.next_op
-        yield operation
-        for region in operation.regions:
-            for inner in region.blocks:
-                yield from walk(inner)
-        operation = following
-
-
-def kernels_of(module: ModuleOp) -> Sequence[func.FuncOp]:
-    """The entry functions of a lowered module."""
-    return [op for op in module.body.block.ops if isinstance(op, func.FuncOp) and "kg.kernel" in op.attributes]

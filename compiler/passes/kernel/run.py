@@ -15,7 +15,7 @@ from compiler.passes.kernel.dead_symbols import dead_symbols
 from compiler.passes.kernel.elaboration import KernelModule
 from compiler.passes.kernel.inline import inline
 from compiler.passes.kernel.licm import licm
-from compiler.passes.kernel.lower_kgen import KernelFacts, lowered
+from compiler.passes.kernel.lower_kgen import KernelFacts, lower_kgen
 from compiler.passes.kernel.mem2reg import mem2reg
 from compiler.passes.kernel.sccp import sccp
 from compiler.passes.kernel.slice_offload import slice_offload
@@ -53,7 +53,7 @@ def kernel_passes(elaborated: KernelModule, target: Target, trace: Trace, opt_le
     with trace.span("lower-kgen", "kernel", owner) as span:
         known = zip(elaborated.sources, elaborated.kernels, strict=True)
         facts = {record.name: _facts(kernel, record) for kernel, record in known}
-        module, span.ops_after = lowered(module, gpu_target=target.emission.grid is not None, facts=facts)
+        module, span.ops_after = lower_kgen(module, gpu_target=target.emission.grid is not None, facts=facts)
         span.module, span.changed = module, True
     if opt_level >= 2:
         _shrink(module, owner, trace)

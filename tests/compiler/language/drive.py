@@ -40,7 +40,7 @@ def elaborate(source: str, *, target: str = "cpu", library: Library = EMPTY) -> 
 def lower(module: ModuleOp, *, target: str = "cpu") -> ModuleOp:
     """The kernel-stage module: cleaned up and bound to a target."""
     dce(module)
-    return lower_kgen(module, gpu_target=get_target(target).emission.grid is not None, facts={})
+    return lower_kgen(module, gpu_target=get_target(target).emission.grid is not None, facts={})[0]
 
 
 def text(module: ModuleOp, *, locations: bool = False) -> str:
