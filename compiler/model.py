@@ -6,7 +6,6 @@ nobody reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compiler.errors import CompilerError, UnavailableError
-from compiler.passes.fusion.records import FusedKernel, FusionDecision, FusionResult, KernelCall
+from compiler.passes.fusion.records import FusedKernel, FusionDecision, KernelCall
 from compiler.pipeline import STAGES, CompileOptions, KernelModule, elaborate, kernel_passes
 from compiler.trace import Trace
 
 if TYPE_CHECKING:
+    from compiler.artifact.compiled_model import CompiledModel
     from compiler.backend.device_code import DeviceUnit
     from compiler.backend.llvm import CompiledUnit
     from compiler.backend.sass import SassReport
     from compiler.graph.graph import Graph
-    from compiler.language.elaborate import ElaboratedKernel
+    from compiler.language.kernel_record import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.program.execution import Program
     from compiler.program.memory_plan import MemoryPlan
@@ -171,22 +171,22 @@ class Model:
     """What `compile` returns."""
 
     def __init__(
-        self, graph: Graph, fusion: FusionResult, options: CompileOptions, target: Target, library: Library,
-        trace: Trace, records: Mapping[str, ElaboratedKernel],
-        program: Program | None, kernels: tuple[FusedKernel, ...], mo_text: Any, objects: Sequence[bytes] = (),
+        self, graph: Graph, made: CompiledModel, kernels: tuple[FusedKernel, ...], options: CompileOptions,
+        target: Target, library: Library, trace: Trace, program: Program | None, mo_text: Any,
     ) -> None:  # fmt: skip
         self.graph = graph
-        self.fusion = fusion
+        self.fusion = made.fusion
+        self.host = made.host
         self.options = options
         self.target = target
         self.library = library
         self.trace = trace
-        self._records = records
+        self._records = made.records
         self._program = program
         self._mo_text = mo_text
-        self._objects = tuple(objects)
+        self._objects = () if target.is_cpu else tuple(made.objects)
         calls: dict[str, list[KernelCall]] = {}
-        for call in fusion.calls:
+        for call in made.fusion.calls:
             calls.setdefault(call.kernel.name, []).append(call)
         self.kernels = tuple(Kernel(self, kernel, tuple(calls[kernel.name])) for kernel in kernels)
 
@@ -256,15 +256,12 @@ class Model:
         missing = sorted(set(self.symbols) - set(sizes))
         if missing:
             raise CompilerError(f"the plan depends on the size of {', '.join(missing)}")
-        return plan(self.fusion, sizes, self._workspaces())
-
-    def _workspaces(self) -> Mapping[str, tuple[Any, ...]]:
-        return {name: record.workspaces for name, record in self._records.items()}
+        return plan(self.host, sizes)
 
     @property
     def symbols(self) -> tuple[str, ...]:
         """The symbolic dims of the graph's inputs."""
-        return tuple(sorted(self.graph.symbols))
+        return self.host.interface.symbols
 
     def ir(self, stage: str) -> str:
         """Whole-model text: mo, mogg or mgp; for later stages ask a kernel."""
@@ -277,10 +274,15 @@ class Model:
         if stage == "mo":
             text, nodes = self._mo_text()
             return StageText(text, tuple(nodes))
-        if stage in ("mogg", "mgp"):
-            from compiler.passes.fusion.show import stage_text
+        if stage == "mogg":
+            from compiler.passes.fusion.module import mogg_text
 
-            text, nodes = stage_text(self.fusion, stage, self._workspaces())
+            text, nodes = mogg_text(self.fusion.origin.fused)
+            return StageText(text, tuple(nodes))
+        if stage == "mgp":
+            from compiler.program.mgp_text import mgp_text
+
+            text, nodes = mgp_text(self.host)
             return StageText(text, tuple(nodes))
         texts = [kernel.stage(stage) for kernel in self.kernels]
         return StageText("".join(t.text for t in texts), tuple(n for t in texts for n in t.nodes))

@@ -17,7 +17,8 @@ from compiler.trace import Trace, count_operations
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from compiler.language.elaborate import ElaboratedKernel, LanguageTarget
+    from compiler.language.elaborate import LanguageTarget
+    from compiler.language.kernel_record import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.passes.kernel.lower_kgen import KernelFacts
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +10,15 @@ from compiler.collector_pauses import rare_collection
 from compiler.errors import CompilerError
 from compiler.language.library import Library, default_library
 from compiler.model import Model
-from compiler.passes.fusion.records import FusedKernel, FusionOptions, FusionResult
+from compiler.passes.fusion.records import FusionOptions, FusionResult
 from compiler.pipeline import CompileOptions, with_edits
 from compiler.targets import get_target
 from compiler.targets.cpu import runs_here
 from compiler.trace import Trace, Watch, count_operations
 
 if TYPE_CHECKING:
+    from compiler.artifact.compiled_model import CompiledModel
     from compiler.graph.graph import Graph
-    from compiler.language.elaborate import ElaboratedKernel
 
 
 def compile(
@@ -57,17 +56,17 @@ def compile_graph(
     _check_kind(graph)
     work = _Work(graph, options, library or default_library(), watch)
     with rare_collection():
-        parts = work.from_cache() or work.compiled()
+        made = work.from_cache() or work.compiled()
         program = None
         if runs_here(work.target):
             from compiler.program.execution import Program
 
             with work.trace.span("link", "link"):
                 work.find_runtime()
-                program = Program(graph, parts.fusion, parts.needs, parts.objects)
+                program = Program(made.host, made.objects)
     return Model(
-        graph, parts.fusion, options, work.target, work.library, work.trace, parts.records, program, parts.kernels,
-        work.graph_text, () if work.target.is_cpu else parts.objects,
+        graph, made, with_edits(made.fusion.kernels, options), options, work.target, work.library, work.trace, program,
+        work.graph_text,
     )  # fmt: skip
 
 
@@ -86,20 +85,6 @@ def _trace(options: CompileOptions, watch: Watch | None) -> Trace:
     return SnapshotTrace(watch=watch)
 
 
-class _Parts:
-    """What a compilation comes to, compiled or found."""
-
-    def __init__(
-        self, fusion: FusionResult, kernels: tuple[FusedKernel, ...], records: Mapping[str, ElaboratedKernel],
-        objects: list[bytes], needs: Any = None,
-    ) -> None:  # fmt: skip
-        self.fusion = fusion
-        self.kernels = kernels
-        self.records = records
-        self.objects = objects
-        self.needs = records if needs is None else needs  # what running the kernels takes of their records
-
-
 class _Work:
     """One compilation: its front half is done when first needed, which for a model in the cache may be never."""
 
@@ -111,7 +96,7 @@ class _Work:
         self.trace = _trace(options, watch)
         self.cache: Cache | None = default_cache() if options.cache else None
 
-    def from_cache(self) -> _Parts | None:
+    def from_cache(self) -> CompiledModel | None:
         """The model as an earlier compilation left it."""
         if self.cache is None or self.options.recompiles:
             return None
@@ -122,10 +107,10 @@ class _Work:
             payload = self.cache.get("model", self._key)
             if payload is None:
                 return None
-            fusion, records, objects = restore_model(payload, self._fused_again)
-        for kernel in fusion.kernels:
+            made = restore_model(payload, self._fused_again)
+        for kernel in made.fusion.kernels:
             self.trace.add("model-hit", "cache", kernel.name, self.trace.begun, 0.0)
-        return _Parts(fusion, with_edits(fusion.kernels, self.options), records, objects, records.needs)
+        return made
 
     def find_runtime(self) -> None:
         """Have the threads' runtime from the cache, where a first compilation leaves it."""
@@ -140,9 +125,12 @@ class _Work:
         else:
             self.cache.put("object", key, runtime_object(self.target))
 
-    def compiled(self) -> _Parts:
+    def compiled(self) -> CompiledModel:
         """The model, compiled; kernels that are in the cache are taken from there."""
+        from compiler.artifact.compiled_model import CompiledModel
+        from compiler.artifact.stored_model import store_model
         from compiler.flows import Compilation, compile_kernels
+        from compiler.program.host_program import host_program, interface_of
 
         with self.trace.span("verify", "mo"):
             self.graph.verify()
@@ -151,14 +139,14 @@ class _Work:
         self.trace.tell("kernels", str(len(kernels)))  # how much is to come
         run = Compilation(self.options, self.library, self.target, self.trace, self.cache)
         records, objects = compile_kernels(kernels, run)
+        host = host_program(fusion, records, interface_of(self.graph))
+        made = CompiledModel(fusion, records, host, objects)
         if self.cache is not None and not self.options.recompiles:
-            from compiler.artifact.stored_model import store_model
-
             with self.trace.span("keep-model", "cache"):
-                payload = store_model(fusion, records, objects)
+                payload = store_model(made)
                 if payload is not None:
                     self.cache.put("model", self._key, payload)
-        return _Parts(fusion, kernels, records, objects)
+        return made
 
     @cached_property
     def _optimised(self) -> Any:

@@ -118,14 +118,13 @@ def memory_blocks(model: Any, dims: Mapping[str, int]) -> tuple[tuple[MemoryBloc
             last[buffer.name] = index
     blocks = []
     for block in plan.blocks:
-        key = block.key
-        if isinstance(key, tuple):  # a workspace: lives for one call
-            call = int(key[0]) if isinstance(key[0], int) else 0
-            blocks.append(MemoryBlock(f"workspace {key[-1]}", block.offset, block.size, call, call))
+        held = block.buffer
+        if held.kind == "workspace":  # lives for one call
+            blocks.append(MemoryBlock(f"workspace {held.index}", block.offset, block.size, block.first, block.first))
         else:
-            name = key.name
+            name = held.name
             blocks.append(
-                MemoryBlock(name, block.offset, block.size, first.get(name, 0), last.get(name, 0), tuple(key.nodes))
+                MemoryBlock(name, block.offset, block.size, first.get(name, 0), last.get(name, 0), held.nodes)
             )
     return tuple(blocks), int(plan.peak), ""
 

@@ -23,8 +23,9 @@ from compiler.graph import dims as dimlib
 from compiler.graph.dims import Dim
 from compiler.language.builder import Builder
 from compiler.language.interpreter import Interpreter
+from compiler.language.kernel_record import BufferArgument, ElaboratedKernel, Launch
 from compiler.language.library import Library
-from compiler.language.syntax.signatures import BufferArgument, buffer_argument, workspace_type
+from compiler.language.syntax.signatures import buffer_argument, workspace_type
 from compiler.language.syntax.source import SourceFile
 from compiler.language.values import arithmetic as math
 from compiler.language.values import memory, static
@@ -43,26 +44,6 @@ class KernelSource:
     line_slots: tuple[tuple[int, ...], ...] = ()
     file: str = ""
     symbols: tuple[str, ...] = ()  # sizes it is given besides those its tensors' shapes name
-
-
-@dataclass(frozen=True)
-class Launch:
-    """The grid a GPU kernel asks for."""
-
-    blocks: tuple[int | Dim, ...]
-    threads: int
-
-
-@dataclass(frozen=True)
-class ElaboratedKernel:
-    """What elaboration found out about a kernel besides its code."""
-
-    name: str
-    arguments: tuple[BufferArgument, ...]
-    workspaces: tuple[BufferArgument, ...]
-    symbols: tuple[str, ...]
-    provenance: tuple[tuple[int, ...], ...]  # provenance id -> slots; id 0 is no slot at all
-    launch: Launch | None
 
 
 @dataclass(frozen=True)

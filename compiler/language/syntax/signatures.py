@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from compiler.errors import KernelError
 from compiler.graph import dims as dimlib
 from compiler.graph.dim_text import dim
-from compiler.graph.dims import Dim
+from compiler.language.kernel_record import BufferArgument
 from compiler.language.syntax.source import annotation_name
 from compiler.language.values import static
 from compiler.language.values.dtypes import INDEX, DType
@@ -18,15 +17,6 @@ from compiler.language.values.methods import to_dtype, to_shape
 
 if TYPE_CHECKING:
     from compiler.language.interpreter import Interpreter
-
-
-@dataclass(frozen=True)
-class BufferArgument:
-    """A tensor argument of a kernel."""
-
-    name: str
-    dtype: str
-    shape: tuple[int | Dim, ...]
 
 
 def buffer_argument(run: Interpreter, name: str, annotation: ast.expr | None, frame: Frame) -> BufferArgument:

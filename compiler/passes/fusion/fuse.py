@@ -18,11 +18,13 @@ from compiler.passes.fusion.ledger import write_ledger
 from compiler.passes.fusion.pull import Puller
 from compiler.passes.fusion.records import (
     Edge,
+    FusedGraph,
     FusedKernel,
     FusionOptions,
     FusionResult,
     KernelCall,
     KernelLibrary,
+    Origin,
 )
 
 _DRIVER = "kg.elementwise"
@@ -42,7 +44,8 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
     functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver}
     emitted = [Emitter(group, groups, functions, driver).emit() for group in ordered]
-    kernels, calls = _share(ordered, emitted, library)
+    origin = Origin(lambda: fused)
+    kernels, calls = _share(ordered, emitted, library, origin)
     computed_in: dict[Node, list[Group]] = {}
     for group, made in zip(ordered, emitted):
         for node in made.slots:
@@ -55,8 +58,14 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
         outputs=tuple(buffer for buffer in puller.outputs if buffer is not None),
         constants=tuple(reversed(puller.constants)),
         ledger=write_ledger(analysis, groups, computed_in, reasons, options),
+        origin=origin,
+    )
+    fused = FusedGraph(
+        graph,
+        result,
+        ops=tuple(tuple(node.op for node in made.slots) for made in emitted),
+        values=tuple(made.values for made in emitted),
         stored={value.ssa: value.buffer for value in analysis.values() if value.buffer is not None},
-        _graph=graph,
     )
     groups.release()
     analysis.release()
@@ -150,14 +159,14 @@ class _Sources:
 
 
 def _share(
-    groups: list[Group], emitted: list[Emitted], library: KernelLibrary
+    groups: list[Group], emitted: list[Emitted], library: KernelLibrary, origin: Origin
 ) -> tuple[tuple[FusedKernel, ...], tuple[KernelCall, ...]]:
     """Kernels with the same text become one; each gets a name from the ops inside."""
     known: dict[object, FusedKernel] = {}
     taken: set[str] = set()
     names = frozenset(library.names())
     calls: list[KernelCall] = []
-    for group, made in zip(groups, emitted):
+    for number, (group, made) in enumerate(zip(groups, emitted)):
         slots = tuple(node.op.name for node in made.slots)
         key = (made.source, made.line_slots, slots)
         kernel = known.get(key)
@@ -182,8 +191,8 @@ def _share(
                 nodes=tuple(node.nodes for node in made.slots),
                 symbols=tuple(old for _, old in made.symbols),
                 roles=tuple(map(partial(_role, group), made.slots)),
-                ops=tuple(node.op for node in made.slots),
-                values=made.values,
+                number=number,
+                origin=origin,
             )
         )
     return tuple(known.values()), tuple(calls)

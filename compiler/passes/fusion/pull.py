@@ -7,6 +7,8 @@ group that computes it anyway.
 
 from __future__ import annotations
 
+import numpy as np
+
 from compiler.passes.fusion.analysis import Node, Value, literal_of
 from compiler.passes.fusion.epilogue import at_hand, chain_edges
 from compiler.passes.fusion.groups import Group, Store
@@ -123,7 +125,8 @@ class Puller(Placement):
     def _constant(self, node: Node) -> None:
         value = node.result
         if self.groups.readers(value):
-            value.buffer = Buffer(value.name, tensor_of(value), "constant", -1, node.nodes, node.op)
+            array = np.ascontiguousarray(node.attrs["value"])
+            value.buffer = Buffer(value.name, tensor_of(value), "constant", -1, node.nodes, array)
             self.constants.append(value.buffer)
 
     def _load(self, node: Node) -> None:
