@@ -6,6 +6,7 @@ nobody reads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from compiler.pipeline import STAGES, CompileOptions, KernelModule, elaborate, k
 from compiler.trace import Trace
 
 if TYPE_CHECKING:
-    from compiler.artifact.compiled_model import CompiledModel
     from compiler.backend.device_code import DeviceUnit
     from compiler.backend.llvm import CompiledUnit
     from compiler.backend.sass import SassReport
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from compiler.language.kernel_record import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.program.execution import Program
+    from compiler.program.host_program import HostProgram
     from compiler.program.memory_plan import MemoryPlan
     from compiler.snapshots import Snapshot
     from compiler.targets.target import Target
@@ -171,22 +172,22 @@ class Model:
     """What `compile` returns."""
 
     def __init__(
-        self, graph: Graph, made: CompiledModel, kernels: tuple[FusedKernel, ...], options: CompileOptions,
+        self, graph: Graph, host: HostProgram, kernels: tuple[FusedKernel, ...], options: CompileOptions,
         target: Target, library: Library, trace: Trace, program: Program | None, mo_text: Any,
+        objects: Sequence[bytes] = (),
     ) -> None:  # fmt: skip
         self.graph = graph
-        self.fusion = made.fusion
-        self.host = made.host
+        self.fusion = host.fusion
+        self.host = host
         self.options = options
         self.target = target
         self.library = library
         self.trace = trace
-        self._records = made.records
         self._program = program
         self._mo_text = mo_text
-        self._objects = () if target.is_cpu else tuple(made.objects)
+        self._objects = tuple(objects)
         calls: dict[str, list[KernelCall]] = {}
-        for call in made.fusion.calls:
+        for call in host.fusion.calls:
             calls.setdefault(call.kernel.name, []).append(call)
         self.kernels = tuple(Kernel(self, kernel, tuple(calls[kernel.name])) for kernel in kernels)
 
@@ -209,7 +210,7 @@ class Model:
 
     def record(self, kernel: str) -> ElaboratedKernel:
         """What elaboration found out about a kernel."""
-        return self._records[kernel]
+        return self.host.records[kernel]
 
     def kernel(self, name: str) -> Kernel:
         """The kernel called `name`."""

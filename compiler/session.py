@@ -17,8 +17,8 @@ from compiler.targets.cpu import runs_here
 from compiler.trace import Trace, Watch, count_operations
 
 if TYPE_CHECKING:
-    from compiler.artifact.compiled_model import CompiledModel
     from compiler.graph.graph import Graph
+    from compiler.program.host_program import HostProgram
 
 
 def compile(
@@ -56,17 +56,17 @@ def compile_graph(
     _check_kind(graph)
     work = _Work(graph, options, library or default_library(), watch)
     with rare_collection():
-        made = work.from_cache() or work.compiled()
+        host, objects = work.from_cache() or work.compiled()
         program = None
         if runs_here(work.target):
             from compiler.program.execution import Program
 
             with work.trace.span("link", "link"):
                 work.find_runtime()
-                program = Program(made.host, made.objects)
+                program = Program(host, objects)
     return Model(
-        graph, made, with_edits(made.fusion.kernels, options), options, work.target, work.library, work.trace, program,
-        work.graph_text,
+        graph, host, with_edits(host.fusion.kernels, options), options, work.target, work.library, work.trace, program,
+        work.graph_text, () if work.target.is_cpu else objects,
     )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ class _Work:
         self.trace = _trace(options, watch)
         self.cache: Cache | None = default_cache() if options.cache else None
 
-    def from_cache(self) -> CompiledModel | None:
+    def from_cache(self) -> tuple[HostProgram, list[bytes]] | None:
         """The model as an earlier compilation left it."""
         if self.cache is None or self.options.recompiles:
             return None
@@ -107,10 +107,10 @@ class _Work:
             payload = self.cache.get("model", self._key)
             if payload is None:
                 return None
-            made = restore_model(payload, self._fused_again)
-        for kernel in made.fusion.kernels:
+            host, objects = restore_model(payload, self._fused_again)
+        for kernel in host.fusion.kernels:
             self.trace.add("model-hit", "cache", kernel.name, self.trace.begun, 0.0)
-        return made
+        return host, objects
 
     def find_runtime(self) -> None:
         """Have the threads' runtime from the cache, where a first compilation leaves it."""
@@ -125,9 +125,8 @@ class _Work:
         else:
             self.cache.put("object", key, runtime_object(self.target))
 
-    def compiled(self) -> CompiledModel:
+    def compiled(self) -> tuple[HostProgram, list[bytes]]:
         """The model, compiled; kernels that are in the cache are taken from there."""
-        from compiler.artifact.compiled_model import CompiledModel
         from compiler.artifact.stored_model import store_model
         from compiler.flows import Compilation, compile_kernels
         from compiler.program.host_program import host_program, interface_of
@@ -140,13 +139,12 @@ class _Work:
         run = Compilation(self.options, self.library, self.target, self.trace, self.cache)
         records, objects = compile_kernels(kernels, run)
         host = host_program(fusion, records, interface_of(self.graph))
-        made = CompiledModel(fusion, records, host, objects)
         if self.cache is not None and not self.options.recompiles:
             with self.trace.span("keep-model", "cache"):
-                payload = store_model(made)
+                payload = store_model(host, objects)
                 if payload is not None:
                     self.cache.put("model", self._key, payload)
-        return made
+        return host, objects
 
     @cached_property
     def _optimised(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from compiler.graph.dim_text import dim
@@ -48,6 +49,7 @@ def plain_size(size: int | Dim) -> int | str:
     return size if isinstance(size, int) else str(size)
 
 
+@lru_cache(maxsize=4096)
 def read_size(size: int | str) -> int | Dim:
-    """A size from plain data."""
+    """A size from plain data; a model repeats a few of them again and again."""
     return size if isinstance(size, int) else dim(size)

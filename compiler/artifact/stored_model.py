@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compiler.artifact.compiled_model import CompiledModel
 from compiler.artifact.kernel_records import plain_size, read_record, read_size, record_document
 from compiler.cache import key_of, pack, producer, target_identity, unpack
 from compiler.graph.constraints import Constraint
@@ -20,7 +19,7 @@ from compiler.graph.digest import graph_digest
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
 from compiler.passes.fusion.records import Buffer, FusedKernel, FusionDecision, FusionResult, KernelCall, Origin
-from compiler.program.host_program import Interface, host_program
+from compiler.program.host_program import HostProgram, Interface, host_program
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
@@ -44,9 +43,9 @@ def model_key(graph: Graph, options: CompileOptions, target: Target, library: Li
 # Writing
 
 
-def store_model(model: CompiledModel) -> bytes | None:
+def store_model(host: HostProgram, objects: Sequence[bytes]) -> bytes | None:
     """The payload of a model, or None for one that is not worth keeping whole."""
-    fusion, interface = model.fusion, model.host.interface
+    fusion, interface = host.fusion, host.interface
     arrays = [buffer.array for buffer in fusion.constants if buffer.array is not None]
     if sum(array.nbytes for array in arrays) > _MOST_CONSTANT_BYTES:
         return None
@@ -68,11 +67,11 @@ def store_model(model: CompiledModel) -> bytes | None:
         "kernels": [_kernel_document(kernel, types) for kernel in fusion.kernels],
         "buffers": [[b.name, types.number(b.type), b.kind, b.index, b.nodes] for b in buffers.items],
         "types": [_type_document(kind) for kind in types.items],
-        "records": [record_document(record) for record in model.records.values()],
-        "objects": len(model.objects),
+        "records": [record_document(record) for record in host.records.values()],
+        "objects": len(objects),
     }  # fmt: skip
     ledger = [[d.producer, d.consumer, d.accepted, d.rule, d.reason, plain_size(d.bytes_saved)] for d in fusion.ledger]
-    return pack(document, [json.dumps(ledger).encode(), *model.objects, *(array.tobytes() for array in arrays)])
+    return pack(document, [json.dumps(ledger).encode(), *objects, *(array.tobytes() for array in arrays)])
 
 
 class _Table:
@@ -106,8 +105,8 @@ def _kernel_document(kernel: FusedKernel, types: _Table) -> list[Any]:
 # Reading
 
 
-def restore_model(payload: bytes, fused_again: Callable[[], FusionResult]) -> CompiledModel:
-    """The model; `fused_again` fuses the graph anew."""
+def restore_model(payload: bytes, fused_again: Callable[[], FusionResult]) -> tuple[HostProgram, list[bytes]]:
+    """The host program and the objects; `fused_again` fuses the graph anew."""
     document, blobs = unpack(payload)
     count = 1 + document["objects"]
     ledger, objects = json.loads(blobs[0]), blobs[1:count]
@@ -146,7 +145,7 @@ def restore_model(payload: bytes, fused_again: Callable[[], FusionResult]) -> Co
         constraints=tuple(Constraint(read_size(n), words, read_size(m)) for n, words, m in document["constraints"]),
     )
     records = {entry["name"]: read_record(entry) for entry in document["records"]}
-    return CompiledModel(fusion, records, host_program(fusion, records, interface), objects)
+    return host_program(fusion, records, interface), objects
 
 
 def _read_type(kind: str, *rest: Any) -> Any:

@@ -73,8 +73,8 @@ class Program:
         for buffer, slot in host.slots.items():
             if buffer.array is not None:  # it stays where it is: the program reads the graph's own array
                 self._executor.bind(slot, buffer.array.ctypes.data)
-        self._given = tuple(None if buffer is None else host.slots.get(buffer) for buffer in host.inputs)
-        self._mutable = tuple(k for k, b in enumerate(host.inputs) if b is not None and b.kind == "mutable")
+        self._given = tuple(None if buffer is None else host.slots.get(buffer) for buffer in host.fusion.inputs)
+        self._mutable = tuple(k for k, b in enumerate(host.fusion.inputs) if b is not None and b.kind == "mutable")
 
     def execute(self, arrays: Sequence[np.ndarray], threads: int | None = None) -> list[np.ndarray]:
         """Check the arguments, run, and return the outputs as new arrays."""
@@ -133,7 +133,7 @@ class Program:
                 self._executor.bind(self._host.slots[block.buffer], base + block.offset)
             self._executor.set_dims(key)
         kept: list[np.ndarray] = []
-        for buffer, slot, array in zip(self._host.inputs, self._given, arrays, strict=True):
+        for buffer, slot, array in zip(self._host.fusion.inputs, self._given, arrays, strict=True):
             if buffer is None or slot is None:
                 continue
             ready = self._ready(buffer, array, arrays)
@@ -157,12 +157,12 @@ class Program:
         host.check(sizes)
         memory = plan(host, sizes)
         arena = aligned_empty((memory.peak,), np.dtype(np.uint8))
-        return _Instance(memory, arena, tuple(b.shape(sizes) for b in host.outputs), host.traffic(sizes))
+        return _Instance(memory, arena, tuple(b.shape(sizes) for b in host.fusion.outputs), host.traffic(sizes))
 
     def _bind_outputs(self, instance: _Instance) -> list[np.ndarray]:
         outputs: list[np.ndarray] = []
         made: dict[Buffer, np.ndarray] = {}
-        for buffer, shape in zip(self._host.outputs, instance.shapes, strict=True):
+        for buffer, shape in zip(self._host.fusion.outputs, instance.shapes, strict=True):
             if buffer in made:
                 outputs.append(made[buffer].copy())
                 continue

@@ -6,7 +6,7 @@ what fusion decided, what elaboration found out about each kernel, and what the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,12 +65,10 @@ class Lifetime:
 class HostProgram:
     """Kernel calls in order, the buffers they work on, and what the sizes must be."""
 
-    name: str
+    fusion: FusionResult
+    records: Mapping[str, ElaboratedKernel]
     interface: Interface
     calls: tuple[HostCall, ...]
-    inputs: tuple[Buffer | None, ...]  # per argument; None for a chain
-    outputs: tuple[Buffer, ...]
-    constants: tuple[Buffer, ...]
 
     @cached_property
     def slots(self) -> dict[Buffer, int]:
@@ -79,14 +77,14 @@ class HostProgram:
         for call in self.calls:
             for buffer in call.buffers:
                 found.setdefault(buffer, len(found))
-        for buffer in self.outputs:
+        for buffer in self.fusion.outputs:
             found.setdefault(buffer, len(found))
         return found
 
     @cached_property
     def lifetimes(self) -> tuple[Lifetime, ...]:
         """When each temporary lives, and which take the place of another; the order is that of birth."""
-        return _lifetimes([call.fused for call in self.calls])
+        return _lifetimes(self.fusion.calls)
 
     def check(self, sizes: Mapping[str, int]) -> None:
         """Raise for sizes that the graph cannot take."""
@@ -94,7 +92,7 @@ class HostProgram:
 
     def traffic(self, sizes: Mapping[str, int]) -> int:
         """Bytes of all that the kernels read and write."""
-        return sum(b.bytes(sizes) for call in self.calls for b in (*call.fused.results, *call.fused.operands))
+        return sum(b.bytes(sizes) for call in self.fusion.calls for b in (*call.results, *call.operands))
 
 
 def interface_of(graph: Graph) -> Interface:
@@ -105,7 +103,7 @@ def interface_of(graph: Graph) -> Interface:
 def host_program(fusion: FusionResult, records: Mapping[str, ElaboratedKernel], interface: Interface) -> HostProgram:
     """The program of a fused graph, of whose kernels elaboration knows this much; one without a record asks nothing."""
     calls = tuple(_host_call(call, records.get(call.kernel.name)) for call in fusion.calls)
-    return HostProgram(fusion.name, interface, calls, fusion.inputs, fusion.outputs, fusion.constants)
+    return HostProgram(fusion, records, interface, calls)
 
 
 def _host_call(call: KernelCall, record: ElaboratedKernel | None) -> HostCall:
@@ -135,7 +133,7 @@ def _outside(sizes: tuple[int | Dim, ...], call: KernelCall) -> tuple[int | Dim,
     return tuple(substitute(size, names) for size in sizes)
 
 
-def _lifetimes(calls: list[KernelCall]) -> tuple[Lifetime, ...]:
+def _lifetimes(calls: Sequence[KernelCall]) -> tuple[Lifetime, ...]:
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
     for number, call in enumerate(calls):

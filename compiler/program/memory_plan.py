@@ -7,7 +7,7 @@ dies there, where the kernel allows it. Lifetimes do not depend on sizes, so a m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from compiler.passes.fusion.records import Buffer
 from compiler.program.host_program import HostProgram, Lifetime
@@ -55,11 +55,10 @@ def plan(program: HostProgram, sizes: Mapping[str, int], *, workspaces: bool = T
     Blocks that share in place are laid out as one. The largest go first, each into the tightest gap that is free for
     its whole life.
     """
-    pieces = [_piece(life, sizes) for life in program.lifetimes]
-    whole = _joined(pieces)
+    whole = _joined([_Piece(life, sizes) for life in program.lifetimes])
     if workspaces:
         for number, call in enumerate(program.calls):
-            whole += [_piece(Lifetime(buffer, number, number, None), sizes) for buffer in call.workspaces]
+            whole += [_Piece(Lifetime(buffer, number, number, None), sizes) for buffer in call.workspaces]
     _place(whole)
     blocks = [
         Block(life.buffer, piece.offset, piece.size, life.first, life.last, life.reuses and life.reuses.name)
@@ -74,19 +73,17 @@ def plan(program: HostProgram, sizes: Mapping[str, int], *, workspaces: bool = T
     )
 
 
-@dataclass(eq=False)
 class _Piece:
     """Memory to be placed: one buffer, or several that follow each other in place."""
 
-    size: int
-    first: int
-    last: int
-    members: list[Lifetime]
-    offset: int = field(default=0, init=False)
+    __slots__ = ("first", "last", "members", "offset", "size")
 
-
-def _piece(life: Lifetime, sizes: Mapping[str, int]) -> _Piece:
-    return _Piece(life.buffer.bytes(sizes), life.first, life.last, [life])
+    def __init__(self, life: Lifetime, sizes: Mapping[str, int]) -> None:
+        self.size = life.buffer.bytes(sizes)
+        self.first = life.first
+        self.last = life.last
+        self.members = [life]
+        self.offset = 0
 
 
 def _joined(pieces: list[_Piece]) -> list[_Piece]:

@@ -21,18 +21,19 @@ def mgp_text(program: HostProgram) -> tuple[str, list[tuple[str, ...]]]:
 
 def build_module(program: HostProgram) -> ModuleOp:
     """The program as IR; offsets are given when no size is symbolic."""
-    given = [b for b in program.inputs if b is not None]
-    block = Block(arg_types=[b.type for b in (*given, *program.outputs)])
-    held: dict[Buffer, SSAValue] = dict(zip((*given, *program.outputs), block.args))
+    fusion = program.fusion
+    given = [b for b in fusion.inputs if b is not None]
+    block = Block(arg_types=[b.type for b in (*given, *fusion.outputs)])
+    held: dict[Buffer, SSAValue] = dict(zip((*given, *fusion.outputs), block.args))
     for buffer, argument in held.items():
         set_name(argument, buffer.name)
-    for buffer in program.constants:
+    for buffer in fusion.constants:
         _define(block, held, buffer, ConstantOp, {"node": buffer.name})
-    fixed = all(isinstance(size, int) for call in program.calls for b in call.fused.results for size in b.type.shape)
+    fixed = all(isinstance(size, int) for call in fusion.calls for b in call.results for size in b.type.shape)
     offsets = {b.buffer: b.offset for b in plan(program, {}).blocks} if fixed else {}
     lives = {life.buffer: life for life in program.lifetimes}
-    for number, call in enumerate(program.calls):
-        arguments = (*call.fused.operands, *call.fused.results)
+    for number, call in enumerate(fusion.calls):
+        arguments = (*call.operands, *call.results)
         for buffer in arguments:
             if buffer in lives and buffer not in held:
                 life = lives[buffer]
@@ -42,15 +43,15 @@ def build_module(program: HostProgram) -> ModuleOp:
                 if life.reuses is not None:
                     entries["reuses"] = life.reuses.name
                 _define(block, held, buffer, AllocOp, entries)
-        made = make_call(call.kernel.name, [held[b] for b in arguments], len(call.fused.operands))
-        made.location = nodes_loc(call.fused.all_nodes)
+        made = make_call(call.kernel.name, [held[b] for b in arguments], len(call.operands))
+        made.location = nodes_loc(call.all_nodes)
         block.add_op(made)
         for buffer in dict.fromkeys(arguments):
             if buffer in lives and lives[buffer].last == number:
                 release = ReleaseOp.create(operands=[held[buffer]])
                 release.location = nodes_loc(buffer.nodes)
                 block.add_op(release)
-    return ModuleOp([make_program(program.name, Region(block), len(program.outputs))])
+    return ModuleOp([make_program(fusion.name, Region(block), len(fusion.outputs))])
 
 
 def _define(

@@ -118,12 +118,12 @@ def program_of(
         numbers = tuple(host.slots[buffer] for buffer in call.buffers)
         steps.append(Step(name, blocks, threads, numbers, tuple(sizes[symbol] for symbol in call.sizes)))
     return DeviceProgram(
-        host.name,
+        host.fusion.name,
         model.target.name,
         slots,
         tuple(steps),
-        tuple(None if buffer is None else host.slots.get(buffer) for buffer in host.inputs),
-        tuple(host.slots[buffer] for buffer in host.outputs),
+        tuple(None if buffer is None else host.slots.get(buffer) for buffer in host.fusion.inputs),
+        tuple(host.slots[buffer] for buffer in host.fusion.outputs),
         memory.peak,
         ptx_of(model) if ptx is None else ptx,
         tuple((number, buffer.array.tobytes()) for buffer, number in host.slots.items() if buffer.array is not None),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import os
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import time
 import numpy as np
 import pytest
 
+from compiler import Graph, TensorType, compile
 from compiler.backend import Executor, TableStep, compile_llvm, load_kernels
 from compiler.backend.runtime import Pool, thread_pool
 from compiler.errors import ExecutionError
@@ -148,6 +151,18 @@ def test_a_step_carries_any_number_of_arguments(count, nthreads):
     executor.set_dims([77])
     executor.call(nthreads)
     assert out.tolist() == [[value] * nthreads for value in (*range(1, count), 77)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_kernel_of_many_tensors_runs_like_any_other(threads):
+    with Graph("many", inputs=[TensorType("f32", ("M",))] * 130) as graph:
+        graph.output(functools.reduce(operator.add, graph.inputs))
+    model = compile(graph, cache=False)
+    (call,) = model.host.calls
+    assert len(call.buffers) == 131 and call.sizes == ("M",)
+    arrays = [np.full(5000, k, np.float32) for k in range(130)]
+    (found,) = model.execute(*arrays, threads=threads)
+    np.testing.assert_array_equal(found, sum(arrays))
 
 
 MEETING = """
