@@ -21,7 +21,7 @@ from compiler.trace import LLVM_PASS, PassRecord, Span, Trace
 if TYPE_CHECKING:
     from compiler.backend.split import Unit
     from compiler.backend.workers import Done
-    from compiler.language.kernel_record import ElaboratedKernel
+    from compiler.language.kernel import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.language.syntax.source import SourceFile
     from compiler.lowering.llvm_text import Debug

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from compiler.backend.llvm import CompiledUnit
     from compiler.backend.sass import SassReport
     from compiler.graph.graph import Graph
-    from compiler.language.kernel_record import ElaboratedKernel
+    from compiler.language.kernel import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.program.execution import Program
     from compiler.program.host_program import HostProgram

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from compiler.language.elaborate import LanguageTarget
-    from compiler.language.kernel_record import ElaboratedKernel
+    from compiler.language.kernel import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.passes.kernel.lower_kgen import KernelFacts
 
@@ -107,7 +107,7 @@ def _all_slots(kernel: FusedKernel, source: str) -> tuple[tuple[int, ...], ...]:
 def elaborate(kernels: Iterable[FusedKernel], library: Library, target: Target, trace: Trace) -> KernelModule:
     """Kernels into one kgen module; what they instantiate in common is instantiated once."""
     from compiler.language.dependencies import WatchedElaborator
-    from compiler.language.elaborate import KernelSource
+    from compiler.language.kernel import KernelSource
 
     kernels = tuple(kernels)
     elaborator = WatchedElaborator(library, language_target(target))

@@ -7,7 +7,7 @@ from typing import Any
 
 from compiler.graph.dim_text import dim
 from compiler.graph.dims import Dim
-from compiler.language.kernel_record import BufferArgument, ElaboratedKernel, Launch
+from compiler.language.kernel import BufferArgument, ElaboratedKernel, Launch
 
 
 def record_document(record: ElaboratedKernel) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from compiler.graph import dims as dimlib
 from compiler.graph.dims import Dim
 from compiler.language.builder import Builder
 from compiler.language.interpreter import Interpreter
-from compiler.language.kernel_record import BufferArgument, ElaboratedKernel, Launch
+from compiler.language.kernel import BufferArgument, ElaboratedKernel, KernelSource, Launch
 from compiler.language.library import Library
 from compiler.language.syntax.signatures import buffer_argument, workspace_type
 from compiler.language.syntax.source import SourceFile
@@ -33,17 +33,6 @@ from compiler.language.values.dtypes import INDEX, LANGUAGE_DTYPES, DType, eleme
 from compiler.language.values.kinds import Frame, Generator, Simd
 from compiler.language.values.loadables import UNSIZED, Tensor, row_major
 from compiler.language.values.methods import to_shape
-
-
-@dataclass(frozen=True)
-class KernelSource:
-    """A kernel to elaborate: generated (or edited) source, and the graph slots behind each of its lines."""
-
-    name: str
-    text: str
-    line_slots: tuple[tuple[int, ...], ...] = ()
-    file: str = ""
-    symbols: tuple[str, ...] = ()  # sizes it is given besides those its tensors' shapes name
 
 
 @dataclass(frozen=True)

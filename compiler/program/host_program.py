@@ -15,7 +15,7 @@ from compiler.graph.constraints import Constraint, check_sizes, constraints_of
 from compiler.graph.dims import Dim, substitute, symbol
 from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType
-from compiler.language.kernel_record import ElaboratedKernel, Launch
+from compiler.language.kernel import ElaboratedKernel, Launch
 from compiler.passes.fusion.records import Buffer, FusedKernel, FusionResult, KernelCall
 
 

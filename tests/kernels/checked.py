@@ -34,7 +34,8 @@ from compiler.dialects import std
 from compiler.graph.dim_text import dim
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import from_numpy, numpy_dtype
-from compiler.language.elaborate import Elaborator, KernelSource
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import KernelSource
 from compiler.language.library import default_library
 from compiler.lowering.llvm_text import emit_module
 from compiler.passes.kernel.dce import dce

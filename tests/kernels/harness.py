@@ -9,8 +9,8 @@ import numpy as np
 from compiler.backend.jit import load_objects
 from compiler.backend.llvm import compile_llvm
 from compiler.graph.dtypes import from_numpy, numpy_dtype
-from compiler.language.elaborate import Elaborator, KernelSource
-from compiler.language.kernel_record import ElaboratedKernel
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import ElaboratedKernel, KernelSource
 from compiler.language.library import Library, default_library
 from compiler.lowering.llvm_text import emit_module
 from compiler.passes.kernel.dce import dce

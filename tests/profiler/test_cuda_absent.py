@@ -15,7 +15,7 @@ from compiler import Graph, TensorType, compile, ops
 from compiler.errors import ExecutionError, UnavailableError
 from compiler.graph.dims import symbol
 from compiler.graph.dtypes import numpy_dtype
-from compiler.language.kernel_record import Launch
+from compiler.language.kernel import Launch
 from profiler.measure.cuda import wire as cuda_wire
 from profiler.measure.cuda.device import best_target, open_device, runs_on
 from profiler.measure.cuda.memory import MemoryPool

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from compiler.errors import KernelError
 from compiler.graph import dims as dimlib
 from compiler.graph.dim_text import dim
-from compiler.language.kernel_record import BufferArgument
+from compiler.language.kernel import BufferArgument
 from compiler.language.syntax.source import annotation_name
 from compiler.language.values import static
 from compiler.language.values.dtypes import INDEX, DType

@@ -25,7 +25,7 @@ from profiler.measure.cuda.resident import DeviceArray as DeviceArray
 from profiler.measure.cuda.resident import Executable, Resident
 
 if TYPE_CHECKING:
-    from compiler.language.kernel_record import Launch
+    from compiler.language.kernel import Launch
     from compiler.model import Model
 
 

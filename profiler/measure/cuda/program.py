@@ -16,7 +16,7 @@ import numpy as np
 from compiler.errors import ExecutionError
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import dtype_info, numpy_dtype
-from compiler.language.kernel_record import Launch
+from compiler.language.kernel import Launch
 from compiler.program.host_program import outside
 from compiler.program.memory_plan import plan
 

@@ -12,8 +12,8 @@ from xdsl.printer import Printer
 
 from compiler.errors import KernelError
 from compiler.graph.dtypes import numpy_dtype
-from compiler.language.elaborate import Elaborator, KernelSource
-from compiler.language.kernel_record import ElaboratedKernel
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import ElaboratedKernel, KernelSource
 from compiler.language.library import Library, default_library
 from compiler.language.syntax.source import SourceFile
 from compiler.passes.kernel.dce import dce

@@ -55,7 +55,8 @@ def test_an_error_is_one_line_with_its_place_first():
 
 
 def test_the_file_of_a_kernel_may_be_named():
-    from compiler.language.elaborate import Elaborator, KernelSource
+    from compiler.language.elaborate import Elaborator
+    from compiler.language.kernel import KernelSource
     from compiler.pipeline import language_target
     from compiler.targets import get_target
 

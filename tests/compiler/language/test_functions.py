@@ -34,7 +34,8 @@ o[0] = square(f64(o[1])).cast(f32)
 
 
 def test_kernels_of_one_module_share_functions():
-    from compiler.language.elaborate import Elaborator, KernelSource
+    from compiler.language.elaborate import Elaborator
+    from compiler.language.kernel import KernelSource
     from compiler.pipeline import language_target
     from compiler.targets import get_target
 

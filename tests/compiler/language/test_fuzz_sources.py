@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.errors import KernelError
-from compiler.language.elaborate import Elaborator, KernelSource
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import KernelSource
 from compiler.language.library import Library, default_library
 from compiler.language.syntax.source import SourceFile
 from compiler.pipeline import language_target

@@ -143,7 +143,8 @@ def test_parameters_of_a_kernel_compiled_alone_have_their_defaults():
 
 
 def test_sizes_given_besides_those_of_the_tensors():
-    from compiler.language.elaborate import Elaborator, KernelSource
+    from compiler.language.elaborate import Elaborator
+    from compiler.language.kernel import KernelSource
     from compiler.pipeline import language_target
     from compiler.targets import get_target
     from tests.compiler.language.drive import EMPTY

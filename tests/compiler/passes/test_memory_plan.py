@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.graph import Graph, TensorType, ops
-from compiler.language.kernel_record import BufferArgument, ElaboratedKernel
+from compiler.language.kernel import BufferArgument, ElaboratedKernel
 from compiler.passes.fusion import Buffer, FusedKernel, FusionResult, KernelCall
 from compiler.passes.fusion.records import Origin
 from compiler.program.host_program import Interface, host_program

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from compiler.language.elaborate import Elaborator, KernelSource
+from compiler.language.elaborate import Elaborator
+from compiler.language.kernel import KernelSource
 from compiler.language.library import Library
 from compiler.passes.kernel.dce import dce
 from compiler.pipeline import language_target

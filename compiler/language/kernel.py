@@ -1,4 +1,4 @@
-"""What elaboration finds out about a kernel besides its code. Plain records: running a model takes nothing heavier."""
+"""A kernel before and after elaboration, as plain records: whoever keeps or launches kernels needs nothing else."""
 
 from __future__ import annotations
 
@@ -8,8 +8,19 @@ from compiler.graph.dims import Dim
 
 
 @dataclass(frozen=True)
+class KernelSource:
+    """A kernel to elaborate: generated (or edited) source, and the graph slots behind each of its lines."""
+
+    name: str
+    text: str
+    line_slots: tuple[tuple[int, ...], ...] = ()
+    file: str = ""
+    symbols: tuple[str, ...] = ()  # sizes it is given besides those its tensors' shapes name
+
+
+@dataclass(frozen=True)
 class BufferArgument:
-    """A tensor argument of a kernel, or a workspace it asks for."""
+    """A tensor argument of a kernel."""
 
     name: str
     dtype: str
@@ -26,7 +37,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class ElaboratedKernel:
-    """One kernel: its tensors, its workspaces, the sizes it is given, in the order of its arguments."""
+    """What elaboration found out about a kernel besides its code."""
 
     name: str
     arguments: tuple[BufferArgument, ...]
