@@ -110,22 +110,21 @@ def _host_call(call: KernelCall, record: ElaboratedKernel | None) -> HostCall:
     if record is None:
         return HostCall(call, (), call.symbols, None)
     names = dict(zip(call.kernel.symbols, call.symbols, strict=True))
+    kinds = [TensorType.of(asked.dtype, _sizes_outside(asked.shape, call)) for asked in record.workspaces]
     workspaces = tuple(
-        Buffer(
-            f"{call.kernel.name}.{asked.name}", TensorType.of(asked.dtype, _outside(asked.shape, call)), "workspace", k
-        )
-        for k, asked in enumerate(record.workspaces)
+        Buffer(f"{call.kernel.name}.{asked.name}", kind, "workspace", k)
+        for k, (asked, kind) in enumerate(zip(record.workspaces, kinds, strict=True))
     )
-    launch = record.launch and outside(record.launch, call)
+    launch = record.launch and launch_outside(record.launch, call)
     return HostCall(call, workspaces, tuple(names[name] for name in record.symbols), launch)
 
 
-def outside(launch: Launch, call: KernelCall) -> Launch:
+def launch_outside(launch: Launch, call: KernelCall) -> Launch:
     """A launch in the kernel's own names of its sizes as one in the graph's."""
-    return Launch(_outside(launch.blocks, call), launch.threads)
+    return Launch(_sizes_outside(launch.blocks, call), launch.threads)
 
 
-def _outside(sizes: tuple[int | Dim, ...], call: KernelCall) -> tuple[int | Dim, ...]:
+def _sizes_outside(sizes: tuple[int | Dim, ...], call: KernelCall) -> tuple[int | Dim, ...]:
     """Sizes in a kernel's own names in those of the graph."""
     if call.symbols == call.kernel.symbols:
         return sizes

@@ -17,7 +17,7 @@ from compiler.errors import ExecutionError
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import dtype_info, numpy_dtype
 from compiler.language.kernel import Launch
-from compiler.program.host_program import outside
+from compiler.program.host_program import launch_outside
 from compiler.program.memory_plan import plan
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def program_of(
     steps: list[Step] = []
     for call in host.calls:
         name = call.kernel.name
-        launch = outside(launches[name], call.fused) if launches and name in launches else call.launch
+        launch = launch_outside(launches[name], call.fused) if launches and name in launches else call.launch
         blocks, threads = _grid(launch, sizes, name)
         numbers = tuple(host.slots[buffer] for buffer in call.buffers)
         steps.append(Step(name, blocks, threads, numbers, tuple(sizes[symbol] for symbol in call.sizes)))
