@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from compiler.cache import Cache
     from compiler.dialects.mo import GraphOp
-    from compiler.language.kernel import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.options import CompileOptions
-    from compiler.passes.fusion.records import FusedKernel, FusionResult
+    from compiler.passes.fusion.records import FusedKernel
+    from compiler.program.host_program import HostProgram
     from compiler.targets.target import Target
     from compiler.trace import Trace
 
@@ -34,10 +34,7 @@ class Compiled:
 
     graph: Callable[[], GraphOp]
     """The graph after its passes; one that was found has them run when this is asked."""
-    fusion: FusionResult
+    host: HostProgram
     kernels: tuple[FusedKernel, ...]
-    """Those of `fusion`, with the user's edits."""
-    records: Mapping[str, ElaboratedKernel]
+    """Those that were fused, with the user's edits."""
     objects: tuple[bytes, ...]
-    needs: Any
-    """The part of `records` that running the kernels takes."""

@@ -6,7 +6,6 @@ nobody reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -174,17 +173,17 @@ class Model:
 
     def __init__(self, graph: Graph, made: Compiled, run: Compilation, program: Program | None) -> None:
         self.graph = graph
-        self.fusion = made.fusion
+        self.host = made.host
+        self.fusion = made.host.fusion
         self.options = run.options
         self.target = run.target
         self.library = run.library
         self.trace = run.trace
-        self._records = made.records
         self._program = program
         self._optimised = made.graph
         self._objects = () if run.target.emission.in_process else made.objects  # those of a CPU are in the program
         calls: dict[str, list[KernelCall]] = {}
-        for call in made.fusion.calls:
+        for call in self.fusion.calls:
             calls.setdefault(call.kernel.name, []).append(call)
         self.kernels = tuple(Kernel(self, kernel, tuple(calls[kernel.name])) for kernel in made.kernels)
 
@@ -207,7 +206,7 @@ class Model:
 
     def record(self, kernel: str) -> ElaboratedKernel:
         """What elaboration found out about a kernel."""
-        return self._records[kernel]
+        return self.host.records[kernel]
 
     def kernel(self, name: str) -> Kernel:
         """The kernel called `name`."""
@@ -254,15 +253,12 @@ class Model:
         missing = sorted(set(self.symbols) - set(sizes))
         if missing:
             raise CompilerError(f"the plan depends on the size of {', '.join(missing)}")
-        return plan(self.fusion, sizes, self._workspaces())
-
-    def _workspaces(self) -> Mapping[str, tuple[Any, ...]]:
-        return {name: record.workspaces for name, record in self._records.items()}
+        return plan(self.host, sizes)
 
     @property
     def symbols(self) -> tuple[str, ...]:
         """The symbolic dims of the graph's inputs."""
-        return tuple(sorted(self.graph.symbols))
+        return self.host.interface.symbols
 
     def ir(self, stage: str) -> str:
         """Whole-model text: mo, mogg or mgp; for later stages ask a kernel."""
@@ -277,10 +273,14 @@ class Model:
             from compiler.dialects.mo import print_with_nodes
 
             text, nodes = print_with_nodes(self._optimised())
-        else:
-            from compiler.passes.fusion.show import stage_text
+        elif stage == "mogg":
+            from compiler.passes.fusion.module import mogg_text
 
-            text, nodes = stage_text(self.fusion, stage, self._workspaces())
+            text, nodes = mogg_text(self.fusion.origin.fused)
+        else:
+            from compiler.program.mgp_text import mgp_text
+
+            text, nodes = mgp_text(self.host)
         return StageText(text, tuple(nodes))
 
     def snapshot(self, kernel: str) -> tuple[Snapshot, ...]:

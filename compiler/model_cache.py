@@ -53,18 +53,17 @@ class ModelEntry:
             payload = self._cache.get("model", self._key)
             if payload is None:
                 return None
-            fusion, records, objects = restore_model(payload, fused)
-        for kernel in fusion.kernels:
+            host, objects = restore_model(payload, fused)
+        for kernel in host.fusion.kernels:
             run.trace.add("model-hit", "cache", kernel.name, run.trace.begun, 0.0)
-        kernels = with_edits(fusion.kernels, run.options.sources)
-        return Compiled(optimised, fusion, kernels, records, tuple(objects), records.needs)
+        return Compiled(optimised, host, with_edits(host.fusion.kernels, run.options.sources), tuple(objects))
 
     def keep(self, made: Compiled) -> None:
         """Keep a model, unless it is not worth it."""
         if self._cache is None:
             return
         with self._run.trace.span("keep-model", "cache"):
-            payload = store_model(made.fusion, made.records, made.objects)
+            payload = store_model(made.host, made.objects)
             if payload is not None:
                 self._cache.put("model", self._key, payload)
 

@@ -67,7 +67,7 @@ def compile_graph(
         if made is None:
             made = _compiled(graph, run)
             entry.keep(made)
-        program = _linked(graph, made, run)
+        program = _linked(made, run)
     return Model(graph, made, run, program)
 
 
@@ -89,6 +89,7 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     from compiler.passes.graph.run import graph_passes
     from compiler.passes.kernel.elaboration import elaborate
     from compiler.passes.kernel.run import kernel_passes
+    from compiler.program.host_program import host_program, interface_of
 
     options, library, target, trace = run.options, run.library, run.target, run.trace
     flow, jobs = flow_of(options), options.jobs or default_threads()
@@ -112,10 +113,11 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     keep_objects(groups, objects, run)
 
     records = {kernel.name: lowered[kernel.name].record for kernel in kernels}
-    return Compiled(lambda: optimised, fusion, kernels, records, (*known, *objects), records)
+    host = host_program(fusion, records, interface_of(graph))
+    return Compiled(lambda: optimised, host, kernels, (*known, *objects))
 
 
-def _linked(graph: Graph, made: Compiled, run: Compilation) -> Program | None:
+def _linked(made: Compiled, run: Compilation) -> Program | None:
     """The host program with its kernels, loaded, where this machine can run it."""
     if not runs_here(run.target):
         return None
@@ -123,4 +125,4 @@ def _linked(graph: Graph, made: Compiled, run: Compilation) -> Program | None:
 
     with run.trace.span("link", "link"):
         find_runtime(run)
-        return Program(graph, made.fusion, made.needs, made.objects)
+        return Program(made.host, made.objects)

@@ -102,7 +102,7 @@ def memory_blocks(model: Any, dims: Mapping[str, int]) -> tuple[tuple[MemoryBloc
     blocks = tuple(
         MemoryBlock(
             block.name, block.offset, block.size, block.first, block.last,
-            () if isinstance(block.key, tuple) else tuple(block.key.nodes),  # a workspace holds no node's value
+            block.buffer.nodes,  # a workspace holds no node's value
         )
         for block in plan.blocks
     )  # fmt: skip

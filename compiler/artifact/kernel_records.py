@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import Any
 
 from compiler.graph.dim_text import dim
-
-if TYPE_CHECKING:
-    from compiler.language.kernel import BufferArgument, ElaboratedKernel
+from compiler.graph.dims import Dim
+from compiler.language.kernel import BufferArgument, ElaboratedKernel, Launch
 
 
 def record_document(record: ElaboratedKernel) -> dict[str, Any]:
@@ -19,21 +19,17 @@ def record_document(record: ElaboratedKernel) -> dict[str, Any]:
         "workspaces": [_argument_document(argument) for argument in record.workspaces],
         "symbols": record.symbols,
         "provenance": record.provenance,
-        "launch": {"blocks": list(map(_plain_size, launch.blocks)), "threads": launch.threads} if launch else None,
+        "launch": {"blocks": list(map(plain_size, launch.blocks)), "threads": launch.threads} if launch else None,
     }
 
 
 def _argument_document(argument: BufferArgument) -> list[Any]:
-    return [argument.name, argument.dtype, list(map(_plain_size, argument.shape))]
-
-
-def _plain_size(size: Any) -> int | str:
-    return size if isinstance(size, int) else str(size)
+    return [argument.name, argument.dtype, list(map(plain_size, argument.shape))]
 
 
 def read_record(document: dict[str, Any]) -> ElaboratedKernel:
     """A kernel's record from plain data."""
-    from compiler.language.kernel import BufferArgument, ElaboratedKernel, Launch
+    from compiler.language.kernel import BufferArgument, ElaboratedKernel
 
     def arguments(listed: list[Any]) -> tuple[BufferArgument, ...]:
         return tuple(BufferArgument(name, dtype, tuple(map(read_size, shape))) for name, dtype, shape in listed)
@@ -49,6 +45,12 @@ def read_record(document: dict[str, Any]) -> ElaboratedKernel:
     )
 
 
-def read_size(size: int | str) -> Any:
-    """A size from plain data."""
+def plain_size(size: int | Dim) -> int | str:
+    """A size as plain data."""
+    return size if isinstance(size, int) else str(size)
+
+
+@lru_cache(maxsize=4096)
+def read_size(size: int | str) -> int | Dim:
+    """A size from plain data; a model repeats a few of them again and again."""
     return size if isinstance(size, int) else dim(size)

@@ -1,35 +1,34 @@
 """A compiled model as plain data: what the model cache keeps, so that a known graph starts without being compiled.
 
-Graph ops are not stored. Whoever asks a restored call for its ops, or a restored model for its graph stages, has the
-graph passes and fusion run again; executing a model asks for neither.
+Kept are the records that a host program is built of, and the objects. The graph's own ops are not: whoever follows a
+restored fusion to its origin has the graph passes and fusion run again; executing a model does not ask for that.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compiler.artifact.kernel_records import read_record, read_size, record_document
+from compiler.artifact.kernel_records import plain_size, read_record, read_size, record_document
 from compiler.cache import key_of, pack, producer, target_identity, unpack
-from compiler.graph.attrs import frozen_array
+from compiler.graph.constraints import Constraint
 from compiler.graph.digest import graph_digest
 from compiler.graph.dtypes import numpy_dtype
-from compiler.graph.types import BufferType, TensorType
-from compiler.passes.fusion.records import Buffer, FusedKernel, FusionDecision, FusionResult, KernelCall
+from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
+from compiler.passes.fusion.records import Buffer, FusedKernel, FusionDecision, FusionResult, KernelCall, Origin
+from compiler.program.host_program import HostProgram, Interface, host_program
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
-    from compiler.language.kernel import ElaboratedKernel
     from compiler.language.library import Library
     from compiler.options import CompileOptions
     from compiler.targets.target import Target
 
 _MOST_CONSTANT_BYTES = 16 << 20  # models with more in constants are compiled, from cached kernels
+_SHAPED = {"tensor": TensorType, "buffer": BufferType}
 
 
 def model_key(graph: Graph, options: CompileOptions, target: Target, library: Library) -> str:
@@ -44,45 +43,42 @@ def model_key(graph: Graph, options: CompileOptions, target: Target, library: Li
 # Writing
 
 
-def store_model(
-    fusion: FusionResult, records: Mapping[str, ElaboratedKernel], objects: Sequence[bytes]
-) -> bytes | None:
+def store_model(host: HostProgram, objects: Sequence[bytes]) -> bytes | None:
     """The payload of a model, or None for one that is not worth keeping whole."""
-    constants = [_array(buffer) for buffer in fusion.constants]
-    if sum(array.nbytes for array in constants) > _MOST_CONSTANT_BYTES:
+    fusion, interface = host.fusion, host.interface
+    arrays = [buffer.array for buffer in fusion.constants if buffer.array is not None]
+    if sum(array.nbytes for array in arrays) > _MOST_CONSTANT_BYTES:
         return None
-    types, buffers = _Table(_type_document), _Table(lambda buffer: buffer)
+    types, buffers = _Table(), _Table()
     kernels = {kernel.name: number for number, kernel in enumerate(fusion.kernels)}
-    calls = [
-        [kernels[call.kernel.name], [buffers.number(b) for b in call.operands],
-         [buffers.number(b) for b in call.results], call.nodes, call.symbols, call.roles]
-        for call in fusion.calls
-    ]  # fmt: skip
     document = {
         "name": fusion.name,
-        "calls": calls,
+        "symbols": interface.symbols,
+        "arguments": [[name, types.number(kind)] for name, kind in zip(interface.names, interface.types, strict=True)],
+        "constraints": [[plain_size(c.value), c.message, plain_size(c.unless_empty)] for c in interface.constraints],
+        "calls": [
+            [kernels[call.kernel.name], list(map(buffers.number, call.operands)),
+             list(map(buffers.number, call.results)), call.nodes, call.symbols, call.roles]
+            for call in fusion.calls
+        ],
         "inputs": [None if buffer is None else buffers.number(buffer) for buffer in fusion.inputs],
-        "outputs": [buffers.number(buffer) for buffer in fusion.outputs],
-        "constants": [buffers.number(buffer) for buffer in fusion.constants],
+        "outputs": list(map(buffers.number, fusion.outputs)),
+        "constants": list(map(buffers.number, fusion.constants)),
         "kernels": [_kernel_document(kernel, types) for kernel in fusion.kernels],
         "buffers": [[b.name, types.number(b.type), b.kind, b.index, b.nodes] for b in buffers.items],
-        "types": types.documents,
-        "arrays": [
-            [str(b.type.dtype), list(array.shape)] for b, array in zip(fusion.constants, constants, strict=True)
-        ],
-        "records": [record_document(record) for record in records.values()],
+        "types": [_type_document(kind) for kind in types.items],
+        "records": [record_document(record) for record in host.records.values()],
         "objects": len(objects),
-    }
-    ledger = [[d.producer, d.consumer, d.accepted, d.rule, d.reason, _plain(d.bytes_saved)] for d in fusion.ledger]
-    return pack(document, [json.dumps(ledger).encode(), *objects, *(array.tobytes() for array in constants)])
+    }  # fmt: skip
+    ledger = [[d.producer, d.consumer, d.accepted, d.rule, d.reason, plain_size(d.bytes_saved)] for d in fusion.ledger]
+    return pack(document, [json.dumps(ledger).encode(), *objects, *(array.tobytes() for array in arrays)])
 
 
 class _Table:
     """Things numbered in order of first use."""
 
-    def __init__(self, document: Callable[[Any], Any]) -> None:
+    def __init__(self) -> None:
         self.items: list[Any] = []
-        self._document = document
         self._numbers: dict[Any, int] = {}
 
     def number(self, item: Any) -> int:
@@ -91,188 +87,84 @@ class _Table:
             self.items.append(item)
         return self._numbers[item]
 
-    @property
-    def documents(self) -> list[Any]:
-        return [self._document(item) for item in self.items]
-
-
-def _plain(size: Any) -> int | str:
-    return size if isinstance(size, int) else str(size)
-
 
 def _type_document(kind: Any) -> list[Any]:
-    return ["buffer" if isinstance(kind, BufferType) else "tensor", kind.dtype, [_plain(size) for size in kind.shape]]
+    if isinstance(kind, TensorType | BufferType):
+        name = "buffer" if isinstance(kind, BufferType) else "tensor"
+        return [name, kind.dtype, list(map(plain_size, kind.shape))]
+    return ["opaque", kind.label] if isinstance(kind, OpaqueType) else ["chain"]
 
 
 def _kernel_document(kernel: FusedKernel, types: _Table) -> list[Any]:
     return [
-        kernel.name, kernel.source, kernel.line_slots, kernel.slots, [types.number(t) for t in kernel.inputs],
-        [types.number(t) for t in kernel.outputs], kernel.symbols, kernel.inplace,
+        kernel.name, kernel.source, kernel.line_slots, kernel.slots, list(map(types.number, kernel.inputs)),
+        list(map(types.number, kernel.outputs)), kernel.symbols, kernel.inplace,
     ]  # fmt: skip
-
-
-def _array(buffer: Buffer) -> np.ndarray:
-    return np.ascontiguousarray(buffer.array)
 
 
 # Reading
 
 
-class RestoredConstant(Buffer):
-    """A constant read from the cache: its elements are at hand, its graph op is made when somebody asks."""
-
-    @property
-    def array(self) -> np.ndarray:
-        """The elements."""
-        return self.__dict__["elements"]
-
-    @cached_property
-    def constant(self) -> Any:  # type: ignore[override]
-        """The mo.constant op."""
-        from compiler.dialects.mo import make
-
-        return make("mo.constant", [], [self.type], {"value": self.array}, self.nodes)
-
-
-class RestoredCall(KernelCall):
-    """A call read from the cache; its graph ops are found again when somebody asks."""
-
-    @property
-    def ops(self) -> Any:  # type: ignore[override]
-        """The graph op of each slot."""
-        return self.__dict__["origin"]().calls[self.__dict__["position"]].ops
-
-    @property
-    def values(self) -> Any:  # type: ignore[override]
-        """The graph value of each result."""
-        return self.__dict__["origin"]().calls[self.__dict__["position"]].values
-
-
-class RestoredFusion(FusionResult):
-    """A fused graph read from the cache."""
-
-    @cached_property
-    def ledger(self) -> Any:  # type: ignore[override]
-        """Every fusion decision, read when first asked for."""
-        listed = json.loads(self.__dict__["decisions"])
-        return tuple(FusionDecision(a, b, accepted, rule, why, read_size(n)) for a, b, accepted, rule, why, n in listed)
-
-    @property
-    def _graph(self) -> Any:  # type: ignore[override]
-        return self.__dict__["origin"]()._graph
-
-    @cached_property
-    def module(self) -> Any:  # type: ignore[override]
-        """The same as IR, in the `mogg` dialect."""
-        return self.__dict__["origin"]().module
-
-
-def restore_model(
-    payload: bytes, origin: Callable[[], FusionResult]
-) -> tuple[FusionResult, StoredRecords, list[bytes]]:
-    """The fused graph, the kernels' records and the objects; `origin` fuses the graph again."""
+def restore_model(payload: bytes, fused_again: Callable[[], FusionResult]) -> tuple[HostProgram, list[bytes]]:
+    """The host program and the objects; `fused_again` fuses the graph anew."""
     document, blobs = unpack(payload)
-    ledger, objects, arrays = blobs[0], blobs[1 : 1 + document["objects"]], blobs[1 + document["objects"] :]
-    types = [_read_type(kind) for kind in document["types"]]
-    held = dict(zip(document["constants"], zip(document["arrays"], arrays, strict=True), strict=True))
-    buffers = [_read_buffer(entry, types, held.get(number)) for number, entry in enumerate(document["buffers"])]
-    kernels = tuple(_read_kernel(entry, types) for entry in document["kernels"])
-    calls = tuple(
-        _read_call(position, entry, kernels, buffers, origin) for position, entry in enumerate(document["calls"])
-    )
-    fusion = RestoredFusion.__new__(RestoredFusion)
-    fusion.__dict__.update(
-        name=document["name"], kernels=kernels, calls=calls, origin=origin, decisions=ledger,
-        inputs=tuple(None if number is None else buffers[number] for number in document["inputs"]),
-        outputs=tuple(buffers[number] for number in document["outputs"]),
-        constants=tuple(buffers[number] for number in document["constants"]),
-    )  # fmt: skip
-    return fusion, StoredRecords({entry["name"]: entry for entry in document["records"]}), objects
+    count = 1 + document["objects"]
+    ledger, objects = json.loads(blobs[0]), blobs[1:count]
+    types = [_read_type(*kind) for kind in document["types"]]
+    held = dict(zip(document["constants"], blobs[count:], strict=True))
+    buffers = [
+        _read_buffer(name, types[kind], role, index, nodes, held.get(number))
+        for number, (name, kind, role, index, nodes) in enumerate(document["buffers"])
+    ]
+    kernels = tuple(_read_kernel(types, *entry) for entry in document["kernels"])
+    origin = Origin(lambda: fused_again().origin.fused)
 
+    def listed(numbers: Sequence[int]) -> tuple[Buffer, ...]:
+        return tuple([buffers[number] for number in numbers])
 
-class StoredRecords(Mapping[str, Any]):
-    """Kernels' records by name; each becomes an ElaboratedKernel when one asks, as that loads the kernel language."""
-
-    def __init__(self, documents: dict[str, dict[str, Any]]) -> None:
-        self._documents = documents
-        self._read: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._read:
-            self._read[name] = read_record(self._documents[name])
-        return self._read[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._documents)
-
-    def __len__(self) -> int:
-        return len(self._documents)
-
-    @property
-    def needs(self) -> dict[str, Needs]:
-        """What running a model must know of each kernel."""
-        return {
-            name: Needs(
-                tuple(Scratch(name, dtype, tuple(map(read_size, shape))) for name, dtype, shape in entry["workspaces"]),
-                tuple(entry["symbols"]),
+    fusion = FusionResult(
+        name=document["name"],
+        kernels=kernels,
+        calls=tuple(
+            KernelCall(
+                kernels[kernel], listed(operands), listed(results), tuple(map(tuple, nodes)), tuple(symbols),
+                tuple(roles), number, origin,
             )
-            for name, entry in self._documents.items()
-        }
+            for number, (kernel, operands, results, nodes, symbols, roles) in enumerate(document["calls"])
+        ),
+        inputs=tuple(None if number is None else buffers[number] for number in document["inputs"]),
+        outputs=listed(document["outputs"]),
+        constants=listed(document["constants"]),
+        ledger=tuple(FusionDecision(a, b, fused, rule, why, read_size(n)) for a, b, fused, rule, why, n in ledger),
+        origin=origin,
+    )  # fmt: skip
+    interface = Interface(
+        names=tuple(name for name, _ in document["arguments"]),
+        types=tuple(types[kind] for _, kind in document["arguments"]),
+        symbols=tuple(document["symbols"]),
+        constraints=tuple(Constraint(read_size(n), words, read_size(m)) for n, words, m in document["constraints"]),
+    )
+    records = {entry["name"]: read_record(entry) for entry in document["records"]}
+    return host_program(fusion, records, interface), objects
 
 
-@dataclass(frozen=True)
-class Scratch:
-    """Memory that a kernel asks for."""
-
-    name: str
-    dtype: str
-    shape: tuple[Any, ...]
+def _read_type(kind: str, *rest: Any) -> Any:
+    if kind in _SHAPED:
+        dtype, shape = rest
+        return _SHAPED[kind].of(dtype, tuple(map(read_size, shape)))
+    return OpaqueType(*rest) if kind == "opaque" else ChainType()
 
 
-@dataclass(frozen=True)
-class Needs:
-    """The part of a kernel's record that running it takes."""
-
-    workspaces: tuple[Scratch, ...]
-    symbols: tuple[str, ...]
+def _read_buffer(name: str, kind: Any, role: str, index: int, nodes: list[str], data: bytes | None) -> Buffer:
+    array = None if data is None else np.frombuffer(data, numpy_dtype(kind.dtype)).reshape(kind.shape)
+    return Buffer(name, kind, role, index, tuple(nodes), array)
 
 
-def _read_type(document: list[Any]) -> Any:
-    kind, dtype, shape = document
-    return (BufferType if kind == "buffer" else TensorType).of(dtype, tuple(map(read_size, shape)))
-
-
-def _read_buffer(entry: list[Any], types: list[Any], constant: Any) -> Buffer:
-    name, kind, role, index, nodes = entry
-    if constant is None:
-        return Buffer(name, types[kind], role, index, tuple(nodes))
-    (dtype, shape), data = constant
-    array = frozen_array(np.frombuffer(data, numpy_dtype(dtype)).reshape(shape))
-    buffer = RestoredConstant.__new__(RestoredConstant)
-    buffer.__dict__.update(name=name, type=types[kind], kind=role, index=index, nodes=tuple(nodes), elements=array)
-    return buffer
-
-
-def _read_kernel(entry: list[Any], types: list[Any]) -> FusedKernel:
-    name, source, line_slots, slots, inputs, outputs, symbols, inplace = entry
+def _read_kernel(
+    types: list[Any], name: str, source: str, line_slots: list[list[int]], slots: list[str], inputs: list[int],
+    outputs: list[int], symbols: list[str], inplace: list[tuple[int, int]],
+) -> FusedKernel:  # fmt: skip
     return FusedKernel(
         name, source, tuple(map(tuple, line_slots)), tuple(slots), tuple(types[t] for t in inputs),
-        tuple(types[t] for t in outputs), tuple(symbols), tuple(map(tuple, inplace)),
+        tuple(types[t] for t in outputs), tuple(symbols), tuple((out, given) for out, given in inplace),
     )  # fmt: skip
-
-
-def _read_call(
-    position: int,
-    entry: list[Any],
-    kernels: Sequence[FusedKernel],
-    buffers: list[Buffer],
-    origin: Callable[[], FusionResult],
-) -> KernelCall:
-    kernel, operands, results, nodes, symbols, roles = entry
-    call = RestoredCall.__new__(RestoredCall)
-    call.__dict__.update(
-        kernel=kernels[kernel], operands=tuple(buffers[b] for b in operands),
-        results=tuple(buffers[b] for b in results), nodes=tuple(map(tuple, nodes)), symbols=tuple(symbols),
-        roles=tuple(roles), origin=origin, position=position,
-    )  # fmt: skip
-    return call

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler.backend.host import Executor, HostCall, host_program, load_kernels
+    from compiler.backend.executor import Executor, TableStep, load_kernels
     from compiler.backend.jit import LoadedCode, load_objects
     from compiler.backend.llvm import (
         CompiledUnit,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from compiler.backend.runtime import default_threads
 
 _NAMES = {
-    "host": ("Executor", "HostCall", "host_program", "load_kernels"),
+    "executor": ("Executor", "TableStep", "load_kernels"),
     "jit": ("LoadedCode", "load_objects"),
     "llvm": ("CompiledUnit", "Optimised", "PassTime", "compile_llvm", "emit_asm", "emit_object", "optimise"),
     "provenance": ("line_provenance",),
@@ -35,15 +35,14 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = [
     "CompiledUnit",
     "Executor",
-    "HostCall",
     "LoadedCode",
     "Optimised",
     "PassTime",
+    "TableStep",
     "compile_llvm",
     "default_threads",
     "emit_asm",
     "emit_object",
-    "host_program",
     "line_provenance",
     "load_kernels",
     "load_objects",

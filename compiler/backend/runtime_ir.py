@@ -11,11 +11,9 @@ Step (32 bytes): kernel, pointer to its argument slots (i32 each), their number 
 
 from __future__ import annotations
 
-from compiler.backend.runtime_steps import ARGUMENT_COUNTS, steps_text
+from compiler.backend.runtime_steps import steps_text
 from compiler.backend.runtime_threads import sleep_text, threads_text
 from compiler.targets.target import Target
-
-__all__ = ["ARGUMENT_COUNTS", "runtime_text"]
 
 POOL_HEADER = 128
 POOL_SLOT = 64
@@ -23,7 +21,7 @@ BARRIER_BYTES = 128
 TRACE_FIELDS = 2
 PLACE_BYTES = 64
 STEP_BYTES = 32
-SYMBOLS = ("kg_barrier", "kg_worker", "kg_run", "kg_stop", "kg_mark", "kg_now", "kg_steps", "kg_place")
+SYMBOLS = ("kg_barrier", "kg_worker", "kg_run", "kg_stop", "kg_now", "kg_steps")
 _DECLARED = """
 declare i32 @sched_yield()
 declare i32 @clock_gettime(i32, ptr)

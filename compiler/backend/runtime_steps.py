@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from string import Template
 
+from compiler.errors import LoweringError
 from compiler.targets.target import Target
-
-ARGUMENT_COUNTS = (5, 13, 61)
-"""How many words `kg_steps` hands to a kernel besides its first three: the smallest of these that is enough."""
 
 _STEPS = Template("""
 define void @kg_steps(i64 %tid, i64 %threads, ptr %program) nounwind {
@@ -26,7 +24,6 @@ entry:
   %count = load i64, ptr %count.at, align 8
   %places.at = getelementptr i8, ptr %program, i64 48
   %places = load ptr, ptr %places.at, align 8
-  %argv = alloca [$most x i64], align 16
   %calls = mul i64 %tid, %count
   %row = mul i64 %calls, 2
   %any = icmp sgt i64 %count, 0
@@ -34,34 +31,14 @@ entry:
 step:
   %number = phi i64 [ 0, %entry ], [ %number.next, %next ]
   %at = getelementptr [32 x i8], ptr %steps, i64 %number
-  %kernel = load ptr, ptr %at, align 8
-  %slots.at = getelementptr i8, ptr %at, i64 8
-  %slots = load ptr, ptr %slots.at, align 8
-  %size.at = getelementptr i8, ptr %at, i64 16
-  %size = load i32, ptr %size.at, align 4
   %meet.at = getelementptr i8, ptr %at, i64 20
   %meet = load i32, ptr %meet.at, align 4
-  %empty = icmp eq i32 %size, 0
-  br i1 %empty, label %begin, label %copy
-copy:
-  %j = phi i32 [ 0, %step ], [ %j.next, %copy ]
-  %slot.at = getelementptr i32, ptr %slots, i32 %j
-  %slot = load i32, ptr %slot.at, align 4
-  %word.at = getelementptr i64, ptr %words, i32 %slot
-  %word = load i64, ptr %word.at, align 8
-  %arg.at = getelementptr i64, ptr %argv, i32 %j
-  store i64 %word, ptr %arg.at, align 8
-  %j.next = add i32 %j, 1
-  %left = icmp ult i32 %j.next, %size
-  br i1 %left, label %copy, label %begin
-begin:
   %double = mul i64 %number, 2
   %first = add i64 %row, %double
   %number.one = add i64 %number, 1
   call void @kg_place(ptr %places, i64 %tid, i64 %number.one)
   call void @kg_mark(ptr %trace, i64 %first)
-$dispatch
-end:
+  call void @kg_call(i64 %tid, i64 %threads, ptr %rt, ptr %at, ptr %words)
   %second = add i64 %first, 1
   call void @kg_mark(ptr %trace, i64 %second)
   call void @kg_place(ptr %places, i64 %tid, i64 0)
@@ -76,6 +53,11 @@ next:
   br i1 %more, label %step, label %done
 done:
   ret void
+}
+
+define internal void @kg_call(i64 %tid, i64 %threads, ptr %rt, ptr %step, ptr %words) naked noinline nounwind {
+  call void asm sideeffect $dialect"$call", ""()
+  unreachable
 }
 
 define void @kg_mark(ptr %trace, i64 %index) nounwind {
@@ -118,36 +100,82 @@ entry:
 """)
 
 
-def _dispatch() -> str:
-    """Call the kernel with as many words as it takes, or a few more.
-
-    Kernels take integers and pointers only; in the calling conventions of AArch64 and x86-64 the caller lays out and
-    removes the arguments, so passing more of them than the callee reads is harmless.
-    """
-    lines: list[str] = []
-    for place, words in enumerate(ARGUMENT_COUNTS):
-        if place + 1 < len(ARGUMENT_COUNTS):
-            other = f"more.{words}"
-            lines += (
-                f"  %few.{words} = icmp ule i32 %size, {words}",
-                f"  br i1 %few.{words}, label %call.{words}, label %{other}",
-                f"call.{words}:",
-            )
-        else:
-            other = ""
-        for j in range(words):
-            lines += (
-                f"  %p.{words}.{j} = getelementptr i64, ptr %argv, i64 {j}",
-                f"  %a.{words}.{j} = load i64, ptr %p.{words}.{j}, align 8",
-            )
-        listed = ", ".join(f"i64 %a.{words}.{j}" for j in range(words))
-        lines += (f"  call void %kernel(i64 %tid, i64 %threads, ptr %rt, {listed})", "  br label %end")
-        if other:
-            lines.append(f"{other}:")
-    return "\n".join(lines)
+# `kg_call` calls the step's kernel with the first three arguments it was given itself, still in their registers, and
+# with the step's words: as many as the calling convention has registers left for, the others on the stack, however many
+# they are. A step's slots are followed by others (or by `SPARE_SLOTS`), so that reading too many of them is harmless.
+_CALL = {
+    "aarch64": """
+  stp x29, x30, [sp, #-16]!
+  mov x29, sp
+  ldp x16, x9, [x3]
+  ldr w10, [x3, #16]
+  mov x11, x4
+  subs x10, x10, #5
+  b.le 2f
+  add x12, x10, #1
+  and x12, x12, #0xfffffffffffffffe
+  sub sp, sp, x12, lsl #3
+  add x13, x9, #20
+  mov x14, sp
+1:
+  ldrsw x15, [x13], #4
+  ldr x15, [x11, x15, lsl #3]
+  str x15, [x14], #8
+  subs x10, x10, #1
+  b.gt 1b
+2:
+  ldpsw x3, x4, [x9]
+  ldpsw x5, x6, [x9, #8]
+  ldrsw x7, [x9, #16]
+  ldr x3, [x11, x3, lsl #3]
+  ldr x4, [x11, x4, lsl #3]
+  ldr x5, [x11, x5, lsl #3]
+  ldr x6, [x11, x6, lsl #3]
+  ldr x7, [x11, x7, lsl #3]
+  blr x16
+  mov sp, x29
+  ldp x29, x30, [sp], #16
+  ret""",
+    "x86_64": """
+  push rbp
+  mov rbp, rsp
+  mov r11, qword ptr [rcx + 8]
+  mov r10, r8
+  mov r9d, dword ptr [rcx + 16]
+  sub r9, 3
+  jle 3f
+  lea rax, [r9 + 1]
+  and rax, -2
+  shl rax, 3
+  sub rsp, rax
+  xor eax, eax
+2:
+  movsxd r8, dword ptr [r11 + 4*rax + 12]
+  mov r8, qword ptr [r10 + 8*r8]
+  mov qword ptr [rsp + 8*rax], r8
+  inc rax
+  cmp rax, r9
+  jl 2b
+3:
+  mov rax, qword ptr [rcx]
+  movsxd r9, dword ptr [r11 + 8]
+  movsxd r8, dword ptr [r11 + 4]
+  movsxd rcx, dword ptr [r11]
+  mov r9, qword ptr [r10 + 8*r9]
+  mov r8, qword ptr [r10 + 8*r8]
+  mov rcx, qword ptr [r10 + 8*rcx]
+  call rax
+  mov rsp, rbp
+  pop rbp
+  ret""",
+}
+SPARE_SLOTS = 5
 
 
 def steps_text(target: Target) -> str:
     """LLVM IR of `kg_steps`, `kg_mark`, `kg_place` and `kg_now`."""
+    if target.arch not in _CALL:
+        raise LoweringError(f"models run on {' and '.join(_CALL)}, not on {target.arch}")
     clock = 6 if "darwin" in target.triple or "macos" in target.triple else 1  # CLOCK_MONOTONIC
-    return _STEPS.substitute(dispatch=_dispatch(), most=ARGUMENT_COUNTS[-1], clock=clock)
+    dialect = "inteldialect " if target.arch == "x86_64" else ""
+    return _STEPS.substitute(call=_CALL[target.arch].replace("\n", "\\0A"), dialect=dialect, clock=clock)

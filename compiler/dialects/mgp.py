@@ -14,6 +14,7 @@ buffer that takes over another's memory in place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Dialect, Operation, OpTraits, Region, SSAValue
@@ -79,54 +80,41 @@ class ProgramOp(Operation):
         return make_program(name, region, len(asked))
 
 
-class _Step(Operation):
-    """What the statements share: attributes in braces."""
+class _Definition(Operation):
+    """What brings a buffer: its attributes in braces, then its type."""
 
     traits = OpTraits(tuple)
 
-    def print_attributes(self, printer: Printer) -> None:
-        """`{bytes = 2048*M}`, or nothing."""
+    def print(self, printer: Printer) -> None:
         if self.properties:
             entries = {name: decode(value) for name, value in self.properties.items()}
             printer.print_string(f" {entries_text(entries)}")
+        printer.print_string(f" : {self.results[0].type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        properties = _parse_attributes(parser)
+        parser.parse_punctuation(":")
+        return cls.create(result_types=[parser.parse_type()], properties=properties)
 
 
-class AllocOp(_Step):
+class AllocOp(_Definition):
     """Memory for one buffer, from call `first` to call `last`."""
 
     name = "mgp.alloc"
 
-    def print(self, printer: Printer) -> None:
-        self.print_attributes(printer)
-        printer.print_string(f" : {self.results[0].type}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> AllocOp:
-        properties = _parse_attributes(parser)
-        parser.parse_punctuation(":")
-        return cls.create(result_types=[parser.parse_type()], properties=properties)
-
-
-class ConstantOp(_Step):
+class ConstantOp(_Definition):
     """A constant of the model: its data, not printed, is that of the graph's constant `node`."""
 
     name = "mgp.constant"
 
-    def print(self, printer: Printer) -> None:
-        self.print_attributes(printer)
-        printer.print_string(f" : {self.results[0].type}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> ConstantOp:
-        properties = _parse_attributes(parser)
-        parser.parse_punctuation(":")
-        return cls.create(result_types=[parser.parse_type()], properties=properties)
-
-
-class ReleaseOp(_Step):
+class ReleaseOp(Operation):
     """The end of a buffer: its memory may be used again."""
 
     name = "mgp.release"
+    traits = OpTraits(tuple)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -139,10 +127,11 @@ class ReleaseOp(_Step):
         return cls.create(operands=[parser.resolve_operand(operand, parser.parse_type())])
 
 
-class CallOp(_Step):
+class CallOp(Operation):
     """A kernel call: reads the first operands, writes the others."""
 
     name = "mgp.call"
+    traits = OpTraits(tuple)
 
     @property
     def kernel(self) -> str:

@@ -5,25 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from compiler.backend.host import Executor, HostCall, load_kernels
+from compiler.backend.executor import Executor, TableStep, load_kernels
 from compiler.backend.runtime import default_threads
 from compiler.errors import ExecutionError
-from compiler.graph.constraints import check_sizes, constraints_of
-from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import numpy_dtype
-from compiler.passes.fusion.records import Buffer, FusionResult
+from compiler.passes.fusion.records import Buffer
 from compiler.program.binding import bind
-from compiler.program.memory_plan import MemoryPlan, plan
+from compiler.program.host_program import HostProgram
+from compiler.program.memory_plan import ALIGNMENT, MemoryPlan, plan
 
-if TYPE_CHECKING:
-    from compiler.graph.graph import Graph
-    from compiler.language.kernel import ElaboratedKernel
-
-ALIGNMENT = 64
 _SERIAL_BYTES = 256 << 10  # below this much traffic a second thread costs more than it gives
 
 
@@ -60,41 +54,27 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 class Program:
     """A loaded host program. One run at a time; a second caller waits."""
 
-    def __init__(
-        self, graph: Graph, fusion: FusionResult, records: Mapping[str, ElaboratedKernel], objects: Sequence[bytes],
-    ) -> None:  # fmt: skip
-        self._graph = graph
-        self._fusion = fusion
-        self._workspaces = {name: record.workspaces for name, record in records.items()}
+    def __init__(self, host: HostProgram, objects: Sequence[bytes]) -> None:
+        self._host = host
         self._lock = threading.Lock()
         self._instances: dict[tuple[int, ...], _Instance] = {}
-        self._constants: dict[int, np.ndarray] = {}
-        self._slots: dict[Any, int] = {}
-        self._symbols = tuple(sorted(graph.symbols))
-        self._constraints = constraints_of(graph)
-        calls = self._host_calls(records)
-        self.calls = len(calls)
-        code = load_kernels(objects, {call.kernel: None for call in calls})
-        self._executor = Executor(calls, code, len(self._slots), len(self._symbols))
-        for buffer, slot in self._slots.items():
-            if isinstance(buffer, Buffer) and buffer.kind == "constant":
-                self._constants[slot] = _constant_array(buffer)
-                self._executor.bind(slot, self._constants[slot].ctypes.data)
-
-    def _slot(self, buffer: Any) -> int:
-        return self._slots.setdefault(buffer, len(self._slots))
-
-    def _host_calls(self, records: Mapping[str, ElaboratedKernel]) -> list[HostCall]:
-        dims = {name: number for number, name in enumerate(self._symbols)}
-        calls: list[HostCall] = []
-        for number, call in enumerate(self._fusion.calls):
-            record = records[call.kernel.name]
-            renamed = dict(zip(call.kernel.symbols, call.symbols, strict=True))
-            buffers = [self._slot(buffer) for buffer in (*call.results, *call.operands)]
-            buffers += [self._slot((number, k)) for k in range(len(record.workspaces))]
-            sizes = tuple(dims[renamed[name]] for name in record.symbols)
-            calls.append(HostCall(call.kernel.name, tuple(buffers), sizes))
-        return calls
+        places = {name: number for number, name in enumerate(host.interface.symbols)}
+        steps = [
+            TableStep(
+                call.kernel.name,
+                tuple(host.slots[buffer] for buffer in call.buffers),
+                tuple(places[name] for name in call.sizes),
+            )
+            for call in host.calls
+        ]
+        self.calls = len(steps)
+        code = load_kernels(objects, {step.kernel: None for step in steps})
+        self._executor = Executor(steps, code, len(host.slots), len(places))
+        for buffer, slot in host.slots.items():
+            if buffer.array is not None:  # it stays where it is: the program reads the graph's own array
+                self._executor.bind(slot, buffer.array.ctypes.data)
+        self._given = tuple(None if buffer is None else host.slots.get(buffer) for buffer in host.fusion.inputs)
+        self._mutable = tuple(k for k, b in enumerate(host.fusion.inputs) if b is not None and b.kind == "mutable")
 
     def execute(self, arrays: Sequence[np.ndarray], threads: int | None = None) -> list[np.ndarray]:
         """Check the arguments, run, and return the outputs as new arrays."""
@@ -141,21 +121,24 @@ class Program:
         return default_threads() if instance.traffic >= _SERIAL_BYTES else 1
 
     def _prepare(self, arrays: Sequence[np.ndarray]) -> tuple[_Instance, list[np.ndarray]]:
-        sizes = bind(self._graph.input_types, arrays, self._graph.input_names)  # pyright: ignore[reportArgumentType]
-        key = tuple(sizes[name] for name in self._symbols)
+        interface = self._host.interface
+        sizes = bind(interface.types, arrays, interface.names)
+        key = tuple(sizes[name] for name in interface.symbols)
         instance = self._instances.get(key)
         if instance is None:
             instance = self._instantiate(sizes)
             self._instances = {key: instance}  # one arena is kept: the sizes used last
-            self._bind_arena(instance, sizes)
+            base = instance.arena.ctypes.data
+            for block in instance.plan.blocks:
+                self._executor.bind(self._host.slots[block.buffer], base + block.offset)
             self._executor.set_dims(key)
         kept: list[np.ndarray] = []
-        for buffer, array in zip(self._fusion.inputs, arrays, strict=True):
-            if buffer is None or buffer not in self._slots:
+        for buffer, slot, array in zip(self._host.fusion.inputs, self._given, arrays, strict=True):
+            if buffer is None or slot is None:
                 continue
             ready = self._ready(buffer, array, arrays)
             kept.append(ready)
-            self._executor.bind(self._slots[buffer], ready.ctypes.data)
+            self._executor.bind(slot, ready.ctypes.data)
         return instance, kept
 
     def _ready(self, buffer: Buffer, array: np.ndarray, arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -163,50 +146,27 @@ class Program:
             if not array.flags.c_contiguous or not array.flags.writeable or not array.flags.aligned:
                 raise ExecutionError(f"{buffer.name}: a mutable buffer must be a writeable, contiguous array")
             return array
-        mutable = [
-            other for b, other in zip(self._fusion.inputs, arrays, strict=True) if b is not None and b.kind == "mutable"
-        ]
-        if any(np.may_share_memory(array, other) for other in mutable):
+        if any(np.may_share_memory(array, arrays[k]) for k in self._mutable):
             return array.copy()  # kernels count on inputs that nobody writes
         if array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative:
             return array
         return np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
 
     def _instantiate(self, sizes: Mapping[str, int]) -> _Instance:
-        check_sizes(self._constraints, sizes)
-        memory = plan(self._fusion, sizes, self._workspaces)
-        declared: Any = self._graph.output_types  # tensors: an output is never a chain
-        shapes = tuple(tuple(evaluate(size, sizes) for size in t.shape) for t in declared)
-        traffic = 0
-        for call in self._fusion.calls:
-            for buffer in (*call.operands, *call.results):
-                count = 1
-                for size in buffer.type.shape:
-                    count *= evaluate(size, sizes)
-                traffic += count * numpy_dtype(buffer.type.dtype).itemsize
-        return _Instance(memory, aligned_empty((memory.peak,), np.dtype(np.uint8)), shapes, traffic)
-
-    def _bind_arena(self, instance: _Instance, sizes: Mapping[str, int]) -> None:
-        base = instance.arena.ctypes.data
-        for block in instance.plan.blocks:
-            if block.key in self._slots:
-                self._executor.bind(self._slots[block.key], base + block.offset)
+        host = self._host
+        host.check(sizes)
+        memory = plan(host, sizes)
+        arena = aligned_empty((memory.peak,), np.dtype(np.uint8))
+        return _Instance(memory, arena, tuple(b.shape(sizes) for b in host.fusion.outputs), host.traffic(sizes))
 
     def _bind_outputs(self, instance: _Instance) -> list[np.ndarray]:
         outputs: list[np.ndarray] = []
         made: dict[Buffer, np.ndarray] = {}
-        for buffer, shape in zip(self._fusion.outputs, instance.shapes, strict=True):
+        for buffer, shape in zip(self._host.fusion.outputs, instance.shapes, strict=True):
             if buffer in made:
                 outputs.append(made[buffer].copy())
                 continue
-            array = aligned_empty(shape, numpy_dtype(buffer.type.dtype))
-            made[buffer] = array
-            if buffer in self._slots:
-                self._executor.bind(self._slots[buffer], array.ctypes.data)
+            array = made[buffer] = aligned_empty(shape, numpy_dtype(buffer.type.dtype))
+            self._executor.bind(self._host.slots[buffer], array.ctypes.data)
             outputs.append(array)
         return outputs
-
-
-def _constant_array(buffer: Buffer) -> np.ndarray:
-    array = np.ascontiguousarray(buffer.array)
-    return array if array.size else np.zeros(1, array.dtype)

@@ -6,50 +6,33 @@ dies there, where the kernel allows it. Lifetimes do not depend on sizes, so a m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from compiler.graph.dims import Dim, evaluate
-from compiler.graph.dtypes import dtype_info
-from compiler.passes.fusion.records import Buffer, KernelCall
+from compiler.passes.fusion.records import Buffer
+from compiler.program.host_program import HostProgram, Lifetime
 
 ALIGNMENT = 64
-
-
-class Calls(Protocol):
-    """What is planned: kernel calls in execution order, as fusion gives them."""
-
-    @property
-    def calls(self) -> tuple[KernelCall, ...]: ...
-
-
-class Workspace(Protocol):
-    """Scratch memory that one kernel asks for."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def shape(self) -> tuple[int | Dim, ...]: ...
 
 
 @dataclass(frozen=True)
 class Block:
     """A piece of the arena: bytes `offset` to `offset + size`, from call `first` to call `last`.
 
-    `key` is the buffer it holds, or (call, number) for a kernel's workspace. `reuses` names the block whose memory it
-    takes over in place; that one ends where this one begins.
+    `reuses` names the block whose memory it takes over in place; that one ends where this one begins.
     """
 
-    name: str
+    buffer: Buffer
     offset: int
     size: int
     first: int
     last: int
     reuses: str | None
-    key: Buffer | tuple[int, int]
+
+    @property
+    def name(self) -> str:
+        """The name of what it holds."""
+        return self.buffer.name
 
 
 @dataclass(frozen=True)
@@ -66,69 +49,22 @@ class MemoryPlan:
         return self.total_without_reuse - self.peak
 
 
-@dataclass(frozen=True, eq=False)
-class Lifetime:
-    """A temporary buffer from the call that writes it to the last call that reads it."""
-
-    buffer: Buffer
-    first: int
-    last: int
-    reuses: Buffer | None  # the input of call `first` whose place it takes
-
-
-def lifetimes(program: Calls) -> tuple[Lifetime, ...]:
-    """When each temporary lives, and which take the place of another; the order is that of birth."""
-    first: dict[Buffer, int] = {}
-    last: dict[Buffer, int] = {}
-    for number, call in enumerate(program.calls):
-        for buffer in call.results:
-            if buffer.kind == "temporary":
-                first.setdefault(buffer, number)
-                last[buffer] = number
-        for buffer in call.operands:
-            if buffer.kind == "temporary":
-                first.setdefault(buffer, number)  # without elements: nobody writes it
-                last[buffer] = number
-    made: list[Lifetime] = []
-    for number, call in enumerate(program.calls):
-        taken: set[Buffer] = set()
-        placed: dict[Buffer, Buffer] = {}
-        for output, operand in call.kernel.inplace:
-            result, source = call.results[output], call.operands[operand]
-            if result not in first or source not in first or source in taken or result in placed:
-                continue
-            if first[source] < number == first[result] == last[source]:
-                taken.add(source)
-                placed[result] = source
-        for buffer in dict.fromkeys((*call.operands, *call.results)):
-            if first.get(buffer) == number:
-                made.append(Lifetime(buffer, number, last[buffer], placed.get(buffer)))
-    return tuple(made)
-
-
-def plan(
-    program: Calls, sizes: Mapping[str, int], workspaces: Mapping[str, Sequence[Workspace]] | None = None
-) -> MemoryPlan:
+def plan(program: HostProgram, sizes: Mapping[str, int], *, workspaces: bool = True) -> MemoryPlan:
     """Lay out the temporaries (and the kernels' workspaces) for given sizes of the symbols.
 
     Blocks that share in place are laid out as one. The largest go first, each into the tightest gap that is free for
     its whole life.
     """
-    pieces = [_Piece(_bytes(life.buffer.type, sizes), life.first, life.last, [life]) for life in lifetimes(program)]
-    whole = _joined(pieces)
+    whole = _joined([_Piece(life, sizes) for life in program.lifetimes])
     if workspaces:
         for number, call in enumerate(program.calls):
-            for k, asked in enumerate(workspaces.get(call.kernel.name, ())):
-                name = f"{call.kernel.name}.{asked.name}"
-                whole.append(_Piece(_bytes(asked, sizes), number, number, [], (number, k), name))
+            whole += [_Piece(Lifetime(buffer, number, number, None), sizes) for buffer in call.workspaces]
     _place(whole)
-    blocks: list[Block] = []
-    for piece in whole:
-        for life in piece.members:
-            reuses = life.reuses.name if life.reuses is not None else None
-            blocks.append(Block(life.buffer.name, piece.offset, piece.size, life.first, life.last, reuses, life.buffer))
-        if not piece.members:
-            blocks.append(Block(piece.name, piece.offset, piece.size, piece.first, piece.last, None, piece.key))
+    blocks = [
+        Block(life.buffer, piece.offset, piece.size, life.first, life.last, life.reuses and life.reuses.name)
+        for piece in whole
+        for life in piece.members
+    ]
     blocks.sort(key=lambda block: (block.first, block.last, block.offset))
     return MemoryPlan(
         blocks=tuple(blocks),
@@ -140,17 +76,13 @@ def plan(
 class _Piece:
     """Memory to be placed: one buffer, or several that follow each other in place."""
 
-    __slots__ = ("first", "key", "last", "members", "name", "offset", "size")
+    __slots__ = ("first", "last", "members", "offset", "size")
 
-    def __init__(
-        self, size: int, first: int, last: int, members: list[Lifetime], key: tuple[int, int] = (0, 0), name: str = ""
-    ) -> None:
-        self.size = size
-        self.first = first
-        self.last = last
-        self.members = members
-        self.key = key
-        self.name = name
+    def __init__(self, life: Lifetime, sizes: Mapping[str, int]) -> None:
+        self.size = life.buffer.bytes(sizes)
+        self.first = life.first
+        self.last = life.last
+        self.members = [life]
         self.offset = 0
 
 
@@ -192,13 +124,6 @@ def _place(pieces: list[_Piece]) -> None:
             end = max(end, stop)
         piece.offset = end if best is None else best
         placed.append(piece)
-
-
-def _bytes(kind: Workspace | object, sizes: Mapping[str, int]) -> int:
-    count = dtype_info(kind.dtype).bytes  # type: ignore[attr-defined]
-    for size in kind.shape:  # type: ignore[attr-defined]
-        count *= evaluate(size, sizes)
-    return count
 
 
 def _aligned(size: int) -> int:

@@ -5,8 +5,9 @@ import pytest
 
 from app.inputs import graph_sizes, random_inputs
 from app.sources import load_source
-from compiler import Graph, TensorType, load_library, ops
+from compiler import BufferType, Graph, TensorType, load_library, ops
 from compiler.cache import default_cache
+from compiler.errors import ExecutionError
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
 
@@ -55,6 +56,41 @@ def test_a_model_from_the_cache_is_the_model(sample, flow):
     assert [[op.name for op in c.ops] for c in first.fusion.calls] == [
         [op.name for op in c.ops] for c in again.fusion.calls
     ]
+
+
+def facts(host):
+    """A host program without the identities of its buffers."""
+    slots = {b: (n, b.name, b.type, b.kind, b.index, b.nodes, b.array is None or b.array.tobytes())
+             for b, n in host.slots.items()}  # fmt: skip
+    calls = [([slots[b] for b in call.buffers], call.sizes, call.launch, call.fused.roles) for call in host.calls]
+    lives = [(slots[life.buffer], life.first, life.last, life.reuses and slots[life.reuses]) for life in host.lifetimes]
+    outputs = [slots[b] for b in host.fusion.outputs]
+    inputs = [b and (b.name, slots.get(b)) for b in host.fusion.inputs]
+    return host.interface, host.records, host.fusion.kernels, calls, lives, inputs, outputs
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_90a"])
+def test_a_host_program_from_the_cache_says_what_it_said(target):
+    def build():
+        kinds = {
+            "x": TensorType("f32", ("M", 16)),
+            "memory": BufferType("f32", ("M", 16)),
+            "unused": TensorType("i8", ()),
+        }
+        with Graph("g", inputs=kinds) as g:
+            x, memory, _ = g.inputs
+            table = ops.constant(np.arange(256, dtype=np.float32).reshape(16, 16))
+            ops.buffer_store(memory, ops.buffer_load(memory) + x)
+            g.output(ops.softmax(x @ table)[-3:], ops.sum(ops.buffer_load(memory), axis=0), x[:0])
+        return g
+
+    first = compile_graph(build(), CompileOptions(target=target))
+    again = compile_graph(build(), CompileOptions(target=target))
+    assert work_done(again) == set()
+    assert facts(again.host) == facts(first.host)
+    assert again.plan(M=100).peak == first.plan(M=100).peak
+    with pytest.raises(ExecutionError, match=r"outside a size|would be"):
+        again.host.check({"M": 1})
 
 
 def test_without_cache_nothing_is_read_or_written():

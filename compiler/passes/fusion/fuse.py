@@ -19,11 +19,13 @@ from compiler.passes.fusion.ledger import write_ledger
 from compiler.passes.fusion.pull import pull
 from compiler.passes.fusion.records import (
     Edge,
+    FusedGraph,
     FusedKernel,
     FusionOptions,
     FusionResult,
     KernelCall,
     KernelLibrary,
+    Origin,
 )
 
 _DRIVER = "kg.elementwise"
@@ -43,7 +45,8 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
     functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver}
     emitted = [emit(group, groups, functions, driver) for group in ordered]
-    kernels, calls = _share(ordered, emitted, library)
+    origin = Origin(lambda: fused)
+    kernels, calls = _share(ordered, emitted, library, origin)
     computed_in: dict[Node, list[Group]] = {}
     for group, made in zip(ordered, emitted):
         for node in made.slots:
@@ -56,8 +59,14 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
         outputs=tuple(buffer for buffer in placed.outputs if buffer is not None),
         constants=tuple(reversed(placed.constants)),
         ledger=write_ledger(analysis, groups, computed_in, choices.reasons, options),
+        origin=origin,
+    )
+    fused = FusedGraph(
+        graph,
+        result,
+        ops=tuple(tuple(node.op for node in made.slots) for made in emitted),
+        values=tuple(made.values for made in emitted),
         stored={value.ssa: value.buffer for value in analysis.values() if value.buffer is not None},
-        _graph=graph,
     )
     groups.release()
     analysis.release()
@@ -124,14 +133,14 @@ def _sources(analysis: Analysis, groups: Groups) -> dict[Node, frozenset[Group]]
 
 
 def _share(
-    groups: list[Group], emitted: list[Emitted], library: KernelLibrary
+    groups: list[Group], emitted: list[Emitted], library: KernelLibrary, origin: Origin
 ) -> tuple[tuple[FusedKernel, ...], tuple[KernelCall, ...]]:
     """Kernels with the same text become one; each gets a name from the ops inside."""
     known: dict[object, FusedKernel] = {}
     taken: set[str] = set()
     names = frozenset(library.names())
     calls: list[KernelCall] = []
-    for group, made in zip(groups, emitted):
+    for number, (group, made) in enumerate(zip(groups, emitted)):
         slots = tuple(node.op.name for node in made.slots)
         key = (made.text, made.line_slots, slots)
         kernel = known.get(key)
@@ -156,8 +165,8 @@ def _share(
                 nodes=tuple(node.nodes for node in made.slots),
                 symbols=tuple(old for _, old in made.symbols),
                 roles=tuple(map(partial(_role, group), made.slots)),
-                ops=tuple(node.op for node in made.slots),
-                values=made.values,
+                number=number,
+                origin=origin,
             )
         )
     return tuple(known.values()), tuple(calls)

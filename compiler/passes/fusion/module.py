@@ -8,25 +8,31 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from compiler.dialects.mo import OutputOp, make, make_graph, nodes_loc, set_name
+from compiler.dialects.mo import OutputOp, make, make_graph, nodes_loc, print_with_nodes, set_name
 from compiler.dialects.mogg import KernelOp, YieldOp, make_kernel
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.types import TensorType
-from compiler.passes.fusion.records import Buffer, FusionResult, KernelCall
+from compiler.passes.fusion.records import Buffer, FusedGraph, KernelCall
 
 
-def build_module(result: FusionResult, graph: Operation) -> ModuleOp:
+def mogg_text(fused: FusedGraph) -> tuple[str, list[tuple[str, ...]]]:
+    """The text of the module and, for each of its lines, the graph nodes it stands for."""
+    return print_with_nodes(build_module(fused))
+
+
+def build_module(fused: FusedGraph) -> ModuleOp:
     """The module; ops are copied, the graph stays as it is."""
-    old = graph.regions[0].blocks[0]
+    result, old = fused.result, fused.graph.regions[0].blocks[0]
     new = make_graph(result.name, [a.type for a in old.args], [a.name_hint or f"x{k}" for k, a in enumerate(old.args)])
     held: dict[Buffer, SSAValue] = {b: a for b, a in zip(result.inputs, new.body.args) if b is not None}
     for buffer in result.constants:
-        op = _copy(buffer.constant, {})  # type: ignore[arg-type]
+        op = make("mo.constant", (), (buffer.type,), {"value": buffer.array}, buffer.nodes)
+        set_name(op.results[0], buffer.name)
         new.body.add_op(op)
         held[buffer] = op.results[0]
     for call in result.calls:
         _fill(new.body, call.operands, held)
-        new.body.add_op(_kernel(call, held, result.stored))
+        new.body.add_op(_kernel(call, held, fused.stored))
     _fill(new.body, result.outputs, held)
     new.body.add_op(OutputOp.create(operands=[held[b] for b in result.outputs]))
     return ModuleOp([new])

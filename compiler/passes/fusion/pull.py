@@ -7,6 +7,8 @@ group that computes it anyway.
 
 from __future__ import annotations
 
+import numpy as np
+
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.groups import Group, Groups, Store
@@ -124,7 +126,8 @@ def _is_slow(reader: Group, node: Node) -> bool:
 def _constant(placed: Placement, node: Node) -> None:
     value = node.result
     if placed.groups.readers(value):
-        value.buffer = Buffer(value.name, tensor_of(value), "constant", -1, node.nodes, node.op)
+        array = np.ascontiguousarray(node.attrs["value"])
+        value.buffer = Buffer(value.name, tensor_of(value), "constant", -1, node.nodes, array)
         placed.constants.append(value.buffer)
 
 

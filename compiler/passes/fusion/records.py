@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Protocol
 
-from compiler.graph.dims import Dim
+from compiler.graph.dims import Dim, evaluate
+from compiler.graph.dtypes import dtype_info
 
 if TYPE_CHECKING:
     import numpy as np
-    from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Operation, SSAValue
 
     from compiler.graph.types import TensorType
@@ -80,8 +81,9 @@ class FusionDecision:
 class Buffer:
     """Memory a kernel reads or writes.
 
-    `kind` is input, output, constant, mutable (a graph's buffer argument) or temporary. `index` is the position among
-    the graph's inputs (input, mutable) or outputs (output). `nodes` are the graph nodes whose value it holds.
+    `kind` is input, output, constant, mutable (a graph's buffer argument), temporary, or workspace (scratch memory of
+    one call). `index` is the position among the graph's inputs (input, mutable) or outputs (output), or among the
+    workspaces of a call. `nodes` are the graph nodes whose value it holds, `array` the elements of a constant, dense.
     """
 
     name: str
@@ -89,14 +91,15 @@ class Buffer:
     kind: str
     index: int = -1
     nodes: tuple[str, ...] = ()
-    constant: object = None  # the mo.constant op, for kind constant
+    array: np.ndarray | None = None
 
-    @property
-    def array(self) -> np.ndarray:
-        """The elements of a constant."""
-        from compiler.dialects.mo.ops import attrs_of
+    def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Its shape for given sizes of the symbols."""
+        return tuple([evaluate(size, sizes) for size in self.type.shape])
 
-        return attrs_of(self.constant)["value"]  # type: ignore[arg-type]
+    def bytes(self, sizes: Mapping[str, int]) -> int:
+        """How many bytes it takes then."""
+        return prod(self.shape(sizes)) * dtype_info(self.type.dtype).bytes
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ class KernelCall:
     """One use of a kernel: what it reads and writes, and the graph nodes that each slot stands for here.
 
     `symbols` are the graph's names of the kernel's dims: the same names unless one had to be renamed in the source.
-    `roles` says core, prologue, epilogue, elementwise or view for each slot.
+    `roles` says core, prologue, epilogue, elementwise or view for each slot. `number` is its place among the calls.
     """
 
     kernel: FusedKernel
@@ -130,14 +133,24 @@ class KernelCall:
     results: tuple[Buffer, ...]
     nodes: tuple[tuple[str, ...], ...]
     symbols: tuple[str, ...]
-    roles: tuple[str, ...] = ()
-    ops: tuple[Operation, ...] = field(default=(), repr=False)  # the graph op of each slot
-    values: tuple[SSAValue, ...] = field(default=(), repr=False)  # the graph value of each result
+    roles: tuple[str, ...]
+    number: int
+    origin: Origin = field(repr=False)
 
     @cached_property
     def all_nodes(self) -> tuple[str, ...]:
         """Every graph node of this call, once, in slot order."""
         return tuple(dict.fromkeys(node for nodes in self.nodes for node in nodes))
+
+    @property
+    def ops(self) -> tuple[Operation, ...]:
+        """The graph op of each slot."""
+        return self.origin.fused.ops[self.number]
+
+    @property
+    def values(self) -> tuple[SSAValue, ...]:
+        """The graph value of each result."""
+        return self.origin.fused.values[self.number]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +164,27 @@ class FusionResult:
     outputs: tuple[Buffer, ...]
     constants: tuple[Buffer, ...]
     ledger: tuple[FusionDecision, ...]
-    stored: Mapping[SSAValue, Buffer] = field(repr=False)  # where each graph value is that is in memory at all
-    _graph: Operation = field(repr=False)
+    origin: Origin = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class FusedGraph:
+    """What only the graph's own stages need of a fusion: the graph and its ops, by call."""
+
+    graph: Operation
+    result: FusionResult
+    ops: tuple[tuple[Operation, ...], ...]  # the graph op of each slot
+    values: tuple[tuple[SSAValue, ...], ...]  # the graph value of each result
+    stored: Mapping[SSAValue, Buffer]  # where each graph value is that is in memory at all
+
+
+class Origin:
+    """The way back from a fusion to the graph: at hand where the graph was fused, else fused again when asked for."""
+
+    def __init__(self, find: Callable[[], FusedGraph]) -> None:
+        self._find = find
 
     @cached_property
-    def module(self) -> ModuleOp:
-        """The same as IR, in the `mogg` dialect; built on first use, from the graph as it is then."""
-        from compiler.passes.fusion.module import build_module
-
-        return build_module(self, self._graph)
+    def fused(self) -> FusedGraph:
+        """The graph and its ops. Buffers and calls in it are its own `result`'s."""
+        return self._find()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compiler.backend.host import PLACES_WORD
+from compiler.backend.executor import PLACES_WORD
 from compiler.backend.jit import LoadedCode, load_objects
 from compiler.backend.llvm import compile_llvm
 from compiler.backend.runtime import load_runtime, runtime_symbols, thread_pool

@@ -65,10 +65,9 @@ class CudaModel:
 
     def program(self, arrays: Sequence[Any]) -> DeviceProgram:
         """The program for the sizes of these arguments; arguments that do not fit are an ExecutionError."""
-        graph = self.model.graph
-        types: Any = graph.input_types  # chains are no arguments
-        sizes = bind(types, [_shaped(array) for array in arrays], graph.input_names)
-        key = tuple(sizes[name] for name in self.model.symbols)
+        interface = self.model.host.interface
+        sizes = bind(interface.types, [_shaped(array) for array in arrays], interface.names)
+        key = tuple(sizes[name] for name in interface.symbols)
         if key not in self._programs:
             self._programs = {key: program_of(self.model, sizes, self._ptx, self._launches)}  # the sizes used last
         return self._programs[key]
@@ -103,7 +102,7 @@ class CudaModel:
             for position, array in resident.download_mutable().items():
                 if not arrays[position].flags.writeable:
                     raise ExecutionError(
-                        f"{self.model.graph.input_names[position]}: a mutable buffer must be writeable"
+                        f"{self.model.host.interface.names[position]}: a mutable buffer must be writeable"
                     )
                 np.copyto(arrays[position], array)
             return resident.download()

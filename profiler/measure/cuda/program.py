@@ -9,15 +9,15 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from compiler.errors import ExecutionError
-from compiler.graph.constraints import constraints_of
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import dtype_info, numpy_dtype
-from compiler.passes.fusion.records import Buffer
+from compiler.language.kernel import Launch
+from compiler.program.host_program import launch_outside
 from compiler.program.memory_plan import plan
 
 if TYPE_CHECKING:
@@ -86,17 +86,9 @@ class DeviceProgram:
         return tuple(dict.fromkeys(step.kernel for step in self.steps))
 
 
-def check_sizes(model: Model, sizes: Mapping[str, int]) -> None:
-    """Raise for sizes that the graph cannot take."""
-    for constraint in constraints_of(model.graph):
-        if not constraint.holds(sizes):
-            bound = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()))
-            raise ExecutionError(f"{constraint.message} ({bound})")
-
-
 def ptx_of(model: Model) -> tuple[bytes, ...]:
     """The PTX of every kernel that is called, as the compilation made it."""
-    called = {call.kernel.name for call in model.fusion.calls}
+    called = {call.kernel.name for call in model.host.calls}
     return tuple(unit.code for unit in model.device_code() if called.intersection(unit.kernels))
 
 
@@ -110,64 +102,33 @@ def program_of(
 
     `launches` overrides the grid and block of kernels by name. A kernel that states its own launch may count on it.
     """
-    check_sizes(model, sizes)
-    layout = _Layout(model, sizes, launches or {})
-    steps = layout.steps()
-    outputs = tuple(layout.slot(buffer) for buffer in model.fusion.outputs)
-    inputs = tuple(None if b is None or b not in layout.numbers else layout.numbers[b] for b in model.fusion.inputs)
-    constants = tuple(
-        (number, _constant_array(buffer))
-        for buffer, number in layout.numbers.items()
-        if isinstance(buffer, Buffer) and buffer.kind == "constant"
+    host = model.host
+    host.check(sizes)
+    # Workspaces are not in the arena: a kernel that counts in one finds it zeroed, and leaves it so.
+    memory = plan(host, sizes, workspaces=False)
+    offsets = {block.buffer: block.offset for block in memory.blocks}
+    slots = tuple(
+        Slot(buffer.name, buffer.kind, buffer.type.dtype, buffer.shape(sizes), offsets.get(buffer, 0))
+        for buffer in host.slots
     )
-    texts = ptx_of(model) if ptx is None else ptx
+    steps: list[Step] = []
+    for call in host.calls:
+        name = call.kernel.name
+        launch = launch_outside(launches[name], call.fused) if launches and name in launches else call.launch
+        blocks, threads = _grid(launch, sizes, name)
+        numbers = tuple(host.slots[buffer] for buffer in call.buffers)
+        steps.append(Step(name, blocks, threads, numbers, tuple(sizes[symbol] for symbol in call.sizes)))
     return DeviceProgram(
-        model.graph.name, model.target.name, tuple(layout.slots), steps, inputs, outputs, layout.arena, texts, constants
+        host.fusion.name,
+        model.target.name,
+        slots,
+        tuple(steps),
+        tuple(None if buffer is None else host.slots.get(buffer) for buffer in host.fusion.inputs),
+        tuple(host.slots[buffer] for buffer in host.fusion.outputs),
+        memory.peak,
+        ptx_of(model) if ptx is None else ptx,
+        tuple((number, buffer.array) for buffer, number in host.slots.items() if buffer.array is not None),
     )
-
-
-class _Layout:
-    """Slots while they are numbered."""
-
-    def __init__(self, model: Model, sizes: Mapping[str, int], launches: Mapping[str, Launch]) -> None:
-        self.model = model
-        self.launches = launches
-        self.sizes = sizes
-        self.slots: list[Slot] = []
-        self.numbers: dict[Any, int] = {}
-        # Workspaces are not in the arena: a kernel that counts in one finds it zeroed, and leaves it so.
-        memory = plan(model.fusion, sizes)
-        self.arena = memory.peak
-        self.offsets = {block.key: block.offset for block in memory.blocks}
-
-    def slot(self, buffer: Buffer) -> int:
-        if buffer not in self.numbers:
-            shape = tuple(evaluate(size, self.sizes) for size in buffer.type.shape)
-            self._add(buffer, Slot(buffer.name, buffer.kind, buffer.type.dtype, shape, self.offsets.get(buffer, 0)))
-        return self.numbers[buffer]
-
-    def _add(self, key: Any, slot: Slot) -> int:
-        self.numbers[key] = len(self.slots)
-        self.slots.append(slot)
-        return self.numbers[key]
-
-    def steps(self) -> tuple[Step, ...]:
-        made: list[Step] = []
-        for number, call in enumerate(self.model.fusion.calls):
-            record = self.model.record(call.kernel.name)
-            # Inside the kernel its symbols may have other names than in the graph.
-            renamed = dict(zip(call.kernel.symbols, call.symbols, strict=True))
-            local = {name: self.sizes[outer] for name, outer in renamed.items()}
-            buffers = [self.slot(buffer) for buffer in (*call.results, *call.operands)]
-            for k, asked in enumerate(record.workspaces):
-                shape = tuple(evaluate(size, local) for size in asked.shape)
-                name = f"{call.kernel.name}.{asked.name}"
-                buffers.append(self._add((number, k), Slot(name, "workspace", asked.dtype, shape)))
-            launch = self.launches.get(call.kernel.name, record.launch)
-            blocks, threads = _grid(launch, local, call.kernel.name)
-            dims = tuple(local[name] for name in record.symbols)
-            made.append(Step(call.kernel.name, blocks, threads, tuple(buffers), dims))
-        return tuple(made)
 
 
 def _grid(launch: Launch | None, sizes: Mapping[str, int], kernel: str) -> tuple[tuple[int, int, int], int]:
@@ -181,12 +142,6 @@ def _grid(launch: Launch | None, sizes: Mapping[str, int], kernel: str) -> tuple
     if any(size > most for size, most in zip(blocks, _GRID, strict=True)):
         raise ExecutionError(f"{kernel} asks for {'x'.join(map(str, asked))} blocks; a grid has at most {_GRID}")
     return blocks, launch.threads
-
-
-def _constant_array(buffer: Buffer) -> np.ndarray:
-    from compiler.dialects.mo import attrs_of
-
-    return np.ascontiguousarray(attrs_of(buffer.constant)["value"])  # pyright: ignore[reportArgumentType]
 
 
 class Packed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import os
 import subprocess
 import sys
@@ -12,7 +14,8 @@ import time
 import numpy as np
 import pytest
 
-from compiler.backend import Executor, HostCall, compile_llvm, host_program, load_kernels
+from compiler import Graph, TensorType, compile
+from compiler.backend import Executor, TableStep, compile_llvm, load_kernels
 from compiler.backend.runtime import Pool, thread_pool
 from compiler.errors import ExecutionError
 from compiler.targets import get_target
@@ -83,10 +86,10 @@ def code():
     return load_kernels([compile_llvm(text, HOST, 2).object], ["fill", "rotate", "inside"])
 
 
-def rotations(code, steps: int, compiled: bool) -> tuple[Executor, np.ndarray, np.ndarray]:
-    calls = [HostCall("fill", (0,), (0,))]
-    calls += [HostCall("rotate", (1, 0) if step % 2 == 0 else (0, 1), (0,)) for step in range(steps)]
-    executor = Executor(calls, code, 2, 1, compiled=compiled)
+def rotations(code, steps: int) -> tuple[Executor, np.ndarray, np.ndarray]:
+    calls = [TableStep("fill", (0,), (0,))]
+    calls += [TableStep("rotate", (1, 0) if step % 2 == 0 else (0, 1), (0,)) for step in range(steps)]
+    executor = Executor(calls, code, 2, 1)
     a, b = np.zeros(97, np.int64), np.zeros(97, np.int64)
     executor.bind_all([a.ctypes.data, b.ctypes.data])
     executor.set_dims([97])
@@ -94,10 +97,9 @@ def rotations(code, steps: int, compiled: bool) -> tuple[Executor, np.ndarray, n
     return executor, a, b
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("nthreads", [1, 2, 3, 5])
-def test_kernels_run_in_order_and_see_each_others_results(code, nthreads, compiled):
-    executor, a, b = rotations(code, 9, compiled)
+def test_kernels_run_in_order_and_see_each_others_results(code, nthreads):
+    executor, a, b = rotations(code, 9)
     for _ in range(20):
         a[:], b[:] = -1, -1
         executor.call(nthreads)
@@ -106,7 +108,7 @@ def test_kernels_run_in_order_and_see_each_others_results(code, nthreads, compil
 
 @pytest.mark.parametrize("nthreads", [1, 2, 4])
 def test_barriers_inside_a_kernel(code, nthreads):
-    executor = Executor([HostCall("inside", (0,), (0,))], code, 1, 1)
+    executor = Executor([TableStep("inside", (0,), (0,))], code, 1, 1)
     out = np.zeros(2, np.int64)
     executor.bind(0, out.ctypes.data)
     executor.set_dims([50])
@@ -114,9 +116,8 @@ def test_barriers_inside_a_kernel(code, nthreads):
     assert out.tolist() == [50 * nthreads, 50 * nthreads]
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_a_trace_has_a_time_for_each_call_on_each_thread(code, compiled):
-    executor, _, _ = rotations(code, 3, compiled)
+def test_a_trace_has_a_time_for_each_call_on_each_thread(code):
+    executor, _, _ = rotations(code, 3)
     executor.call(2)
     start = time.perf_counter_ns()
     times = executor.trace(2)
@@ -131,31 +132,91 @@ def test_a_trace_has_a_time_for_each_call_on_each_thread(code, compiled):
         assert start <= times.min() and times.max() <= end, "the clock is Python's"
 
 
-def test_many_arguments(code):
-    """A step carries up to 61 words; beyond that the program is compiled."""
-    for count in (3, 5, 6, 13, 14, 61, 62, 80):
-        parameters = "".join(f", ptr %a{i}" for i in range(count - 1))
-        stores = "".join(f"  store i64 {i + 1}, ptr %a{i}\n" for i in range(count - 1))
-        head = f"define void @many(i64 %tid, i64 %n, ptr %rt{parameters}, i64 %d)"
-        text = f"{head} {{\n{stores}  store i64 %d, ptr %a0\n  ret void\n}}\n"
-        loaded = load_kernels([compile_llvm(text, HOST, 1).object], ["many"])
-        executor = Executor([HostCall("many", tuple(range(count - 1)), (0,))], loaded, count - 1, 1)
-        out = np.zeros(count - 1, np.int64)
-        executor.bind_all([out.ctypes.data + 8 * i for i in range(count - 1)])
-        executor.set_dims([77])
-        executor.call(1)
-        assert out.tolist() == [77, *range(2, count)]
+@pytest.mark.parametrize("nthreads", [1, 2])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 13, 14, 61, 62, 80, 127, 1000])
+def test_a_step_carries_any_number_of_arguments(count, nthreads):
+    """Each thread writes every argument it was given; the one after the step finds its own arguments again."""
+    parameters = "".join(f", ptr %a{i}" for i in range(count - 1))
+    stores = "".join(
+        f"  %p{i} = getelementptr i64, ptr %a{i}, i64 %tid\n  store i64 {i + 1}, ptr %p{i}\n" for i in range(count - 1)
+    )
+    many = f"define void @many(i64 %tid, i64 %n, ptr %rt{parameters}, i64 %d) {{\n{stores}  ret void\n}}\n"
+    last = "  %e = getelementptr i64, ptr %o, i64 %tid\n  store i64 %d, ptr %e\n  ret void\n"
+    text = f"{many}define void @size(i64 %tid, i64 %n, ptr %rt, ptr %o, i64 %d) {{\n{last}}}\n"
+    loaded = load_kernels([compile_llvm(text, HOST, 1).object], ["many", "size"])
+    steps = [TableStep("many", tuple(range(count - 1)), (0,)), TableStep("size", (count - 1,), (0,))]
+    executor = Executor([*steps, *steps], loaded, count, 1)
+    out = np.zeros((count, nthreads), np.int64)
+    executor.bind_all([row.ctypes.data for row in out])
+    executor.set_dims([77])
+    executor.call(nthreads)
+    assert out.tolist() == [[value] * nthreads for value in (*range(1, count), 77)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_kernel_of_many_tensors_runs_like_any_other(threads):
+    with Graph("many", inputs=[TensorType("f32", ("M",))] * 130) as graph:
+        graph.output(functools.reduce(operator.add, graph.inputs))
+    model = compile(graph, cache=False)
+    (call,) = model.host.calls
+    assert len(call.buffers) == 131 and call.sizes == ("M",)
+    arrays = [np.full(5000, k, np.float32) for k in range(130)]
+    (found,) = model.execute(*arrays, threads=threads)
+    np.testing.assert_array_equal(found, sum(arrays))
+
+
+MEETING = """
+define void @a(i64 %tid, i64 %nthreads, ptr %rt, ptr %out, ptr %flag) {
+entry:
+  %first = icmp eq i64 %tid, 0
+  br i1 %first, label %wait, label %done
+wait:
+  %seen = load atomic i64, ptr %flag acquire, align 8
+  %begun = icmp ne i64 %seen, 0
+  br i1 %begun, label %done, label %wait
+done:
+  %at = getelementptr i64, ptr %out, i64 %tid
+  store i64 1, ptr %at
+  ret void
+}
+define void @b(i64 %tid, i64 %nthreads, ptr %rt, ptr %flag) {
+entry:
+  %second = icmp eq i64 %tid, 1
+  br i1 %second, label %tell, label %done
+tell:
+  store atomic i64 1, ptr %flag release, align 8
+  br label %done
+done:
+  ret void
+}
+define void @c(i64 %tid, i64 %nthreads, ptr %rt, ptr %out, ptr %sums) {
+entry:
+  %first = load i64, ptr %out
+  %other = getelementptr i64, ptr %out, i64 1
+  %second = load i64, ptr %other
+  %sum = add i64 %first, %second
+  %at = getelementptr i64, ptr %sums, i64 %tid
+  store i64 %sum, ptr %at
+  ret void
+}
+"""
 
 
 def test_independent_kernels_need_no_barrier():
-    calls = [HostCall("a", (0,), barrier=False), HostCall("b", (1,)), HostCall("c", (0, 1))]
-    text = host_program(calls, HOST)
-    assert text.count("call void @kg_barrier") == 1, "none after a, one after b, none at the end"
+    """Thread 0 leaves a when thread 1 is in b: they do not meet between the two, and do before c."""
+    code = load_kernels([compile_llvm(MEETING, HOST, 1).object], ["a", "b", "c"])
+    steps = [TableStep("a", (0, 1), barrier=False), TableStep("b", (1,)), TableStep("c", (0, 2))]
+    executor = Executor(steps, code, 3, 0)
+    for _ in range(20):
+        out, flag, sums = np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(2, np.int64)
+        executor.bind_all([out.ctypes.data, flag.ctypes.data, sums.ctypes.data])
+        executor.call(2)
+        assert sums.tolist() == [2, 2]
 
 
 def test_slots_outside_the_tables_are_refused(code):
     with pytest.raises(ExecutionError, match="fill: its slots lie outside the tables of 1 buffers, 0 sizes"):
-        Executor([HostCall("fill", (0,), (0,))], code, 1, 0)
+        Executor([TableStep("fill", (0,), (0,))], code, 1, 0)
 
 
 def test_callers_take_turns(code):
@@ -163,7 +224,7 @@ def test_callers_take_turns(code):
     failures: list[str] = []
 
     def work() -> None:
-        executor, _, b = rotations(code, 5, False)
+        executor, _, b = rotations(code, 5)
         for _ in range(50):
             executor.call(2)
             if not np.array_equal(b, (np.arange(97) + 5) % 97 + 5):
@@ -178,7 +239,7 @@ def test_callers_take_turns(code):
 
 
 def test_a_pool_can_be_closed_while_its_workers_sleep(code):
-    executor, _, _ = rotations(code, 3, False)
+    executor, _, _ = rotations(code, 3)
     pool = Pool()
     pool.run(executor._entry, executor._args_pointer, 4)
     threads = list(pool._threads)
@@ -189,14 +250,14 @@ def test_a_pool_can_be_closed_while_its_workers_sleep(code):
 
 
 def test_too_many_threads_are_refused(code):
-    executor, _, _ = rotations(code, 1, False)
+    executor, _, _ = rotations(code, 1)
     with pytest.raises(ExecutionError, match="at most 1024"):
         executor.call(5000)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_has_its_own_workers(code):
-    executor, _, b = rotations(code, 3, False)
+    executor, _, b = rotations(code, 3)
     executor.call(3)
     before = thread_pool()
     child = os.fork()
@@ -215,11 +276,11 @@ def test_the_interpreter_exits_promptly_with_workers_waiting(ending):
     script = textwrap.dedent(f"""
         import os, sys
         import numpy as np
-        from compiler.backend import Executor, HostCall, compile_llvm, load_kernels
+        from compiler.backend import Executor, TableStep, compile_llvm, load_kernels
         from compiler.targets import get_target
         text = "define void @k(i64 %t, i64 %n, ptr %rt, ptr %o) {{ ret void }}"
         code = load_kernels([compile_llvm(text, get_target("cpu"), 0).object], ["k"])
-        executor = Executor([HostCall("k", (0,))], code, 1, 0)
+        executor = Executor([TableStep("k", (0,))], code, 1, 0)
         for _ in range(3):
             executor.call(4)
         {ending}

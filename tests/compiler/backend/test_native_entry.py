@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from compiler import Graph, TensorType, compile, ops
-from compiler.backend import Executor, HostCall, compile_llvm, load_kernels
-from compiler.backend.host import ARGUMENT_WORDS, PLACES_WORD, SIZES_WORD, TABLE_WORD
+from compiler.backend import Executor, TableStep, compile_llvm, load_kernels
+from compiler.backend.executor import ARGUMENT_WORDS, PLACES_WORD, SIZES_WORD, TABLE_WORD
 from compiler.backend.runtime import load_runtime, thread_pool
 from compiler.backend.runtime_ir import PLACE_BYTES
 from compiler.errors import ExecutionError
@@ -85,10 +85,9 @@ def test_a_kernels_address_is_where_its_code_is():
     assert len(addresses) == len(made.kernels) and 0 not in addresses
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_threads_tell_the_step_they_are_in(compiled):
+def test_threads_tell_the_step_they_are_in():
     code = load_kernels([compile_llvm(WAITING, HOST, 1).object], ["waiting", "nothing"])
-    executor = Executor([HostCall("nothing", (0,)), HostCall("waiting", (0,))], code, 1, 0, compiled=compiled)
+    executor = Executor([TableStep("nothing", (0,)), TableStep("waiting", (0,))], code, 1, 0)
     out = np.zeros(2, np.int64)
     executor.bind(0, out.ctypes.data)
     places = np.zeros(2 * PLACE_BYTES // 8, np.int64)

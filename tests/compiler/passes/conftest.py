@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compiler.dialects.mo import attrs_of, from_graph
+from compiler.dialects.mo import from_graph
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import DTYPES, numpy_dtype
 from compiler.graph.graph import Graph
@@ -270,7 +270,7 @@ class _Kernels:
             held[buffer] = arrays[buffer.index].reshape(-1)
             assert np.shares_memory(held[buffer], arrays[buffer.index]) or not held[buffer].size
         for buffer in result.constants:
-            held[buffer] = attrs_of(buffer.constant)["value"].reshape(-1)
+            held[buffer] = buffer.array.reshape(-1)
         for call in result.calls:
             named = {new: sizes[old] for new, old in zip(call.kernel.symbols, call.symbols, strict=True)}
             scope = self.scope(named)

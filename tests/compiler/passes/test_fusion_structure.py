@@ -11,8 +11,10 @@ from compiler.dialects import mgp, mogg
 from compiler.dialects.mo import from_graph, text_of
 from compiler.errors import KernelError
 from compiler.graph import BufferType, Graph, TensorType, ops
-from compiler.passes.fusion.show import stage_text
+from compiler.passes.fusion.module import mogg_text
 from compiler.passes.graph.cse import cse
+from compiler.program.host_program import Interface, host_program
+from compiler.program.mgp_text import mgp_text
 from compiler.reference import reference
 
 
@@ -283,8 +285,8 @@ def test_odd_graphs(fused, check, function, fuse):
     graph = build(function, *tensors(("M", 8), ()))
     result = fused(graph, fuse=fuse).result
     check(graph, result)
-    for stage, dialect in (("mogg", mogg), ("mgp", mgp)):
-        text, _ = stage_text(result, stage)
+    program = host_program(result, {}, Interface())
+    for (text, _), dialect in ((mogg_text(result.origin.fused), mogg), (mgp_text(program), mgp)):
         module = dialect.parse_module(text)
         module.verify()
         assert text_of(module) == text

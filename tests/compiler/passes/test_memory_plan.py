@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import SimpleNamespace
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.graph import Graph, TensorType, ops
-from compiler.passes.fusion.records import Buffer
-from compiler.program.memory_plan import ALIGNMENT, lifetimes, plan
+from compiler.language.kernel import BufferArgument, ElaboratedKernel
+from compiler.passes.fusion.records import Buffer, FusedKernel, FusionResult, KernelCall, Origin
+from compiler.program.host_program import Interface, host_program
+from compiler.program.memory_plan import ALIGNMENT, plan
 from compiler.reference import reference
 
 
-@dataclass(frozen=True)
-class Kernel:
-    name: str
-    inplace: tuple
+def nowhere():
+    raise AssertionError("a plan does not ask for the graph")
+
+
+ORIGIN = Origin(nowhere)
+SCRATCH = ElaboratedKernel("k", (), (BufferArgument("ws0", "f64", (9,)),), (), (), None)
 
 
 def call(operands, results, inplace=()):
-    return SimpleNamespace(kernel=Kernel("k", tuple(inplace)), operands=tuple(operands), results=tuple(results))
+    kernel = FusedKernel("k", "", (), (), (), (), (), tuple(inplace))
+    return KernelCall(kernel, tuple(operands), tuple(results), (), (), (), 0, ORIGIN)
+
+
+def program_of(*calls, scratch=False):
+    fusion = FusionResult("g", (), calls, (), (), (), (), ORIGIN)
+    return host_program(fusion, {"k": SCRATCH} if scratch else {}, Interface())
 
 
 def temporary(name, count):
@@ -64,36 +71,37 @@ def programs(draw):
         ]
         calls.append(call(operands, results, inplace))
         alive += results
-    return SimpleNamespace(calls=tuple(calls))
+    return calls
 
 
 @settings(max_examples=200, deadline=None)
-@given(program=programs(), scratch=st.booleans())
-def test_what_lives_together_never_overlaps(program, scratch):
-    workspaces = {"k": (SimpleNamespace(name="ws0", dtype="f64", shape=(9,)),)} if scratch else None
-    memory = plan(program, {}, workspaces)
+@given(calls=programs(), scratch=st.booleans())
+def test_what_lives_together_never_overlaps(calls, scratch):
+    program = program_of(*calls, scratch=scratch)
+    memory = plan(program, {})
     check(memory)
     assert memory.peak <= memory.total_without_reuse
-    assert len(memory.blocks) == len(lifetimes(program)) + (len(program.calls) if scratch else 0)
+    assert len(memory.blocks) == len(program.lifetimes) + (len(program.calls) if scratch else 0)
+    assert len(plan(program, {}, workspaces=False).blocks) == len(program.lifetimes)
 
 
 def test_a_chain_needs_two_buffers_or_one_in_place():
     t = [temporary(f"t{k}", 64) for k in range(6)]
     apart = [call(t[k : k + 1], t[k + 1 : k + 2]) for k in range(5)]
     first = call([], t[:1])
-    memory = plan(SimpleNamespace(calls=(first, *apart)), {})
+    memory = plan(program_of(first, *apart), {})
     assert memory.peak == 2 * 256
     assert memory.total_without_reuse == 6 * 256
     assert memory.saved == 4 * 256
     together = [call(t[k : k + 1], t[k + 1 : k + 2], [(0, 0)]) for k in range(5)]
-    memory = plan(SimpleNamespace(calls=(first, *together)), {})
+    memory = plan(program_of(first, *together), {})
     assert memory.peak == 256
     assert [b.reuses for b in memory.blocks] == [None, "t0", "t1", "t2", "t3", "t4"]
 
 
 def test_a_buffer_that_is_read_later_is_not_overwritten():
     a, b, c = (temporary(n, 64) for n in "abc")
-    program = SimpleNamespace(calls=(call([], [a]), call([a], [b], [(0, 0)]), call([a, b], [c])))
+    program = program_of(call([], [a]), call([a], [b], [(0, 0)]), call([a, b], [c]))
     memory = plan(program, {})
     check(memory)
     assert all(block.reuses is None for block in memory.blocks)
@@ -102,7 +110,7 @@ def test_a_buffer_that_is_read_later_is_not_overwritten():
 def test_sizes_follow_the_symbols():
     kind = TensorType("f32", ("M", 100))
     a, b = Buffer("a", kind, "temporary"), Buffer("b", kind, "temporary")
-    program = SimpleNamespace(calls=(call([], [a]), call([a], [b])))
+    program = program_of(call([], [a]), call([a], [b]))
     assert plan(program, {"M": 1}).peak == 2 * 448
     assert plan(program, {"M": 16}).peak == 2 * 6400
     assert plan(program, {"M": 0}).peak == 0
@@ -118,11 +126,11 @@ def test_a_fused_model_runs_in_its_planned_arena(fused, run_kernels):
             h = ops.cumsum(h, axis=1) * 0.5
         graph.output(h)
     result = fused(graph).result
-    memory = plan(result, {"M": 5})
+    memory = plan(host_program(result, {}, Interface()), {"M": 5})
     assert any(block.reuses for block in memory.blocks)
     assert memory.peak < memory.total_without_reuse
     arena = np.full(memory.peak, 0xA5, np.uint8)
-    offsets = {b.key: b for b in memory.blocks}
+    offsets = {b.buffer: b for b in memory.blocks}
     arrays = [np.random.default_rng(k).standard_normal(s).astype("f4") for k, s in enumerate([(5, 8), (8, 8)])]
     got = run_kernels(
         result, graph, *arrays, memory=lambda b: arena[offsets[b].offset : offsets[b].offset + offsets[b].size]

@@ -9,9 +9,11 @@ import pytest
 from compiler.dialects import mgp, mo, mogg
 from compiler.language.library import default_library
 from compiler.passes.fusion.fuse import fuse
+from compiler.passes.fusion.module import mogg_text
 from compiler.passes.fusion.records import FusionOptions
-from compiler.passes.fusion.show import stage_text
 from compiler.passes.graph.run import GRAPH_PASSES
+from compiler.program.host_program import Interface, host_program
+from compiler.program.mgp_text import mgp_text
 from tests.filecheck.checking import check
 
 ROOT = Path(__file__).parents[1]
@@ -42,7 +44,9 @@ def transformed(text: str, steps: list[str]) -> str:
                 f"{d.producer} -> {d.consumer}: {'yes' if d.accepted else 'no'}, {d.rule}, {d.reason}, {d.bytes_saved}"
                 for d in result.ledger
             )
-        return stage_text(result, name)[0]
+        if name == "mogg":
+            return mogg_text(result.origin.fused)[0]
+        return mgp_text(host_program(result, {}, Interface()))[0]
     return mo.text_of(module)
 
 

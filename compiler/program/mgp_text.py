@@ -1,33 +1,40 @@
-"""A fusion result as a host program in the `mgp` dialect: allocations, calls in order, releases."""
+"""A host program in the `mgp` dialect: allocations, calls in order, releases."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from compiler.dialects.mgp import AllocOp, ConstantOp, ReleaseOp, make_call, make_program
-from compiler.dialects.mo import encode, nodes_loc, set_name
-from compiler.passes.fusion.records import Buffer, FusionResult
-from compiler.program.memory_plan import lifetimes, plan
+from compiler.dialects.mo import encode, nodes_loc, print_with_nodes, set_name
+from compiler.passes.fusion.records import Buffer
+from compiler.program.host_program import HostProgram
+from compiler.program.memory_plan import plan
 
 
-def build_program(result: FusionResult, workspaces: Mapping[str, Sequence[Any]] | None = None) -> ModuleOp:
-    """The host program of a fused graph; offsets are given when no size is symbolic."""
-    given = [b for b in result.inputs if b is not None]
-    block = Block(arg_types=[b.type for b in (*given, *result.outputs)])  # type: ignore[arg-type]
-    held: dict[Buffer, SSAValue] = dict(zip((*given, *result.outputs), block.args))
+def mgp_text(program: HostProgram) -> tuple[str, list[tuple[str, ...]]]:
+    """The text of the program and, for each of its lines, the graph nodes it stands for."""
+    return print_with_nodes(build_module(program))
+
+
+def build_module(program: HostProgram) -> ModuleOp:
+    """The program as IR; offsets are given when no size is symbolic."""
+    fusion = program.fusion
+    given = [b for b in fusion.inputs if b is not None]
+    block = Block(arg_types=[b.type for b in (*given, *fusion.outputs)])  # type: ignore[arg-type]
+    held: dict[Buffer, SSAValue] = dict(zip((*given, *fusion.outputs), block.args))
     for buffer, argument in held.items():
         set_name(argument, buffer.name)
-    for buffer in result.constants:
+    for buffer in fusion.constants:
         _define(block, held, buffer, ConstantOp, {"node": buffer.name})
-    fixed = all(isinstance(size, int) for call in result.calls for b in call.results for size in b.type.shape)
-    offsets = {b.key: b.offset for b in plan(result, {}, workspaces).blocks} if fixed else {}
-    lives = {life.buffer: life for life in lifetimes(result)}
-    for number, call in enumerate(result.calls):
-        for buffer in (*call.operands, *call.results):
+    fixed = all(isinstance(size, int) for call in fusion.calls for b in call.results for size in b.type.shape)
+    offsets = {b.buffer: b.offset for b in plan(program, {}).blocks} if fixed else {}
+    lives = {life.buffer: life for life in program.lifetimes}
+    for number, call in enumerate(fusion.calls):
+        arguments = (*call.operands, *call.results)
+        for buffer in arguments:
             if buffer in lives and buffer not in held:
                 life = lives[buffer]
                 entries: dict[str, Any] = {"bytes": buffer.type.bytes, "first": life.first, "last": life.last}
@@ -36,15 +43,15 @@ def build_program(result: FusionResult, workspaces: Mapping[str, Sequence[Any]] 
                 if life.reuses is not None:
                     entries["reuses"] = life.reuses.name
                 _define(block, held, buffer, AllocOp, entries)
-        made = make_call(call.kernel.name, [held[b] for b in (*call.operands, *call.results)], len(call.operands))
+        made = make_call(call.kernel.name, [held[b] for b in arguments], len(call.operands))
         made.location = nodes_loc(call.all_nodes)
         block.add_op(made)
-        for buffer in dict.fromkeys((*call.operands, *call.results)):
+        for buffer in dict.fromkeys(arguments):
             if buffer in lives and lives[buffer].last == number:
                 release = ReleaseOp.create(operands=[held[buffer]])
                 release.location = nodes_loc(buffer.nodes)
                 block.add_op(release)
-    return ModuleOp([make_program(result.name, Region(block), len(result.outputs))])
+    return ModuleOp([make_program(fusion.name, Region(block), len(fusion.outputs))])
 
 
 def _define(
