@@ -139,4 +139,3 @@ class _Handlers:
         from app.worker import store_jobs
 
         return store_jobs.answer(request, report)
-
