@@ -15,6 +15,7 @@ from compiler.backend.emission import Lowered
 from compiler.backend.split import Unit, only
 from compiler.cache import Cache, key_of, pack, producer, target_identity, unpack
 from compiler.compilation import Compilation
+from compiler.flows import flow_of
 from compiler.language.library import Library
 from compiler.passes.fusion.records import FusedKernel
 from compiler.passes.kernel.elaboration import KernelModule
@@ -53,7 +54,7 @@ def keep_ir(module: KernelModule, lowered: Mapping[str, Lowered], run: Compilati
 
 
 def _ir_key(kernel: FusedKernel, run: Compilation) -> str:
-    options, split = run.options, run.options.flow == "all-kernel"
+    options, split = run.options, flow_of(run.options).together
     return key_of(
         "ir", kernel.name, kernel.source, kernel.line_slots, kernel.inplace, len(kernel.inputs), len(kernel.outputs),
         options.debug, min(options.opt_level, 2), split, target_identity(run.target), producer(),

@@ -111,6 +111,7 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     groups = flow.objects(missing, target, jobs)
     objects = compile_units(groups, target, options.opt_level, jobs, trace)
     keep_objects(groups, objects, run)
+    trace.llvm_compiled([(unit.name, unit.text) for unit in missing], target, options.opt_level)
 
     records = {kernel.name: lowered[kernel.name].record for kernel in kernels}
     host = host_program(fusion, records, interface_of(graph))

@@ -158,5 +158,5 @@ class Trace:
 
     def llvm_compiled(self, modules: Sequence[tuple[str, str]], target: Target, opt_level: int) -> None:
         """Modules (name, LLVM IR) that LLVM has compiled."""
-        if self.sink is not None:
+        if self.sink is not None and modules:
             self.passes += self.sink.compiled(modules, target, opt_level)

@@ -65,12 +65,10 @@ def compile_units(
              record_passes=trace.sink is None)  # a sink has LLVM's passes run once more, and watches those
         for group in groups
     ]  # fmt: skip
-    units = [unit for group in groups for unit in group]
-    trace.tell("machine", "llvm", tasks[0].name if len(tasks) == 1 else f"{len(units)} units")
+    trace.tell("machine", "llvm", tasks[0].name if len(tasks) == 1 else f"{sum(map(len, groups))} units")
     done = compile_tasks(tasks, jobs)
     for group, result in zip(groups, done, strict=True):
         _note(group, result, trace)
-    trace.llvm_compiled([(unit.name, unit.text) for unit in units], target, opt_level)
     return [result.unit.object for result in done]
 
 

@@ -80,12 +80,10 @@ class Child:
         return self.process.poll() is None
 
     def kill(self) -> None:
-        """End it now, with its group where it leads one."""
-        if self._leads:
+        """End it now, with its group where it leads one; not once it was waited for, as its number may be another's."""
+        if self.process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-        elif self.alive:
-            self.process.kill()
+                (os.killpg if self._leads else os.kill)(self.pid, signal.SIGKILL)
 
     def end(self, patience: float = 0.0) -> int:
         """Hang up, give it so many seconds to leave, end it; its status."""

@@ -69,9 +69,12 @@ def measure_once(
     with memory_file() as file:
         file.truncate(SHARED_BYTES)
         page = mmap.mmap(file.fileno(), SHARED_BYTES)
-        child = Child(
-            "profiler.measure.cpu.child", ANSWERS, file.fileno(), keep_errors=True, descriptors=[file.fileno()]
-        )
+        try:
+            child = Child(
+                "profiler.measure.cpu.child", ANSWERS, file.fileno(), keep_errors=True, descriptors=[file.fileno()]
+            )
+        except OSError as error:
+            raise ExecutionError(f"no process to measure in can be started: {error.strerror or error}") from None
         ended = CANCELLED  # also when we are interrupted ourselves
         try:
             ended = _receive(child, asked, received, wait, progress)
