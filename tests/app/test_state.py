@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from app.controllers.state import State
+from app.viewmodels.state import State
 
 
 def shown(source: str) -> Any:

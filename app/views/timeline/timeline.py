@@ -50,6 +50,12 @@ class TimelineView(QWidget):
         self.lit = timeline.events_of(self._selection.nodes)
         self.fit()
 
+    def clear(self) -> None:
+        """There is nothing to show."""
+        self.timeline, self.measured, self.hover, self.top = None, None, -1, 0.0
+        self.lit = np.zeros(0, np.int64)
+        self.update()
+
     # Moving ------------------------------------------------------------------------------------------------------
 
     def fit(self) -> None:
