@@ -13,7 +13,7 @@ from app.controllers.compilations import Compilations
 from app.controllers.compile import CompileFeature
 from app.controllers.docks import DocksFeature
 from app.controllers.explorer import ExplorerFeature
-from app.controllers.features import Features
+from app.controllers.features import Features, Shared
 from app.controllers.flows import FlowsFeature
 from app.controllers.graph import GraphFeature
 from app.controllers.help import HelpFeature
@@ -63,8 +63,9 @@ class MainWindow(QMainWindow):
         self.setWindowIcon(look.icon("app", "accent"))
         self.setAcceptDrops(True)
         self.setDockNestingEnabled(True)
-        self._make_frame()
-        self._make_features()
+        shared = Shared(self, look, self.state, self.messages, self.turns)
+        self._make_frame(shared)
+        self._make_features(shared)
         self.help.actions = self.features.build_menus(self)
         self.addToolBar(self.choices)
         self.setStatusBar(self.status)
@@ -76,60 +77,46 @@ class MainWindow(QMainWindow):
         self.preferences.begin()
         QTimer.singleShot(0, self._warm_up)
 
-    def _make_frame(self) -> None:
-        """What features share: the tool bar, the status bar, the two pages of the middle."""
-        look, state, settings, messages, turns = self.look, self.state, self.settings, self.messages, self.turns
-        add, compiler, records = self.features.add, self.compiler, self.records
+    def _make_frame(self, shared: Shared) -> None:
+        """What the other features share: the tool bar, the status bar, the docks, the two pages of the middle."""
+        settings, add = self.settings, self.features.add
         self._entries = [(f"sample:{s.name}", s.name, s.description) for s in samples()]
-        self.choices = ChoiceBar(look, [(source, title) for source, title, _ in self._entries])
+        self.choices = ChoiceBar(self.look, [(source, title) for source, title, _ in self._entries])
         self.status = Status("CPU")
-        self.welcome = WelcomePage(look, self._entries, settings.recent())
-        self.docks = add(DocksFeature(look, state, settings, messages, self.status, turns, self))
-        self.log = add(LogFeature(look, messages, self.docks, self.features, self))
-        self.preferences = add(
-            PreferencesFeature(look, state, settings, records, messages, self.status, turns, self.docks, self)
-        )
+        self.welcome = WelcomePage(self.look, self._entries, settings.recent())
+        self.docks = add(DocksFeature(shared, settings, self.status))
+        self.log = add(LogFeature(shared, self.docks, self.features))
+        self.preferences = add(PreferencesFeature(shared, settings, self.records, self.status, self.docks))
         visit = self.preferences.visit_database
-        self.opening = add(OpeningFeature(state, settings, messages, self.welcome, self.choices, visit, self))
-        self.source = add(SourceFeature(look, state, compiler, messages, settings, self.opening, self))
-        self.graph = add(GraphFeature(look, state, messages, turns, self))
-        self.workbench = Workbench(look, state.selection, self.graph.panel, self.source.pane)
+        self.opening = add(OpeningFeature(shared, settings, self.welcome, self.choices, visit))
+        self.source = add(SourceFeature(shared, self.compiler, settings, self.opening))
+        self.graph = add(GraphFeature(shared))
+        self.workbench = Workbench(self.look, self.state.selection, self.graph.panel, self.source.pane)
 
-    def _make_features(self) -> None:
+    def _make_features(self, shared: Shared) -> None:
         """The rest. Listeners of the state are called in the order of these lines."""
-        look, state, messages, turns, docks = self.look, self.state, self.messages, self.turns, self.docks
-        add, compiler, records, workbench = self.features.add, self.compiler, self.records, self.workbench
+        add, compiler, records, docks, workbench = (
+            self.features.add, self.compiler, self.records, self.docks, self.workbench
+        )  # fmt: skip
         preferences, source, status, choices = self.preferences, self.source, self.status, self.choices
-        texts = TextStore(state, compiler, records.stored_text, self)
-        self.panes = add(PanesFeature(workbench, state, texts, source, turns, docks, self))
-        self.compile = add(
-            CompileFeature(state, compiler, messages, preferences, source, choices, status, self.features.cancel, self)
-        )
-        self.timeline = add(TimelineFeature(look, state, self.compile, self.panes, turns, self))
-        self.passes = add(PassesFeature(look, state, compiler, self.panes, self))
-        self.comparison = add(ComparisonFeature(look, state, compiler, records, messages, docks, workbench, self))
+        texts = TextStore(self.state, compiler, records.stored_text, self)
+        self.panes = add(PanesFeature(shared, workbench, texts, source, docks))
+        self.compile = add(CompileFeature(shared, compiler, preferences, source, choices, status, self.features.cancel))
+        self.timeline = add(TimelineFeature(shared, self.compile, self.panes))
+        self.passes = add(PassesFeature(shared, compiler, self.panes))
+        self.comparison = add(ComparisonFeature(shared, compiler, records, docks, workbench))
         self.what_if = add(
-            WhatIfFeature(
-                look, state, compiler, messages, turns, self.compile, source, self.graph, self.comparison, workbench,
-                self,
-            )
-        )  # fmt: skip
-        self.runs = add(
-            RunsFeature(
-                look, state, compiler, records, messages, preferences, self.compile, choices, status, turns, docks,
-                self,
-            )
-        )  # fmt: skip
-        self.flows = add(FlowsFeature(look, state, messages, preferences, source, status, docks, self))
-        self.search = add(SearchFeature(look, state, compiler, docks, workbench, self.graph.panel, self))
-        self.report = add(ReportFeature(look, state, records, messages, docks, self))
+            WhatIfFeature(shared, compiler, self.compile, source, self.graph, self.comparison, workbench)
+        )
+        self.runs = add(RunsFeature(shared, compiler, records, preferences, self.compile, choices, status, docks))
+        self.flows = add(FlowsFeature(shared, preferences, source, status, docks))
+        self.search = add(SearchFeature(shared, compiler, docks, workbench, self.graph.panel))
+        self.report = add(ReportFeature(shared, records, docks))
+        lists = (self.passes.view, self.runs.list)
         self.explorer = add(
-            ExplorerFeature(
-                look, state, self._entries, self.passes.view, self.runs.list, self.opening, self.panes, preferences,
-                turns, docks, self,
-            )
-        )  # fmt: skip
-        self.help = add(HelpFeature(look, self.features, self))
+            ExplorerFeature(shared, self._entries, *lists, self.opening, self.panes, preferences, docks)
+        )
+        self.help = add(HelpFeature(shared, self.features))
         self.runs.list.export_wanted.connect(self.report.export)
         source.pane.strip.compare_wanted.connect(records.compare)
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
 
 from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
-from app.controllers.features import Command, Dock, Feature
+from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.records import RecordsController
-from app.theme.look import Look
 from app.viewmodels.compilation import MODEL_STAGES
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import Failure
 from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict, comparison_view
-from app.viewmodels.state import State
 from app.viewmodels.text.ir_pane import Against, TextKey
 from app.views.frame.workbench import Workbench
-from app.views.parts.widgets import MessageBar
 from app.views.runs.compare import CompareView
 from app.views.text.ir_pane import IrPane
 
@@ -26,13 +22,14 @@ class ComparisonFeature(Feature):
     """The comparison that was asked for last."""
 
     def __init__(
-        self, look: Look, state: State, compiler: Compilations, records: RecordsController, messages: Messages,
-        docks: DocksFeature, workbench: Workbench, window: QWidget,
+        self, shared: Shared, compiler: Compilations, records: RecordsController, docks: DocksFeature,
+        workbench: Workbench,
     ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._state, self._compiler, self._records, self._messages = state, compiler, records, messages
-        self._docks = docks
-        self.view = CompareView(look, state.selection)
+        super().__init__(shared)
+        self._compiler, self._records, self._docks = compiler, records, docks
+        state = self._state
+        self.view = CompareView(self._look, state.selection)
+        self.bars = {"compare": self.view.bar}
         self._pair = _Pair(workbench, self)
         self.docks = (Dock("compare", "Compare", self.view, 90),)
         self.commands = (
@@ -43,11 +40,6 @@ class ComparisonFeature(Feature):
         self.view.ended.connect(self._pair.end)
         records.compared.connect(lambda document: state.set_comparison(comparison_view(document)))
         state.compared.connect(self._compared)
-
-    @property
-    def bars(self) -> dict[str, MessageBar]:
-        """The view's."""
-        return {"compare": self.view.bar}
 
     def compare_with_previous(self) -> None:
         """The compilation on show against the one before it: options, then each kernel's IR side by side."""

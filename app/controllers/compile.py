@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from PySide6.QtWidgets import QWidget
-
 from app.controllers.compilations import Compilations
-from app.controllers.features import Command, Feature
+from app.controllers.features import Command, Feature, Shared
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.source import SourceFeature
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import seconds
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import CompileRequest
-from app.viewmodels.state import State
 from app.views.frame.status import Status
 from app.views.frame.toolbar import ChoiceBar
 
@@ -24,12 +21,13 @@ class CompileFeature(Feature):
     """A source is compiled when it is opened or a choice changes. `cancel_all` ends whatever job is under way."""
 
     def __init__(
-        self, state: State, compiler: Compilations, messages: Messages, preferences: PreferencesFeature,
-        source: SourceFeature, choices: ChoiceBar, status: Status, cancel_all: Callable[[], bool], window: QWidget,
+        self, shared: Shared, compiler: Compilations, preferences: PreferencesFeature, source: SourceFeature,
+        choices: ChoiceBar, status: Status, cancel_all: Callable[[], bool],
     ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._state, self._compiler, self._messages, self._preferences = state, compiler, messages, preferences
-        self._source, self._choices, self._status, self._cancel_all = source, choices, status, cancel_all
+        super().__init__(shared)
+        self._compiler, self._preferences, self._source = compiler, preferences, source
+        self._choices, self._status, self._cancel_all = choices, status, cancel_all
+        state = self._state
         self._warned = False  # that what is on show is not what is open
         self.commands = (
             Command("escape", "&Clear selection or cancel", "&Edit", 22, self._escape, "Esc"),

@@ -9,20 +9,16 @@ from PySide6.QtCore import QByteArray, Qt, QTimer
 from PySide6.QtWidgets import (
     QDockWidget,
     QInputDialog,
-    QMainWindow,
     QStackedWidget,
     QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from app.controllers.features import Command, Dock, Feature
+from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.settings import LAST_SESSION, Settings
-from app.controllers.spread_work import Turns
-from app.theme.look import Look
 from app.viewmodels.frame.event import Event
-from app.viewmodels.frame.messages import Message, Messages
-from app.viewmodels.state import State
+from app.viewmodels.frame.messages import Message
 from app.views.frame.dock_tabs import DockTabs
 from app.views.frame.status import Status
 from app.views.frame.welcome import WelcomePage
@@ -40,13 +36,10 @@ _AREAS = {
 class DocksFeature(Feature):
     """Where everything is. `work_shown` when the workbench comes in place of the welcome page."""
 
-    def __init__(
-        self, look: Look, state: State, settings: Settings, messages: Messages, status: Status, turns: Turns,
-        window: QMainWindow,
-    ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._main, self._look, self._settings, self._messages = window, look, settings, messages
-        self._status, self._turns = status, turns
+    def __init__(self, shared: Shared, settings: Settings, status: Status) -> None:
+        super().__init__(shared)
+        self._settings, self._status = settings, status
+        window = self._window
         self.stack = QStackedWidget()
         self.named: dict[str, QDockWidget] = {}
         self.bottom: dict[str, QDockWidget] = {}
@@ -65,11 +58,11 @@ class DocksFeature(Feature):
             Command("full_screen", "&Full screen", "&View", 44, self._full_screen, "F11", window.isFullScreen),
             Command("welcome", "&Welcome page", "&Help", 10, self.show_welcome),
         )  # fmt: skip
-        state.opened.connect(lambda _: self.show_work())
+        self._state.opened.connect(lambda _: self.show_work())
 
     def place(self, bar: QWidget, welcome: WelcomePage, workbench: Workbench, docks: list[Dock]) -> None:
         """Put everything where the program has it by itself."""
-        window = self._main
+        window = self._window
         self.welcome, self.workbench = welcome, workbench
         DockTabs(window, "Views")
         DockTabs(workbench, "Panes")
@@ -101,12 +94,12 @@ class DocksFeature(Feature):
         self._usual = self.layout_states()
         self._restored = self._settings.layout(LAST_SESSION)
         if "geometry" in self._restored:
-            self._main.restoreGeometry(self._restored.pop("geometry"))
+            self._window.restoreGeometry(self._restored.pop("geometry"))
 
     def keep(self) -> None:
         """The window closes: remember how it is arranged, unless nothing was open."""
         if self.stack.currentWidget() is self.workbench:
-            states = {**self.layout_states(), "geometry": self._main.saveGeometry()}
+            states = {**self.layout_states(), "geometry": self._window.saveGeometry()}
             self._settings.save_layout(LAST_SESSION, states)
 
     # What is in sight --------------------------------------------------------------------------------------------
@@ -151,15 +144,15 @@ class DocksFeature(Feature):
             dock.setVisible(not shown)
 
     def _full_screen(self) -> None:
-        self._main.showNormal() if self._main.isFullScreen() else self._main.showFullScreen()
+        self._window.showNormal() if self._window.isFullScreen() else self._window.showFullScreen()
 
     def _dock(self, wanted: Dock) -> QDockWidget:
-        dock = QDockWidget(wanted.title, self._main)
+        dock = QDockWidget(wanted.title, self._window)
         dock.setObjectName(wanted.name)
         dock.setWidget(wanted.view)
         # The tab of a bottom view says what it is; a title bar would say it twice.
         dock.setTitleBarWidget(QWidget() if wanted.area == "bottom" else dock_bar(self._look, dock))
-        self._main.addDockWidget(_AREAS[wanted.area], dock)
+        self._window.addDockWidget(_AREAS[wanted.area], dock)
         return dock
 
     # Arrangements ------------------------------------------------------------------------------------------------
@@ -168,14 +161,14 @@ class DocksFeature(Feature):
         """The arrangement of both levels of docks."""
         panes = QByteArray(json.dumps(self.workbench.pane_states()).encode())
         workbench = self.workbench.saveState(_VERSION)
-        return {"window": self._main.saveState(_VERSION), "workbench": workbench, "panes": panes}
+        return {"window": self._window.saveState(_VERSION), "workbench": workbench, "panes": panes}
 
     def restore_layout(self, states: dict[str, QByteArray]) -> None:
         """Put the docks where they were, with the panes there were."""
         if panes := read_panes(states.get("panes")):
             self.workbench.set_panes(panes)
         if "window" in states:
-            self._main.restoreState(states["window"], _VERSION)
+            self._window.restoreState(states["window"], _VERSION)
         if "workbench" in states:
             self.workbench.restoreState(states["workbench"], _VERSION)
 
@@ -219,7 +212,7 @@ class DocksFeature(Feature):
         return name if good else ""
 
     def _share_room(self) -> None:
-        window = self._main
+        window = self._window
         wide = window.width()
         sides = [230, 240] if wide < 1400 else [sorted((270, wide * 2 // 13, 420))[1], sorted((300, wide // 6, 460))[1]]
         window.resizeDocks([self.named["explorer"], self.named["inspector"]], sides, Qt.Orientation.Horizontal)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QWidget
 
 from app.controllers.docks import DocksFeature
-from app.controllers.features import Command, Dock, Feature
+from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.opening import OpeningFeature
 from app.controllers.panes import PanesFeature
 from app.controllers.preferences import PreferencesFeature
-from app.controllers.spread_work import Turns
-from app.theme.look import Look
 from app.viewmodels.runs.run_figures import kernel_times
-from app.viewmodels.state import State
 from app.views.frame.explorer import Explorer, KernelsView, SamplesView
 from app.views.frame.inspector import Inspector
 from app.views.runs.runs import RunsView
@@ -33,14 +29,14 @@ class ExplorerFeature(Feature):
     )
 
     def __init__(
-        self, look: Look, state: State, entries: list[tuple[str, str, str]], passes: PassesView, runs: RunsView,
-        opening: OpeningFeature, panes: PanesFeature, preferences: PreferencesFeature, turns: Turns,
-        docks: DocksFeature, window: QWidget,
+        self, shared: Shared, entries: list[tuple[str, str, str]], passes: PassesView, runs: RunsView,
+        opening: OpeningFeature, panes: PanesFeature, preferences: PreferencesFeature, docks: DocksFeature,
     ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._state, self._runs, self._docks = state, runs, docks
-        self.kernels, self.inspector = KernelsView(state.selection), Inspector(look, state.selection)
-        self.samples = SamplesView(look, entries, "sample", "Samples")
+        super().__init__(shared)
+        self._runs, self._docks = runs, docks
+        selection = self._state.selection
+        self.kernels, self.inspector = KernelsView(selection), Inspector(self._look, selection)
+        self.samples = SamplesView(self._look, entries, "sample", "Samples")
         self.tabs = Explorer(self.kernels, passes, self.samples, runs)
         self.docks = (
             Dock("explorer", "Explorer", self.tabs, 0, "left"),
@@ -48,14 +44,14 @@ class ExplorerFeature(Feature):
         )
         self.commands = (
             Command("copy_kernels", "Copy kernel table as TSV", "&File", 21, self._copy_kernels),
-            Command("back", "Selection &back", "&Edit", 20, state.selection.back, "Alt+Left"),
-            Command("forward", "Selection f&orward", "&Edit", 21, state.selection.forward, "Alt+Right"),
+            Command("back", "Selection &back", "&Edit", 20, selection.back, "Alt+Left"),
+            Command("forward", "Selection f&orward", "&Edit", 21, selection.forward, "Alt+Right"),
         )
         self.samples.open_wanted.connect(opening.open)
         self.kernels.kernel_chosen.connect(panes.show_kernel)
         preferences.visited.connect(self._show_runs)
-        state.compiled.connect(lambda _: turns.soon(self._show))
-        state.ran.connect(lambda _: turns.then(self._show_run))
+        self.show_compilation(self._show)
+        self.show_run(self._show_run)
 
     def _copy_kernels(self) -> None:
         QGuiApplication.clipboard().setText(self.kernels.view.model.tsv())

@@ -6,7 +6,7 @@ they call. Adding one is a line in the window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
@@ -15,6 +15,10 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
+from app.controllers.spread_work import Turns
+from app.theme.look import Look
+from app.viewmodels.frame.messages import Messages
+from app.viewmodels.state import State
 from app.views.parts.widgets import MessageBar
 
 MENUS = ("&File", "&Edit", "&View", "&Graph", "&Compile", "&Run", "&Compare", "&Help")
@@ -48,22 +52,40 @@ class Dock:
     area: str = "bottom"
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What every feature has: what dialogs stand over, what is open, what is said, and turns for work that takes."""
+
+    window: QMainWindow
+    look: Look
+    state: State
+    messages: Messages
+    turns: Turns
+
+
 class Feature(QObject):
-    """One feature of one window. `window` is what its dialogs stand over."""
+    """One feature of one window."""
 
     docks: Sequence[Dock] = ()
     commands: Sequence[Command] = ()
     keys: tuple[str, Sequence[tuple[str, str]]] = ("", ())
     """Keys of its views, for the shortcut sheet: the group they stand in, and (keys, what they do)."""
 
-    def __init__(self, window: QWidget) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared.window)
+        self._window, self._look, self._state = shared.window, shared.look, shared.state
+        self._messages, self._turns = shared.messages, shared.turns
+        self.bars: dict[str, MessageBar] = {}  # of its views, by the place that messages name
 
-    @property
-    def bars(self) -> Mapping[str, MessageBar]:
-        """The bars of its views, by the place that messages name."""
-        return {}
+    def show_compilation(self, *steps: Callable[[], object]) -> None:
+        """Do these steps, a turn at a time, whenever there is another compilation on show, or none any more."""
+        for step in steps:
+            self._state.compiled.connect(lambda _, step=step: self._turns.soon(step))
+
+    def show_run(self, *steps: Callable[[], object]) -> None:
+        """Do these steps whenever a run ended, after what its compilation left to do."""
+        for step in steps:
+            self._state.ran.connect(lambda _, step=step: self._turns.then(step))
 
     def cancel(self) -> bool:
         """End its job under way; False when there is none."""

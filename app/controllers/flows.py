@@ -7,21 +7,18 @@ import tempfile
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.docks import DocksFeature
-from app.controllers.features import Command, Dock, Feature
+from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.jobs import Worker
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.source import SourceFeature
 from app.files import write_whole
-from app.theme.look import Look
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import Failure, FlowsRequest, Partial
 from app.viewmodels.runs.flows import FlowsModel, no_first_result
-from app.viewmodels.state import State
 from app.views.frame.status import Status
-from app.views.parts.widgets import MessageBar
 from app.views.runs.flows import EXPORTS, FlowsView
 from app.worker.flow_cells import Cell
 from compiler.errors import CompilerError
@@ -31,14 +28,14 @@ class FlowsFeature(Feature):
     """One worker, made when it is needed and ended with the measuring."""
 
     def __init__(
-        self, look: Look, state: State, messages: Messages, preferences: PreferencesFeature, source: SourceFeature,
-        status: Status, docks: DocksFeature, window: QWidget,
+        self, shared: Shared, preferences: PreferencesFeature, source: SourceFeature, status: Status,
+        docks: DocksFeature,
     ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._state, self._messages, self._preferences, self._source = state, messages, preferences, source
-        self._status, self._docks = status, docks
+        super().__init__(shared)
+        self._preferences, self._source, self._status, self._docks = preferences, source, status, docks
         self.model = FlowsModel()
-        self.view = FlowsView(look, self.model)
+        self.view = FlowsView(self._look, self.model)
+        self.bars = {"flows": self.view.bar}
         self._worker: Worker | None = None
         self._folder = ""
         self.docks = (Dock("flows", "Flows", self.view, 80),)
@@ -47,11 +44,6 @@ class FlowsFeature(Feature):
         self.view.again_wanted.connect(self.again)
         self.view.stop_wanted.connect(self.cancel)
         self.view.export_wanted.connect(self.export)
-
-    @property
-    def bars(self) -> dict[str, MessageBar]:
-        """The view's."""
-        return {"flows": self.view.bar}
 
     def _measure_chosen(self) -> None:
         self.measure_cells(self.view.chosen_cells(), self.view.repeat.value())

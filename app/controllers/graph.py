@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog
 
-from app.controllers.features import Command, Feature
+from app.controllers.features import Command, Feature, Shared
 from app.controllers.jobs import Thread, Worker
-from app.controllers.spread_work import Turns
-from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.messages import Message, Messages
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.graph.scene import Scene
 from app.viewmodels.requests import Failure
-from app.viewmodels.state import State
 from app.views.graph.panel import GraphPanel
-from app.views.parts.widgets import MessageBar
 
 
 class GraphFeature(Feature):
@@ -40,12 +36,13 @@ class GraphFeature(Feature):
         ),
     )
 
-    def __init__(self, look: Look, state: State, messages: Messages, turns: Turns, window: QWidget) -> None:
-        super().__init__(window)
-        self._state, self._messages = state, messages
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        state = self._state
         self.model = GraphModel()
-        self.panel = GraphPanel(look, self.model, state.selection)
-        self.layouts = Layouts(self.model, messages, self)
+        self.panel = GraphPanel(self._look, self.model, state.selection)
+        self.bars = {"graph": self.panel.bar}
+        self.layouts = Layouts(self.model, self._messages, self)
         view = self.panel.view
         self.commands = (
             Command("export_graph", "Export graph as &SVG or PNG...", "&File", 20, self.export),
@@ -62,12 +59,7 @@ class GraphFeature(Feature):
         self.panel.export_wanted.connect(self.export)
         state.opened.connect(lambda _: view.reset_view())
         state.compiled.connect(self._compiled)
-        state.ran.connect(lambda _: turns.then(self._ran))
-
-    @property
-    def bars(self) -> dict[str, MessageBar]:
-        """The panel's."""
-        return {"graph": self.panel.bar}
+        self.show_run(self._ran)
 
     def export(self) -> None:
         """Write the graph as SVG or PNG."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QWidget
 
-from app.controllers.features import Command, Feature, Features
-from app.theme.look import Look
+from app.controllers.features import Command, Feature, Features, Shared
 from app.views.frame.command_palette import CommandPalette
 
 
 class HelpFeature(Feature):
     """What shows every command; `actions` are those the palette offers."""
 
-    def __init__(self, look: Look, features: Features, window: QWidget) -> None:
-        super().__init__(window)
-        self._look, self._features = look, features
+    def __init__(self, shared: Shared, features: Features) -> None:
+        super().__init__(shared)
+        self._features = features
         self.actions: list[QAction] = []
-        self.palette = CommandPalette(window)
+        self.palette = CommandPalette(self._window)
         self.commands = (
             Command("palette", "&Command palette", "&View", 10, lambda: self.palette.open(self.actions),
                     "Ctrl+Shift+P"),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QWidget
-
 from app.controllers.docks import DocksFeature
-from app.controllers.features import Dock, Feature, Features
-from app.theme.look import Look
-from app.viewmodels.frame.messages import Message, Messages
+from app.controllers.features import Dock, Feature, Features, Shared
+from app.viewmodels.frame.messages import Message
 from app.views.frame.log import LogView
 from app.views.parts.widgets import MessageBar
 
@@ -15,20 +12,14 @@ from app.views.parts.widgets import MessageBar
 class LogFeature(Feature):
     """The log, and the bar over everything for what has no other place."""
 
-    def __init__(
-        self, look: Look, messages: Messages, docks: DocksFeature, features: Features, window: QWidget
-    ) -> None:
-        super().__init__(window)
+    def __init__(self, shared: Shared, docks: DocksFeature, features: Features) -> None:
+        super().__init__(shared)
         self._features, self._docks = features, docks
-        self.view, self.bar = LogView(look, messages), MessageBar(look, "window")
+        self.view, self.bar = LogView(self._look, self._messages), MessageBar(self._look, "window")
+        self.bars = {"window": self.bar}
         self.docks = (Dock("log", "Log", self.view, 120),)
-        messages.posted.connect(self._said)
-        messages.cleared.connect(self._unsaid)
-
-    @property
-    def bars(self) -> dict[str, MessageBar]:
-        """The window's."""
-        return {"window": self.bar}
+        self._messages.posted.connect(self._said)
+        self._messages.cleared.connect(self._unsaid)
 
     def begin(self) -> None:
         """Every feature is there: from any of their bars one comes to the log."""

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox
 
-from app.controllers.features import Command, Feature
+from app.controllers.features import Command, Feature, Shared
 from app.controllers.settings import Settings
 from app.sources import samples
-from app.viewmodels.frame.messages import Message, Messages
-from app.viewmodels.state import State
+from app.viewmodels.frame.messages import Message
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
 
@@ -32,12 +31,11 @@ class OpeningFeature(Feature):
     keys = ("File", (("Ctrl+1..9", "open a recent source"),))
 
     def __init__(
-        self, state: State, settings: Settings, messages: Messages, welcome: WelcomePage, choices: ChoiceBar,
-        visit: Callable[[str], None], window: QWidget,
+        self, shared: Shared, settings: Settings, welcome: WelcomePage, choices: ChoiceBar,
+        visit: Callable[[str], None],
     ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._state, self._settings, self._messages, self._visit = state, settings, messages, visit
-        self._welcome, self._choices = welcome, choices
+        super().__init__(shared)
+        self._settings, self._welcome, self._choices, self._visit = settings, welcome, choices, visit
         self._samples = {sample.name: sample.path for sample in samples()}
         self._watcher = QFileSystemWatcher(self)
         self._watcher.fileChanged.connect(self._touched)
@@ -50,11 +48,11 @@ class OpeningFeature(Feature):
             Command("fill_recent", "Open re&cent", "&File", 11, self._fill_recent, submenu=True),
         )
         for position in range(9):
-            QShortcut(QKeySequence(f"Ctrl+{position + 1}"), window, lambda p=position: self.open_recent(p))
+            QShortcut(QKeySequence(f"Ctrl+{position + 1}"), self._window, lambda p=position: self.open_recent(p))
         welcome.open_wanted.connect(self.open)
         welcome.browse_wanted.connect(self.browse)
         choices.source_chosen.connect(self.open)
-        state.opened.connect(self._opened)
+        self._state.opened.connect(self._opened)
 
     def path(self, source: str) -> Path | None:
         """The file behind a source."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QInputDialog, QWidget
+from PySide6.QtWidgets import QInputDialog
 
 from app.controllers.docks import DocksFeature
-from app.controllers.features import Command, Feature
+from app.controllers.features import Command, Feature, Shared
 from app.controllers.source import SourceFeature
-from app.controllers.spread_work import Turns
 from app.controllers.texts import TextStore
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, NVIDIA, Compilation, stage_title
 from app.viewmodels.frame.messages import Message
-from app.viewmodels.state import State
 from app.viewmodels.text.ir_pane import PREVIOUS, USUAL_GPU, Against, IrPaneModel, TextKey
 from app.views.frame.toolbar import TARGETS
 from app.views.frame.workbench import Workbench
@@ -39,11 +37,10 @@ class PanesFeature(Feature):
     )
 
     def __init__(
-        self, workbench: Workbench, state: State, texts: TextStore, source: SourceFeature, turns: Turns,
-        docks: DocksFeature, window: QWidget,
-    ) -> None:  # fmt: skip
-        super().__init__(window)
-        self.workbench, self._state, self._texts, self._docks = workbench, state, texts, docks
+        self, shared: Shared, workbench: Workbench, texts: TextStore, source: SourceFeature, docks: DocksFeature
+    ) -> None:
+        super().__init__(shared)
+        self.workbench, self._texts, self._docks = workbench, texts, docks
         self.commands = (
             Command("go_to_line", "&Go to line...", "&Edit", 12, self._with_pane(IrPane.ask_line), "Ctrl+G"),
             Command("add_pane", "New IR &pane", "&View", 23, self.add_pane, "Ctrl+T"),
@@ -64,8 +61,8 @@ class PanesFeature(Feature):
         )  # fmt: skip
         workbench.pane_added.connect(self._added)
         source.erred.connect(self._show_source)
-        state.compiled.connect(self._compiled)
-        state.ran.connect(lambda _: turns.then(self._ran))
+        self._state.compiled.connect(self._compiled)
+        self.show_run(self._ran)
 
     def _with_pane(self, do: Callable[[IrPane], object]) -> Callable[[], None]:
         """A command on the current pane; nothing where there is none."""

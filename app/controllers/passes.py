@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QWidget
-
 from app.controllers.compilations import Compilations
-from app.controllers.features import Feature
+from app.controllers.features import Feature, Shared
 from app.controllers.panes import PanesFeature
-from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import Failure, PassesRequest
-from app.viewmodels.state import State
 from app.viewmodels.text.ir_pane import Against, TextKey
 from app.viewmodels.text.passes import PassStep, arrow, trace_steps
 from app.views.text.passes import PassesView
@@ -21,16 +17,16 @@ from app.views.text.passes import PassesView
 class PassesFeature(Feature):
     """Between the list of passes, which the explorer shows, and the pane that shows what each did."""
 
-    def __init__(self, look: Look, state: State, compiler: Compilations, panes: PanesFeature, window: QWidget) -> None:
-        super().__init__(window)
-        self._state, self._compiler, self._panes = state, compiler, panes
-        self.view = PassesView(look)
+    def __init__(self, shared: Shared, compiler: Compilations, panes: PanesFeature) -> None:
+        super().__init__(shared)
+        self._compiler, self._panes = compiler, panes
+        self.view = PassesView(self._look)
         self._known: dict[str, tuple[PassStep, ...]] = {}
         self._wanted = ""
         self.view.kernel_wanted.connect(self.show_kernel)
         self.view.pass_chosen.connect(self.show_step)
-        state.compiled.connect(self._compiled)
-        state.selection.changed.connect(self._selected)
+        self._state.compiled.connect(self._compiled)
+        self._state.selection.changed.connect(self._selected)
 
     def show_kernel(self, kernel: str) -> None:
         """List the passes of a kernel: at once where they are known, else when they have been run."""

@@ -8,23 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.docks import DocksFeature
-from app.controllers.features import Command, Feature
+from app.controllers.features import Command, Feature, Shared
 from app.controllers.records import RecordsController
 from app.controllers.settings import Settings
-from app.controllers.spread_work import Turns
 from app.theme.fonts import CODE_PIXELS
-from app.theme.look import Look
 from app.viewmodels.frame import preferences
 from app.viewmodels.frame.event import Event
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.preferences import Preferences
 from app.viewmodels.requests import DATABASE_VARIABLE, ListRunsRequest, StorageRequest, StorageTold
-from app.viewmodels.state import State
 from app.views.frame.status import Status
-from app.views.parts.widgets import MessageBar
 
 if TYPE_CHECKING:
     from app.views.frame.settings_dialog import SettingsDialog
@@ -36,12 +32,11 @@ class PreferencesFeature(Feature):
     """`now` is what holds; `changed(names, now)` tells which are others; `visited` when another database is open."""
 
     def __init__(
-        self, look: Look, state: State, settings: Settings, records: RecordsController, messages: Messages,
-        status: Status, turns: Turns, docks: DocksFeature, window: QWidget,
-    ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._look, self._state, self._settings, self._records = look, state, settings, records
-        self._messages, self._status, self._docks = messages, status, docks
+        self, shared: Shared, settings: Settings, records: RecordsController, status: Status, docks: DocksFeature
+    ) -> None:
+        super().__init__(shared)
+        self._settings, self._records, self._status, self._docks = settings, records, status, docks
+        look = self._look
         self.now: Preferences = preferences.load(settings)
         self.changed, self.visited = Event(), Event()
         self.dialog: SettingsDialog | None = None
@@ -59,13 +54,8 @@ class PreferencesFeature(Feature):
                 for at, (name, text) in enumerate(_THEMES)
             ),
         )  # fmt: skip
-        state.compiled.connect(lambda _: self.ask_storage())
-        docks.work_shown.connect(lambda: turns.add((self.ask_storage,)))
-
-    @property
-    def bars(self) -> dict[str, MessageBar]:
-        """The dialog's, once there is one."""
-        return {} if self.dialog is None else {"settings": self.dialog.bar}
+        self._state.compiled.connect(lambda _: self.ask_storage())
+        docks.work_shown.connect(lambda: self._turns.add((self.ask_storage,)))
 
     def begin(self) -> None:
         """Apply what was kept; the views are there."""
@@ -110,6 +100,7 @@ class PreferencesFeature(Feature):
         """Open the dialog, or bring it to the front."""
         if self.dialog is None:
             self.dialog = self._make_dialog()
+            self.bars = {"settings": self.dialog.bar}
         self.dialog.set_preferences(self.now)
         self.dialog.set_trusted(len(self._settings.get("trusted", [])))
         self.dialog.fix_database(self._fixed is not None)

@@ -7,29 +7,24 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.docks import DocksFeature
-from app.controllers.features import Command, Dock, Feature
+from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.records import RecordsController
-from app.theme.look import Look
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import ExportRequest, ReportRequest
-from app.viewmodels.state import State
-from app.views.parts.widgets import MessageBar
 from app.views.report.report import ReportView
 
 
 class ReportFeature(Feature):
     """The report of a run, or of several compared."""
 
-    def __init__(
-        self, look: Look, state: State, records: RecordsController, messages: Messages, docks: DocksFeature,
-        window: QWidget,
-    ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._state, self._records, self._messages, self._docks = state, records, messages, docks
-        self.view = ReportView(look)
+    def __init__(self, shared: Shared, records: RecordsController, docks: DocksFeature) -> None:
+        super().__init__(shared)
+        self._records, self._docks = records, docks
+        self.view = ReportView(self._look)
+        self.bars = {"report": self.view.bar}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.docks = (Dock("report", "Report", self.view, 110),)
         self.commands = (Command("report", "R&eport", "&Run", 13, self._show_current, "Ctrl+E"),)
@@ -37,11 +32,6 @@ class ReportFeature(Feature):
         self.view.save_wanted.connect(self.export)
         self.view.browser_wanted.connect(self.open_in_browser)
         records.runs_listed.connect(self.view.set_runs)
-
-    @property
-    def bars(self) -> dict[str, MessageBar]:
-        """The view's."""
-        return {"report": self.view.bar}
 
     def _show_current(self) -> None:
         """The report of the run on show, or of the newest one: first as a preview."""

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QWidget
-
 from app.controllers.compilations import Compilations
 from app.controllers.compile import CompileFeature
 from app.controllers.docks import DocksFeature
-from app.controllers.features import Command, Dock, Feature
+from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.records import RecordsController
-from app.controllers.spread_work import Turns
-from app.theme.look import Look
 from app.viewmodels.frame.devices import CPU, DeviceRow
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.preferences import Preferences
 from app.viewmodels.requests import CeilingsRequest, DevicesRequest, RunRequest
 from app.viewmodels.runs.run_figures import call_figures, run_words
-from app.viewmodels.state import State
 from app.viewmodels.timeline.timeline import run_timeline
 from app.views.frame.status import Status
 from app.views.frame.toolbar import ChoiceBar
-from app.views.parts.widgets import MessageBar
 from app.views.runs.roofline import RooflineView
 from app.views.runs.run_view import RunView, read_sizes
 from app.views.runs.runs import RunsView
@@ -32,20 +26,20 @@ class RunsFeature(Feature):
     """The compile target decides the device; choosing a device chooses the target that fits."""
 
     def __init__(
-        self, look: Look, state: State, compiler: Compilations, records: RecordsController, messages: Messages,
-        preferences: PreferencesFeature, compile_: CompileFeature, choices: ChoiceBar, status: Status, turns: Turns,
-        docks: DocksFeature, window: QWidget,
+        self, shared: Shared, compiler: Compilations, records: RecordsController, preferences: PreferencesFeature,
+        compile_: CompileFeature, choices: ChoiceBar, status: Status, docks: DocksFeature,
     ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._state, self._compiler, self._records, self._messages = state, compiler, records, messages
-        self._preferences, self._compile, self._choices, self._status = preferences, compile_, choices, status
-        self._docks = docks
+        super().__init__(shared)
+        self._compiler, self._records, self._preferences, self._compile = compiler, records, preferences, compile_
+        self._choices, self._status, self._docks = choices, status, docks
+        look, state = self._look, self._state
         self._asked = False
         self.processes = 5  # as on the command line
         self.view, self.roofline = RunView(look, state.selection), RooflineView(look, state.selection)
         self.launches = TimelineView(look, state.selection)
         self.launches.note = "Run (F5) to see the launches on each thread."
         self.list = RunsView(look)
+        self.bars = {"run": self.view.bar, "runs": self.list.bar, "roofline": self.roofline.bar}
         self.docks = (
             Dock("run", "Run", self.view, 50),
             Dock("launches", "Launches", self.launches, 60),
@@ -70,18 +64,12 @@ class RunsFeature(Feature):
         records.ended.connect(status.end)
         compiler.ended.connect(lambda good: None if good else records.list_runs())  # failed ones are kept
         preferences.changed.connect(self._preferred)
-        docks.work_shown.connect(lambda: turns.add((records.list_runs, self._look_around)))
+        docks.work_shown.connect(lambda: self._turns.add((records.list_runs, self._look_around)))
         state.equipped.connect(choices.set_devices)
         for event in (state.chosen, state.equipped):
             event.connect(lambda _: self._show_device())
-        state.compiled.connect(lambda _: turns.soon(self._show))
-        state.ran.connect(lambda _: turns.then(self._show))
-        state.ran.connect(lambda _: turns.then(self._tell))
-
-    @property
-    def bars(self) -> dict[str, MessageBar]:
-        """Those of the run, of the list of runs and of the roofline."""
-        return {"run": self.view.bar, "runs": self.list.bar, "roofline": self.roofline.bar}
+        self.show_compilation(self._show)
+        self.show_run(self._show, self._tell)
 
     def cancel(self) -> bool:
         """End a measurement of this machine."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication
 
 from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
-from app.controllers.features import Command, Dock, Feature
+from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.jobs import in_thread
-from app.theme.look import Look
 from app.viewmodels.compilation import NodeRecord
 from app.viewmodels.frame.finding import expression
 from app.viewmodels.frame.patterns import TOO_SLOW, Pattern, TooSlowError, compile_pattern
 from app.viewmodels.requests import Failure, FindRequest, Hit
-from app.viewmodels.state import State
 from app.views.frame.find_everywhere import FindEverywhere
 from app.views.frame.workbench import Workbench
 from app.views.graph.panel import GraphPanel
@@ -28,13 +26,11 @@ class SearchFeature(Feature):
     """One search at a time. A kernel is asked for when the one before has answered, so that texts are not held up."""
 
     def __init__(
-        self, look: Look, state: State, compiler: Compilations, docks: DocksFeature, workbench: Workbench,
-        graph: GraphPanel, window: QWidget,
-    ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._state, self._compiler, self._docks = state, compiler, docks
-        self._workbench, self._graph = workbench, graph
-        self.view = FindEverywhere(look)
+        self, shared: Shared, compiler: Compilations, docks: DocksFeature, workbench: Workbench, graph: GraphPanel
+    ) -> None:
+        super().__init__(shared)
+        self._compiler, self._docks, self._workbench, self._graph = compiler, docks, workbench, graph
+        self.view = FindEverywhere(self._look)
         self.docks = (Dock("find", "Find", self.view, 100),)
         self.commands = (
             Command("find", "&Find in this view", "&Edit", 10, self.find, "Ctrl+F"),
@@ -44,7 +40,7 @@ class SearchFeature(Feature):
         self._hits: list[Hit] = []
         self.view.search_wanted.connect(self.search)
         self.view.hit_chosen.connect(self.go)
-        state.compiled.connect(lambda _: self.view.search() if self.view.field.text() else None)
+        self._state.compiled.connect(lambda _: self.view.search() if self.view.field.text() else None)
 
     def find(self) -> None:
         """Open the find bar of the view with the keyboard."""

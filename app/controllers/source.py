@@ -5,21 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QAbstractButton, QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QFileDialog, QMessageBox
 
 from app.controllers.compilations import Compilations
-from app.controllers.features import Command, Feature
+from app.controllers.features import Command, Feature, Shared
 from app.controllers.opening import OpeningFeature
 from app.controllers.settings import Settings
 from app.files import write_whole
-from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.event import Event
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import EditTiming, Failure, TimeEditRequest
-from app.viewmodels.state import State
 from app.viewmodels.text.edits import Edits
-from app.views.parts.widgets import MessageBar
 from app.views.text.source_pane import SourcePane
 from compiler.errors import CompilerError
 
@@ -31,14 +28,11 @@ class SourceFeature(Feature):
 
     compile_wanted = Signal()
 
-    def __init__(
-        self, look: Look, state: State, compiler: Compilations, messages: Messages, settings: Settings,
-        opening: OpeningFeature, window: QWidget,
-    ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._state, self._compiler, self._messages = state, compiler, messages
-        self._settings, self._opening = settings, opening
-        self.pane = SourcePane(look)
+    def __init__(self, shared: Shared, compiler: Compilations, settings: Settings, opening: OpeningFeature) -> None:
+        super().__init__(shared)
+        self._compiler, self._settings, self._opening = compiler, settings, opening
+        self.pane = SourcePane(self._look)
+        self.bars = {"source": self.pane.bar}
         self.edits = Edits(settings.folder / "drafts")
         self.pairs = 8  # of processes in which original and edit are timed in turns
         self.erred = Event()  # a mistake is marked in the editor, which should be in sight
@@ -59,16 +53,11 @@ class SourceFeature(Feature):
         self.pane.compile_wanted.connect(lambda *_: self.compile_wanted.emit())
         self.pane.strip.time_wanted.connect(self.time)
         opening.changed_on_disk.connect(self._changed_on_disk)
-        state.opened.connect(self._opened)
-        state.compiled.connect(self._compiled)
+        self._state.opened.connect(self._opened)
+        self._state.compiled.connect(self._compiled)
         compiler.failed.connect(self._failed)
         compiler.edit_timed.connect(self._timed)
         compiler.progressed.connect(self._progress)
-
-    @property
-    def bars(self) -> dict[str, MessageBar]:
-        """The editor's."""
-        return {"source": self.pane.bar}
 
     @property
     def graph_text(self) -> str | None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QWidget
-
 from app.controllers.compile import CompileFeature
-from app.controllers.features import Dock, Feature
+from app.controllers.features import Dock, Feature, Shared
 from app.controllers.panes import PanesFeature
-from app.controllers.spread_work import Turns
-from app.theme.look import Look
-from app.viewmodels.state import State
 from app.viewmodels.timeline.timeline import compile_timeline
 from app.views.runs.funnel import FunnelView
 from app.views.timeline.memory import MemoryView
@@ -32,12 +27,10 @@ class TimelineFeature(Feature):
         ),
     )
 
-    def __init__(
-        self, look: Look, state: State, compile_: CompileFeature, panes: PanesFeature, turns: Turns, window: QWidget
-    ) -> None:
-        super().__init__(window)
-        self._state = state
-        self.view, self.memory = TimelineView(look, state.selection), MemoryView(look, state.selection)
+    def __init__(self, shared: Shared, compile_: CompileFeature, panes: PanesFeature) -> None:
+        super().__init__(shared)
+        look, selection = self._look, self._state.selection
+        self.view, self.memory = TimelineView(look, selection), MemoryView(look, selection)
         self.funnel = FunnelView(look)
         self.docks = (
             Dock("timeline", "Timeline", self.view, 10),
@@ -46,8 +39,7 @@ class TimelineFeature(Feature):
         )
         self.funnel.stage_clicked.connect(panes.show_stage)
         self.funnel.afresh_wanted.connect(compile_.compile_afresh)
-        for show in (self._show_timeline, self._show_stages):
-            state.compiled.connect(lambda _, show=show: turns.soon(show))
+        self.show_compilation(self._show_timeline, self._show_stages)
 
     def _show_timeline(self) -> None:
         if self._state.compilation is None:

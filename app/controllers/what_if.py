@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QTimer
-from PySide6.QtWidgets import QWidget
 
 from app.controllers.comparison import ComparisonFeature
 from app.controllers.compilations import Compilations
 from app.controllers.compile import CompileFeature
-from app.controllers.features import Command, Dock, Feature
+from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.graph import GraphFeature
 from app.controllers.source import SourceFeature
-from app.controllers.spread_work import Turns
-from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.graph.what_if import WhatIf
-from app.viewmodels.state import State
 from app.views.frame.workbench import Workbench
 from app.views.graph.ledger import LedgerView
 from app.views.graph.menu import graph_menu
@@ -27,14 +23,13 @@ class WhatIfFeature(Feature):
     """One trial at a time: `trying` until it is compiled, or cannot be; `comparing` once it is to be compared."""
 
     def __init__(
-        self, look: Look, state: State, compiler: Compilations, messages: Messages, turns: Turns,
-        compile_: CompileFeature, source: SourceFeature, graph: GraphFeature, comparison: ComparisonFeature,
-        workbench: Workbench, window: QWidget,
+        self, shared: Shared, compiler: Compilations, compile_: CompileFeature, source: SourceFeature,
+        graph: GraphFeature, comparison: ComparisonFeature, workbench: Workbench,
     ) -> None:  # fmt: skip
-        super().__init__(window)
-        self._state, self._messages, self._compile, self._source = state, messages, compile_, source
-        self._graph, self._comparison, self._workbench = graph, comparison, workbench
-        self.ledger = LedgerView(look, state.selection)
+        super().__init__(shared)
+        self._compile, self._source, self._graph = compile_, source, graph
+        self._comparison, self._workbench = comparison, workbench
+        self.ledger = LedgerView(self._look, self._state.selection)
         self.trying: WhatIf | None = None
         self.comparing = False
         self.docks = (Dock("ledger", "Fusion", self.ledger, 30),)
@@ -45,8 +40,8 @@ class WhatIfFeature(Feature):
         self.ledger.what_if.connect(lambda producer, consumer, fuse: self.force(((producer, consumer),), fuse))
         graph.panel.view.menu_wanted.connect(self._menu)
         compiler.ended.connect(self._ended)
-        state.compiled.connect(self._compiled)
-        state.compiled.connect(lambda _: turns.soon(self._show))
+        self._state.compiled.connect(self._compiled)
+        self.show_compilation(self._show)
 
     def force(self, pairs: tuple[tuple[str, str], ...], fuse: bool) -> None:
         """Force edges (those of every copy of a layer) to be fused or cut, compile, and open the comparison."""
