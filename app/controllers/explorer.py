@@ -50,8 +50,8 @@ class ExplorerFeature(Feature):
         self.samples.open_wanted.connect(opening.open)
         self.kernels.kernel_chosen.connect(panes.show_kernel)
         preferences.visited.connect(self._show_runs)
-        self.show_compilation(self._show)
-        self.show_run(self._show_run)
+        self.when_compiled(self._show)
+        self.when_run(self._show_run)
 
     def _copy_kernels(self) -> None:
         QGuiApplication.clipboard().setText(self.kernels.view.model.tsv())

@@ -16,10 +16,12 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
 from app.controllers.spread_work import Turns
+from app.files import write_whole
 from app.theme.look import Look
-from app.viewmodels.frame.messages import Messages
+from app.viewmodels.frame.messages import Message, Messages
 from app.viewmodels.state import State
 from app.views.parts.widgets import MessageBar
+from compiler.errors import CompilerError
 
 MENUS = ("&File", "&Edit", "&View", "&Graph", "&Compile", "&Run", "&Compare", "&Help")
 
@@ -77,15 +79,25 @@ class Feature(QObject):
         self._messages, self._turns = shared.messages, shared.turns
         self.bars: dict[str, MessageBar] = {}  # of its views, by the place that messages name
 
-    def show_compilation(self, *steps: Callable[[], object]) -> None:
+    def when_compiled(self, *steps: Callable[[], object]) -> None:
         """Do these steps, a turn at a time, whenever there is another compilation on show, or none any more."""
         for step in steps:
             self._state.compiled.connect(lambda _, step=step: self._turns.soon(step))
 
-    def show_run(self, *steps: Callable[[], object]) -> None:
+    def when_run(self, *steps: Callable[[], object]) -> None:
         """Do these steps whenever a run ended, after what its compilation left to do."""
         for step in steps:
             self._state.ran.connect(lambda _, step=step: self._turns.then(step))
+
+    def write(self, path: str, text: str, place: str) -> bool:
+        """Write a text whole or not at all, and say how that went at the place it belongs to."""
+        try:
+            write_whole(path, text)
+        except CompilerError as error:
+            self._messages.post(Message("error", error.message, place))
+            return False
+        self._messages.post(Message("info", f"wrote {path}", place))
+        return True
 
     def cancel(self) -> bool:
         """End its job under way; False when there is none."""

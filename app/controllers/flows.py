@@ -14,14 +14,12 @@ from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.jobs import Worker
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.source import SourceFeature
-from app.files import write_whole
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import Failure, FlowsRequest, Partial
 from app.viewmodels.runs.flows import FlowsModel, no_first_result
 from app.views.frame.status import Status
 from app.views.runs.flows import EXPORTS, FlowsView
 from app.worker.flow_cells import Cell
-from compiler.errors import CompilerError
 
 
 class FlowsFeature(Feature):
@@ -74,11 +72,7 @@ class FlowsFeature(Feature):
         suffix = next(suffix for known, _, suffix in EXPORTS if known == kind)
         path, _ = QFileDialog.getSaveFileName(self._window, "Export flows", f"flows.{suffix}")
         if path:
-            try:
-                write_whole(path, self.model.text(kind))
-                self._messages.post(Message("info", f"wrote {path}", "flows"))
-            except CompilerError as error:
-                self._messages.post(Message("error", error.message, "flows"))
+            self.write(path, self.model.text(kind), "flows")
 
     @property
     def busy(self) -> bool:

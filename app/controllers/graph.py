@@ -59,7 +59,7 @@ class GraphFeature(Feature):
         self.panel.export_wanted.connect(self.export)
         state.opened.connect(lambda _: view.reset_view())
         state.compiled.connect(self._compiled)
-        self.show_run(self._ran)
+        self.when_run(self._ran)
 
     def export(self) -> None:
         """Write the graph as SVG or PNG."""

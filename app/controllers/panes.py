@@ -62,7 +62,7 @@ class PanesFeature(Feature):
         workbench.pane_added.connect(self._added)
         source.erred.connect(self._show_source)
         self._state.compiled.connect(self._compiled)
-        self.show_run(self._ran)
+        self.when_run(self._ran)
 
     def _with_pane(self, do: Callable[[IrPane], object]) -> Callable[[], None]:
         """A command on the current pane; nothing where there is none."""

@@ -68,8 +68,8 @@ class RunsFeature(Feature):
         state.equipped.connect(choices.set_devices)
         for event in (state.chosen, state.equipped):
             event.connect(lambda _: self._show_device())
-        self.show_compilation(self._show)
-        self.show_run(self._show, self._tell)
+        self.when_compiled(self._show)
+        self.when_run(self._show, self._tell)
 
     def cancel(self) -> bool:
         """End a measurement of this machine."""

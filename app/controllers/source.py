@@ -11,14 +11,12 @@ from app.controllers.compilations import Compilations
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.opening import OpeningFeature
 from app.controllers.settings import Settings
-from app.files import write_whole
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.event import Event
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import EditTiming, Failure, TimeEditRequest
 from app.viewmodels.text.edits import Edits
 from app.views.text.source_pane import SourcePane
-from compiler.errors import CompilerError
 
 _SETTLE = 400  # milliseconds after the last key before a draft is written
 
@@ -143,7 +141,7 @@ class SourceFeature(Feature):
         known = self.edits.get("")
         if known is not None and known.original != self._opening.read() and not self.ask_overwrite(path):
             return
-        if self._write(str(path)):
+        if self.write(str(path), self.pane.text, "source"):
             self.saved()
 
     def save_as(self) -> None:
@@ -151,7 +149,7 @@ class SourceFeature(Feature):
         source = self._state.source
         name = self._state.title.replace("-", "_") + "_edited.py" if self._state.is_sample else source
         path, _ = QFileDialog.getSaveFileName(self._window, "Save source", name)
-        if not path or not self._write(path):
+        if not path or not self.write(path, self.pane.text, "source"):
             return
         self._settings.trust(path)
         if self.pane.key:
@@ -159,16 +157,6 @@ class SourceFeature(Feature):
         self.saved()
         if path != source and path.endswith((".py", ".mlir")):
             self._opening.open(path)
-
-    def _write(self, path: str) -> bool:
-        """Write the text whole or not at all, and say how that went."""
-        try:
-            write_whole(path, self.pane.text)
-        except CompilerError as error:
-            self._messages.post(Message("error", error.message, "source"))
-            return False
-        self._messages.post(Message("info", f"wrote {path}", "source"))
-        return True
 
     def _changed_on_disk(self) -> None:
         """Somebody wrote the open file; what was saved from here is known already."""

@@ -100,11 +100,6 @@ class TextStore(QObject):
             request = StageRequest(key.stage, key.kernel, key.target, key.step)
             self._compiler.text(request, arrived, key.origin == PREVIOUS)
 
-    def cached(self) -> list[tuple[Key, TextDocument]]:
-        """What is in memory for the current compilation, for finding everywhere."""
-        now = self._state.number
-        return [(key, document) for key, document in self._documents.items() if key[0] == now]
-
     def _compare(
         self, document: TextDocument, other: TextDocument, against: Against, done: Callable[[Any], None]
     ) -> None:

@@ -39,7 +39,7 @@ class TimelineFeature(Feature):
         )
         self.funnel.stage_clicked.connect(panes.show_stage)
         self.funnel.afresh_wanted.connect(compile_.compile_afresh)
-        self.show_compilation(self._show_timeline, self._show_stages)
+        self.when_compiled(self._show_timeline, self._show_stages)
 
     def _show_timeline(self) -> None:
         if self._state.compilation is None:

@@ -41,7 +41,7 @@ class WhatIfFeature(Feature):
         graph.panel.view.menu_wanted.connect(self._menu)
         compiler.ended.connect(self._ended)
         self._state.compiled.connect(self._compiled)
-        self.show_compilation(self._show)
+        self.when_compiled(self._show)
 
     def force(self, pairs: tuple[tuple[str, str], ...], fuse: bool) -> None:
         """Force edges (those of every copy of a layer) to be fused or cut, compile, and open the comparison."""
