@@ -36,7 +36,7 @@ class State:
     compiled: Event = field(default_factory=Event)  # with what is on show
     ran: Event = field(default_factory=Event)
     compared: Event = field(default_factory=Event)
-    equipped: Event = field(default_factory=Event)  # other devices, or another one preferred
+    equipped: Event = field(default_factory=Event)
     stale: bool = False  # whether the compilation is of the source before this one
 
     @property
@@ -128,4 +128,4 @@ class State:
     def prefer(self, device: DeviceRow) -> None:
         """Run on this one from now on."""
         self.preferred = device.name
-        self.equipped.emit(self.devices)
+        self.chosen.emit(self.choices)
