@@ -243,7 +243,11 @@ def main() -> int:
 def _compiling(bench: Bench, window) -> None:
     def settled() -> bool:
         panes = window.workbench.panes
-        return not window.compiler.busy and window.graph.layout is not None and not any(p.model.loading for p in panes)
+        return (
+            not window.compiler.busy
+            and window.graph.model.layout is not None
+            and not any(p.model.loading for p in panes)
+        )
 
     for sample in ("llama-32", "transformer-block"):
         took = bench.watch(f"compiling {sample}", lambda s=sample: window.opening.open(f"sample:{s}"), settled)
@@ -272,7 +276,7 @@ def _linking(bench: Bench, window) -> None:
 
 def _in_sight(bench: Bench, window, view) -> None:
     """A view that is not shown paints nothing, and nothing is quickly painted."""
-    window.show_work()
+    window.docks.show_work()
     end = time.perf_counter() + 10
     while not view.isVisible() and time.perf_counter() < end:
         bench.application.processEvents()
@@ -285,15 +289,19 @@ def _graph(bench: Bench, window) -> None:
     from PySide6.QtCore import QPointF
 
     compilation = large_compilation()
-    view = window.graph_panel.view
+    view = window.graph.panel.view
     _in_sight(bench, window, view)
     view.reset_view()
-    window.graph.folds = replace(window.graph.folds, fold_repeats=False)  # all of them: folding would hide the work
+    window.graph.model.folds = replace(
+        window.graph.model.folds, fold_repeats=False
+    )  # all of them: folding would hide the work
     load = Load()
     took = bench.watch(
-        "10,000 nodes", lambda: window.graph.set_compilation(compilation), lambda: window.graph.layout is not None
+        "10,000 nodes",
+        lambda: window.graph.model.set_compilation(compilation),
+        lambda: window.graph.model.layout is not None,
     )
-    assert len(window.graph.labels) == 10_000
+    assert len(window.graph.model.labels) == 10_000
     bench.add("10,000 nodes laid out", took, 2.0, "s", others=load.others())
 
     def move(step: int) -> None:
@@ -359,9 +367,9 @@ def _events(bench: Bench, window) -> None:
         lane + generator.integers(0, 5, count),
         [f"event {i}" for i in range(16)],
     )
-    view = window.timeline
-    window.show_work()
-    window.show_bottom("timeline")
+    view = window.timeline.view
+    window.docks.show_work()
+    window.docks.show("timeline")
     _in_sight(bench, window, view)
     view.set_timeline(timeline)
     bench.application.processEvents()

@@ -76,12 +76,12 @@ def _shoot(application, window, arguments, theme: str) -> None:
             (widget or window).grab().save(str(arguments.out / f"{name}-{theme}.png"))
 
     window.look.apply(theme)
-    window.show_welcome()
+    window.docks.show_welcome()
     save("welcome")
     window.opening.open(f"sample:{arguments.sample}")
-    _wait(application, lambda: not window.compiler.busy and window.graph.layout is not None)
+    _wait(application, lambda: not window.compiler.busy and window.graph.model.layout is not None)
     if window.state.previous is not None:  # the second theme
-        window.commands.compile_afresh()
+        window.features.do("compile_afresh")
         _wait(application, lambda: not window.compiler.busy)
     _wait(application, lambda: not any(pane.model.loading for pane in window.workbench.panes))
     save("overview")
@@ -89,36 +89,36 @@ def _shoot(application, window, arguments, theme: str) -> None:
     _wait(application, lambda: not any(pane.model.loading for pane in window.workbench.panes))
     save("linked")
     for name in ("funnel", "ledger", "memory"):
-        window.show_bottom(name)
+        window.docks.show(name)
         save(name)
     for _ in range(2):
         window.state.run = None
-        window.commands.run()
+        window.features.do("run")
         _wait(application, lambda: window.state.run is not None)
     save("run")
     window.records.compare((1, 2))
-    _wait(application, lambda: window.compare_view.view.model.rowCount() > 0)
-    window.explorer.setCurrentIndex(3)
+    _wait(application, lambda: window.comparison.view.view.model.rowCount() > 0)
+    window.explorer.tabs.setCurrentIndex(3)
     save("compare")
-    window.explorer.setCurrentIndex(1)
-    window.show_bottom("roofline")
-    window.running.measure_ceilings()
+    window.explorer.tabs.setCurrentIndex(1)
+    window.docks.show("roofline")
+    window.runs.measure_ceilings()
     _wait(application, lambda: not window.records.busy, 120.0)
     save("roofline")
-    window.explorer.setCurrentIndex(0)
-    window.show_bottom("launches")
-    window.graph_panel.heat.set_value("time")
-    window.graph.set_heat("time")
+    window.explorer.tabs.setCurrentIndex(0)
+    window.docks.show("launches")
+    window.graph.panel.heat.set_value("time")
+    window.graph.model.set_heat("time")
     save("heat")
-    window.graph.set_heat("none")
-    window.graph_panel.heat.set_value("none")
+    window.graph.model.set_heat("none")
+    window.graph.panel.heat.set_value("none")
     window.workbench.source_dock.raise_()
     save("source")
     window.workbench.graph_dock.raise_()
-    window.show_bottom("timeline")
-    window.commands.palette()
+    window.docks.show("timeline")
+    window.features.do("palette")
     save("palette")
-    window.palette_popup.hide()
+    window.help.palette.hide()
     pane = window.workbench.panes[-1]
     pane.model.show(stage="llvm-opt")
     _wait(application, lambda: not pane.model.loading)
@@ -133,22 +133,22 @@ def _shoot(application, window, arguments, theme: str) -> None:
 def _more(application, window, save) -> None:
     """The views that need work of their own: passes of a kernel, flows, a report, settings, folded layers."""
     kernel = window.state.compilation.kernels[1].name
-    window.explorer.setCurrentIndex(1)
-    window.stepping.show_kernel(kernel)
-    _wait(application, lambda: any(step.llvms for step in window.passes.steps()))
-    window.passes.view.table.selectRow(min(6, window.passes.view.model.rowCount() - 1))
+    window.explorer.tabs.setCurrentIndex(1)
+    window.passes.show_kernel(kernel)
+    _wait(application, lambda: any(step.llvms for step in window.passes.view.steps()))
+    window.passes.view.view.table.selectRow(min(6, window.passes.view.view.model.rowCount() - 1))
     save("passes")
-    window.explorer.setCurrentIndex(0)
-    window.show_bottom("flows")
-    if not window.flows.rows:
-        window.flows.levels.set_values(("3",))
-        window.flows.measure.click()
-        _wait(application, lambda: not window.flow_jobs.busy, 300)
+    window.explorer.tabs.setCurrentIndex(0)
+    window.docks.show("flows")
+    if not window.flows.view.rows:
+        window.flows.view.levels.set_values(("3",))
+        window.flows.view.measure.click()
+        _wait(application, lambda: not window.flows.busy, 300)
     save("flows")
-    window.reporting.show(1)
-    _wait(application, lambda: bool(window.report.page.toPlainText()))
+    window.report.show(1)
+    _wait(application, lambda: bool(window.report.view.page.toPlainText()))
     save("report")
-    window.show_bottom("timeline")
+    window.docks.show("timeline")
     window.preferences.show()
     _wait(application, lambda: False, 0.5)
     save("settings", window.preferences.dialog)
@@ -156,7 +156,8 @@ def _more(application, window, save) -> None:
     _frame(window, save)
     window.opening.open("sample:llama-32")
     _wait(
-        application, lambda: not window.compiler.busy and window.graph.layout is not None and not window.graph.pending
+        application,
+        lambda: not window.compiler.busy and window.graph.model.layout is not None and not window.graph.model.pending,
     )
     _wait(application, lambda: not any(pane.model.loading for pane in window.workbench.panes))
     save("layers")
@@ -164,26 +165,26 @@ def _more(application, window, save) -> None:
 
 def _frame(window, save) -> None:
     """What is around the views: the explorer's tabs, lanes and log, a message, the dialogs."""
-    from app.controllers.messages import Message
+    from app.viewmodels.frame.messages import Message
     from app.views.frame.about import AboutDialog
     from app.views.frame.shortcut_sheet import ShortcutSheet
 
     for name in ("timeline", "launches", "log"):
-        window.show_bottom(name)
+        window.docks.show(name)
         save(name)
     for index, name in ((0, "kernels"), (2, "samples"), (3, "runs")):
-        window.explorer.setCurrentIndex(index)
-        save(name, window.explorer_dock)
-    window.explorer.setCurrentIndex(0)
+        window.explorer.tabs.setCurrentIndex(index)
+        save(name, window.docks.named["explorer"])
+    window.explorer.tabs.setCurrentIndex(0)
     window.messages.post(Message("warning", "the file changed on disk; your edit is kept (Ctrl+R reloads)", "graph"))
     save("message")
     window.messages.clear("graph")
     for command, kind in (("shortcuts", ShortcutSheet), ("about", AboutDialog)):
-        getattr(window.commands, command)()
+        window.features.do(command)
         dialog = window.findChildren(kind)[-1]
         save(command, dialog)
         dialog.close()
-    window.show_bottom("timeline")
+    window.docks.show("timeline")
 
 
 if __name__ == "__main__":

@@ -7,27 +7,74 @@ import tempfile
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFileDialog
 
+from app.controllers.docks import DocksFeature
+from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.jobs import Worker
-from app.controllers.messages import Message, Messages
+from app.controllers.preferences import PreferencesFeature
+from app.controllers.source import SourceFeature
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import Failure, FlowProgress, FlowsBegun, FlowsRequest
-from app.viewmodels.runs.flows import FlowsModel
+from app.viewmodels.runs.flows import FlowsModel, no_first_result
+from app.views.frame.status import Status
+from app.views.runs.flows import EXPORTS, FlowsView
 from app.worker.flow_cells import Cell
+from compiler.options import CompileOptions
 
 
-class FlowsController(QObject):
+class FlowsFeature(Feature):
     """One worker, made when it is needed and ended with the measuring."""
 
-    started = Signal(str)
-    progressed = Signal(str, float)
-    ended = Signal(bool)
-
-    def __init__(self, model: FlowsModel, messages: Messages, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.model, self._messages = model, messages
+    def __init__(
+        self, shared: Shared, preferences: PreferencesFeature, source: SourceFeature, status: Status,
+        docks: DocksFeature,
+    ) -> None:  # fmt: skip
+        super().__init__(shared)
+        self._preferences, self._source, self._status, self._docks = preferences, source, status, docks
+        self.model = FlowsModel()
+        self.view = FlowsView(self._look, self.model)
+        self.bars = {"flows": self.view.bar}
         self._worker: Worker | None = None
         self._folder = ""
+        self.docks = (Dock("flows", "Flows", self.view, 80),)
+        self.commands = (Command("measure_flows", "Measure &flows", "&Run", 11, self._measure_chosen),)
+        self.view.measure_wanted.connect(self.measure_cells)
+        self.view.again_wanted.connect(self.again)
+        self.view.stop_wanted.connect(self.cancel)
+        self.view.export_wanted.connect(self.export)
+
+    def _measure_chosen(self) -> None:
+        self.measure_cells(self.view.chosen_cells(), self.view.repeat.value())
+
+    def measure_cells(self, cells: tuple[Cell, ...], repeat: int) -> None:
+        """Per-kernel against all-kernel for the open source, in these cells."""
+        state = self._state
+        if not state.source:
+            self._messages.post(Message("info", "open a source first: flows compile it both ways", "flows"))
+            return
+        self._docks.show("flows")
+        compilation = state.compilation
+        unsized = compilation.unsized if compilation is not None and compilation.source == state.source else ()
+        why = no_first_result(state.choices.target, unsized)
+        notes = [why] if why and any(cell.execute for cell in cells) else []
+        if notes:
+            cells = tuple(cell for cell in cells if not cell.execute)
+        if self._source.pane.edited:
+            notes.append("flows measure the file on disk, not the edit in the source pane")
+        if cells:
+            jobs = self._preferences.now.jobs or None
+            options = CompileOptions(state.choices.target, jobs=jobs)
+            self.measure(FlowsRequest(state.source, options, cells, repeat))
+        if notes:  # after the beginning, which clears what was said of the measuring before
+            self._messages.post(Message("info", "; ".join(notes), "flows"))
+
+    def export(self, kind: str) -> None:
+        """The table of flows to a file, whole or not at all."""
+        suffix = next(suffix for known, _, suffix in EXPORTS if known == kind)
+        path, _ = QFileDialog.getSaveFileName(self._window, "Export flows", f"flows.{suffix}")
+        if path:
+            self.write(path, self.model.text(kind), "flows")
 
     @property
     def busy(self) -> bool:
@@ -47,7 +94,7 @@ class FlowsController(QObject):
         worker = self._worker = Worker("store", self)
         request = replace(request, folder=self._folder)
         self.model.begin(request)
-        self.started.emit(f"Measuring {len(request.cells)} cell{'s' * (len(request.cells) != 1)} of {request.source}")
+        self._status.start(f"Measuring {len(request.cells)} cell{'s' * (len(request.cells) != 1)} of {request.source}")
         worker.submit(request, lambda value: self._done(worker, value), lambda part: self._part(worker, part))
 
     def again(self, cells: tuple[Cell, ...]) -> None:
@@ -62,7 +109,7 @@ class FlowsController(QObject):
         self.stop()
         self.model.end(interrupted=True)
         self._messages.log("measuring flows was stopped; the finished cells are kept")
-        self.ended.emit(False)
+        self._status.end(False)
         return True
 
     def stop(self) -> None:
@@ -79,7 +126,7 @@ class FlowsController(QObject):
             self.model.take(part.cell, part.sample)
         elif isinstance(part, FlowsBegun):
             self.model.machine, self.model.cores = part.machine, part.cores
-        self.progressed.emit(part.stage, part.done)
+        self._status.set_progress(part.stage, part.done)
 
     def _done(self, worker: Worker, value: Any) -> None:
         if worker is not self._worker:
@@ -87,6 +134,6 @@ class FlowsController(QObject):
         self.stop()
         failed = isinstance(value, Failure)
         self.model.end(interrupted=failed)
-        self.ended.emit(not failed)
+        self._status.end(not failed)
         if failed:
             self._messages.failure(value, "flows")

@@ -5,40 +5,54 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
+from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox
 
-from app.controllers.messages import Message, Messages
+from app.controllers.features import Command, Feature, Shared
 from app.controllers.settings import Settings
-from app.controllers.state import State
 from app.sources import samples
+from app.viewmodels.frame.messages import Message
+from app.views.frame.toolbar import ChoiceBar
+from app.views.frame.welcome import WelcomePage
 
 SOURCES = (".py", ".mlir", ".onnx")
 DATABASES = (".db", ".sqlite", ".sqlite3")
 SUFFIXES = SOURCES + DATABASES
 
 
-class OpenController(QObject):
-    """`opened(source, text)` once a source may be used; `changed_on_disk` when somebody else wrote its file.
+class OpeningFeature(Feature):
+    """The state has the source once it may be used; `changed_on_disk` when somebody else wrote its file.
 
-    A database is data: `database_opened(path)`, and whoever reads it finds out whether it is one.
+    A database is data: `visit(path)`, and whoever reads it finds out whether it is one.
     """
 
-    opened = Signal(str, str)
-    database_opened = Signal(str)
     changed_on_disk = Signal()
+    keys = ("File", (("Ctrl+1..9", "open a recent source"),))
 
     def __init__(
-        self, state: State, settings: Settings, messages: Messages, ask_trust: Callable[[str], bool], parent: QObject
-    ) -> None:
-        super().__init__(parent)
-        self._state, self._settings, self._messages, self._ask = state, settings, messages, ask_trust
-        self._samples = {sample.name: sample.path for sample in samples()}  # parsed once: it takes 25 ms
+        self, shared: Shared, settings: Settings, welcome: WelcomePage, choices: ChoiceBar,
+        visit: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        super().__init__(shared)
+        self._settings, self._welcome, self._choices, self._visit = settings, welcome, choices, visit
+        self._samples = {sample.name: sample.path for sample in samples()}
         self._watcher = QFileSystemWatcher(self)
         self._watcher.fileChanged.connect(self._touched)
         self._settle = QTimer(self)
         self._settle.setSingleShot(True)
         self._settle.setInterval(150)  # editors write in steps; wait until they are done
         self._settle.timeout.connect(self._reload_if_there)
+        self.commands = (
+            Command("browse", "&Open...", "&File", 10, self.browse, "Ctrl+O"),
+            Command("fill_recent", "Open re&cent", "&File", 11, self._fill_recent, submenu=True),
+        )
+        for position in range(9):
+            QShortcut(QKeySequence(f"Ctrl+{position + 1}"), self._window, lambda p=position: self.open_recent(p))
+        welcome.open_wanted.connect(self.open)
+        welcome.browse_wanted.connect(self.browse)
+        choices.source_chosen.connect(self.open)
+        self._state.opened.connect(self._opened)
 
     def path(self, source: str) -> Path | None:
         """The file behind a source."""
@@ -66,16 +80,48 @@ class OpenController(QObject):
             self._watcher.removePath(watched)
         self._watcher.addPath(str(path))
         self._settings.add_recent(source)
-        self._state.source = source
-        self.opened.emit(source, text)
+        self._state.open(source, text)
         return True
+
+    def open_recent(self, position: int) -> None:
+        """Open the recent source at a position."""
+        recent = self._settings.recent()
+        if position < len(recent):
+            self.open(recent[position])
+
+    def restore(self) -> None:
+        """Open what was open when the window was closed last, where the user wants that."""
+        last = self._settings.get("last_source", "")
+        if last and self._settings.get("restore", True) and (last.startswith("sample:") or Path(last).exists()):
+            self.open(last)
+
+    def browse(self) -> None:
+        """Choose a file and open it."""
+        kinds = "Graphs (*.py *.mlir *.onnx);;Databases of runs (*.db *.sqlite *.sqlite3)"
+        path, _ = QFileDialog.getOpenFileName(self._window, "Open", "", kinds)
+        if path:
+            self.open(path)
+
+    def _fill_recent(self, menu: QMenu) -> None:
+        """The sources opened lately, into the menu that is about to be shown."""
+        menu.clear()
+        for position, source in enumerate(self._settings.recent()[:9]):
+            name = source.removeprefix("sample:").replace("&", "&&")
+            menu.addAction(f"{name}\tCtrl+{position + 1}", lambda p=position: self.open_recent(p))
+        if menu.isEmpty():
+            menu.addAction("Nothing has been opened yet").setEnabled(False)
+
+    def _opened(self, _text: str) -> None:
+        self._window.setWindowTitle(f"{self._state.title} - Kernelglass")
+        self._choices.set_source(self._state.source, self._state.title)
+        self._welcome.set_recent(self._settings.recent())
 
     def _open_database(self, path: Path) -> bool:
         if not path.is_file():
             self._complain(f"there is no file {path}")
             return False
         self._messages.clear("window")
-        self.database_opened.emit(str(path.resolve()))
+        self._visit(str(path.resolve()))
         return True
 
     def read(self) -> str | None:
@@ -86,11 +132,25 @@ class OpenController(QObject):
     def _trusted(self, source: str) -> bool:
         if self._settings.trusted(source) and self._settings.get("ask_trust", "once") == "once":
             return True
-        if not self._ask(source):
+        if not self.ask_trust(source):
             self._messages.log(f"{source} was not opened: it is Python code and was not trusted")
             return False
         self._settings.trust(source)
         return True
+
+    def ask_trust(self, path: str) -> bool:
+        """Ask before a Python file is run."""
+        box = QMessageBox(self._window)
+        box.setIcon(QMessageBox.Icon.Warning)
+        box.setWindowTitle("Trust this file?")
+        box.setText(f"{Path(path).name} is Python code, and opening it runs it.")
+        box.setInformativeText(
+            f"{path}\n\nTrust it only if you know where it came from. MLIR and ONNX files are never run."
+        )
+        trust = box.addButton("Trust and open", QMessageBox.ButtonRole.AcceptRole)
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))  # Enter in haste must not run it
+        box.exec()
+        return box.clickedButton() is trust
 
     def _read(self, path: Path) -> str | None:
         try:

@@ -10,64 +10,87 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QFileDialog
 
-from app.controllers.messages import Message
+from app.controllers.docks import DocksFeature
+from app.controllers.features import Command, Feature, Shared
+from app.controllers.records import RecordsController
+from app.controllers.settings import Settings
+from app.theme.fonts import CODE_PIXELS
 from app.viewmodels.frame import preferences
+from app.viewmodels.frame.event import Event
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.preferences import Preferences
 from app.viewmodels.requests import DATABASE_VARIABLE, ListRunsRequest, StorageRequest, StorageTold
+from app.views.frame.status import Status
 
 if TYPE_CHECKING:
-    from app.main_window import MainWindow
     from app.views.frame.settings_dialog import SettingsDialog
 
+_THEMES = (("dark", "&Dark theme"), ("light", "&Light theme"), ("system", "Theme of the &system"))
 
-class PreferencesController:
-    """Bound to one window. `now` is what holds."""
 
-    def __init__(self, window: MainWindow) -> None:
-        self._w = window
-        self.now: Preferences = preferences.load(window.settings)
+class PreferencesFeature(Feature):
+    """`now` is what holds; `changed(names, now)` tells which are others; `visited` when another database is open."""
+
+    def __init__(
+        self, shared: Shared, settings: Settings, records: RecordsController, status: Status, docks: DocksFeature
+    ) -> None:
+        super().__init__(shared)
+        self._settings, self._records, self._status, self._docks = settings, records, status, docks
+        look = self._look
+        self.now: Preferences = preferences.load(settings)
+        self.changed, self.visited = Event(), Event()
         self.dialog: SettingsDialog | None = None
         self._fixed = os.environ.get(DATABASE_VARIABLE)  # what the user's environment says goes before the setting
         self._visited = ""  # a database opened as a file, until the own one is wanted again
+        self.commands = (
+            Command("own_database", "Back to my &database", "&File", 22, lambda: self.visit_database("")),
+            Command("settings", "Se&ttings...", "&File", 30, self.show, "Ctrl+,"),
+            Command("zoom_in", "Larger code", "&View", 30, lambda: look.zoom_code(look.code_pixels + 1), "Ctrl++"),
+            Command("zoom_out", "Smaller code", "&View", 31, lambda: look.zoom_code(look.code_pixels - 1), "Ctrl+-"),
+            Command("zoom_reset", "Usual code size", "&View", 32, lambda: look.zoom_code(CODE_PIXELS), "Ctrl+0"),
+            *(
+                Command(f"theme_{name}", text, "&View", 33 + at, lambda name=name: self.set(theme=name),
+                        ticked=lambda name=name: look.choice == name)
+                for at, (name, text) in enumerate(_THEMES)
+            ),
+        )  # fmt: skip
+        self._state.compiled.connect(lambda _: self.ask_storage())
+        docks.work_shown.connect(lambda: self._turns.add((self.ask_storage,)))
 
     def begin(self) -> None:
         """Apply what was kept; the views are there."""
         now = self.now
-        self._w.look.set_ui_font(now.ui_family, now.ui_pixels)
-        self._w.look.set_code_font(now.code_family, now.code_pixels)
-        self._w.state.choose(target=now.target, flow=now.flow, opt_level=now.opt_level)
-        self._w.run_view.threads.setValue(now.threads)
-        self._w.run_view.repeats.setValue(now.repeats)
+        self._look.set_ui_font(now.ui_family, now.ui_pixels)
+        self._look.set_code_font(now.code_family, now.code_pixels)
+        self._state.choose(target=now.target, flow=now.flow, opt_level=now.opt_level)
+        self.changed.emit({"threads", "repeats"}, now)
         self._point_to_database()
-        self._w.look.changed.connect(self._zoomed)
-        if problem := self._w.settings.problem():
-            self._w.messages.post(Message("warning", problem, "window"))
+        self._look.changed.connect(self._zoomed)
+        if problem := self._settings.problem():
+            self._messages.post(Message("warning", problem, "window"))
 
     def apply(self, wanted: Preferences) -> None:
         """Make these hold, and keep them."""
         before, self.now = self.now, wanted
-        changed = set(preferences.save(self._w.settings, before, wanted))
+        changed = set(preferences.save(self._settings, before, wanted))
         if "theme" in changed:
-            self._w.look.apply(wanted.theme)
+            self._look.apply(wanted.theme)
         if changed & {"ui_family", "ui_pixels"}:
-            self._w.look.set_ui_font(wanted.ui_family, wanted.ui_pixels)
+            self._look.set_ui_font(wanted.ui_family, wanted.ui_pixels)
         if changed & {"code_family", "code_pixels"}:
-            self._w.look.set_code_font(wanted.code_family, wanted.code_pixels)
+            self._look.set_code_font(wanted.code_family, wanted.code_pixels)
         if chosen := {n: getattr(wanted, n) for n in ("target", "flow", "opt_level") if n in changed}:
-            self._w.state.choose(**chosen)
-        if "threads" in changed:
-            self._w.run_view.threads.setValue(wanted.threads)
-        if "repeats" in changed:
-            self._w.run_view.repeats.setValue(wanted.repeats)
+            self._state.choose(**chosen)
+        self.changed.emit(changed, wanted)
         if "database" in changed:
             self._move_database()
         if "cache_mib" in changed:
             self.ask_storage()
         if self.dialog is not None:
             self.dialog.set_preferences(wanted)
-            problem = self._w.settings.problem()
+            problem = self._settings.problem()
             if problem:
-                self._w.messages.post(Message("warning", problem, "settings"))
+                self._messages.post(Message("warning", problem, "settings"))
 
     def set(self, **changes: Any) -> None:
         """Change some of them."""
@@ -77,8 +100,9 @@ class PreferencesController:
         """Open the dialog, or bring it to the front."""
         if self.dialog is None:
             self.dialog = self._make_dialog()
+            self.bars = {"settings": self.dialog.bar}
         self.dialog.set_preferences(self.now)
-        self.dialog.set_trusted(len(self._w.settings.get("trusted", [])))
+        self.dialog.set_trusted(len(self._settings.get("trusted", [])))
         self.dialog.fix_database(self._fixed is not None)
         self.ask_storage()
         self.dialog.show()
@@ -88,10 +112,10 @@ class PreferencesController:
         """What the cache holds, for the status bar and the dialog; keeps it within its limit."""
         limit = self.now.cache_mib << 20 if self.now.cache_mib < preferences.CACHE_MIB else 0
         place = "settings" if self.dialog is not None and self.dialog.isVisible() else ""
-        self._w.records.ask(StorageRequest(clear, limit), self._told, place)
+        self._records.ask(StorageRequest(clear, limit), self._told, place)
 
     def _told(self, told: StorageTold) -> None:
-        self._w.status.set_cache(told.entries, told.bytes, told.cache)
+        self._status.set_cache(told.entries, told.bytes, told.cache)
         if self.dialog is not None:
             self.dialog.set_storage(told)
 
@@ -99,22 +123,22 @@ class PreferencesController:
         from app.views.frame.settings_dialog import SettingsDialog  # not before somebody opens it
 
         fixed = [name for name in QFontDatabase.families() if QFontDatabase.isFixedPitch(name)]
-        dialog = SettingsDialog(self._w.look, self.now, (QFontDatabase.families(), fixed), self._w)
+        dialog = SettingsDialog(self._look, self.now, (QFontDatabase.families(), fixed), self._window)
         dialog.changed.connect(self.apply)
         dialog.clear_cache_wanted.connect(lambda: self.ask_storage(clear=True))
         dialog.forget_trust_wanted.connect(self._forget_trust)
         dialog.browse_wanted.connect(self._browse_database)
-        dialog.bar.show_log.connect(lambda: self._w.show_bottom("log"))
+        dialog.bar.show_log.connect(lambda: self._docks.show("log"))
         return dialog
 
     def _forget_trust(self) -> None:
-        self._w.settings.forget_trust()
+        self._settings.forget_trust()
         if self.dialog is not None:
             self.dialog.set_trusted(0)
 
     def _browse_database(self) -> None:
         path, _ = QFileDialog.getSaveFileName(
-            self._w, "Trace database", self.database or "traces.db", "Databases (*.db);;All files (*)",
+            self._window, "Trace database", self.database or "traces.db", "Databases (*.db);;All files (*)",
             options=QFileDialog.Option.DontConfirmOverwrite,
         )  # fmt: skip
         if path:
@@ -142,26 +166,26 @@ class PreferencesController:
             return
         self._visited = path
         self._move_database()
-        self._w.presenter.show_runs()
+        self.visited.emit()
         if path:
             words = f"{path} is open: its runs are listed, and new ones are kept there (File, Back to my database)"
-            self._w.messages.post(Message("info", words, "runs"))
+            self._messages.post(Message("info", words, "runs"))
         else:
-            self._w.messages.clear("runs")
+            self._messages.clear("runs")
 
     def _move_database(self) -> None:
         self._point_to_database()
-        self._w.messages.clear("settings")
-        self._w.records.forget()
+        self._messages.clear("settings")
+        self._records.forget()
         place = "settings" if self.dialog is not None and self.dialog.isVisible() else "runs"
-        self._w.records.ask(ListRunsRequest(), self._w.records.runs_listed.emit, place)
+        self._records.ask(ListRunsRequest(), self._records.runs_listed.emit, place)
         self.ask_storage()
 
     def _zoomed(self) -> None:
         """The size of code was changed by a key or the wheel."""
-        pixels = self._w.look.code_pixels
+        pixels = self._look.code_pixels
         if pixels != self.now.code_pixels:
             before, self.now = self.now, replace(self.now, code_pixels=pixels)
-            preferences.save(self._w.settings, before, self.now)
+            preferences.save(self._settings, before, self.now)
             if self.dialog is not None:
                 self.dialog.set_preferences(self.now)

@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.controllers.jobs import Worker
-from app.controllers.messages import Message, Messages
+from app.viewmodels.frame.messages import Message, Messages
 from app.viewmodels.requests import (
     CeilingsRequest,
     CompareRunsRequest,

@@ -36,6 +36,11 @@ class Turns(QObject):
         self._steps.extend(steps)
         self._timer.start(0)
 
+    def soon(self, step: Callable[[], object]) -> None:
+        """Do a step in a turn to come; one that waits already is not done twice."""
+        if step not in self._steps:
+            self.add((step,))
+
     def then(self, step: Callable[[], object]) -> None:
         """Do a step after those that wait; at once where none does."""
         if not self._steps:

@@ -8,11 +8,11 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
-from app.controllers.compiling import CompileController
+from app.controllers.compilations import Compilations
 from app.controllers.jobs import in_thread
-from app.controllers.state import State
 from app.viewmodels.compilation import LineText
 from app.viewmodels.requests import Failure, StageRequest
+from app.viewmodels.state import State
 from app.viewmodels.text.diff import DiffDocument, diff_documents, diff_sides
 from app.viewmodels.text.ir_pane import PREVIOUS, Against, IrPaneModel, TextKey
 from app.viewmodels.text.text_document import TextDocument, index_text
@@ -28,7 +28,7 @@ Stored = Callable[[int, TextKey, Callable[[Any], None]], None]
 class TextStore(QObject):
     """A cache of documents by compilation and key. `stored` asks the database for a text of a stored compilation."""
 
-    def __init__(self, state: State, compiler: CompileController, stored: Stored, parent: QObject) -> None:
+    def __init__(self, state: State, compiler: Compilations, stored: Stored, parent: QObject) -> None:
         super().__init__(parent)
         self._state, self._compiler, self._stored = state, compiler, stored
         self._documents: OrderedDict[Key, TextDocument] = OrderedDict()
@@ -37,6 +37,8 @@ class TextStore(QObject):
         """Bring a pane the text it wants; an answer that comes after it changed its mind is dropped."""
         wanted, compilation = pane.request, self._state.compilation
         if compilation is None:
+            if self._state.source:
+                pane.set_error(f"{self._state.title} is not compiled", "unavailable")
             return
 
         def stale() -> bool:
@@ -97,11 +99,6 @@ class TextStore(QObject):
         else:
             request = StageRequest(key.stage, key.kernel, key.target, key.step)
             self._compiler.text(request, arrived, key.origin == PREVIOUS)
-
-    def cached(self) -> list[tuple[Key, TextDocument]]:
-        """What is in memory for the current compilation, for finding everywhere."""
-        now = self._state.number
-        return [(key, document) for key, document in self._documents.items() if key[0] == now]
 
     def _compare(
         self, document: TextDocument, other: TextDocument, against: Against, done: Callable[[Any], None]

@@ -34,7 +34,7 @@ def command(src: str | None = None) -> int:
     if src:
         window.opening.open(src)
     else:
-        window.restore_session()
+        window.opening.restore()
     return application.exec()  # type: ignore[union-attr]
 
 

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor, QWheelEvent
 from PySide6.QtWidgets import QPlainTextEdit
 
-from app.controllers.messages import Message, Messages
 from app.theme.look import Look
+from app.viewmodels.frame.messages import Message, Messages
 
 
 class LogView(QPlainTextEdit):

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabWidget, QWidget
 
 from app.theme.look import Look
 from app.theme.tokens import BAR
@@ -147,6 +147,11 @@ class Workbench(QMainWindow):
             if focused is not None and (pane is focused or pane.isAncestorOf(focused)):
                 return pane
         return self.panes[0] if self.panes else None
+
+    def focused_pane(self) -> IrPane | None:
+        """The pane with the keyboard, if one has it."""
+        focused = QApplication.focusWidget()
+        return next((pane for pane in self.panes if focused is not None and pane.isAncestorOf(focused)), None)
 
     def step_pane(self) -> IrPane | None:
         """The pane that shows what one steps to elsewhere: the one used last, unless it is locked."""

@@ -25,9 +25,9 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from app.controllers.messages import Message
 from app.theme.look import Look
 from app.theme.tokens import BAR
+from app.viewmodels.frame.messages import Message
 
 
 def flat_button(look: Look, icon: str, tip: str, slot: Callable[..., object], checkable: bool = False) -> QToolButton:

@@ -7,9 +7,9 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QMenu, QVBoxLayout, QWidget
 
-from app.controllers.messages import Message
 from app.theme.look import Look
 from app.viewmodels.compilation import MODEL_STAGES, STAGES, Compilation, language_of, stage_title
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.text.diff import DiffDocument

@@ -48,6 +48,12 @@ class TimelineView(QWidget):
         self.camera = replace(self.camera, top=0.0)
         self.fit()
 
+    def clear(self) -> None:
+        """There is nothing to show."""
+        self.timeline, self.marks = None, TimeMarks()
+        self.camera = replace(self.camera, top=0.0)
+        self.update()
+
     def _look_from(self, camera: TimeCamera) -> None:
         self.camera = camera
         self.update()

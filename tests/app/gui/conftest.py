@@ -39,7 +39,7 @@ def _no_qt_warnings(request, qtlog, tmp_path, monkeypatch):
 
 def settle(qtbot, window: MainWindow) -> None:
     """Wait until the compilation, its layout and the texts of every pane are there."""
-    qtbot.waitUntil(lambda: not window.compiler.busy and window.graph.layout is not None, timeout=WAIT)
+    qtbot.waitUntil(lambda: not window.compiler.busy and window.graph.model.layout is not None, timeout=WAIT)
     qtbot.waitUntil(lambda: not any(pane.model.loading for pane in window.workbench.panes), timeout=WAIT)
 
 
@@ -53,9 +53,9 @@ def shared(qapp, tmp_path_factory):
     window.resize(1400, 900)
     window.show()
     window.usual = window.state.choices
-    window.presenter.ask_edits = lambda titles: "discard"
-    window.editing.pairs = 2
-    window.running.processes = 2
+    window.source.ask_edits = lambda titles: "discard"
+    window.source.pairs = 2
+    window.runs.processes = 2
     yield window
     window.close()
     # A closed window is still styled with every other one: the more are kept, the longer a theme takes to put on.
@@ -80,14 +80,14 @@ def compiled(qtbot, shared):
         now is None
         or now.choices != window.usual
         or now.source != "sample:mlp"
-        or window.editing.edits.edited()
+        or window.source.edits.edited()
         or "run" in now.name
     ):
         window.state.choose(**{name: getattr(window.usual, name) for name in vars(window.usual)})
-        window.editing.edits.drop()
+        window.source.edits.drop()
         window.opening.open("sample:mlp")
     settle(qtbot, window)
-    window.bar.hide()
+    window.log.bar.hide()
     window.workbench.graph_dock.raise_()
     for pane in window.workbench.panes[2:]:
         window.workbench.remove_pane(pane)

@@ -28,7 +28,6 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme.tokens import THEMES, contrast
-from app.views.frame.menus import ACTIONS, SEPARATOR
 from app.views.frame.shortcut_sheet import ShortcutSheet
 
 pytestmark = pytest.mark.gui
@@ -85,12 +84,12 @@ def spoken(widget: QWidget) -> str:
 @pytest.fixture
 def everything(compiled):
     """The window with every dialog open that it has of its own."""
-    compiled.commands.settings()
-    compiled.commands.shortcuts()
-    compiled.commands.palette()
+    compiled.features.do("settings")
+    compiled.features.do("shortcuts")
+    compiled.features.do("palette")
     yield compiled
     compiled.preferences.dialog.close()
-    compiled.palette_popup.hide()
+    compiled.help.palette.hide()
     for sheet in compiled.findChildren(ShortcutSheet):
         sheet.close()
 
@@ -101,7 +100,7 @@ def test_every_interactive_widget_has_a_name(everything):
 
 
 def test_every_interactive_widget_can_get_the_keyboard(everything):
-    allowed = {everything.palette_popup.list}  # moved by the arrows of the field above it
+    allowed = {everything.help.palette.list}  # moved by the arrows of the field above it
     deaf = [
         where(widget)
         for widget in interactive(everything)
@@ -134,42 +133,43 @@ def test_tab_goes_through_the_window_and_comes_back(qtbot, compiled):
         # Editors take Tab for themselves; Ctrl+Tab is not theirs. `focusNextChild` is what Tab does elsewhere.
         compiled.focusNextChild()
     assert len(seen) > 20
-    assert compiled.choices.compile in seen and compiled.graph_panel.view in seen
-    assert seen.index(compiled.choices.compile) < seen.index(compiled.graph_panel.view)
+    assert compiled.choices.compile in seen and compiled.graph.panel.view in seen
+    assert seen.index(compiled.choices.compile) < seen.index(compiled.graph.panel.view)
 
 
 def test_every_action_is_in_a_menu_and_no_two_share_a_key(compiled):
     in_menus = {a.objectName() for m in compiled.menuBar().actions() for a in m.menu().actions()}
-    assert {spec.command for spec in ACTIONS if spec.text != SEPARATOR} <= in_menus
-    keys = [QKeySequence(spec.keys).toString() for spec in ACTIONS if spec.keys]
+    commands = compiled.features.commands
+    assert {command.name for command in commands} <= in_menus
+    keys = [QKeySequence(command.keys).toString() for command in commands if command.keys]
     assert len(keys) == len(set(keys))
     for menu in compiled.menuBar().actions():
         assert "&" in menu.text(), f"{menu.text()} has no mnemonic"
 
 
 def test_the_palette_lists_every_action_with_its_keys(qtbot, compiled):
-    compiled.commands.palette()
+    compiled.features.do("palette")
     listed = {}
-    model = compiled.palette_popup.list.model()
+    model = compiled.help.palette.list.model()
     for row in range(model.rowCount()):
         listed[model.index(row, 0).data()] = model.index(row, 0).data(Qt.ItemDataRole.UserRole + 1)
-    for action in compiled.all_actions():
+    for action in compiled.help.actions:
         if action.isEnabled():
             name = action.text().replace("&", "").rstrip(".")
             assert name in listed, name
             assert listed[name] == action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-    qtbot.keyClicks(compiled.palette_popup.field, "no such command at all")
-    assert compiled.palette_popup.list.count() == 0
-    qtbot.keyClick(compiled.palette_popup.field, Qt.Key.Key_Escape)
-    assert not compiled.palette_popup.isVisible()
+    qtbot.keyClicks(compiled.help.palette.field, "no such command at all")
+    assert compiled.help.palette.list.count() == 0
+    qtbot.keyClick(compiled.help.palette.field, Qt.Key.Key_Escape)
+    assert not compiled.help.palette.isVisible()
 
 
 def test_the_shortcut_sheet_has_every_key(compiled):
-    compiled.commands.shortcuts()
+    compiled.features.do("shortcuts")
     sheet = compiled.findChildren(ShortcutSheet)[-1]
-    for spec in ACTIONS:
-        if spec.keys:
-            assert any(spec.keys == keys for keys, _ in sheet.entries), spec
+    for command in compiled.features.commands:
+        if command.keys:
+            assert any(command.keys == keys for keys, _ in sheet.entries), command
     sheet.close()
 
 
@@ -221,11 +221,11 @@ window.resize(1280, 720)
 window.show()
 window.opening.open("sample:mlp")
 end = time.monotonic() + 60
-while (window.compiler.busy or window.graph.layout is None) and time.monotonic() < end:
+while (window.compiler.busy or window.graph.model.layout is None) and time.monotonic() < end:
     application.processEvents()
     time.sleep(0.01)
-for name in window.bottom_docks:
-    window.show_bottom(name)
+for name in window.docks.bottom:
+    window.docks.show(name)
     for _ in range(5):
         application.processEvents()
     assert (window.width(), window.height()) == (1280, 720), (name, window.size())

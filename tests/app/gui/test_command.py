@@ -39,6 +39,6 @@ def test_missing_libraries_are_named():
 
 def test_the_command_line_and_the_workers_never_import_qt():
     code = "import sys, app.cli.main, app.worker.main, app.worker.compile_session, app.viewmodels.graph.layout; "
-    code += "import app.viewmodels.graph.folded_graph, app.controllers.state, app.controllers.messages; "
+    code += "import app.viewmodels.graph.folded_graph, app.viewmodels.state, app.viewmodels.frame.messages; "
     result = run("-c", code + "print([m for m in sys.modules if m.startswith(('PySide6', 'pyqtgraph'))])")
     assert result.stdout.strip() == "[]", result.stdout + result.stderr

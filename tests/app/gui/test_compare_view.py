@@ -13,22 +13,22 @@ pytestmark = pytest.mark.gui
 
 def run_once(qtbot, window):
     window.state.run = None
-    window.commands.run()
+    window.features.do("run")
     qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
-    assert window.state.run is not None, window.run_view.bar.text
+    assert window.state.run is not None, window.runs.view.bar.text
     return window.state.run.number
 
 
 def compared(qtbot, window, ask):
-    window.compare_view.comparison = None
-    window.compare_view.bar.hide()
+    window.comparison.view.comparison = None
+    window.comparison.view.bar.hide()
     ask()
     qtbot.waitUntil(
-        lambda: window.compare_view.comparison is not None or bool(window.compare_view.bar.text), timeout=60_000
+        lambda: window.comparison.view.comparison is not None or bool(window.comparison.view.bar.text), timeout=60_000
     )
-    assert window.compare_view.comparison is not None, window.compare_view.bar.text
+    assert window.comparison.view.comparison is not None, window.comparison.view.bar.text
     qtbot.waitUntil(lambda: not any(pane.model.loading for pane in window.workbench.panes), timeout=60_000)
-    return window.compare_view.comparison
+    return window.comparison.view.comparison
 
 
 def choose_level(qtbot, window, level):
@@ -42,17 +42,17 @@ def test_runs_open_at_the_first_stage_whose_ir_differs(qtbot, compiled):
     choose_level(qtbot, compiled, 1)
     second = run_once(qtbot, compiled)
     compiled.records.compare((first, second))  # a warm-up: the process that answers has to start once
-    qtbot.waitUntil(lambda: compiled.compare_view.comparison is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: compiled.comparison.view.comparison is not None, timeout=60_000)
     begun = time.perf_counter()
     comparison = compared(qtbot, compiled, lambda: compiled.records.compare((first, second)))
     assert time.perf_counter() - begun < 3  # the bound is 1 s on a machine that does nothing else
     facts = {fact.what: fact.values for fact in comparison.differences}
     assert facts["-O"] == ("3", "1")
     assert comparison.method
-    assert comparison.method in compiled.compare_view.method.text()
+    assert comparison.method in compiled.comparison.view.method.text()
     opened = comparison.first_difference()
     assert opened.differs_at in STAGES
-    assert compiled.compare_view.stage.value == opened.differs_at
+    assert compiled.comparison.view.stage.value == opened.differs_at
     before, after = compiled.workbench.free_panes(2)
     assert before.model.stage == after.model.stage == opened.differs_at
     assert {before.model.origin, after.model.origin} == {f"c{side.compilation}" for side in comparison.sides}
@@ -67,9 +67,9 @@ def test_runs_open_at_the_first_stage_whose_ir_differs(qtbot, compiled):
         assert row.verdict
         assert row.nodes
     kernel = next(row for row in comparison.rows if row.nodes)
-    compiled.compare_view.view.table.selectRow(compiled.compare_view.view.model.row_of(kernel))
+    compiled.comparison.view.view.table.selectRow(compiled.comparison.view.view.model.row_of(kernel))
     assert compiled.state.selection.nodes == set(kernel.nodes)
-    compiled.compare_view.ended.emit()
+    compiled.comparison.view.ended.emit()
     qtbot.waitUntil(lambda: not any(pane.model.loading for pane in compiled.workbench.panes), timeout=60_000)
     assert not any(pane.model.origin for pane in compiled.workbench.panes)
 
@@ -80,15 +80,15 @@ def test_three_runs_have_a_verdict_each(qtbot, compiled):
     assert len(comparison.sides) == 3
     whole = comparison.rows[0]
     assert [verdict is not None for verdict in whole.verdicts] == [False, True, True]
-    titles = [column.title for column in compiled.compare_view.view.model.columns]
+    titles = [column.title for column in compiled.comparison.view.view.model.columns]
     assert sum("Verdict" in title for title in titles) == 2
 
 
 def test_a_what_if_opens_the_comparison_of_both_compilations(qtbot, compiled):
-    compiled.compare_view.comparison = None
-    compiled.commands.what_if("add_0", "relu_0", False)
-    qtbot.waitUntil(lambda: compiled.compare_view.comparison is not None, timeout=90_000)
-    comparison = compiled.compare_view.comparison
+    compiled.comparison.view.comparison = None
+    compiled.what_if.force((("add_0", "relu_0"),), False)
+    qtbot.waitUntil(lambda: compiled.comparison.view.comparison is not None, timeout=90_000)
+    comparison = compiled.comparison.view.comparison
     facts = {fact.what: fact.values for fact in comparison.differences}
     assert "cut by hand" in facts, facts
     assert facts["cut by hand"] == ("none", "add_0 \u2192 relu_0")
@@ -98,12 +98,12 @@ def test_a_what_if_opens_the_comparison_of_both_compilations(qtbot, compiled):
     assert before.model.stage == "mogg"
     assert before.diff.changes
     compiled.state.run = None
-    compiled.commands.run()  # a run of the what-if makes the same cuts
+    compiled.features.do("run")  # a run of the what-if makes the same cuts
     qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
-    assert compiled.state.run is not None, compiled.run_view.bar.text
+    assert compiled.state.run is not None, compiled.runs.view.bar.text
     assert [name for name, _ in compiled.state.run.calls] == [c.kernel for c in compiled.state.compilation.calls]
     assert compiled.state.run.ok
-    compiled.commands.drop_edits()
+    compiled.features.do("drop_edits")
     qtbot.waitUntil(lambda: not compiled.state.compilation.choices.force_cut, timeout=60_000)
 
 
@@ -111,18 +111,18 @@ def test_compilations_are_listed_and_compared(qtbot, compiled):
     run_once(qtbot, compiled)
     choose_level(qtbot, compiled, 0)
     run_once(qtbot, compiled)
-    compiled.explorer.setCurrentWidget(compiled.runs)
-    compiled.runs.show_kind("compilations")
-    qtbot.waitUntil(lambda: compiled.runs.compilations.model.rowCount() >= 2, timeout=60_000)
-    compiled.runs.compilations.table.selectAll()
-    assert compiled.runs.compare.isEnabled()
-    assert not compiled.runs.export.isEnabled()
-    newest = [compiled.runs.compilations.model.record(row).number for row in (0, 1)]
+    compiled.explorer.tabs.setCurrentWidget(compiled.runs.list)
+    compiled.runs.list.show_kind("compilations")
+    qtbot.waitUntil(lambda: compiled.runs.list.compilations.model.rowCount() >= 2, timeout=60_000)
+    compiled.runs.list.compilations.table.selectAll()
+    assert compiled.runs.list.compare.isEnabled()
+    assert not compiled.runs.list.export.isEnabled()
+    newest = [compiled.runs.list.compilations.model.record(row).number for row in (0, 1)]
     comparison = compared(qtbot, compiled, lambda: compiled.records.compare_compilations((min(newest), max(newest))))
     assert not comparison.timed
     assert [side.label for side in comparison.sides] == [f"compilation {n}" for n in sorted(newest)]
-    compiled.runs.show_kind("runs")
-    compiled.explorer.setCurrentIndex(0)
+    compiled.runs.list.show_kind("runs")
+    compiled.explorer.tabs.setCurrentIndex(0)
 
 
 def test_runs_without_texts_say_so(qtbot, compiled):
@@ -130,5 +130,5 @@ def test_runs_without_texts_say_so(qtbot, compiled):
 
     row = KernelVerdict("k", ("relu_0",), ("k", "k"), ("", ""), (None, None), "llvm", "")
     sides = (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))
-    compiled.compare_view.set_comparison(ComparisonView("a against b", (), (), sides, (row,), "", (), True))
-    assert "was not kept" in compiled.compare_view.bar.text
+    compiled.comparison.view.set_comparison(ComparisonView("a against b", (), (), sides, (row,), "", (), True))
+    assert "was not kept" in compiled.comparison.view.bar.text

@@ -24,30 +24,30 @@ def elsewhere(tmp_path_factory):
 
 
 def rows(window):
-    model = window.runs.view.model
+    model = window.runs.list.view.model
     return [model.record(row) for row in range(model.rowCount())]
 
 
 def test_a_database_is_opened_as_a_file_and_left_again(qtbot, compiled, elsewhere):
     compiled.state.run = None
-    compiled.commands.run()
+    compiled.features.do("run")
     qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
     qtbot.waitUntil(lambda: [row.source for row in rows(compiled)] == ["sample:mlp"], timeout=60_000)
     compiled.compiler.warm_up()  # a process that is older than the choice below
 
     assert compiled.opening.open(str(elsewhere))
     qtbot.waitUntil(lambda: [row.source for row in rows(compiled)] == ["sample:softmax"] * 2, timeout=60_000)
-    assert compiled.explorer.currentWidget() is compiled.runs
-    assert str(elsewhere) in compiled.runs.bar.text
+    assert compiled.explorer.tabs.currentWidget() is compiled.runs.list
+    assert str(elsewhere) in compiled.runs.list.bar.text
 
     before = compiled.state.compilation
     compiled.compiler.open_run(2)
     qtbot.waitUntil(lambda: compiled.state.compilation is not before, timeout=60_000)
     assert compiled.state.compilation.source == "sample:softmax"
 
-    compiled.commands.own_database()
+    compiled.features.do("own_database")
     qtbot.waitUntil(lambda: [row.source for row in rows(compiled)] == ["sample:mlp"], timeout=60_000)
-    assert not compiled.runs.bar.isVisible()
+    assert not compiled.runs.list.bar.isVisible()
     pane = compiled.workbench.panes[1]  # the run on show is still the other database's
     pane.model.show(stage="llvm")
     qtbot.waitUntil(lambda: not pane.model.loading, timeout=60_000)
@@ -58,8 +58,8 @@ def test_what_is_not_a_database_is_a_message(qtbot, compiled, tmp_path):
     path = tmp_path / "notes.db"
     path.write_text("not a database at all")
     assert compiled.opening.open(str(path))
-    qtbot.waitUntil(lambda: "not a database" in compiled.runs.bar.text, timeout=60_000)
+    qtbot.waitUntil(lambda: "not a database" in compiled.runs.list.bar.text, timeout=60_000)
     assert path.read_text() == "not a database at all"
-    compiled.commands.own_database()
+    compiled.features.do("own_database")
     assert not compiled.opening.open(str(tmp_path / "missing.db"))
-    assert "there is no file" in compiled.bar.text
+    assert "there is no file" in compiled.log.bar.text

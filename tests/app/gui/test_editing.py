@@ -38,18 +38,18 @@ def open_mine(qtbot, window, folder):
 def test_an_edited_kernel_is_compiled_checked_and_timed_against_the_original(qtbot, compiled):
     kernel = compiled.state.compilation.kernels[1]
     compiled.workbench.source_dock.raise_()
-    compiled.source_pane.which.set_value(kernel.name)
-    compiled.source_pane.key_chosen.emit(kernel.name)
-    assert compiled.source_pane.text == kernel.source
+    compiled.source.pane.which.set_value(kernel.name)
+    compiled.source.pane.key_chosen.emit(kernel.name)
+    assert compiled.source.pane.text == kernel.source
     lines = kernel.source.rstrip("\n").splitlines()
     at = next(i for i, line in enumerate(lines) if "v1 = add" in line)
     indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
     lines.insert(at + 1, f"{indent}v1 = v1 + 0.0")
-    compiled.source_pane.editor.setPlainText("\n".join(lines) + "\n")
-    assert "\u25cf" in compiled.source_pane.which.currentText()
-    compiled.source_pane.editor.setFocus()
-    qtbot.keyClick(compiled.source_pane.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    strip = compiled.source_pane.strip
+    compiled.source.pane.editor.setPlainText("\n".join(lines) + "\n")
+    assert "\u25cf" in compiled.source.pane.which.currentText()
+    compiled.source.pane.editor.setFocus()
+    qtbot.keyClick(compiled.source.pane.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    strip = compiled.source.pane.strip
     strip.timing = None
     qtbot.waitUntil(lambda: strip.timing is not None, timeout=120_000)
     assert strip.timing is not None, strip.text()
@@ -62,23 +62,23 @@ def test_an_edited_kernel_is_compiled_checked_and_timed_against_the_original(qtb
     assert "check against the reference passed" in strip.text()
     assert "original" in strip.text()
     assert timing.verdict in strip.text()
-    compiled.compare_view.comparison = None
+    compiled.comparison.view.comparison = None
     strip.compare.click()
-    qtbot.waitUntil(lambda: compiled.compare_view.comparison is not None, timeout=60_000)
-    row = next(r for r in compiled.compare_view.comparison.rows if r.names[-1] == kernel.name)
+    qtbot.waitUntil(lambda: compiled.comparison.view.comparison is not None, timeout=60_000)
+    row = next(r for r in compiled.comparison.view.comparison.rows if r.names[-1] == kernel.name)
     assert row.differs_at == "source"
-    compiled.compare_view.ended.emit()
+    compiled.comparison.view.ended.emit()
     qtbot.waitUntil(lambda: not any(pane.model.loading for pane in compiled.workbench.panes), timeout=60_000)
-    compiled.editing.revert(kernel.name)
-    assert compiled.source_pane.text == kernel.source
+    compiled.source.revert(kernel.name)
+    assert compiled.source.pane.text == kernel.source
 
 
 def test_an_edit_that_computes_something_else_fails_its_check(qtbot, compiled):
     kernel = compiled.state.compilation.kernels[1]
-    compiled.editing.show(kernel.name)
-    compiled.source_pane.editor.setPlainText(kernel.source.replace("v1 = add(", "v1 = 2.0 * add("))
-    compiled.commands.compile()
-    strip = compiled.source_pane.strip
+    compiled.source.show(kernel.name)
+    compiled.source.pane.editor.setPlainText(kernel.source.replace("v1 = add(", "v1 = 2.0 * add("))
+    compiled.features.do("compile")
+    strip = compiled.source.pane.strip
     strip.timing = None
     qtbot.waitUntil(lambda: strip.timing is not None, timeout=120_000)
     assert strip.timing is not None, strip.text()
@@ -89,29 +89,29 @@ def test_an_edit_that_computes_something_else_fails_its_check(qtbot, compiled):
 def test_a_mistake_in_a_kernel_is_shown_at_its_line(qtbot, compiled):
     kernel = compiled.state.compilation.kernels[0]
     before = compiled.state.compilation
-    compiled.editing.show(kernel.name)
+    compiled.source.show(kernel.name)
     lines = kernel.source.splitlines()
     at = next(i for i, line in enumerate(lines) if "= relu(" in line)
     lines[at] = lines[at].replace("relu(", "no_such_function(")
-    compiled.source_pane.editor.setPlainText("\n".join(lines))
-    compiled.commands.compile()
-    qtbot.waitUntil(lambda: bool(compiled.source_pane.bar.text or compiled.bar.text), timeout=60_000)
-    assert "no_such_function" in compiled.source_pane.bar.text, compiled.bar.text
-    assert compiled.source_pane.editor.textCursor().blockNumber() == at
+    compiled.source.pane.editor.setPlainText("\n".join(lines))
+    compiled.features.do("compile")
+    qtbot.waitUntil(lambda: bool(compiled.source.pane.bar.text or compiled.log.bar.text), timeout=60_000)
+    assert "no_such_function" in compiled.source.pane.bar.text, compiled.log.bar.text
+    assert compiled.source.pane.editor.textCursor().blockNumber() == at
     assert compiled.state.compilation is before
 
 
 def test_switching_texts_keeps_every_edit(qtbot, compiled):
     first, second = (kernel.name for kernel in compiled.state.compilation.kernels[:2])
-    compiled.editing.show(first)
-    compiled.source_pane.editor.appendPlainText("# one")
-    compiled.editing.show(second)
-    compiled.source_pane.editor.appendPlainText("# two")
-    compiled.editing.show("")
-    compiled.editing.show(first)
-    assert compiled.source_pane.text.endswith("# one")
-    assert compiled.editing.edits.edited() == sorted([first, second])
-    assert compiled.editing.titles() == [f"kernel {name}" for name in sorted([first, second])]
+    compiled.source.show(first)
+    compiled.source.pane.editor.appendPlainText("# one")
+    compiled.source.show(second)
+    compiled.source.pane.editor.appendPlainText("# two")
+    compiled.source.show("")
+    compiled.source.show(first)
+    assert compiled.source.pane.text.endswith("# one")
+    assert compiled.source.edits.edited() == sorted([first, second])
+    assert compiled.source.titles() == [f"kernel {name}" for name in sorted([first, second])]
 
 
 def test_unsaved_edits_survive_a_crash_and_closing_asks(qtbot, tmp_path, monkeypatch):
@@ -123,25 +123,25 @@ def test_unsaved_edits_survive_a_crash_and_closing_asks(qtbot, tmp_path, monkeyp
     window.show()
     window.opening.open(str(source))
     settle(qtbot, window)
-    window.source_pane.editor.appendPlainText("# not saved")
+    window.source.pane.editor.appendPlainText("# not saved")
     draft = window.settings.folder / "drafts"
     qtbot.waitUntil(lambda: any(draft.glob("*.json")), timeout=60_000)
     asked = []
-    monkeypatch.setattr(window.presenter, "ask_edits", lambda titles: asked.append(titles) or "stay")
+    monkeypatch.setattr(window.source, "ask_edits", lambda titles: asked.append(titles) or "stay")
     assert not window.close()
     assert asked == [["mine.py"]]
-    monkeypatch.setattr(window.presenter, "ask_edits", lambda titles: "keep")
+    monkeypatch.setattr(window.source, "ask_edits", lambda titles: "keep")
     assert window.close()
     again = MainWindow(Settings(tmp_path / "kept"))
     again.show()
     again.opening.open(str(source))
     settle(qtbot, again)
-    assert again.source_pane.text.endswith("# not saved")
-    assert again.source_pane.edited
-    assert "is back" in again.source_pane.bar.text
+    assert again.source.pane.text.endswith("# not saved")
+    assert again.source.pane.edited
+    assert "is back" in again.source.pane.bar.text
     assert source.read_text() == GRAPH
     assert len(again.state.compilation.kernels) == 1
-    monkeypatch.setattr(again.presenter, "ask_edits", lambda titles: "discard")
+    monkeypatch.setattr(again.source, "ask_edits", lambda titles: "discard")
     assert again.close()
     assert not any(draft.glob("*.json"))
     for each in (window, again):
@@ -150,34 +150,34 @@ def test_unsaved_edits_survive_a_crash_and_closing_asks(qtbot, tmp_path, monkeyp
 
 def test_saving_ends_the_edit(qtbot, compiled, tmp_path, monkeypatch):
     source = open_mine(qtbot, compiled, tmp_path)
-    compiled.source_pane.editor.appendPlainText("# saved")
+    compiled.source.pane.editor.appendPlainText("# saved")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: pytest.fail("it has a file already"))
-    compiled.commands.save_source()
+    compiled.features.do("save_source")
     assert source.read_text().endswith("# saved")
-    assert not compiled.editing.titles()
-    assert not compiled.source_pane.edited
+    assert not compiled.source.titles()
+    assert not compiled.source.pane.edited
 
 
 def test_saving_asks_before_it_writes_over_what_somebody_else_wrote(qtbot, compiled, tmp_path, monkeypatch):
     source = open_mine(qtbot, compiled, tmp_path)
-    compiled.source_pane.editor.appendPlainText("# mine")
+    compiled.source.pane.editor.appendPlainText("# mine")
     source.write_text(GRAPH + "# theirs")
     answers = [False, True]
-    monkeypatch.setattr(compiled.presenter, "ask_overwrite", lambda path: answers.pop(0))
-    compiled.commands.save_source()
-    assert source.read_text().endswith("# theirs") and compiled.editing.titles()
-    compiled.commands.save_source()
-    assert source.read_text().endswith("# mine") and not compiled.editing.titles()
+    monkeypatch.setattr(compiled.source, "ask_overwrite", lambda path: answers.pop(0))
+    compiled.features.do("save_source")
+    assert source.read_text().endswith("# theirs") and compiled.source.titles()
+    compiled.features.do("save_source")
+    assert source.read_text().endswith("# mine") and not compiled.source.titles()
 
 
 def test_an_edited_sample_saved_as_a_file_is_that_file_from_then_on(qtbot, compiled, tmp_path, monkeypatch):
     target = tmp_path / "mine.py"
-    compiled.source_pane.editor.appendPlainText("# mine now")
+    compiled.source.pane.editor.appendPlainText("# mine now")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
-    compiled.commands.save_source()
+    compiled.features.do("save_source")
     qtbot.waitUntil(lambda: compiled.state.compilation.source == str(target), timeout=60_000)
     assert target.read_text().endswith("# mine now")
-    assert compiled.state.source == str(target) and not compiled.editing.titles()
+    assert compiled.state.source == str(target) and not compiled.source.titles()
     compiled.opening.open("sample:mlp")
     settle(qtbot, compiled)
-    assert "# mine now" not in compiled.source_pane.text, "the sample is as it was"
+    assert "# mine now" not in compiled.source.pane.text, "the sample is as it was"

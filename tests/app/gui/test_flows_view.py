@@ -20,10 +20,10 @@ pytestmark = pytest.mark.gui
 def flows(qtbot, compiled):
     """The view with two cells chosen and nothing measured."""
     window = compiled
-    if window.flow_jobs.busy:
-        window.flow_jobs.cancel()
-    window.show_bottom("flows")
-    view = window.flows
+    if window.flows.busy:
+        window.flows.cancel()
+    window.docks.show("flows")
+    view = window.flows.view
     view.levels.set_values(("0",))
     view.debugs.set_values(("none",))
     view.caches.set_values(("cold",))
@@ -45,7 +45,7 @@ def children():
 
 
 def wait(qtbot, window):
-    qtbot.waitUntil(lambda: not window.flow_jobs.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not window.flows.busy, timeout=60_000)
 
 
 def test_measuring_again_and_exporting(qtbot, compiled, flows, tmp_path, monkeypatch):
@@ -85,14 +85,14 @@ def test_stopping_keeps_finished_cells_and_leaves_no_process(qtbot, compiled, fl
     flows.levels.set_values(("1",))
     flows.repeat.setValue(20)
     qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
-    model = compiled.flow_jobs.model
+    model = compiled.flows.model
     cell = Cell("per-kernel", 1, "none", "cold")
     qtbot.waitUntil(lambda: (row := model.row(cell)) is not None and row.taken >= 1, timeout=60_000)
     assert 0 < compiled.status.progress.value() < 100
     assert "of 40" in compiled.status.what.text()
     qtbot.waitUntil(lambda: bool(children()), timeout=60_000)
     qtbot.mouseClick(compiled.status.cancel, Qt.MouseButton.LeftButton)
-    assert not compiled.flow_jobs.busy
+    assert not compiled.flows.busy
     assert not compiled.status.cancel.isVisible()
     kept = model.row(cell)
     assert kept.figures["user_s"] > 0 and 1 <= kept.taken < 20
@@ -138,7 +138,7 @@ def test_code_for_another_machine_has_no_first_result(qtbot, compiled, flows):
     compiled.state.choices = replace(compiled.state.choices, target="sm_90a")
     try:
         qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
-        assert not compiled.flow_jobs.busy
+        assert not compiled.flows.busy
         assert "sm_90a" in flows.bar.text and "until code" in flows.bar.text
     finally:
         compiled.state.choices = replace(compiled.state.choices, target="cpu")
@@ -151,9 +151,9 @@ def test_a_source_without_sizes_is_compiled_and_why_it_is_not_run_is_said(qtbot,
     try:
         qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
         assert 'DIMS = {"M": 256}' in flows.bar.text, "it stays on show while the rest is measured"
-        asked = compiled.flow_jobs.model.request.cells
+        asked = compiled.flows.model.request.cells
         assert len(asked) == 2 and not any(cell.execute for cell in asked)
-        compiled.flow_jobs.cancel()
+        compiled.flows.cancel()
     finally:
         compiled.state.compilation = before
 
@@ -170,7 +170,7 @@ def test_a_source_that_does_not_compile_is_said_in_the_view(qtbot, compiled, flo
     finally:
         compiled.state.source = before
     assert "no such thing" in flows.bar.text
-    assert "no such thing" in compiled.log.toPlainText()
+    assert "no such thing" in compiled.log.view.toPlainText()
     assert flows.measure.text() == "Measure"
 
 

@@ -7,12 +7,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QInputDialog, QMenu, QMessageBox, QTabBar
 
-from app.controllers.messages import Message
 from app.controllers.settings import LAST_SESSION, Settings
 from app.main_window import MainWindow
 from app.viewmodels.frame.formats import seconds
+from app.viewmodels.frame.messages import Message
 from app.views.frame.about import AboutDialog, versions
-from app.views.frame.menus import TICKS
 from app.views.frame.welcome import short_names
 from app.views.frame.workbench import Workbench
 
@@ -31,10 +30,10 @@ def pane_docks(workbench: Workbench) -> list[str]:
 def test_a_message_takes_no_more_room_than_its_words(qtbot, compiled):
     words = "cannot write /data/results/flows.csv: the disk is full. Free some room, or choose another place"
     compiled.messages.post(Message("error", words, "graph"))
-    bar = compiled.graph_panel.bar
+    bar = compiled.graph.panel.bar
     qtbot.waitUntil(lambda: bar.isVisible() and bar.width() > 100)
     qtbot.waitUntil(lambda: bar.height() == bar.layout().heightForWidth(bar.width()))
-    assert bar.height() < compiled.graph_panel.height() / 3
+    assert bar.height() < compiled.graph.panel.height() / 3
     qtbot.waitUntil(lambda: bar._text.height() >= bar._text.heightForWidth(bar._text.width()))
     assert bar.width() < 460
     qtbot.waitUntil(lambda: bar._text.width() > bar.width() * 0.6)  # the buttons are below, where the bar is narrow
@@ -42,8 +41,8 @@ def test_a_message_takes_no_more_room_than_its_words(qtbot, compiled):
 
 
 def test_a_layout_that_is_restored_has_each_pane_once(qtbot, compiled):
-    compiled.reset_layout()
-    compiled.reset_layout()
+    compiled.docks.reset_layout()
+    compiled.docks.reset_layout()
     workbench = compiled.workbench
     assert len(workbench.panes) == 2
     assert pane_docks(workbench) == ["pane-1", "pane-2"]
@@ -61,37 +60,39 @@ def test_layouts_are_saved_loaded_and_deleted_by_name(qtbot, compiled, monkeypat
         return names[0], True
 
     monkeypatch.setattr(QInputDialog, "getItem", item)
-    compiled.settings.save_layout(LAST_SESSION, compiled.layout_states())
-    compiled.commands.load_layout()
-    assert not offered and "no layout has been saved yet" in compiled.bar.text
+    compiled.settings.save_layout(LAST_SESSION, compiled.docks.layout_states())
+    compiled.features.do("load_layout")
+    assert not offered and "no layout has been saved yet" in compiled.log.bar.text
     monkeypatch.setattr(QInputDialog, "getText", lambda *a: (f" {LAST_SESSION} ", True))
-    compiled.commands.save_layout()
-    assert "another name" in compiled.bar.text
+    compiled.features.do("save_layout")
+    assert "another name" in compiled.log.bar.text
     monkeypatch.setattr(QInputDialog, "getText", lambda *a: ("wide", True))
-    compiled.commands.save_layout()
+    compiled.features.do("save_layout")
     assert "wide" in compiled.status.what.text()
-    compiled.inspector_dock.hide()
-    compiled.commands.load_layout()
-    assert compiled.inspector_dock.isVisible()
-    compiled.commands.delete_layout()
+    compiled.docks.named["inspector"].hide()
+    compiled.features.do("load_layout")
+    assert compiled.docks.named["inspector"].isVisible()
+    compiled.features.do("delete_layout")
     assert offered == [["wide"], ["wide"]] and not compiled.settings.layout_names()
-    compiled.bar.hide()
+    compiled.log.bar.hide()
 
 
 def test_the_view_menu_ticks_what_is_on_show(qtbot, compiled):
     shown = menu(compiled, "View")
-    compiled.commands.theme_dark()
-    compiled.explorer_dock.show()
+    compiled.features.do("theme_dark")
+    compiled.docks.named["explorer"].show()
     shown.aboutToShow.emit()
-    actions = {action.objectName(): action for action in compiled.all_actions()}
-    assert all(actions[name].isCheckable() for name in TICKS)
+    actions = {action.objectName(): action for action in compiled.help.actions}
+    switches = {command.name for command in compiled.features.commands if command.ticked}
+    assert switches >= {"toggle_explorer", "toggle_inspector", "toggle_bottom", "theme_dark", "full_screen"}
+    assert all(actions[name].isCheckable() for name in switches)
     assert actions["toggle_explorer"].isChecked() and actions["theme_dark"].isChecked()
     assert not actions["theme_light"].isChecked()
     actions["toggle_explorer"].trigger()
     shown.aboutToShow.emit()
-    assert not compiled.explorer_dock.isVisible() and not actions["toggle_explorer"].isChecked()
+    assert not compiled.docks.named["explorer"].isVisible() and not actions["toggle_explorer"].isChecked()
     actions["toggle_explorer"].trigger()
-    assert compiled.explorer_dock.isVisible()
+    assert compiled.docks.named["explorer"].isVisible()
 
 
 def test_recent_sources_are_in_the_file_menu(qtbot, compiled):
@@ -117,23 +118,23 @@ def test_the_status_bar_says_what_ended_and_how_long_it_took(qtbot, compiled):
 
 
 def test_names_of_kernels_keep_their_room_when_times_come(qtbot, compiled):
-    table = compiled.kernels.view.table
-    compiled.explorer_dock.show()
-    compiled.explorer.setCurrentIndex(0)
-    compiled.resizeDocks([compiled.explorer_dock], [230], Qt.Orientation.Horizontal)
-    qtbot.waitUntil(lambda: compiled.kernels.width() < 250)
-    compiled.kernels.set_times({})
+    table = compiled.explorer.kernels.view.table
+    compiled.docks.named["explorer"].show()
+    compiled.explorer.tabs.setCurrentIndex(0)
+    compiled.resizeDocks([compiled.docks.named["explorer"]], [230], Qt.Orientation.Horizontal)
+    qtbot.waitUntil(lambda: compiled.explorer.kernels.width() < 250)
+    compiled.explorer.kernels.set_times({})
     assert not table.isColumnHidden(1) and table.isColumnHidden(2)
-    compiled.kernels.set_times({kernel.name: 1e-3 for kernel in compiled.state.compilation.kernels})
+    compiled.explorer.kernels.set_times({kernel.name: 1e-3 for kernel in compiled.state.compilation.kernels})
     assert table.isColumnHidden(1) and not table.isColumnHidden(2)
     assert table.columnWidth(0) >= 140
     assert table.textElideMode() == Qt.TextElideMode.ElideMiddle
-    compiled.kernels.set_times({})
+    compiled.explorer.kernels.set_times({})
 
 
 def test_tabs_of_docks_have_no_line_in_the_colours_of_the_style(qtbot, compiled):
     directly = Qt.FindChildOption.FindDirectChildrenOnly
-    compiled.reset_layout()
+    compiled.docks.reset_layout()
     for window in (compiled, compiled.workbench):
         qtbot.waitUntil(lambda w=window: any(b.isVisible() for b in w.findChildren(QTabBar, options=directly)))
         compiled.grab()
@@ -143,10 +144,16 @@ def test_tabs_of_docks_have_no_line_in_the_colours_of_the_style(qtbot, compiled)
 
 def test_views_without_anything_say_what_to_do(qtbot, tmp_path):
     window = MainWindow(Settings(tmp_path / "fresh"))
-    views = (window.kernels.view, window.runs.view, window.runs.compilations, window.ledger.view, window.roofline.view)
-    for view in (*views, window.flows.view):
+    views = (
+        window.explorer.kernels.view,
+        window.runs.list.view,
+        window.runs.list.compilations,
+        window.what_if.ledger.view,
+        window.runs.roofline.view,
+    )
+    for view in (*views, window.flows.view.view):
         assert len(view.table.empty) > 20, view.table.accessibleName()
-    assert "Open a sample" in window.timeline.note and "F5" in window.run_lanes.note
+    assert "Open a sample" in window.timeline.view.note and "F5" in window.runs.launches.note
     window.close()
     window.deleteLater()
 
@@ -165,14 +172,14 @@ def test_no_page_of_the_settings_is_wider_than_its_room(qtbot, compiled):
 def test_enter_in_haste_does_not_trust_a_file(qtbot, compiled, monkeypatch):
     asked = []
     monkeypatch.setattr(QMessageBox, "exec", lambda box: asked.append(box.defaultButton().text()))
-    assert not compiled.presenter.ask_trust("/somewhere/theirs.py")
+    assert not compiled.opening.ask_trust("/somewhere/theirs.py")
     assert asked and "Cancel" in asked[0]
 
 
 def test_about_has_the_versions_ready_to_be_copied(qtbot, compiled):
     known = dict(versions())
     assert {"Python", "xdsl", "llvmlite", "numpy"} <= set(known)
-    compiled.commands.about()
+    compiled.features.do("about")
     dialog = compiled.findChild(AboutDialog)
     assert dialog.isVisible()
     qtbot.mouseClick(dialog.copy, Qt.MouseButton.LeftButton)
@@ -188,19 +195,19 @@ def test_recent_files_that_are_named_alike_are_told_apart():
 
 @pytest.mark.parametrize("width, columns", [(1280, 3), (1920, 4), (3840, 6)])
 def test_the_welcome_page_uses_the_width_there_is(qtbot, compiled, width, columns):
-    compiled.show_welcome()
+    compiled.docks.show_welcome()
     compiled.resize(width, 720)
     first = list(compiled.welcome.cards.values())[:columns]
     qtbot.waitUntil(lambda: len({c.y() for c in list(compiled.welcome.cards.values())[:columns]}) == 1)
     assert len(first) == columns
-    compiled.show_work()
+    compiled.docks.show_work()
     compiled.resize(1400, 900)
 
 
 @pytest.mark.parametrize("value", [9.99e-9, 9.99e-6, 99.9e-6, 999e-6, 99.9e-3, 999e-3])
 def test_columns_of_times_have_room_for_any_time(compiled, value):
-    tables = ((compiled.runs.view, 2), (compiled.runs.compilations, 2), (compiled.run_view.view, 2))
-    for view, column in (*tables, (compiled.kernels.view, 2)):
+    tables = ((compiled.runs.list.view, 2), (compiled.runs.list.compilations, 2), (compiled.runs.view.view, 2))
+    for view, column in (*tables, (compiled.explorer.kernels.view, 2)):
         needed = view.table.fontMetrics().horizontalAdvance(seconds(value)) + 18  # the padding of a cell, both sides
         assert view.table.columnWidth(column) >= needed or view.table.isColumnHidden(column), (
             view.table.accessibleName()

@@ -32,31 +32,31 @@ def llama(qtbot, shared):
         window.opening.open(source)
         qtbot.waitUntil(lambda: window.state.compilation is not now, timeout=60_000)
     settle(qtbot, window)
-    window.graph.folds = type(window.graph.folds)()
-    window.graph.fold_repeats(False)
-    window.graph.fold_repeats(True)
+    window.graph.model.folds = type(window.graph.model.folds)()
+    window.graph.model.fold_repeats(False)
+    window.graph.model.fold_repeats(True)
     drawn(qtbot, window)
     window.state.selection.reset()
-    window.graph_panel.view.fit()
-    window.graph_panel.view.setFocus()
+    window.graph.panel.view.fit()
+    window.graph.panel.view.setFocus()
     return window
 
 
 def settle(qtbot, window) -> None:
-    qtbot.waitUntil(lambda: not window.compiler.busy and window.graph.layout is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: not window.compiler.busy and window.graph.model.layout is not None, timeout=60_000)
     qtbot.waitUntil(lambda: not any(pane.model.loading for pane in window.workbench.panes), timeout=60_000)
 
 
 def drawn(qtbot, window) -> None:
-    qtbot.waitUntil(lambda: not window.graph.pending and window.graph.layout is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: not window.graph.model.pending and window.graph.model.layout is not None, timeout=60_000)
 
 
 def layer(window):
-    return next(i for i, frame in enumerate(window.graph.frames) if frame.key.kind == "layer")
+    return next(i for i, frame in enumerate(window.graph.model.frames) if frame.key.kind == "layer")
 
 
 def place(window, rect: QRectF) -> QPoint:
-    return window.graph_panel.view.camera.transform().map(rect.center()).toPoint()
+    return window.graph.panel.view.camera.transform().map(rect.center()).toPoint()
 
 
 def close_up(view, node: str) -> None:
@@ -69,7 +69,7 @@ def popup(qtbot) -> QMenu:
 
 
 def test_repeated_layers_are_one_frame_and_a_click_selects_every_copy(qtbot, llama):
-    graph, view = llama.graph, llama.graph_panel.view
+    graph, view = llama.graph.model, llama.graph.panel.view
     frame = graph.frames[layer(llama)]
     assert frame.copies == LAYERS
     assert f"\u00d7 {LAYERS}" in frame.title
@@ -86,7 +86,7 @@ def test_repeated_layers_are_one_frame_and_a_click_selects_every_copy(qtbot, lla
 
 
 def test_the_button_of_a_layer_unfolds_it_and_then_one_copy_is_selected(qtbot, llama):
-    graph, view = llama.graph, llama.graph_panel.view
+    graph, view = llama.graph.model, llama.graph.panel.view
     number = layer(llama)
     rect = QRectF(*graph.layout.groups[number])
     chip = view.painter.frames.chip(number, rect)
@@ -105,7 +105,7 @@ def test_the_button_of_a_layer_unfolds_it_and_then_one_copy_is_selected(qtbot, l
 
 
 def test_one_copy_can_be_taken_out_from_the_menu(qtbot, llama):
-    view = llama.graph_panel.view
+    view = llama.graph.panel.view
     node = next(n.name for n in llama.state.compilation.nodes if n.op == "silu")
     llama.state.selection.select([node])
     qtbot.keyClick(view, Qt.Key.Key_X)
@@ -115,12 +115,12 @@ def test_one_copy_can_be_taken_out_from_the_menu(qtbot, llama):
     sub.actions()[2].trigger()
     menu.close()
     drawn(qtbot, llama)
-    titles = [f.title.split("  ")[0] for f in llama.graph.frames if f.key.kind == "layer"]
+    titles = [f.title.split("  ")[0] for f in llama.graph.model.frames if f.key.kind == "layer"]
     assert titles == ["layers 1 to 2 \u00d7 2", "layer 3 of 4", "layer 4 of 4"]
 
 
 def test_enter_collapses_and_expands_by_keyboard_alone(qtbot, llama):
-    graph, view = llama.graph, llama.graph_panel.view
+    graph, view = llama.graph.model, llama.graph.panel.view
     node = next(n.name for n in llama.state.compilation.nodes if n.op == "silu")
     llama.state.selection.select([node])
     qtbot.keyClick(view, Qt.Key.Key_Return)
@@ -135,7 +135,7 @@ def test_enter_collapses_and_expands_by_keyboard_alone(qtbot, llama):
 
 
 def test_finding_a_node_of_one_copy_opens_that_copy(qtbot, llama):
-    graph, panel = llama.graph, llama.graph_panel
+    graph, panel = llama.graph.model, llama.graph.panel
     node = [n.name for n in llama.state.compilation.nodes if n.op == "silu"][2]
     panel.open_find()
     panel.field.setText(node)
@@ -153,7 +153,7 @@ def test_finding_a_node_of_one_copy_opens_that_copy(qtbot, llama):
 
 
 def test_arrows_walk_along_edges_and_say_where_they_are(qtbot, compiled):
-    view, graph = compiled.graph_panel.view, compiled.graph
+    view, graph = compiled.graph.panel.view, compiled.graph.model
     view.setFocus()
     compiled.state.selection.select(["add_0"])
     qtbot.keyClick(view, Qt.Key.Key_Down)
@@ -173,7 +173,7 @@ def test_arrows_walk_along_edges_and_say_where_they_are(qtbot, compiled):
 
 
 def test_every_edge_is_found_where_it_is_drawn(qtbot, compiled):
-    view, graph = compiled.graph_panel.view, compiled.graph
+    view, graph = compiled.graph.panel.view, compiled.graph.model
     view.fit()
     for edge in range(len(graph.edges)):
         path = view.painter.path(edge)
@@ -185,7 +185,7 @@ def test_every_edge_is_found_where_it_is_drawn(qtbot, compiled):
 
 
 def test_an_edge_is_cut_from_its_menu_and_the_comparison_opens(qtbot, compiled):
-    view, graph = compiled.graph_panel.view, compiled.graph
+    view, graph = compiled.graph.panel.view, compiled.graph.model
     before = compiled.state.compilation
     assert before.node_table["add_0"].call == before.node_table["relu_0"].call
     view.fit()
@@ -208,16 +208,16 @@ def test_an_edge_is_cut_from_its_menu_and_the_comparison_opens(qtbot, compiled):
     assert compiled.state.previous is before
     settle(qtbot, compiled)
     compares = lambda: any(p.model.against is not None or p.model.diff is not None for p in compiled.workbench.panes)  # noqa: E731
-    qtbot.waitUntil(lambda: compiled.compare_view.isVisible() or compares(), timeout=60_000)
+    qtbot.waitUntil(lambda: compiled.comparison.view.isVisible() or compares(), timeout=60_000)
 
 
 def test_an_edge_is_fused_again_with_the_keyboard(qtbot, compiled):
-    compiled.commands.what_if("add_0", "relu_0", False)
+    compiled.what_if.force((("add_0", "relu_0"),), False)
     qtbot.waitUntil(lambda: bool(compiled.state.compilation.choices.force_cut), timeout=60_000)
     settle(qtbot, compiled)
-    compiled.graph_panel.view.setFocus()
+    compiled.graph.panel.view.setFocus()
     compiled.state.selection.select(["relu_0"])
-    qtbot.keyClick(compiled.graph_panel.view, Qt.Key.Key_X)
+    qtbot.keyClick(compiled.graph.panel.view, Qt.Key.Key_X)
     menu = popup(qtbot)
     action = next(a for a in menu.actions() if a.text().startswith("Fuse here: add_0"))
     action.trigger()
@@ -232,7 +232,7 @@ def test_a_cut_in_a_folded_layer_is_made_in_every_copy(qtbot, llama):
     from app.views.graph.menu import changes_at
     from app.views.graph.view import GraphSpot
 
-    graph = llama.graph
+    graph = llama.graph.model
     silu = next(n for n in llama.state.compilation.nodes if n.op == "silu")
     edges = [i for i, (_, b) in enumerate(graph.edges) if b == graph.box_of[silu.name]]
     changes = changes_at(graph, llama.state.compilation, GraphSpot(edge=edges[0]))
@@ -241,28 +241,28 @@ def test_a_cut_in_a_folded_layer_is_made_in_every_copy(qtbot, llama):
 
 
 def test_a_what_if_that_is_cancelled_leaves_the_choices_as_they_were(qtbot, compiled):
-    compiled.commands.what_if("add_0", "relu_0", False)
+    compiled.what_if.force((("add_0", "relu_0"),), False)
     assert compiled.state.choices.force_cut
     compiled.compiler.cancel()
     assert not compiled.state.choices.force_cut
-    assert not compiled.compare_after
+    assert not compiled.what_if.comparing
 
 
 def test_an_edge_that_cannot_be_fused_says_why_and_changes_nothing(qtbot, llama):
     before = llama.state.compilation
     refused = next(d for d in before.ledger if not d.accepted and d.rule == "view")
-    llama.commands.what_if(refused.producer, refused.consumer, True)
+    llama.what_if.force(((refused.producer, refused.consumer),), True)
     qtbot.waitUntil(lambda: llama.state.compilation is not before, timeout=60_000)
-    assert f"cannot fuse {refused.producer}" in llama.graph_panel.bar.text
-    assert refused.reason in llama.graph_panel.bar.text
+    assert f"cannot fuse {refused.producer}" in llama.graph.panel.bar.text
+    assert refused.reason in llama.graph.panel.bar.text
     assert not llama.state.choices.force_fuse
-    assert not llama.compare_after
-    llama.graph_panel.bar.hide()
+    assert not llama.what_if.comparing
+    llama.graph.panel.bar.hide()
     settle(qtbot, llama)
 
 
 def test_an_exported_picture_shows_what_the_view_shows(qtbot, compiled, tmp_path):
-    panel, layout = compiled.graph_panel, compiled.graph.layout
+    panel, layout = compiled.graph.panel, compiled.graph.model.layout
     svg, png = tmp_path / "g.svg", tmp_path / "g.png"
     assert panel.save_svg(str(svg))
     assert panel.save_png(str(png))
@@ -291,10 +291,10 @@ def test_an_exported_picture_shows_what_the_view_shows(qtbot, compiled, tmp_path
 
 
 def test_heat_says_what_is_measured_and_what_is_divided_up(qtbot, compiled):
-    graph = compiled.graph
+    graph = compiled.graph.model
     graph.set_heat("time")
     assert "not measured" in graph.heat_note
-    compiled.commands.run()
+    compiled.features.do("run")
     qtbot.waitUntil(lambda: compiled.state.run is not None and bool(graph.times), timeout=60_000)
     assert "measured per kernel, apportioned" in graph.heat_note
     total = float((graph.heat_values**2).sum() * graph.heat_top)

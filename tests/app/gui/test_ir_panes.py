@@ -112,7 +112,7 @@ def test_a_pane_compares_with_the_stage_before_and_with_the_previous_compilation
     compiled.choices.level.chosen.emit("1")
     qtbot.waitUntil(lambda: compiled.state.compilation.choices.opt_level == 1, timeout=60_000)
     loaded(qtbot, compiled)
-    compiled.commands.compare_pane(pane, "previous")
+    compiled.panes.compare_pane(pane, "previous")
     loaded(qtbot, compiled)
     assert not pane.model.error
     assert "-O3" in pane.strip.words.text()
@@ -122,7 +122,7 @@ def test_a_pane_compares_with_the_stage_before_and_with_the_previous_compilation
 def test_find_everywhere_also_finds_in_stages_no_pane_shows(qtbot, compiled, models):
     shown = {pane.model.stage for pane in compiled.workbench.panes}
     qtbot.keyClick(compiled, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
-    view = compiled.find_view
+    view = compiled.search.view
     assert view.isVisible()
     view.regex.setChecked(True)
     view.field.setText(r"arith\.add[if]")
@@ -158,9 +158,9 @@ def test_find_everywhere_also_finds_in_stages_no_pane_shows(qtbot, compiled, mod
 
 def test_heat_says_whether_it_is_measured_or_apportioned(qtbot, compiled):
     compiled.state.run = None
-    compiled.commands.run()
+    compiled.features.do("run")
     qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
-    assert compiled.state.run is not None, compiled.run_view.bar.text
+    assert compiled.state.run is not None, compiled.runs.view.bar.text
     first, second = compiled.workbench.panes[:2]
     first.model.show(stage="mgp")
     second.model.show(stage="asm", kernel=KERNEL)
@@ -184,8 +184,8 @@ def test_panes_are_restored_with_the_workspace(qtbot, tmp_path):
     settings = Settings(tmp_path / "kept")
     first = MainWindow(settings)
     first.show()
-    first.show_work()
-    qtbot.waitUntil(lambda: first.bottom_docks["log"].isVisible() or first.bottom_docks["log"].isVisibleTo(first))
+    first.docks.show_work()
+    qtbot.waitUntil(lambda: first.docks.bottom["log"].isVisible() or first.docks.bottom["log"].isVisibleTo(first))
     qtbot.wait(50)
     extra = first.workbench.add_pane("llvm")
     extra.lock.setChecked(True)
@@ -194,7 +194,7 @@ def test_panes_are_restored_with_the_workspace(qtbot, tmp_path):
     first.close()
     second = MainWindow(Settings(tmp_path / "kept"))
     second.show()
-    second.show_work()
+    second.docks.show_work()
     qtbot.waitUntil(lambda: len(second.workbench.panes) == 3, timeout=60_000)
     assert second.workbench.pane_states() == kept
     assert second.workbench.panes[2].lock.isChecked()
@@ -221,7 +221,7 @@ def test_a_compared_pane_follows_the_selection_and_stays_compared(qtbot, compile
     pane = compiled.workbench.panes[0]
     pane.model.show(stage="kernel", kernel=KERNEL)
     loaded(qtbot, compiled)
-    compiled.commands.compare_pane(pane)
+    compiled.panes.compare_pane(pane)
     loaded(qtbot, compiled)
     other = next(k for k in compiled.state.compilation.kernels if k.name != KERNEL)
     compiled.state.selection.select([other.nodes[0]])
@@ -235,7 +235,7 @@ def test_progress_names_the_stage_and_never_goes_back(qtbot, compiled):
     told = []
     compiled.compiler.progressed.connect(lambda words, done: told.append((words, done)))
     before = compiled.state.compilation
-    compiled.commands.compile_afresh()
+    compiled.features.do("compile_afresh")
     qtbot.waitUntil(lambda: compiled.state.compilation is not before, timeout=60_000)
     stages = {words.split(":")[0] for words, _ in told}
     assert {"graph passes", "fusion", "elaboration", "kernel passes", "LLVM optimising and emitting"} <= stages

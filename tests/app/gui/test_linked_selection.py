@@ -30,8 +30,8 @@ def show_stages(qtbot, window):
 
 
 def click_node(qtbot, window, node):
-    view = window.graph_panel.view
-    view.reveal(window.graph.boxes_of(frozenset([node])))
+    view = window.graph.panel.view
+    view.reveal(window.graph.model.boxes_of(frozenset([node])))
     point = view.point_of(node).toPoint()
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
 
@@ -75,12 +75,12 @@ def test_clicking_a_line_selects_its_nodes_everywhere(qtbot, compiled):
     qtbot.mouseClick(pane.text.viewport(), Qt.MouseButton.LeftButton, pos=pane.text.point_of_line(line))
     nodes = set(pane.text.document.nodes(line))
     assert compiled.state.selection.nodes == nodes
-    lit = {compiled.graph.labels[i] for i in np.flatnonzero(compiled.graph_panel.view.marks.lit)}
+    lit = {compiled.graph.model.labels[i] for i in np.flatnonzero(compiled.graph.panel.view.marks.lit)}
     assert lit == nodes
 
 
 def test_a_kernel_row_selects_its_nodes_and_history_walks_back(qtbot, compiled):
-    table = compiled.kernels.view.table
+    table = compiled.explorer.kernels.view.table
     for row in (0, 1):
         table.selectRow(row)
     kernels = compiled.state.compilation.kernels
@@ -97,9 +97,9 @@ def test_hovering_is_a_light_version(qtbot, compiled):
     kernel = compiled.state.compilation.kernels_of(frozenset(["relu_0"]))[0]
     compiled.workbench.panes[0].model.show(kernel=kernel)
     qtbot.waitUntil(lambda: not compiled.workbench.panes[0].model.loading, timeout=60_000)
-    view = compiled.graph_panel.view
+    view = compiled.graph.panel.view
     qtbot.mouseMove(view, QPoint(2, 2))
-    view.reveal(compiled.graph.boxes_of(frozenset(["relu_0"])))
+    view.reveal(compiled.graph.model.boxes_of(frozenset(["relu_0"])))
     qtbot.mouseMove(view, view.point_of("relu_0").toPoint())
     qtbot.waitUntil(lambda: compiled.state.selection.hover_nodes == {"relu_0"})
     assert not compiled.state.selection.nodes

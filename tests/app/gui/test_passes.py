@@ -24,16 +24,16 @@ def oracle():
 
 @pytest.fixture
 def stepping(qtbot, compiled):
-    compiled.explorer.setCurrentWidget(compiled.passes)
-    compiled.passes.changed_only.setChecked(False)
-    compiled.passes.llvm.setChecked(True)
-    compiled.passes.kernel.set_value(KERNEL)
-    compiled.passes.kernel_wanted.emit(KERNEL)
-    qtbot.waitUntil(lambda: any(step.step >= 0 for step in compiled.passes.steps()), timeout=60_000)
+    compiled.explorer.tabs.setCurrentWidget(compiled.passes.view)
+    compiled.passes.view.changed_only.setChecked(False)
+    compiled.passes.view.llvm.setChecked(True)
+    compiled.passes.view.kernel.set_value(KERNEL)
+    compiled.passes.view.kernel_wanted.emit(KERNEL)
+    qtbot.waitUntil(lambda: any(step.step >= 0 for step in compiled.passes.view.steps()), timeout=60_000)
     qtbot.waitUntil(lambda: not compiled.compiler.busy, timeout=60_000)
     yield compiled
-    compiled.stepping.show_kernel("")
-    compiled.explorer.setCurrentIndex(0)
+    compiled.passes.show_kernel("")
+    compiled.explorer.tabs.setCurrentIndex(0)
 
 
 def loaded(qtbot, window):
@@ -41,34 +41,34 @@ def loaded(qtbot, window):
 
 
 def row_of(window, step: int) -> int:
-    return next(row for row, entry in enumerate(window.passes.steps()) if entry.step == step)
+    return next(row for row, entry in enumerate(window.passes.view.steps()) if entry.step == step)
 
 
 def test_the_list_has_every_snapshot_with_time_ops_and_bytes(stepping, oracle):
     _, snapshots = oracle
-    shown = [step for step in stepping.passes.steps() if step.step >= 0]
+    shown = [step for step in stepping.passes.view.steps() if step.step >= 0]
     assert [(s.stage, s.name, s.scope) for s in shown] == [(s.stage, s.name, s.scope) for s in snapshots]
     assert [(s.ops_before, s.ops_after, s.bytes_after) for s in shown] == [
         (s.ops_before, s.ops_after, s.bytes_after) for s in snapshots
     ]
-    assert {"kernel", "llvm"} <= {step.stage for step in stepping.passes.steps()}
+    assert {"kernel", "llvm"} <= {step.stage for step in stepping.passes.view.steps()}
     assert any(step.llvms for step in shown)
 
 
 def test_unchanged_and_llvm_passes_can_be_hidden(stepping):
-    everything = stepping.passes.steps()
+    everything = stepping.passes.view.steps()
     assert any(not step.changed for step in everything)
-    stepping.passes.changed_only.setChecked(True)
-    assert stepping.passes.steps() == [step for step in everything if step.changed]
-    stepping.passes.changed_only.setChecked(False)
-    stepping.passes.llvm.setChecked(False)
-    assert not any(step.llvms for step in stepping.passes.steps())
+    stepping.passes.view.changed_only.setChecked(True)
+    assert stepping.passes.view.steps() == [step for step in everything if step.changed]
+    stepping.passes.view.changed_only.setChecked(False)
+    stepping.passes.view.llvm.setChecked(False)
+    assert not any(step.llvms for step in stepping.passes.view.steps())
 
 
 def test_arrow_keys_step_and_the_pane_shows_the_diff_with_its_nodes(qtbot, stepping, oracle):
     kernel, snapshots = oracle
     number = next(n for n, s in enumerate(snapshots) if s.stage == "llvm" and n and snapshots[n - 1].stage == "llvm")
-    table = stepping.passes.view.table
+    table = stepping.passes.view.view.table
     table.setFocus()
     table.selectRow(row_of(stepping, number - 1))
     loaded(qtbot, stepping)
@@ -96,7 +96,7 @@ def test_arrow_keys_step_and_the_pane_shows_the_diff_with_its_nodes(qtbot, stepp
 def test_mlir_passes_know_their_nodes_too(qtbot, stepping, oracle):
     _, snapshots = oracle
     number = next(n for n, s in enumerate(snapshots) if s.stage == "kernel" and n)
-    stepping.passes.view.table.selectRow(row_of(stepping, number))
+    stepping.passes.view.view.table.selectRow(row_of(stepping, number))
     loaded(qtbot, stepping)
     pane = stepping.workbench.step_pane()
     known = [bool(pane.model.document.nodes(line)) for line in range(pane.model.document.lines)]
@@ -109,7 +109,7 @@ def test_f7_walks_the_differences_and_closing_the_strip_brings_the_stage_back(qt
         (n for n, s in enumerate(snapshots) if n and s.stage == snapshots[n - 1].stage),
         key=lambda n: abs(snapshots[n].bytes_after - snapshots[n].bytes_before),
     )
-    stepping.passes.view.table.selectRow(row_of(stepping, number))
+    stepping.passes.view.view.table.selectRow(row_of(stepping, number))
     loaded(qtbot, stepping)
     pane = stepping.workbench.step_pane()
     places = []
@@ -128,20 +128,20 @@ def test_f7_walks_the_differences_and_closing_the_strip_brings_the_stage_back(qt
 
 def test_a_second_look_is_answered_from_what_is_known(qtbot, stepping, monkeypatch):
     monkeypatch.setattr(stepping.compiler, "passes", lambda *_: pytest.fail("asked again"))
-    stepping.stepping.show_kernel("")
-    assert all(step.step < 0 for step in stepping.passes.steps())
-    stepping.stepping.show_kernel(KERNEL)
-    assert any(step.step >= 0 for step in stepping.passes.steps())
+    stepping.passes.show_kernel("")
+    assert all(step.step < 0 for step in stepping.passes.view.steps())
+    stepping.passes.show_kernel(KERNEL)
+    assert any(step.step >= 0 for step in stepping.passes.view.steps())
 
 
 def test_running_the_passes_can_be_cancelled(qtbot, stepping):
     other = next(k.name for k in stepping.state.compilation.kernels if k.name != KERNEL)
-    stepping.stepping.show_kernel(other)
+    stepping.passes.show_kernel(other)
     assert stepping.compiler.busy
     qtbot.waitUntil(lambda: stepping.status.cancel.isVisible())
     qtbot.keyClick(stepping, Qt.Key.Key_Escape)
     assert not stepping.compiler.busy
-    stepping.stepping.show_kernel(KERNEL)
+    stepping.passes.show_kernel(KERNEL)
     pane = stepping.workbench.step_pane()
     pane.model.show(stage="kgen", kernel=other)
     loaded(qtbot, stepping)

@@ -10,9 +10,9 @@ pytestmark = pytest.mark.gui
 
 def run_once(qtbot, window):
     window.state.run = None
-    window.commands.run()
+    window.features.do("run")
     qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
-    assert window.state.run is not None, window.run_view.bar.text
+    assert window.state.run is not None, window.runs.view.bar.text
     return window.state.run.number
 
 
@@ -20,31 +20,31 @@ def test_run_compare_export_and_open_again(qtbot, compiled, tmp_path):
     first, second = run_once(qtbot, compiled), run_once(qtbot, compiled)
     assert second > first > 0
     assert compiled.state.run.ok
-    assert "check passed" in compiled.run_view.summary.text()
-    assert compiled.graph.times
-    assert compiled.run_lanes.timeline is not None
+    assert "check passed" in compiled.runs.view.summary.text()
+    assert compiled.graph.model.times
+    assert compiled.runs.launches.timeline is not None
     heats = [pane.text.shown.heat for pane in compiled.workbench.panes]
     assert any(heat is not None and heat.max() == 1 for heat in heats)
-    qtbot.waitUntil(lambda: compiled.runs.view.model.rowCount() >= 2, timeout=60_000)
-    assert compiled.runs.view.model.record(0).number == second
+    qtbot.waitUntil(lambda: compiled.runs.list.view.model.rowCount() >= 2, timeout=60_000)
+    assert compiled.runs.list.view.model.record(0).number == second
 
-    compiled.compare_view.comparison = None  # an earlier test may have left one
+    compiled.comparison.view.comparison = None  # an earlier test may have left one
     compiled.records.compare((first, second))
-    qtbot.waitUntil(lambda: compiled.compare_view.comparison is not None, timeout=60_000)
-    whole = compiled.compare_view.view.model.record(0)
+    qtbot.waitUntil(lambda: compiled.comparison.view.comparison is not None, timeout=60_000)
+    whole = compiled.comparison.view.view.model.record(0)
     assert whole.name == "whole model"
     assert whole.verdict
     assert whole.interval
 
     target = tmp_path / "report.html"
     compiled.records.export((second,), "html", str(target))
-    qtbot.waitUntil(lambda: target.exists() and "wrote" in compiled.bar.text, timeout=60_000)
+    qtbot.waitUntil(lambda: target.exists() and "wrote" in compiled.log.bar.text, timeout=60_000)
     assert "matmul_add_relu" in target.read_text()
 
     before = compiled.state.compilation
     compiled.compiler.open_run(second)
     qtbot.waitUntil(
-        lambda: compiled.state.compilation is not before and compiled.graph.layout is not None, timeout=60_000
+        lambda: compiled.state.compilation is not before and compiled.graph.model.layout is not None, timeout=60_000
     )
     stored = compiled.state.compilation
     assert [node.name for node in stored.nodes] == [node.name for node in before.nodes]
@@ -65,6 +65,6 @@ def test_a_database_deleted_while_open_is_a_message(qtbot, compiled):
     for path in Path(os.environ["KERNELGLASS_DB"]).parent.glob("runs.db*"):
         path.unlink()
     compiled.compiler.open_run(1)
-    qtbot.waitUntil(lambda: bool(compiled.runs.bar.text), timeout=60_000)
+    qtbot.waitUntil(lambda: bool(compiled.runs.list.bar.text), timeout=60_000)
     assert compiled.state.compilation is not None
     assert run_once(qtbot, compiled) == 1

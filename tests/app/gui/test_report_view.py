@@ -28,16 +28,16 @@ class Browser(QObject):
 
 def run_once(qtbot, window):
     window.state.run = None
-    window.commands.run()
+    window.features.do("run")
     qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
     return window.state.run.number
 
 
 def test_preview_save_and_browser(qtbot, compiled, tmp_path, monkeypatch):
     first, second = run_once(qtbot, compiled), run_once(qtbot, compiled)
-    view = compiled.report
+    view = compiled.report.view
     qtbot.waitUntil(lambda: view.run.findData(str(second)) >= 0, timeout=60_000)
-    compiled.commands.report()
+    compiled.features.do("report")
     qtbot.waitUntil(lambda: view.preview is not None and view.preview.runs == (second,), timeout=60_000)
     page = view.page.toPlainText()
     assert f"sample:mlp, run {second}" in page
@@ -75,12 +75,12 @@ def test_preview_save_and_browser(qtbot, compiled, tmp_path, monkeypatch):
 
 def test_a_report_that_cannot_be_written_is_said(qtbot, compiled, tmp_path, monkeypatch):
     number = run_once(qtbot, compiled)
-    view = compiled.report
+    view = compiled.report.view
     qtbot.waitUntil(lambda: view.run.findData(str(number)) >= 0, timeout=60_000)
     view.show_run(number)
     target = tmp_path / "nowhere" / "report.md"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
     view.formats["md"].trigger()
-    qtbot.waitUntil(lambda: "cannot write" in compiled.bar.text, timeout=60_000)
-    assert str(target) in compiled.bar.text
-    assert "cannot write" in compiled.log.toPlainText()
+    qtbot.waitUntil(lambda: "cannot write" in compiled.log.bar.text, timeout=60_000)
+    assert str(target) in compiled.log.bar.text
+    assert "cannot write" in compiled.log.view.toPlainText()

@@ -66,9 +66,9 @@ def fill(folder: Path) -> Path:
 def run(qtbot, window):
     window.state.run = None
     window.messages.clear("run")
-    window.commands.run()
-    qtbot.waitUntil(lambda: window.state.run is not None or bool(window.run_view.bar.text), timeout=120_000)
-    qtbot.waitUntil(lambda: not window.presenter.busy, timeout=60_000)
+    window.features.do("run")
+    qtbot.waitUntil(lambda: window.state.run is not None or bool(window.runs.view.bar.text), timeout=120_000)
+    qtbot.waitUntil(lambda: not window.turns.busy, timeout=60_000)
 
 
 def test_a_kernel_that_crashes_names_itself_and_takes_nothing_with_it(qtbot, compiled, tmp_path):
@@ -82,11 +82,11 @@ def test_a_kernel_that_crashes_names_itself_and_takes_nothing_with_it(qtbot, com
     shown = compiled.state.compilation
     run(qtbot, compiled)
     assert compiled.state.run is None
-    assert "SIGSEGV" in compiled.run_view.bar.text and "crash" in compiled.run_view.bar.text
-    assert "SIGSEGV" in compiled.log.toPlainText()
+    assert "SIGSEGV" in compiled.runs.view.bar.text and "crash" in compiled.runs.view.bar.text
+    assert "SIGSEGV" in compiled.log.view.toPlainText()
     assert compiled.state.compilation is shown
-    qtbot.waitUntil(lambda: compiled.runs.view.model.rowCount() > 0, timeout=60_000)
-    qtbot.waitUntil(lambda: compiled.runs.view.model.record(0).status == "failed", timeout=60_000)
+    qtbot.waitUntil(lambda: compiled.runs.list.view.model.rowCount() > 0, timeout=60_000)
+    qtbot.waitUntil(lambda: compiled.runs.list.view.model.record(0).status == "failed", timeout=60_000)
     compiled.opening.open("sample:mlp")
     qtbot.waitUntil(lambda: compiled.state.compilation.source == "sample:mlp", timeout=60_000)
     run(qtbot, compiled)
@@ -103,12 +103,12 @@ def test_a_run_on_a_full_disk_is_shown_though_it_cannot_be_kept(qtbot, disk, tmp
     assert window.state.run.number == 1
     filler = fill(disk)
     run(qtbot, window)
-    assert window.state.run is not None, window.run_view.bar.text
+    assert window.state.run is not None, window.runs.view.bar.text
     assert window.state.run.number == 0 and window.state.run.ok
     said = [note for note in window.state.run.notes if "not kept" in note]
-    assert said and "not kept" in window.run_view.summary.text()
-    assert said[0] in window.run_view.notes.text()
-    assert said[0] in window.run_view.bar.text and said[0] in window.log.toPlainText()
+    assert said and "not kept" in window.runs.view.summary.text()
+    assert said[0] in window.runs.view.notes.text()
+    assert said[0] in window.runs.view.bar.text and said[0] in window.log.view.toPlainText()
     filler.unlink()
     run(qtbot, window)
     assert window.state.run.number > 1, "and once there is room again, runs are kept again"
@@ -120,8 +120,8 @@ def test_a_full_disk_under_settings_and_icons(qtbot, disk):
     fill(disk)
     window = MainWindow(Settings(disk / "config"))
     window.show()
-    assert "No space left" in window.bar.text
-    window.commands.theme_light()
+    assert "No space left" in window.log.bar.text
+    window.features.do("theme_light")
     assert window.look.theme.name == "light"
     window.close()
     window.deleteLater()
@@ -131,14 +131,14 @@ def test_saving_to_a_full_disk_says_so_and_keeps_the_old_file(qtbot, compiled, d
     target = disk / "mine.py"
     target.write_text("what was there")
     fill(disk)
-    compiled.source_pane.editor.setPlainText(compiled.source_pane.text + "# longer\n" * 3000)
+    compiled.source.pane.editor.setPlainText(compiled.source.pane.text + "# longer\n" * 3000)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
-    compiled.commands.save_source()
-    assert "No space left" in compiled.source_pane.bar.text
+    compiled.features.do("save_source")
+    assert "No space left" in compiled.source.pane.bar.text
     assert target.read_text() == "what was there"
     assert sorted(p.name for p in disk.iterdir()) == ["filler", "mine.py"], "nothing half-written is left"
-    assert "# longer" in compiled.source_pane.text, "the edit is still in the editor"
-    compiled.editing.revert("")
+    assert "# longer" in compiled.source.pane.text, "the edit is still in the editor"
+    compiled.source.revert("")
     compiled.messages.clear("source")
 
 
@@ -146,9 +146,9 @@ def test_saving_to_a_full_disk_says_so_and_keeps_the_old_file(qtbot, compiled, d
 def test_exporting_to_a_device_that_is_full_is_said(qtbot, compiled, monkeypatch):
     run(qtbot, compiled)
     compiled.records.export((compiled.state.run.number,), "md", "/dev/full")
-    qtbot.waitUntil(lambda: "No space left" in compiled.bar.text, timeout=60_000)
-    assert "/dev/full" in compiled.bar.text
-    compiled.bar.hide()
+    qtbot.waitUntil(lambda: "No space left" in compiled.log.bar.text, timeout=60_000)
+    assert "/dev/full" in compiled.log.bar.text
+    compiled.log.bar.hide()
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path):
@@ -171,10 +171,10 @@ def test_a_database_deleted_while_open_is_made_again(qtbot, compiled):
     number = compiled.state.run.number
     for path in Path(os.environ["KERNELGLASS_DB"]).parent.glob("runs.db*"):
         path.unlink()
-    compiled.report.show_run(number)
-    qtbot.waitUntil(lambda: bool(compiled.report.bar.text), timeout=60_000)
-    assert "there is no database" in compiled.report.bar.text
-    assert "there is no database" in compiled.log.toPlainText()
+    compiled.report.view.show_run(number)
+    qtbot.waitUntil(lambda: bool(compiled.report.view.bar.text), timeout=60_000)
+    assert "there is no database" in compiled.report.view.bar.text
+    assert "there is no database" in compiled.log.view.toPlainText()
     run(qtbot, compiled)
     assert compiled.state.run.number == 1
 
@@ -186,15 +186,15 @@ def test_a_source_that_vanishes_can_still_be_run_and_saved(qtbot, compiled, tmp_
     compiled.opening.open(str(path))
     qtbot.waitUntil(lambda: compiled.state.compilation.source == str(path), timeout=60_000)
     path.unlink()
-    qtbot.waitUntil(lambda: "gone from disk" in compiled.bar.text, timeout=60_000)
-    assert str(path) in compiled.bar.text
+    qtbot.waitUntil(lambda: "gone from disk" in compiled.log.bar.text, timeout=60_000)
+    assert str(path) in compiled.log.bar.text
     run(qtbot, compiled)
-    assert compiled.state.run is not None, compiled.run_view.bar.text
+    assert compiled.state.run is not None, compiled.runs.view.bar.text
     again = tmp_path / "again.py"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(again), ""))
-    compiled.commands.save_source()
+    compiled.features.do("save_source")
     assert "def build" in again.read_text()
     assert compiled.state.source == str(again)
-    compiled.commands.open_recent(compiled.settings.recent().index(str(path)))
-    assert "there is no file" in compiled.bar.text
-    compiled.bar.hide()
+    compiled.opening.open_recent(compiled.settings.recent().index(str(path)))
+    assert "there is no file" in compiled.log.bar.text
+    compiled.log.bar.hide()

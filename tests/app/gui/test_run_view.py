@@ -24,7 +24,7 @@ pytestmark = pytest.mark.gui
 def wait_for_new(qtbot, window, before):
     """Until another compilation is there and every view has been given it."""
     qtbot.waitUntil(lambda: window.state.compilation is not before and not window.compiler.busy, timeout=90_000)
-    qtbot.waitUntil(lambda: not window.presenter.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not window.turns.busy, timeout=60_000)
 
 
 @pytest.fixture
@@ -32,17 +32,17 @@ def ran(qtbot, compiled):
     """The shared window after a run of its own."""
     window = compiled
     window.state.run = None
-    window.run_view.repeats.setValue(40)
-    qtbot.mouseClick(window.run_view.run, Qt.MouseButton.LeftButton)
+    window.runs.view.repeats.setValue(40)
+    qtbot.mouseClick(window.runs.view.run, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
-    assert window.state.run is not None, window.run_view.bar.text
-    qtbot.waitUntil(lambda: not window.presenter.busy, timeout=60_000)
-    window.run_view.repeats.setValue(0)
+    assert window.state.run is not None, window.runs.view.bar.text
+    qtbot.waitUntil(lambda: not window.turns.busy, timeout=60_000)
+    window.runs.view.repeats.setValue(0)
     return window
 
 
 def test_a_run_shows_its_distribution_check_and_counters(qtbot, ran):
-    view, run = ran.run_view, ran.state.run
+    view, run = ran.runs.view, ran.state.run
     assert len(run.totals) == 40
     assert run.summary is not None and run.summary.median == pytest.approx(np.median(run.totals))
     assert 0 < run.summary.low <= np.median(run.totals) <= run.summary.high
@@ -67,7 +67,7 @@ def test_a_stored_run_shows_the_same_figures_and_plan(qtbot, ran):
     live, plan, number = ran.state.run, ran.state.compilation.blocks, ran.state.run.number
     ran.compiler.open_run(number)
     qtbot.waitUntil(lambda: ran.state.run is not live and ran.state.run is not None, timeout=60_000)
-    qtbot.waitUntil(lambda: not ran.presenter.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not ran.turns.busy, timeout=60_000)
     stored = ran.state.run
     assert stored.totals == pytest.approx(live.totals)
     assert stored.summary == live.summary and stored.summaries == live.summaries
@@ -76,20 +76,20 @@ def test_a_stored_run_shows_the_same_figures_and_plan(qtbot, ran):
         (b.name, b.offset, b.size, b.first) for b in plan if b.nodes
     }
     assert (
-        ran.run_view.tabs.tabText(1)
+        ran.runs.view.tabs.tabText(1)
         == f"Counters ({sum(c[1] is not None for c in live.counters)} of {len(live.counters)})"
     )
 
 
 def test_sizes_can_be_given_and_nonsense_is_said(qtbot, compiled):
-    view = compiled.run_view
+    view = compiled.runs.view
     view.sizes.setText("M = 3; N")
-    compiled.commands.run()
+    compiled.features.do("run")
     assert "NAME=SIZE" in view.bar.text
     name = compiled.state.compilation.dims[0][0]
     view.sizes.setText(f"{name}=5")
     compiled.state.run = None
-    compiled.commands.run()
+    compiled.features.do("run")
     qtbot.waitUntil(lambda: compiled.state.run is not None or bool(view.bar.text), timeout=60_000)
     assert dict(compiled.state.run.dims)[name] == 5
     view.sizes.clear()
@@ -114,21 +114,21 @@ def test_sizes_and_counters_in_words():
 def test_the_chooser_lists_the_cpu_and_says_what_a_gpu_lacks(qtbot, compiled):
     found = devices()
     assert found[0].name == "cpu"
-    qtbot.waitUntil(lambda: len(compiled.running.devices) == len(found), timeout=60_000)
+    qtbot.waitUntil(lambda: len(compiled.state.devices) == len(found), timeout=60_000)
     assert [compiled.choices.device.itemData(i) for i in range(len(found))] == [d.name for d in found]
     absent = next((d for d in found if d.missing), None)
     if absent is None:
         pytest.skip("this machine has a GPU")
     compiled.choices.device.set_value(absent.name)
     compiled.choices.device.chosen.emit(absent.name)
-    assert absent.missing in compiled.run_view.bar.text
+    assert absent.missing in compiled.runs.view.bar.text
     assert compiled.choices.device.value == "cpu", "what cannot be used is not chosen"
     before = compiled.state.compilation
-    compiled.presenter.choice("target", "sm_90a")
+    compiled.compile.choose("target", "sm_90a")
     wait_for_new(qtbot, compiled, before)
     assert compiled.choices.run.isEnabled()
-    compiled.commands.run()
-    assert "cannot be run here" in compiled.run_view.bar.text and absent.missing in compiled.run_view.bar.text
+    compiled.features.do("run")
+    assert "cannot be run here" in compiled.runs.view.bar.text and absent.missing in compiled.runs.view.bar.text
 
 
 def test_a_target_finds_its_device():
@@ -144,8 +144,8 @@ def test_a_target_finds_its_device():
 
 @pytest.mark.slow
 def test_measuring_this_machine_gives_the_roofline_its_roofs(qtbot, ran):
-    ran.show_bottom("roofline")
-    view = ran.roofline
+    ran.docks.show("roofline")
+    view = ran.runs.roofline
     qtbot.mouseClick(view.measure, Qt.MouseButton.LeftButton)
     assert ran.status.cancel.isVisible()
     qtbot.waitUntil(lambda: not ran.records.busy, timeout=200_000)
@@ -157,8 +157,8 @@ def test_measuring_this_machine_gives_the_roofline_its_roofs(qtbot, ran):
 
 
 def test_measuring_this_machine_can_be_cancelled(qtbot, compiled):
-    compiled.show_bottom("roofline")
-    qtbot.mouseClick(compiled.roofline.measure, Qt.MouseButton.LeftButton)
+    compiled.docks.show("roofline")
+    qtbot.mouseClick(compiled.runs.roofline.measure, Qt.MouseButton.LeftButton)
     assert compiled.records.busy
     qtbot.mouseClick(compiled.status.cancel, Qt.MouseButton.LeftButton)
     assert not compiled.records.busy
@@ -192,7 +192,7 @@ def test_the_roof_over_a_launch():
 
 
 def test_a_run_on_a_card_lies_under_the_cards_roofs(qtbot, ran):
-    view, asked = ran.roofline, []
+    view, asked = ran.runs.roofline, []
     calls = list(view.calls)
     card = ceilings_of(
         ("copy memory", 4000.0, "GB/s"), ("multiply-add f16", 1e5, "GFLOP/s"), ("tensor f16", 7e5, "GFLOP/s")
@@ -228,7 +228,7 @@ def test_a_run_made_elsewhere_is_not_judged_by_this_machine(qtbot, ran, tmp_path
     _, there = StoredSession(1).records()
     assert (here.elsewhere, there.elsewhere) == ("", "a far machine") and not here.ceilings
     assert [(c.name, c.value, c.unit) for c in there.ceilings] == [("copy memory", 123.0, "GB/s")]
-    view, calls = ran.roofline, list(ran.roofline.calls)
+    view, calls = ran.runs.roofline, list(ran.runs.roofline.calls)
     view.set_calls(calls, "cpu", there.elsewhere, there.ceilings)
     assert view.ceilings == there.ceilings and not view.measure.isEnabled()
     view.set_calls(calls, "cpu", "a far machine")
@@ -241,8 +241,8 @@ def test_memory_blocks_say_what_they_hold_and_select_it(qtbot, compiled):
     before = compiled.state.compilation
     compiled.opening.open("sample:transformer-block")
     wait_for_new(qtbot, compiled, before)
-    compilation, view = compiled.state.compilation, compiled.memory
-    compiled.show_bottom("memory")
+    compilation, view = compiled.state.compilation, compiled.timeline.memory
+    compiled.docks.show("memory")
     block = next(b for b in compilation.blocks if b.nodes)
     words = describe(compilation, block)
     assert block.nodes[0] in words and "launch" in words
@@ -264,43 +264,43 @@ def test_the_funnel_counts_all_kernels_and_opens_a_stage(qtbot, compiled):
     for flow in ("per-kernel", "all-kernel"):
         before = compiled.state.compilation
         compiled.state.choose(flow=flow)
-        compiled.commands.compile_afresh()
+        compiled.features.do("compile_afresh")
         wait_for_new(qtbot, compiled, before)
         passes = compiled.state.compilation.passes
         made = sum(row.ops_after for row in passes if row.name == "elaborate")
-        rows = {row.stage: row for row in compiled.funnel.rows}
+        rows = {row.stage: row for row in compiled.timeline.funnel.rows}
         assert rows["kgen"].ops == made, "the operations of every kernel, not of the last one"
         assert rows["llvm"].bytes > 1000 and rows["machine"].seconds > 0
-        assert not from_cache(compiled.funnel.rows)
+        assert not from_cache(compiled.timeline.funnel.rows)
         last = {row.kernel: row.ops_after for row in passes if row.stage == "kernel" and row.ops_after >= 0}
         assert rows["kernel"].ops == (last[""] if "" in last else sum(last.values()))
-    compiled.show_bottom("funnel")
-    chart = compiled.funnel.chart
+    compiled.docks.show("funnel")
+    chart = compiled.timeline.funnel.chart
     at = next(i for i, row in enumerate(chart.rows) if row.stage == "llvm")
     qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=chart.row_point(at))
     assert compiled.workbench.panes[0].model.stage == "llvm"
-    compiled.funnel.log.setChecked(True)
+    compiled.timeline.funnel.log.setChecked(True)
     chart.setFocus()
     for _ in chart.rows:
         qtbot.keyClick(chart, Qt.Key.Key_Up)
     qtbot.keyClick(chart, Qt.Key.Key_Return)
     assert compiled.workbench.panes[0].model.stage == chart.rows[0].stage
-    compiled.funnel.log.setChecked(False)
+    compiled.timeline.funnel.log.setChecked(False)
 
 
 def test_a_compilation_from_the_cache_says_so_and_can_be_made_afresh(qtbot, compiled):
-    compiled.commands.compile()
+    compiled.features.do("compile")
     before = compiled.state.compilation
     wait_for_new(qtbot, compiled, before)
     if not from_cache(funnel(compiled.state.compilation)):
         pytest.skip("nothing was cached here")
-    assert compiled.funnel.afresh.isVisibleTo(compiled.funnel)
-    compiled.show_bottom("funnel")
+    assert compiled.timeline.funnel.afresh.isVisibleTo(compiled.timeline.funnel)
+    compiled.docks.show("funnel")
     before = compiled.state.compilation
-    qtbot.mouseClick(compiled.funnel.afresh, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(compiled.timeline.funnel.afresh, Qt.MouseButton.LeftButton)
     wait_for_new(qtbot, compiled, before)
-    assert not compiled.funnel.afresh.isVisibleTo(compiled.funnel)
-    assert any(row.stage == "machine" for row in compiled.funnel.rows)
+    assert not compiled.timeline.funnel.afresh.isVisibleTo(compiled.timeline.funnel)
+    assert any(row.stage == "machine" for row in compiled.timeline.funnel.rows)
 
 
 def test_bars_keep_small_stages_in_sight_on_a_log_scale():
@@ -311,4 +311,4 @@ def test_bars_keep_small_stages_in_sight_on_a_log_scale():
 
 
 def test_a_tip_over_a_block_names_it(qtbot, compiled):
-    assert compiled.memory.block_at(QPoint(-5, -5).toPointF()) is None
+    assert compiled.timeline.memory.block_at(QPoint(-5, -5).toPointF()) is None

@@ -33,7 +33,7 @@ def choose(field, value):
 
 
 def test_every_preference_can_be_set_in_the_dialog_and_is_kept(qtbot, window, tmp_path):
-    window.commands.settings()
+    window.features.do("settings")
     dialog = window.preferences.dialog
     assert set(dialog.fields) == set(Preferences.__dataclass_fields__), "a preference nobody can set is not one"
     choose(dialog.fields["theme"], "light")
@@ -49,12 +49,12 @@ def test_every_preference_can_be_set_in_the_dialog_and_is_kept(qtbot, window, tm
     choose(dialog.fields["opt_level"], "1")
     assert window.state.choices.target == "sm_90a" and window.choices.target.value == "sm_90a"
     dialog.fields["threads"].setValue(1)
-    assert window.run_view.threads.value() == 1
+    assert window.runs.view.threads.value() == 1
     window.settings.sync()
     kept = load(Settings(tmp_path / "kept"))
     assert kept == window.preferences.now
     assert (kept.theme, kept.ui_pixels, kept.jobs, kept.use_cache, kept.opt_level) == ("light", 17, 2, False, 1)
-    request = window.commands._request()
+    request = window.compile.request()
     assert (request.options.jobs, request.options.cache) == (2, False)
     qtbot.mouseClick(dialog.defaults, Qt.MouseButton.LeftButton)
     assert window.preferences.now == Preferences()
@@ -69,7 +69,7 @@ def test_a_restart_brings_them_back(qtbot, tmp_path):
     second = MainWindow(Settings(tmp_path / "kept"))
     assert second.choices.flow.value == "per-kernel"
     assert second.look.code_pixels == 18
-    assert second.run_view.repeats.value() == 7
+    assert second.runs.view.repeats.value() == 7
     second.preferences.set(theme="dark")
     second.close()
     for made in (first, second):
@@ -77,7 +77,13 @@ def test_a_restart_brings_them_back(qtbot, tmp_path):
 
 
 def test_every_widget_of_a_new_window_has_the_interface_font(window):
-    for widget in (window.choices.source, window.menuBar(), window.status.what, window.run_view.run, window.kernels):
+    for widget in (
+        window.choices.source,
+        window.menuBar(),
+        window.status.what,
+        window.runs.view.run,
+        window.explorer.kernels,
+    ):
         assert widget.font().pixelSize() == window.look.ui_pixels, type(widget).__name__
 
 
@@ -87,9 +93,9 @@ def test_ctrl_wheel_zooms_code_and_is_remembered(qtbot, window):
         QPointF(5, 5), QPointF(5, 5), QPoint(0, 0), QPoint(0, 120), Qt.MouseButton.NoButton,
         Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase, False,
     )  # fmt: skip
-    window.log.wheelEvent(event)
+    window.log.view.wheelEvent(event)
     assert window.look.code_pixels == before + 1
-    window.source_pane.editor.wheelEvent(event)
+    window.source.pane.editor.wheelEvent(event)
     assert window.look.code_pixels == before + 2
     window.look.zoom_code(before + 1)
     assert window.preferences.now.code_pixels == before + 1
@@ -102,7 +108,7 @@ def test_the_cache_can_be_seen_and_cleared(qtbot, window, tmp_path, monkeypatch)
     (folder / "cd").write_bytes(b"x" * 5000)
     monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "cache"))
     window.records.forget()
-    window.commands.settings()
+    window.features.do("settings")
     dialog = window.preferences.dialog
     qtbot.waitUntil(lambda: "1 entries" in dialog.cache_note.text(), timeout=60_000)
     assert str(tmp_path / "cache") in dialog.cache_note.text()
@@ -118,7 +124,7 @@ def test_the_trace_database_moves_at_once(qtbot, tmp_path, monkeypatch):
     monkeypatch.delenv("KERNELGLASS_DB")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     window = MainWindow(Settings(tmp_path / "kept"))
-    window.commands.settings()
+    window.features.do("settings")
     dialog, other = window.preferences.dialog, tmp_path / "other.db"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(other), ""))
     dialog.sections.setCurrentRow(3)
@@ -126,7 +132,7 @@ def test_the_trace_database_moves_at_once(qtbot, tmp_path, monkeypatch):
     assert window.preferences.database == str(other)
     window.opening.open("sample:softmax")
     qtbot.waitUntil(lambda: window.state.compilation is not None, timeout=60_000)
-    window.commands.run()
+    window.features.do("run")
     qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
     assert other.exists() and window.state.run.number == 1
     (tmp_path / "text.db").write_text("no database at all, whatever its name says\n" * 50)
@@ -141,12 +147,12 @@ def test_trust_can_be_asked_for_every_time_and_forgotten(qtbot, window, tmp_path
     path = tmp_path / "mine.py"
     path.write_text("def build():\n    raise ValueError('not today')\n")
     asked = []
-    monkeypatch.setattr(window.opening, "_ask", lambda p: asked.append(p) or False)
+    monkeypatch.setattr(window.opening, "ask_trust", lambda p: asked.append(p) or False)
     window.settings.trust(str(path))
     window.preferences.set(ask_trust="always")
     assert not window.opening.open(str(path))
     assert asked == [str(path)]
-    window.commands.settings()
+    window.features.do("settings")
     dialog = window.preferences.dialog
     assert "1 file is trusted" in dialog.trust_note.text()
     dialog.sections.setCurrentRow(4)
@@ -182,8 +188,8 @@ def test_a_settings_folder_that_cannot_be_made_is_said_and_the_window_opens(qtbo
 def check_unwritable(qtbot, folder):
     window = MainWindow(Settings(folder))
     window.show()
-    assert "settings cannot be written" in window.bar.text
-    assert "settings cannot be written" in window.log.toPlainText()
+    assert "settings cannot be written" in window.log.bar.text
+    assert "settings cannot be written" in window.log.view.toPlainText()
     window.preferences.set(theme="light")
     assert window.look.theme.name == "light"
     window.close()

@@ -55,7 +55,7 @@ def test_the_window_goes_on_while_an_expression_does_not_end(qtbot, compiled, mo
     bar.field.setText("add")
     qtbot.waitUntil(lambda: "of 40" in bar.count.text(), timeout=20_000)
     bar.close_bar()
-    view = compiled.find_view
+    view = compiled.search.view
     view.regex.setChecked(True)
     view.field.setText(ENDLESS)
     view.search()

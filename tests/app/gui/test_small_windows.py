@@ -17,7 +17,7 @@ pytestmark = pytest.mark.gui
 def small(qtbot, compiled):
     """The compiled sample in a small window, its docks as they come."""
     compiled.resize(1280, 720)
-    compiled.reset_layout()
+    compiled.docks.reset_layout()
     qtbot.wait(50)
     yield compiled
     for pane in compiled.workbench.panes[2:]:
@@ -51,12 +51,12 @@ def test_a_pane_of_another_target_always_says_which(qtbot, small):
 
 def test_the_heat_of_the_graph_can_be_read_beside_three_panes(qtbot, small):
     small.workbench.add_pane("llvm")
-    qtbot.waitUntil(lambda: small.graph_panel.width() < 300)
-    qtbot.waitUntil(lambda: whole(small.graph_panel.heat))
+    qtbot.waitUntil(lambda: small.graph.panel.width() < 300)
+    qtbot.waitUntil(lambda: whole(small.graph.panel.heat))
 
 
 def test_a_graph_begins_at_a_size_one_can_read(qtbot, small):
-    view = small.graph_panel.view
+    view = small.graph.panel.view
     view.reset_view()
     view.start_view()
     assert view.camera.scale >= 0.8
@@ -66,16 +66,16 @@ def test_a_graph_begins_at_a_size_one_can_read(qtbot, small):
 def test_what_differs_is_said_in_a_line_where_its_table_has_no_room(qtbot, small):
     facts = (Fact("optimisation", ("-O2", "-O3")),)
     sides = (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))
-    small.compare_view.set_comparison(ComparisonView("run 1 against run 2", facts, (), sides, (), "", (), True))
-    small.show_bottom("compare")
-    qtbot.waitUntil(small.compare_view.isVisible)
-    assert small.compare_view.differs.isVisible()
-    assert "optimisation: -O2 | -O3" in small.compare_view.differs.text()
-    assert not small.compare_view.facts.isVisible()
+    small.comparison.view.set_comparison(ComparisonView("run 1 against run 2", facts, (), sides, (), "", (), True))
+    small.docks.show("compare")
+    qtbot.waitUntil(small.comparison.view.isVisible)
+    assert small.comparison.view.differs.isVisible()
+    assert "optimisation: -O2 | -O3" in small.comparison.view.differs.text()
+    assert not small.comparison.view.facts.isVisible()
     small.resize(1920, 1080)
-    qtbot.waitUntil(small.compare_view.facts.isVisible)
-    assert not small.compare_view.differs.isVisible()
-    table = small.compare_view.facts.model
+    qtbot.waitUntil(small.comparison.view.facts.isVisible)
+    assert not small.comparison.view.differs.isVisible()
+    table = small.comparison.view.facts.model
     assert [table.columns[at].text(table.record(0)) for at in range(3)] == ["optimisation", "-O2", "-O3"]
 
 
@@ -97,6 +97,6 @@ def test_panes_without_a_text_say_how_to_get_one(qtbot, tmp_path):
     qtbot.addWidget(window)
     assert all("Open a sample or a file" in pane.text.shown.empty for pane in window.workbench.panes)
     assert all(pane.kernel.isHidden() for pane in window.workbench.panes)
-    assert window.find_view.view.table.empty.startswith("Type what to look for")
-    assert "Compile something" in window.passes.view.table.empty
+    assert window.search.view.view.table.empty.startswith("Type what to look for")
+    assert "Compile something" in window.passes.view.view.table.empty
     window.close()

@@ -135,9 +135,9 @@ def test_a_selection_made_elsewhere_comes_into_sight(qtbot, view):
 
 
 def test_slices_and_kernels_select_each_other_in_the_window(qtbot, compiled):
-    compiled.show_bottom("timeline")
-    qtbot.waitUntil(lambda: compiled.timeline.timeline is not None and len(compiled.timeline.timeline) > 0)
-    view = compiled.timeline
+    compiled.docks.show("timeline")
+    qtbot.waitUntil(lambda: compiled.timeline.view.timeline is not None and len(compiled.timeline.view.timeline) > 0)
+    view = compiled.timeline.view
     known = [i for i, nodes in enumerate(view.timeline.nodes) if nodes]
     event = max(known, key=lambda i: view.timeline.duration[i])
     view.marks = replace(view.marks, hover=event)
@@ -154,10 +154,10 @@ def test_slices_and_kernels_select_each_other_in_the_window(qtbot, compiled):
 
 
 def test_a_run_fills_the_launches_with_a_lane_a_thread_and_links(qtbot, compiled):
-    compiled.commands.run()
+    compiled.features.do("run")
     qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=60_000)
-    compiled.show_bottom("launches")
-    lanes = compiled.run_lanes
+    compiled.docks.show("launches")
+    lanes = compiled.runs.launches
     qtbot.waitUntil(lambda: lanes.timeline is not None and len(lanes.timeline) > 0)
     assert lanes.timeline.lanes == [f"thread {i}" for i in range(compiled.state.run.threads)]
     point = lanes.point_of(0)

@@ -27,7 +27,7 @@ GOOD = textwrap.dedent(
 
 
 def settle(qtbot, window):
-    qtbot.waitUntil(lambda: not window.compiler.busy and window.graph.layout is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: not window.compiler.busy and window.graph.model.layout is not None, timeout=60_000)
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def window(compiled):
 
 
 def test_the_welcome_page_opens_a_sample_in_one_click(qtbot, window):
-    window.show_welcome()
+    window.docks.show_welcome()
     card = window.welcome.cards["sample:softmax"]
     qtbot.mouseClick(card, Qt.MouseButton.LeftButton)
-    assert window.stack.currentWidget() is window.workbench
+    assert window.docks.stack.currentWidget() is window.workbench
     assert window.status.cancel.isVisible()
     qtbot.waitUntil(lambda: window.state.compilation.name == "softmax", timeout=60_000)
     settle(qtbot, window)
@@ -70,31 +70,31 @@ def test_changing_a_choice_compiles_again_and_keeps_the_selection(qtbot, compile
 
 def test_an_error_in_an_edit_is_shown_at_its_line_and_the_old_compilation_stays(qtbot, compiled):
     before = compiled.state.compilation
-    broken = compiled.source_pane.text + "\nraise ValueError('no such thing')\n"
-    compiled.source_pane.editor.setPlainText(broken)
-    compiled.commands.compile()
-    qtbot.waitUntil(lambda: bool(compiled.source_pane.bar.text), timeout=60_000)
-    assert "no such thing" in compiled.source_pane.bar.text
+    broken = compiled.source.pane.text + "\nraise ValueError('no such thing')\n"
+    compiled.source.pane.editor.setPlainText(broken)
+    compiled.features.do("compile")
+    qtbot.waitUntil(lambda: bool(compiled.source.pane.bar.text), timeout=60_000)
+    assert "no such thing" in compiled.source.pane.bar.text
     line = broken.rstrip().count("\n") + 1
-    assert compiled.source_pane.editor.textCursor().blockNumber() + 1 == line
+    assert compiled.source.pane.editor.textCursor().blockNumber() + 1 == line
     assert compiled.state.compilation is before
-    assert "no such thing" in compiled.log.toPlainText()
+    assert "no such thing" in compiled.log.view.toPlainText()
 
 
 def test_an_edited_kernel_takes_the_place_of_the_generated_one(qtbot, compiled):
     name = compiled.state.compilation.kernels[0].name
-    compiled.source_pane.which.set_value(name)
-    compiled.source_pane.key_chosen.emit(name)
-    edited = compiled.source_pane.text + "\n# edited\n"
-    compiled.source_pane.editor.setPlainText(edited)
-    compiled.source_pane.ask_compile()
+    compiled.source.pane.which.set_value(name)
+    compiled.source.pane.key_chosen.emit(name)
+    edited = compiled.source.pane.text + "\n# edited\n"
+    compiled.source.pane.editor.setPlainText(edited)
+    compiled.source.pane.ask_compile()
     qtbot.waitUntil(lambda: "# edited" in compiled.state.compilation.kernels[0].source, timeout=60_000)
 
 
 def test_cutting_an_edge_compiles_again_and_opens_the_comparison(qtbot, compiled):
     before = compiled.state.compilation
     assert before.node_table["add_0"].call == before.node_table["relu_0"].call
-    compiled.commands.what_if("add_0", "relu_0", False)
+    compiled.what_if.force((("add_0", "relu_0"),), False)
     qtbot.waitUntil(lambda: compiled.state.compilation.choices.force_cut == (("add_0", "relu_0"),), timeout=60_000)
     after = compiled.state.compilation
     assert after.node_table["add_0"].call != after.node_table["relu_0"].call
@@ -106,15 +106,15 @@ def test_a_foreign_python_file_runs_only_when_trusted(qtbot, window, tmp_path, m
     marker = tmp_path / "ran"
     path.write_text(f"open({str(marker)!r}, 'w').close()\n" + GOOD)
     asked = []
-    monkeypatch.setattr(window.opening, "_ask", lambda p: asked.append(p) or False)
+    monkeypatch.setattr(window.opening, "ask_trust", lambda p: asked.append(p) or False)
     assert not window.opening.open(str(path))
     assert asked == [str(path)]
     assert not marker.exists()
-    monkeypatch.setattr(window.opening, "_ask", lambda p: True)
+    monkeypatch.setattr(window.opening, "ask_trust", lambda p: True)
     assert window.opening.open(str(path))
     settle(qtbot, window)
     assert marker.exists()
-    monkeypatch.setattr(window.opening, "_ask", lambda p: pytest.fail("asked again"))
+    monkeypatch.setattr(window.opening, "ask_trust", lambda p: pytest.fail("asked again"))
     assert window.opening.open(str(path))
     settle(qtbot, window)
 
@@ -136,10 +136,10 @@ def test_a_file_that_vanishes_leaves_the_window_as_it_is(qtbot, window, tmp_path
     window.opening.open(str(path))
     qtbot.waitUntil(lambda: window.state.compilation.source == str(path), timeout=60_000)
     path.unlink()
-    qtbot.waitUntil(lambda: "gone from disk" in window.bar.text, timeout=60_000)
+    qtbot.waitUntil(lambda: "gone from disk" in window.log.bar.text, timeout=60_000)
     assert window.state.compilation is not None
     assert not window.opening.open(str(tmp_path / "never.py"))
-    assert "there is no file" in window.bar.text
+    assert "there is no file" in window.log.bar.text
 
 
 def test_a_file_can_be_dropped_anywhere(qtbot, window, tmp_path):
@@ -157,10 +157,10 @@ def test_a_file_can_be_dropped_anywhere(qtbot, window, tmp_path):
 
 def test_a_worker_that_dies_is_a_message_and_texts_come_back(qtbot, compiled):
     worker = compiled.compiler._current
-    compiled.commands.run()
+    compiled.features.do("run")
     worker._process.kill()
-    qtbot.waitUntil(lambda: bool(compiled.run_view.bar.text), timeout=60_000)
-    assert "the window is fine" in compiled.run_view.bar.text
+    qtbot.waitUntil(lambda: bool(compiled.runs.view.bar.text), timeout=60_000)
+    assert "the window is fine" in compiled.runs.view.bar.text
     pane = compiled.workbench.panes[0]
     pane.model.show(stage="kgen")
     qtbot.waitUntil(lambda: not pane.model.loading, timeout=60_000)
@@ -172,9 +172,9 @@ def test_theme_zoom_and_layout_survive_a_restart(qtbot, tmp_path):
     settings = Settings(tmp_path / "kept")
     first = MainWindow(settings)
     first.show()
-    first.commands.theme_light()
+    first.features.do("theme_light")
     first.look.zoom_code(17)
-    first.settings.save_layout("mine", first.layout_states())
+    first.settings.save_layout("mine", first.docks.layout_states())
     first.close()
     second = MainWindow(Settings(tmp_path / "kept"))
     second.show()
@@ -190,18 +190,18 @@ def test_a_source_that_is_opened_before_the_first_turn_has_all_its_docks(qtbot, 
     window = MainWindow(Settings(tmp_path / "early"))
     window.show()
     window.opening.open("sample:mlp")
-    qtbot.waitUntil(lambda: window.bottom_docks["log"].isVisibleTo(window), timeout=60_000)
-    assert window.explorer_dock.isVisible()
-    assert window.inspector_dock.isVisible()
+    qtbot.waitUntil(lambda: window.docks.bottom["log"].isVisibleTo(window), timeout=60_000)
+    assert window.docks.named["explorer"].isVisible()
+    assert window.docks.named["inspector"].isVisible()
     qtbot.waitUntil(lambda: window.state.compilation is not None, timeout=60_000)
     window.close()
     window.deleteLater()
 
 
 def test_every_action_is_in_the_palette_and_can_be_found(qtbot, window):
-    window.commands.palette()
-    assert window.palette_popup.list.count() >= 40
-    qtbot.keyClicks(window.palette_popup.field, "lightth")
-    assert "Light theme" in window.palette_popup.list.item(0).text()
-    qtbot.keyClick(window.palette_popup.field, Qt.Key.Key_Return)
+    window.features.do("palette")
+    assert window.help.palette.list.count() >= 40
+    qtbot.keyClicks(window.help.palette.field, "lightth")
+    assert "Light theme" in window.help.palette.list.item(0).text()
+    qtbot.keyClick(window.help.palette.field, Qt.Key.Key_Return)
     assert window.look.theme.name == "light"

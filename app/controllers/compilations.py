@@ -9,8 +9,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.controllers.jobs import Worker
-from app.controllers.messages import Messages
-from app.controllers.state import State
+from app.viewmodels.frame.messages import Messages
 from app.viewmodels.requests import (
     CompileRequest,
     Failure,
@@ -24,9 +23,10 @@ from app.viewmodels.requests import (
     StageRequest,
     TimeEditRequest,
 )
+from app.viewmodels.state import State
 
 
-class CompileController(QObject):
+class Compilations(QObject):
     """One worker holds the current compilation, one the compilation before it, and one waits, warm, for the next."""
 
     started = Signal(str)
@@ -181,6 +181,7 @@ class CompileController(QObject):
         self._pending = None
         if isinstance(value, Failure):
             self._give_back(worker)
+            self._drop_stale()
             self._end(False)
             self.failed.emit(value)
             self.warm_up()
@@ -208,6 +209,14 @@ class CompileController(QObject):
         self._state.set_compilation(compilation)
         self._state.set_run(result)
         QTimer.singleShot(1500, self._warm_up_later)
+
+    def _drop_stale(self) -> None:
+        """Nothing came of the open source: the processes that hold another's model go with it."""
+        if self._state.drop_stale():
+            for worker in (self._current, self._previous):
+                if worker is not None:
+                    worker.stop()
+            self._current = self._previous = self._request = None
 
     def _give_back(self, worker: Worker) -> None:
         """A worker whose job failed may serve the next one, unless one waits already."""

@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication
 
-from app.controllers.compiling import CompileController
+from app.controllers.compilations import Compilations
+from app.controllers.docks import DocksFeature
+from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.jobs import in_thread
-from app.controllers.state import State
 from app.viewmodels.compilation import NodeRecord
 from app.viewmodels.frame.finding import expression
 from app.viewmodels.frame.patterns import TOO_SLOW, Pattern, TooSlowError, compile_pattern
 from app.viewmodels.requests import Failure, FindRequest, Hit
 from app.views.frame.find_everywhere import FindEverywhere
-from app.views.text.ir_pane import IrPane
+from app.views.frame.workbench import Workbench
+from app.views.graph.panel import GraphPanel
 
 _MOST = 5_000  # lines listed
 GRAPH = "graph"
 
 
-class FindController(QObject):
+class SearchFeature(Feature):
     """One search at a time. A kernel is asked for when the one before has answered, so that texts are not held up."""
 
     def __init__(
-        self, state: State, compiler: CompileController, view: FindEverywhere, pane: Callable[[], IrPane | None],
-        parent: QObject,
-    ) -> None:  # fmt: skip
-        super().__init__(parent)
-        self._state, self._compiler, self._view, self._pane = state, compiler, view, pane
+        self, shared: Shared, compiler: Compilations, docks: DocksFeature, workbench: Workbench, graph: GraphPanel
+    ) -> None:
+        super().__init__(shared)
+        self._compiler, self._docks, self._workbench, self._graph = compiler, docks, workbench, graph
+        self.view = FindEverywhere(self._look)
+        self.docks = (Dock("find", "Find", self.view, 100),)
+        self.commands = (
+            Command("find", "&Find in this view", "&Edit", 10, self.find, "Ctrl+F"),
+            Command("find_everywhere", "Find &everywhere", "&Edit", 11, self.find_everywhere, "Ctrl+Shift+F"),
+        )
         self._generation = 0
         self._hits: list[Hit] = []
-        view.search_wanted.connect(self.search)
-        view.hit_chosen.connect(self.go)
-        state.compiled.connect(lambda _: view.search() if view.field.text() else None)
+        self.view.search_wanted.connect(self.search)
+        self.view.hit_chosen.connect(self.go)
+        self._state.compiled.connect(lambda _: self.view.search() if self.view.field.text() else None)
+
+    def find(self) -> None:
+        """Open the find bar of the view with the keyboard."""
+        pane, panes = self._workbench.focused_pane(), self._workbench.panes
+        if pane is not None:
+            pane.find_bar.open()
+        elif self._graph.isAncestorOf(QApplication.focusWidget() or self._window) or not panes:
+            self._graph.open_find()
+        else:
+            panes[0].find_bar.open()
+
+    def find_everywhere(self) -> None:
+        """Search the graph and every stage of every kernel; what is selected in a pane is the word to look for."""
+        pane = self._workbench.focused_pane()
+        chosen = pane.text.shown.selected_text() if pane is not None and pane.text.shown.selected is not None else ""
+        self._docks.show("find")
+        self.view.open(chosen.strip() if "\n" not in chosen else "")
 
     def search(self, text: str, regex: bool, case: bool) -> None:
         """Search all of it; what an older search still finds is dropped."""
@@ -41,12 +65,12 @@ class FindController(QObject):
         self._hits = []
         compilation = self._state.compilation
         if not text or compilation is None:
-            self._view.show_hits([], "")
+            self.view.show_hits([], "")
             return
         try:
             pattern = expression(text, regex, case)
         except ValueError as error:
-            self._view.show_hits([], str(error), problem=True)
+            self.view.show_hits([], str(error), problem=True)
             return
         generation = self._generation
         nodes = compilation.nodes
@@ -55,7 +79,7 @@ class FindController(QObject):
             if generation != self._generation:
                 return
             if isinstance(result, str):
-                self._view.show_hits([], result, problem=True)
+                self.view.show_hits([], result, problem=True)
                 return
             self._hits = result
             self._next(generation, pattern, ["", *(kernel.name for kernel in compilation.kernels)], 0)
@@ -67,7 +91,7 @@ class FindController(QObject):
         if hit.stage == GRAPH:
             self._state.selection.select([hit.kernel], self)
             return
-        pane = self._pane()
+        pane = self._workbench.step_pane()
         if pane is not None:
             pane.show_line(hit.stage, hit.kernel, hit.line)
 
@@ -79,15 +103,15 @@ class FindController(QObject):
         more = "+" if total >= _MOST else ""
         words = f"{total:,}{more} in {texts} texts and the graph" if total else "nothing found"
         if at >= len(kernels) or total >= _MOST:
-            self._view.show_hits(self._hits, words)
+            self.view.show_hits(self._hits, words)
             return
-        self._view.show_hits(self._hits, f"{total:,} so far, {at} of {len(kernels)} searched")
+        self.view.show_hits(self._hits, f"{total:,} so far, {at} of {len(kernels)} searched")
 
         def arrived(value: tuple[Hit, ...] | Failure) -> None:
             if generation != self._generation:
                 return
             if isinstance(value, Failure) and value.message.endswith(TOO_SLOW):
-                self._view.show_hits(self._hits, TOO_SLOW, problem=True)
+                self.view.show_hits(self._hits, TOO_SLOW, problem=True)
                 return
             if not isinstance(value, Failure):
                 self._hits = [*self._hits, *value][:_MOST]

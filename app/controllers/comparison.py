@@ -1,0 +1,126 @@
+"""Comparisons of runs and compilations: their view, and two sides of one in two panes, level and scrolled together."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from app.controllers.compilations import Compilations
+from app.controllers.docks import DocksFeature
+from app.controllers.features import Command, Dock, Feature, Shared
+from app.controllers.records import RecordsController
+from app.viewmodels.compilation import MODEL_STAGES
+from app.viewmodels.frame.messages import Message
+from app.viewmodels.requests import Failure
+from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict, comparison_view
+from app.viewmodels.text.ir_pane import Against, TextKey
+from app.views.frame.workbench import Workbench
+from app.views.runs.compare import CompareView
+from app.views.text.ir_pane import IrPane
+
+
+class ComparisonFeature(Feature):
+    """The comparison that was asked for last."""
+
+    def __init__(
+        self, shared: Shared, compiler: Compilations, records: RecordsController, docks: DocksFeature,
+        workbench: Workbench,
+    ) -> None:  # fmt: skip
+        super().__init__(shared)
+        self._compiler, self._records, self._docks = compiler, records, docks
+        state = self._state
+        self.view = CompareView(self._look, state.selection)
+        self.bars = {"compare": self.view.bar}
+        self._pair = _Pair(workbench, self)
+        self.docks = (Dock("compare", "Compare", self.view, 90),)
+        self.commands = (
+            Command("compare_compilations", "Compare with the previous &compilation, kernel by kernel", "&Compare", 12,
+                    self.compare_with_previous),
+        )  # fmt: skip
+        self.view.pair_wanted.connect(self._show_pair)
+        self.view.ended.connect(self._pair.end)
+        records.compared.connect(lambda document: state.set_comparison(comparison_view(document)))
+        state.compared.connect(self._compared)
+
+    def compare_with_previous(self) -> None:
+        """The compilation on show against the one before it: options, then each kernel's IR side by side."""
+        if self._state.previous is None:
+            words = "there is no earlier compilation of this source to compare with"
+            self._messages.post(Message("info", words, "window"))
+            return
+        numbers: dict[bool, int] = {}
+
+        def kept(previous: bool, value: object) -> None:
+            if isinstance(value, Failure):
+                self._messages.failure(value, "compare")
+                return
+            numbers[previous] = int(value)  # type: ignore[call-overload]
+            if len(numbers) == 2:
+                self._records.compare_compilations((numbers[True], numbers[False]))
+
+        for previous in (True, False):
+            self._compiler.keep(True, lambda value, p=previous: kept(p, value), previous)
+
+    def _compared(self, comparison: ComparisonView) -> None:
+        self._messages.clear("compare")
+        self._docks.show("compare")
+        self.view.set_comparison(comparison)
+
+    def _show_pair(self, row: KernelVerdict, stage: str) -> None:
+        comparison = self._state.comparison
+        if comparison is not None and not self._pair.show(comparison, row, stage):
+            words = f"{row.name}: the IR of both sides was not kept, so there is nothing to lay side by side"
+            self._messages.post(Message("info", words, "compare"))
+
+
+class _Pair(QObject):
+    """Shows the first and the last side of a comparison; the panes are a pair until either shows something else."""
+
+    def __init__(self, workbench: Workbench, parent: QObject) -> None:
+        super().__init__(parent)
+        self._workbench = workbench
+        self._pair: tuple[IrPane, IrPane] | None = None
+        self._linked: set[tuple[IrPane, IrPane]] = set()
+        self._moving = False
+
+    def show(self, comparison: ComparisonView, row: KernelVerdict, stage: str) -> bool:
+        """Open both sides at a stage; False where a side has no text of it."""
+        first, last = comparison.sides[0], comparison.sides[-1]
+        whole = stage in MODEL_STAGES
+        names = ("", "") if whole else (row.names[0], row.names[-1])
+        if not (first.compilation and last.compilation) or not (whole or all(names)):
+            return False
+        keys = [
+            TextKey(stage, name, origin=f"c{side.compilation}").clean()
+            for side, name in ((first, names[0]), (last, names[1]))
+        ]
+        before, after = self._workbench.free_panes(2)
+        self._link(before, after)
+        before.model.show_key(keys[0], first.label, Against(keys[1], "", "before"))
+        after.model.show_key(keys[1], last.label, Against(keys[0], "", "after"))
+        return True
+
+    def end(self) -> None:
+        """Both panes back to the compilation on show."""
+        for pane in self._pair or ():
+            if pane in self._workbench.panes and pane.model.origin:
+                pane.model.show()
+        self._pair = None
+
+    def _link(self, before: IrPane, after: IrPane) -> None:
+        self._pair = (before, after)
+        if self._pair in self._linked:
+            return
+        self._linked.add(self._pair)
+        for one, other in ((before, after), (after, before)):
+            for name in ("verticalScrollBar", "horizontalScrollBar"):
+                bar = getattr(one.text, name)()
+                bar.valueChanged.connect(lambda value, o=one, t=other, n=name: self._scrolled(o, t, n, value))
+
+    def _scrolled(self, one: IrPane, other: IrPane, name: str, value: int) -> None:
+        panes = self._workbench.panes
+        if self._moving or self._pair is None or not {one, other} <= set(self._pair) or other not in panes:
+            return
+        if one.model.origin and other.model.origin and one.model.diff and other.model.diff:
+            self._moving = True
+            getattr(other.text, name)().setValue(value)
+            self._moving = False

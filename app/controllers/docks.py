@@ -1,0 +1,221 @@
+"""The frame of the window: the welcome page or the workbench, the docks around it, and arrangements kept by name."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from PySide6.QtCore import QByteArray, Qt, QTimer
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QInputDialog,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.controllers.features import Command, Dock, Feature, Shared
+from app.controllers.settings import LAST_SESSION, Settings
+from app.viewmodels.frame.event import Event
+from app.viewmodels.frame.messages import Message
+from app.views.frame.dock_tabs import DockTabs
+from app.views.frame.status import Status
+from app.views.frame.welcome import WelcomePage
+from app.views.frame.workbench import Workbench, read_panes
+from app.views.parts.widgets import dock_bar
+
+_VERSION = 1  # of the arrangements that are kept
+_AREAS = {
+    "left": Qt.DockWidgetArea.LeftDockWidgetArea,
+    "right": Qt.DockWidgetArea.RightDockWidgetArea,
+    "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+
+
+class DocksFeature(Feature):
+    """Where everything is. `work_shown` when the workbench comes in place of the welcome page."""
+
+    def __init__(self, shared: Shared, settings: Settings, status: Status) -> None:
+        super().__init__(shared)
+        self._settings, self._status = settings, status
+        window = self._window
+        self.stack = QStackedWidget()
+        self.named: dict[str, QDockWidget] = {}
+        self.bottom: dict[str, QDockWidget] = {}
+        self.work_shown = Event()
+        self.commands = (
+            Command("quit", "&Quit", "&File", 40, lambda: window.close(), "Ctrl+Q"),
+            Command("toggle_explorer", "&Explorer", "&View", 20, lambda: self._toggle("explorer"), "Ctrl+B",
+                    lambda: self.named["explorer"].isVisible()),
+            Command("toggle_inspector", "&Inspector", "&View", 21, lambda: self._toggle("inspector"), "Ctrl+I",
+                    lambda: self.named["inspector"].isVisible()),
+            Command("toggle_bottom", "&Bottom views", "&View", 22, self._toggle_bottom, "Ctrl+J", self._bottom_shown),
+            Command("save_layout", "&Save layout as...", "&View", 40, self.save_layout),
+            Command("load_layout", "Load layout...", "&View", 41, self.load_layout),
+            Command("delete_layout", "Delete layout...", "&View", 42, self.delete_layout),
+            Command("reset_layout", "&Reset layout", "&View", 43, self.reset_layout),
+            Command("full_screen", "&Full screen", "&View", 44, self._full_screen, "F11", window.isFullScreen),
+            Command("welcome", "&Welcome page", "&Help", 10, self.show_welcome),
+        )  # fmt: skip
+        self._state.opened.connect(lambda _: self.show_work())
+
+    def place(self, bar: QWidget, welcome: WelcomePage, workbench: Workbench, docks: list[Dock]) -> None:
+        """Put everything where the program has it by itself."""
+        window = self._window
+        self.welcome, self.workbench = welcome, workbench
+        DockTabs(window, "Views")
+        DockTabs(workbench, "Panes")
+        self.stack.addWidget(welcome)
+        self.stack.addWidget(workbench)
+        centre = QWidget()
+        layout = QVBoxLayout(centre)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(bar)
+        layout.addWidget(self.stack)
+        window.setCentralWidget(centre)
+        window.setTabPosition(_AREAS["bottom"], QTabWidget.TabPosition.North)
+        self.named = {dock.name: self._dock(dock) for dock in sorted(docks, key=lambda d: list(_AREAS).index(d.area))}
+        self.bottom = {dock.name: self.named[dock.name] for dock in docks if dock.area == "bottom"}
+        for first, second in itertools.pairwise(self.bottom.values()):
+            window.tabifyDockWidget(first, second)
+        self.bottom["timeline"].raise_()
+        window.setCorner(Qt.Corner.BottomLeftCorner, _AREAS["left"])
+        window.setCorner(Qt.Corner.BottomRightCorner, _AREAS["right"])
+        for stage in ("source", "asm"):
+            workbench.add_pane(stage)
+        workbench.join_source()
+        self._share_room()
+        self.show_welcome()
+
+    def begin(self) -> None:
+        """The window has its size: what there is now is the usual arrangement; how it was left comes back with work."""
+        self._usual = self.layout_states()
+        self._restored = self._settings.layout(LAST_SESSION)
+        if "geometry" in self._restored:
+            self._window.restoreGeometry(self._restored.pop("geometry"))
+
+    def keep(self) -> None:
+        """The window closes: remember how it is arranged, unless nothing was open."""
+        if self.stack.currentWidget() is self.workbench:
+            states = {**self.layout_states(), "geometry": self._window.saveGeometry()}
+            self._settings.save_layout(LAST_SESSION, states)
+
+    # What is in sight --------------------------------------------------------------------------------------------
+
+    def show(self, name: str) -> None:
+        """Bring a view to the front."""
+        self.named[name].show()
+        self.named[name].raise_()
+
+    def show_welcome(self) -> None:
+        """The welcome page, without the docks that would be empty around it."""
+        self.stack.setCurrentWidget(self.welcome)
+        for dock in self.named.values():
+            dock.hide()
+
+    def show_work(self) -> None:
+        """The workbench and its docks."""
+        if self.stack.currentWidget() is self.workbench:
+            return
+        self.stack.setCurrentWidget(self.workbench)
+        # In turns of the event loop: laying out every dock at once would be felt as a hitch.
+        self._turns.add((*(dock.show for dock in self.named.values()), self._docks_shown))
+        self.work_shown.emit()
+
+    def _docks_shown(self) -> None:
+        self.bottom["timeline"].raise_()
+        if self._restored:
+            self.restore_layout(self._restored)
+            self._restored = {}
+        else:
+            QTimer.singleShot(0, self._share_room)
+
+    def _toggle(self, name: str) -> None:
+        self.named[name].setVisible(not self.named[name].isVisible())
+
+    def _bottom_shown(self) -> bool:
+        return any(dock.isVisible() for dock in self.bottom.values())
+
+    def _toggle_bottom(self) -> None:
+        shown = self._bottom_shown()
+        for dock in self.bottom.values():
+            dock.setVisible(not shown)
+
+    def _full_screen(self) -> None:
+        self._window.showNormal() if self._window.isFullScreen() else self._window.showFullScreen()
+
+    def _dock(self, wanted: Dock) -> QDockWidget:
+        dock = QDockWidget(wanted.title, self._window)
+        dock.setObjectName(wanted.name)
+        dock.setWidget(wanted.view)
+        # The tab of a bottom view says what it is; a title bar would say it twice.
+        dock.setTitleBarWidget(QWidget() if wanted.area == "bottom" else dock_bar(self._look, dock))
+        self._window.addDockWidget(_AREAS[wanted.area], dock)
+        return dock
+
+    # Arrangements ------------------------------------------------------------------------------------------------
+
+    def layout_states(self) -> dict[str, QByteArray]:
+        """The arrangement of both levels of docks."""
+        panes = QByteArray(json.dumps(self.workbench.pane_states()).encode())
+        workbench = self.workbench.saveState(_VERSION)
+        return {"window": self._window.saveState(_VERSION), "workbench": workbench, "panes": panes}
+
+    def restore_layout(self, states: dict[str, QByteArray]) -> None:
+        """Put the docks where they were, with the panes there were."""
+        if panes := read_panes(states.get("panes")):
+            self.workbench.set_panes(panes)
+        if "window" in states:
+            self._window.restoreState(states["window"], _VERSION)
+        if "workbench" in states:
+            self.workbench.restoreState(states["workbench"], _VERSION)
+
+    def reset_layout(self) -> None:
+        """As the program came."""
+        self.restore_layout(self._usual)
+        for dock in self.named.values():
+            dock.show()
+        self.bottom["timeline"].raise_()
+        self._share_room()
+
+    def save_layout(self) -> None:
+        """Keep the arrangement under a name."""
+        name, good = QInputDialog.getText(self._window, "Save layout", "Name of this arrangement of views and panes:")
+        name = name.strip()
+        if good and name == LAST_SESSION:
+            words = f"{name!r} is where the window keeps its own arrangement: choose another name"
+            self._messages.post(Message("warning", words, "window"))
+        elif good and name:
+            self._settings.save_layout(name, self.layout_states())
+            self._status.what.setText(f"Saved the layout {name} (View, Load layout)")
+
+    def load_layout(self) -> None:
+        """Choose a kept arrangement."""
+        if name := self._choose_layout("Load layout", "Arrange views and panes as in:"):
+            self.restore_layout(self._settings.layout(name))
+
+    def delete_layout(self) -> None:
+        """Forget a kept arrangement; the window stays as it is."""
+        if name := self._choose_layout("Delete layout", "Forget the layout:"):
+            self._settings.remove_layout(name)
+            self._status.what.setText(f"Deleted the layout {name}")
+
+    def _choose_layout(self, title: str, words: str) -> str:
+        """One of the layouts there are; nothing where there is none, or the user has second thoughts."""
+        names = self._settings.layout_names()
+        if not names:
+            self._messages.post(Message("info", "no layout has been saved yet (View, Save layout as)", "window"))
+            return ""
+        name, good = QInputDialog.getItem(self._window, title, words, names, 0, False)
+        return name if good else ""
+
+    def _share_room(self) -> None:
+        window = self._window
+        wide = window.width()
+        sides = [230, 240] if wide < 1400 else [sorted((270, wide * 2 // 13, 420))[1], sorted((300, wide // 6, 460))[1]]
+        window.resizeDocks([self.named["explorer"], self.named["inspector"]], sides, Qt.Orientation.Horizontal)
+        below = 240 if window.height() < 800 else max(280, int(window.height() * 0.27))
+        window.resizeDocks([self.bottom["timeline"]], [below], Qt.Orientation.Vertical)
+        QTimer.singleShot(0, self.workbench.spread)

@@ -1,0 +1,177 @@
+"""IR panes: which text each shows and for which target, comparing it, folding it, stepping through differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QInputDialog
+
+from app.controllers.docks import DocksFeature
+from app.controllers.features import Command, Feature, Shared
+from app.controllers.source import SourceFeature
+from app.controllers.texts import TextStore
+from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, stage_title
+from app.viewmodels.frame.messages import Message
+from app.viewmodels.text.ir_pane import PREVIOUS, USUAL_GPU, Against, IrPaneModel, TextKey
+from app.views.frame.toolbar import TARGETS
+from app.views.frame.workbench import Workbench
+from app.views.text.ir_pane import IrPane
+from compiler.targets import emission_of
+
+_USUAL = ("asm", "llvm", "source", "kgen", "kernel", "mo", "llvm-opt")
+_STAGE_OF_PASS = {"machine": "asm", "link": "asm", "llvm-pass": "llvm-opt"}
+
+
+class PanesFeature(Feature):
+    """The panes of the workbench."""
+
+    keys = (
+        "IR panes",
+        (
+            ("arrows", "move by line"),
+            ("Enter", "select the line's nodes"),
+            ("D", "compare with the stage before"),
+            ("+ -", "fold, unfold at the line"),
+            ("Ctrl+wheel", "zoom"),
+            ("Ctrl+C", "copy"),
+        ),
+    )
+
+    def __init__(
+        self, shared: Shared, workbench: Workbench, texts: TextStore, source: SourceFeature, docks: DocksFeature
+    ) -> None:
+        super().__init__(shared)
+        self.workbench, self._texts, self._docks = workbench, texts, docks
+        self.commands = (
+            Command("go_to_line", "&Go to line...", "&Edit", 12, self._with_pane(IrPane.ask_line), "Ctrl+G"),
+            Command("add_pane", "New IR &pane", "&View", 23, self.add_pane, "Ctrl+T"),
+            Command("pane_target", "Show this pane for another &target...", "&View", 24,
+                    self._with_pane(self.pane_target)),
+            Command("two_targets", "Machine code of t&wo targets side by side", "&View", 25,
+                    self._with_pane(self.two_targets), "Ctrl+Shift+T"),
+            Command("fold_all", "Fold all", "&View", 26, self._with_pane(lambda pane: pane.text.fold_all(True)),
+                    "Ctrl+Shift+["),
+            Command("unfold_all", "Unfold all", "&View", 27, self._with_pane(lambda pane: pane.text.fold_all(False)),
+                    "Ctrl+Shift+]"),
+            Command("compare_stage", "Compare pane with the stage &before", "&Compare", 10,
+                    self._with_pane(self.compare_pane)),
+            Command("compare_previous", "Compare pane with the &previous compilation", "&Compare", 11,
+                    self._with_pane(lambda pane: self.compare_pane(pane, "previous"))),
+            Command("next_difference", "&Next difference", "&Compare", 13, lambda: self._step(1), "F7"),
+            Command("previous_difference", "Pre&vious difference", "&Compare", 14, lambda: self._step(-1), "Shift+F7"),
+        )  # fmt: skip
+        workbench.pane_added.connect(self._added)
+        source.erred.connect(self._show_source)
+        self._state.compiled.connect(self._compiled)
+        self.when_run(self._ran)
+
+    def _with_pane(self, do: Callable[[IrPane], object]) -> Callable[[], None]:
+        """A command on the current pane; nothing where there is none."""
+
+        def command() -> None:
+            if (pane := self.workbench.current_pane()) is not None:
+                do(pane)
+
+        return command
+
+    def show_stage(self, stage: str, kernel: str = "") -> None:
+        """Show a stage (or the stage a pass belongs to) in the first pane that is not locked."""
+        stage = _STAGE_OF_PASS.get(stage, stage)
+        pane = next((p for p in self.workbench.panes if not p.model.locked), None)
+        if pane is not None and pane.stage.findData(stage) >= 0:
+            pane.model.show(stage=stage, kernel=kernel or None)
+
+    def show_kernel(self, kernel: str) -> None:
+        """Turn every pane that is not locked to a kernel."""
+        for pane in self.workbench.panes:
+            if not pane.model.locked:
+                pane.model.show(kernel=kernel)
+
+    def _added(self, pane: IrPane) -> None:
+        """A new pane gets its texts from the store."""
+        pane.model.wanted.connect(self._texts.fetch)
+        pane.compare_wanted.connect(self.compare_pane)
+        pane.beside_wanted.connect(self.open_beside)
+        if self._state.compilation is not None:
+            pane.set_compilation(self._state.compilation)
+            pane.set_run(self._state.run)
+
+    def _compiled(self, compilation: Compilation) -> None:
+        for pane in self.workbench.panes:
+            pane.set_compilation(compilation)
+
+    def _ran(self) -> None:
+        for pane in self.workbench.panes:
+            pane.set_run(self._state.run)
+
+    def _show_source(self) -> None:
+        self.workbench.source_dock.show()
+        self.workbench.source_dock.raise_()
+
+    def add_pane(self) -> None:
+        """One more IR pane, at the first stage no pane shows."""
+        shown = {pane.model.stage for pane in self.workbench.panes}
+        self._docks.show_work()
+        self.workbench.add_pane(next((stage for stage in _USUAL if stage not in shown), "asm"))
+
+    def pane_target(self, pane: IrPane) -> None:
+        """Show a pane's kernel for another target, under the same selection."""
+        names = [name for name, _ in TARGETS]
+        target, good = QInputDialog.getItem(self._window, "Target of this pane", "Target:", names, 0, False)
+        if good:
+            pane.set_target(target)
+
+    def two_targets(self, pane: IrPane) -> None:
+        """The machine code of a pane's kernel for the CPU and for a GPU, side by side."""
+        own = pane.model.own_target
+        other = "cpu" if "ptx" in emission_of(own).stages else USUAL_GPU
+        pane.model.show(stage="asm", target="")
+        self.open_beside(pane, other)
+
+    def open_beside(self, pane: IrPane, target: str) -> None:
+        """The same kernel and stage for another target, in a pane beside this one."""
+        model = pane.model
+        target = "" if target == model.own_target else target
+        panes = self.workbench.panes
+        free = [p for p in panes if p is not pane and not p.model.locked]
+        if free:  # the pane beside it, rather than ever narrower ones
+            free[0].model.show(stage=model.stage, kernel=model.kernel, target=target)
+        else:
+            self.workbench.add_pane(model.stage, model=IrPaneModel(model.stage, model.kernel, target))
+
+    def compare_pane(self, pane: IrPane, what: str = "stage") -> None:
+        """A pane against the stage before its own, or the same stage of the previous compilation."""
+        model, state = pane.model, self._state
+        if what == "previous":
+            known = state.previous is not None and (
+                model.stage in MODEL_STAGES or model.kernel in state.previous.kernel_table
+            )
+            if not known:
+                self._refuse(pane, "there is no earlier compilation of this kernel to compare with")
+                return
+            key = TextKey(model.stage, model.kernel, model.target, PREVIOUS).clean()
+            assert state.previous is not None
+            model.compare(Against(key, f"against the compilation before ({state.previous.label})"))
+            return
+        order = MODEL_STAGES if model.stage in MODEL_STAGES else KERNEL_STAGES
+        position = order.index(model.stage) if model.stage in order else 0
+        if state.compilation is None or position == 0:
+            self._refuse(pane, "there is no stage before this one to compare with")
+            return
+        before = order[position - 1]
+        key = TextKey(before, model.kernel, model.target, model.origin).clean()
+        model.compare(Against(key, f"against {stage_title(before, model.target or model.own_target)}"))
+
+    def _step(self, by: int) -> None:
+        """In the pane with the keyboard, else in the first that shows a difference."""
+        current = self.workbench.focused_pane() or self.workbench.current_pane()
+        if current is None or current.diff is None:
+            current = next((pane for pane in self.workbench.panes if pane.diff is not None), None)
+        if current is not None:
+            current.step_difference(by)
+
+    def _refuse(self, pane: IrPane, words: str) -> None:
+        pane.bar.show_message(Message("info", words, "pane"))
+        pane.compare.blockSignals(True)
+        pane.compare.setChecked(False)
+        pane.compare.blockSignals(False)

@@ -1,0 +1,80 @@
+"""Reports seen from the window: the preview of what is chosen, saving it, and the whole of it in a browser."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFileDialog
+
+from app.controllers.docks import DocksFeature
+from app.controllers.features import Command, Dock, Feature, Shared
+from app.controllers.records import RecordsController
+from app.viewmodels.frame.messages import Message
+from app.viewmodels.requests import ExportRequest, ReportRequest
+from app.views.report.report import ReportView
+
+
+class ReportFeature(Feature):
+    """The report of a run, or of several compared."""
+
+    def __init__(self, shared: Shared, records: RecordsController, docks: DocksFeature) -> None:
+        super().__init__(shared)
+        self._records, self._docks = records, docks
+        self.view = ReportView(self._look)
+        self.bars = {"report": self.view.bar}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self.docks = (Dock("report", "Report", self.view, 110),)
+        self.commands = (Command("report", "R&eport", "&Run", 13, self._show_current, "Ctrl+E"),)
+        self.view.preview_wanted.connect(self.preview)
+        self.view.save_wanted.connect(self.export)
+        self.view.browser_wanted.connect(self.open_in_browser)
+        records.runs_listed.connect(self.view.set_runs)
+
+    def _show_current(self) -> None:
+        """The report of the run on show, or of the newest one: first as a preview."""
+        run = self._state.run
+        self.show(run.number if run is not None else 0)
+
+    def export(self, runs: tuple[int, ...], kind: str) -> None:
+        """Write a run or a comparison where the user says."""
+        name = f"run-{'-'.join(map(str, runs))}.{'json' if kind == 'perfetto' else kind}"
+        path, _ = QFileDialog.getSaveFileName(self._window, "Export", name)
+        if path:
+            self._records.export(runs, kind, path)
+
+    def preview(self, runs: tuple[int, ...]) -> None:
+        """Show what the report of these runs says."""
+        self._messages.clear("report")
+        self._records.ask(ReportRequest(runs), self.view.set_preview, "report")
+
+    def show(self, run: int = 0) -> None:
+        """Open the view, on a run where one is given."""
+        self._docks.show("report")
+        if run:
+            self.view.show_run(run)
+
+    def open_in_browser(self, runs: tuple[int, ...]) -> None:
+        """Write the HTML to a folder of this session and let the system open it."""
+        try:
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="kernelglass-report-")
+        except OSError as error:
+            text = f"no file can be made for the browser: {error.strerror or error}"
+            self._messages.post(Message("error", text, "report"))
+            return
+        path = Path(self._folder.name) / f"report-{'-'.join(map(str, runs))}.html"
+        self._records.ask(ExportRequest(runs, "html", str(path)), self._open, "report")
+
+    def stop(self) -> None:
+        """The window closes: what was made for the browser goes."""
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def _open(self, path: str) -> None:
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(path)):
+            text = f"no browser answers; the report is at {path} until the window is closed"
+            self._messages.post(Message("warning", text, "report"))

@@ -1,0 +1,175 @@
+"""Running what was compiled: on which device and with what, its times in every view of it, and the runs kept."""
+
+from __future__ import annotations
+
+from app.controllers.compilations import Compilations
+from app.controllers.compile import CompileFeature
+from app.controllers.docks import DocksFeature
+from app.controllers.features import Command, Dock, Feature, Shared
+from app.controllers.preferences import PreferencesFeature
+from app.controllers.records import RecordsController
+from app.viewmodels.frame.devices import CPU, DeviceRow
+from app.viewmodels.frame.messages import Message
+from app.viewmodels.frame.preferences import Preferences
+from app.viewmodels.requests import CeilingsRequest, DevicesRequest, RunRequest
+from app.viewmodels.runs.run_figures import call_figures, run_words
+from app.viewmodels.timeline.timeline import run_timeline
+from app.views.frame.status import Status
+from app.views.frame.toolbar import ChoiceBar
+from app.views.runs.roofline import RooflineView
+from app.views.runs.run_view import RunView, read_sizes
+from app.views.runs.runs import RunsView
+from app.views.timeline.view import TimelineView
+
+
+class RunsFeature(Feature):
+    """The compile target decides the device; choosing a device chooses the target that fits."""
+
+    def __init__(
+        self, shared: Shared, compiler: Compilations, records: RecordsController, preferences: PreferencesFeature,
+        compile_: CompileFeature, choices: ChoiceBar, status: Status, docks: DocksFeature,
+    ) -> None:  # fmt: skip
+        super().__init__(shared)
+        self._compiler, self._records, self._preferences, self._compile = compiler, records, preferences, compile_
+        self._choices, self._status, self._docks = choices, status, docks
+        look, state = self._look, self._state
+        self._asked = False
+        self.processes = 5  # as on the command line
+        self.view, self.roofline = RunView(look, state.selection), RooflineView(look, state.selection)
+        self.launches = TimelineView(look, state.selection)
+        self.launches.note = "Run (F5) to see the launches on each thread."
+        self.list = RunsView(look)
+        self.bars = {"run": self.view.bar, "runs": self.list.bar, "roofline": self.roofline.bar}
+        self.docks = (
+            Dock("run", "Run", self.view, 50),
+            Dock("launches", "Launches", self.launches, 60),
+            Dock("roofline", "Roofline", self.roofline, 70),
+        )
+        self.commands = (
+            Command("run", "&Run and time", "&Run", 10, self.run, "F5"),
+            Command("measure_ceilings", "Measure this &machine", "&Run", 12, self._measure_machine),
+        )
+        choices.run_pressed.connect(self.run)
+        choices.device_chosen.connect(self.choose)
+        self.view.run_wanted.connect(self.run)
+        self.roofline.measure_wanted.connect(self.measure_ceilings)
+        self.list.open_wanted.connect(compiler.open_run)
+        self.list.compare_wanted.connect(records.compare)
+        self.list.compare_compilations_wanted.connect(records.compare_compilations)
+        records.runs_listed.connect(self.list.set_runs)
+        records.compilations_listed.connect(self.list.set_compilations)
+        records.ceilings_measured.connect(self.roofline.set_ceilings)
+        records.started.connect(status.start)
+        records.progressed.connect(status.set_progress)
+        records.ended.connect(status.end)
+        compiler.ended.connect(lambda good: None if good else records.list_runs())  # failed ones are kept
+        preferences.changed.connect(self._preferred)
+        docks.work_shown.connect(lambda: self._turns.add((records.list_runs, self._look_around)))
+        state.equipped.connect(choices.set_devices)
+        for event in (state.chosen, state.equipped):
+            event.connect(lambda _: self._show_device())
+        self.when_compiled(self._show)
+        self.when_run(self._show, self._tell)
+
+    def cancel(self) -> bool:
+        """End a measurement of this machine."""
+        return self._records.cancel()
+
+    def stop(self) -> None:
+        """End the processes that ask the database."""
+        self._records.stop()
+
+    def choose(self, device: DeviceRow) -> None:
+        """Run on this one from now on; compiles for it where that is not what is on show."""
+        if device.missing:
+            words = f"{device.title}: {device.missing}; compiling for a GPU works all the same, launching does not"
+            self._messages.post(Message("warning", words, "run"))
+            self._docks.show("run")
+            self._show_device()
+            return
+        self._state.prefer(device)
+        if self._state.choices.target != device.target:
+            self._compile.choose("target", device.target)
+
+    def run(self) -> None:
+        """Run and time the compilation on show."""
+        compilation = self._state.current
+        if compilation is None:
+            return
+        self._messages.clear("run")
+        self._docks.show("run")
+        device = self._state.device_for(compilation.choices.target)
+        if device.missing:
+            self._messages.post(Message("error", f"this cannot be run here: {device.missing}", "run"))
+            return
+        view = self.view
+        try:
+            sizes = read_sizes(view.sizes.text())
+        except ValueError as error:
+            self._messages.post(Message("error", str(error), "run"))
+            return
+        self._compiler.run(
+            RunRequest(
+                view.repeats.value(), view.threads.value() or None, 0, sizes, self._preferences.now.check, device.name,
+                self._preferences.database, self.processes,
+            )
+        )  # fmt: skip
+
+    def measure_ceilings(self) -> None:
+        """Measure what the device of the run on show can do."""
+        self._messages.clear("roofline")
+        self._records.measure_ceilings(self.roofline.device)
+
+    def _measure_machine(self) -> None:
+        self._docks.show("roofline")
+        self.measure_ceilings()
+
+    def _look_around(self) -> None:
+        """Ask once, off the window's thread, what there is to run on and what was measured of it before."""
+        if not self._asked:
+            self._asked = True
+            self._records.ask(DevicesRequest(), self._found, "run")
+            self._records.ask(CeilingsRequest(measure=False), self.roofline.set_ceilings, "roofline")
+
+    def _found(self, devices: tuple[DeviceRow, ...]) -> None:
+        self._state.set_devices(devices)
+        for device in devices:
+            if device.name != CPU.name and not device.missing:
+                asked = CeilingsRequest(measure=False, device=device.name)
+                self._records.ask(asked, self.roofline.set_ceilings, "roofline")
+
+    def _preferred(self, names: set[str], now: Preferences) -> None:
+        if "threads" in names:
+            self.view.threads.setValue(now.threads)
+        if "repeats" in names:
+            self.view.repeats.setValue(now.repeats)
+
+    def _show_device(self) -> None:
+        device = self._state.device
+        self._choices.set_device(device)
+        self._status.set_device(device.title, device.missing or device.words)
+        self.view.device.setText(f"on {device.title}")
+
+    def _show(self) -> None:
+        """The run of what is compiled, or that there is none."""
+        compilation, run = self._state.on_show, self._state.run
+        if run is None:
+            self.view.clear()
+            self.launches.clear()
+            device = self._state.device
+            self.roofline.set_calls([], CPU.name if device.missing else device.name)
+            return
+        self.view.set_run(compilation, run)
+        self.launches.set_timeline(run_timeline(compilation, run))
+        self.roofline.set_calls(call_figures(compilation, run), run.device, run.elsewhere, run.ceilings)
+
+    def _tell(self) -> None:
+        run = self._state.run
+        self._records.list_runs()
+        if run is None:
+            return
+        self._status.finish(run_words(run))
+        if not run.number and (why := next((note for note in run.notes if "not kept" in note), "")):
+            self._messages.post(Message("warning", why, "run"))
+        if run.ok is False:
+            self._messages.post(Message("error", f"the check failed: {'; '.join(run.checks)}", "run"))
