@@ -13,6 +13,7 @@ from app.viewmodels.graph.folded_graph import GraphModel
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.graph.scene import Scene
 from app.viewmodels.requests import Failure
+from app.viewmodels.runs.run_figures import launch_times
 from app.views.graph.panel import GraphPanel
 
 
