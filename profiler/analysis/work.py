@@ -20,32 +20,30 @@ from compiler.graph.ops.specs import SPECS
 from compiler.graph.opspec import Shapes
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
-
     from compiler.model import Kernel
     from compiler.passes.fusion.records import KernelCall
+
+AnyOp = Any  # an op of a graph, or of its IR: both have a name, operands, results and `all_attrs`
 
 
 def _shape(kind: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(evaluate(size, sizes) for size in getattr(kind, "shape", ()))
 
 
-def _shapes(op: Operation, sizes: Mapping[str, int]) -> Shapes:
+def _shapes(op: AnyOp, sizes: Mapping[str, int]) -> Shapes:
     """An op with the sizes filled in."""
-    from compiler.dialects.mo import attrs_of
-
-    operands = [_shape(kind, sizes) for kind in op.operand_types]
-    return Shapes(operands, [_shape(kind, sizes) for kind in op.result_types], attrs_of(op))
+    operands = [_shape(operand.type, sizes) for operand in op.operands]
+    return Shapes(operands, [_shape(result.type, sizes) for result in op.results], op.all_attrs)
 
 
-def op_flops(op: Operation, sizes: Mapping[str, int]) -> int | None:
+def op_flops(op: AnyOp, sizes: Mapping[str, int]) -> int | None:
     """The FLOPs of one graph op; None for a custom kernel, which alone knows."""
     return SPECS[op.name].flops(_shapes(op, sizes))
 
 
-def op_bytes(op: Operation, sizes: Mapping[str, int]) -> int:
+def op_bytes(op: AnyOp, sizes: Mapping[str, int]) -> int:
     """What one graph op would move by itself: its operands and its results, each once."""
-    return sum(tensor_bytes(kind, sizes) for kind in (*op.operand_types, *op.result_types))
+    return sum(tensor_bytes(value.type, sizes) for value in (*op.operands, *op.results))
 
 
 def call_flops(call: KernelCall, sizes: Mapping[str, int]) -> int | None:
@@ -74,7 +72,7 @@ def tensor_bytes(kind: Any, sizes: Mapping[str, int]) -> int:
 def _picked(call: KernelCall, sizes: Mapping[str, int]) -> dict[str, int]:
     """Bytes read of the buffers that the call only slices or gathers from, by the buffer's name."""
     inside = {result for op in call.ops for result in op.results}
-    users: dict[Any, list[Operation]] = {}
+    users: dict[Any, list[AnyOp]] = {}
     for op in call.ops:
         for position, value in enumerate(op.operands):
             if value not in inside:

@@ -82,6 +82,11 @@ class MoOp(Operation):
 
     spec: ClassVar[OpSpec]
 
+    @property
+    def all_attrs(self) -> dict[str, Any]:
+        """Its attributes as plain values, as an op of a graph has them."""
+        return attrs_of(self)
+
     def verify_(self) -> None:
         check_op(self)
 
