@@ -10,10 +10,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture
 def kernelglass(capfd, tmp_path, monkeypatch):
-    """Run the command line here, with a cache and a database of its own, and give (status, stdout, stderr)."""
+    """Run the command line here, with a database of its own, and give (status, stdout, stderr).
+
+    The cache is the one of the whole test run: what is compiled for one test is there for the next. Tests that are
+    about a cold one take `cold_cache` as well.
+    """
     from app.cli.main import main
 
-    monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("KERNELGLASS_DB", str(tmp_path / "traces.db"))
 
     def run(*arguments):
@@ -23,3 +26,9 @@ def kernelglass(capfd, tmp_path, monkeypatch):
         return status, out, err
 
     return run
+
+
+@pytest.fixture
+def cold_cache(tmp_path, monkeypatch):
+    """An empty cache for one test."""
+    monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "cache"))

@@ -193,10 +193,23 @@ def test_a_size_nobody_gave_is_asked_for(kernelglass, scale):
     assert_one_line(kernelglass("run", scale), 2, "--dim M=N")
 
 
-@pytest.mark.parametrize("sample", [sample.name for sample in samples()])
-def test_every_sample_runs_and_checks(kernelglass, sample):
+SHORT = {"llama-32": "llama-32:2", "many-kernels": "many-kernels:8"}  # the whole ones take minutes
+
+
+def runs_and_checks(kernelglass, sample):
     status, out, err = kernelglass("run", f"sample:{sample}", "--check", "--repeat", "1", "--processes", "1")
     assert (status, err) == (0, ""), out
+
+
+@pytest.mark.parametrize("sample", [SHORT.get(sample.name, sample.name) for sample in samples()])
+def test_every_sample_runs_and_checks(kernelglass, sample):
+    runs_and_checks(kernelglass, sample)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", list(SHORT))
+def test_long_samples_run_and_check_whole(kernelglass, sample):
+    runs_and_checks(kernelglass, sample)
 
 
 def test_a_closed_pipe_is_quiet(scale):
