@@ -1,4 +1,7 @@
-"""Kernelglass's graph-to-kernel compiler. Names load on first use, so importing this is cheap."""
+"""Kernelglass's graph-to-kernel compiler. Names load on first use, so importing this is cheap.
+
+Large because what joins the rooms (the pipeline, what may be asked, the caches, the model) stands beside them.
+"""
 
 from __future__ import annotations
 

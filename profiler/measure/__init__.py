@@ -1,5 +1,5 @@
-"""Launching kernels and timing them, in a child process: `cpu` is the parent's side, `child` the other.
+"""Launching kernels and timing them, in child processes: `cpu` and `cuda` have the parent's side and the child's.
 
-`native` is the loop that times a model without Python in it, `timing` decides how often, `counters` counts what else
-happened meanwhile.
+`processes` measures a run in several of them, `timing` decides how often, `counters` counts what else happened
+meanwhile, `ceilings` is what a machine can do at most.
 """
