@@ -1,18 +1,25 @@
 """Matrix products of 16-bit floats on NVIDIA's tensor cores, summed in f32.
 
-Four warps share a 64 x 64 tile of the result, each a quarter of it. An instruction multiplies 16 x 16 by 16 x 8; which
-lane holds which elements is the instruction set's choice: lane 4*g + t has rows g and g + 8, and columns 2*t, 2*t + 1.
+Four warps share a 128 x 128 tile of the result, each a quarter of it. Tiles of the operands, 32 deep, come into shared
+memory ahead of their use, STAGES of them at a time.
 """
 
-from kernels.indexing import delinearise, fix_leading, product
+from kernels.gpu_async import end_group, wait_for_groups
+from kernels.gpu_fragments import chunk_place, fill_chunk, load_left, load_right, load_right_turned, matrix_at, multiply_words
+from kernels.indexing import delinearise, product
 from kernels.language import *
 
-SIZE = 64
-PART = 32
-DEPTH_STEP = 32
-# Rows in shared memory are padded so that the lanes of a warp read different banks.
-PITCH = 40
+DOWN = 128
+ACROSS = 128
+DEEP = 32
+CHUNK = 8
+STAGES = 3
 WORKERS = 128
+# What one warp has of a tile, in rows and columns of the instruction's 16 x 8.
+WARP_ROWS = 4
+WARP_COLUMNS = 8
+# Rows of tiles whose blocks run together, so that what they share is in the L2 cache.
+BAND = 8
 
 
 @inline
@@ -22,18 +29,14 @@ def has_tensor_cores(a, b):
 
 
 @inline
-def multiply_fragments(dt, a, b, c):
-    """c + a * b for one 16 x 8 tile: a has 4 pairs, b has 2, c has 4 sums."""
-    if dt == f16:
-        return intrinsic(
-            "llvm.nvvm.mma.m16n8k16.row.col.f32.f32", f32, 1,
-            a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], c[2], c[3], results=4,
-        )  # fmt: skip
-    words = [word(pair, i32) for pair in a + b]
-    return intrinsic(
-        "llvm.nvvm.mma.m16n8k16.row.col.bf16", f32, 1,
-        words[0], words[1], words[2], words[3], words[4], words[5], c[0], c[1], c[2], c[3], results=4,
-    )  # fmt: skip
+def fill_tile(tile, base, x, i0, k0, *, rows, chunks):
+    """Rows i0.. and columns k0.. of a matrix into a tile, zeros where it has none."""
+    thread = thread_index()
+    for step in unroll(rows * chunks // WORKERS):
+        e = thread + step * WORKERS
+        i, c = e // chunks, e % chunks
+        inside = (i0 + i < x.shape[0]) & (k0 + c * CHUNK < x.shape[1])
+        fill_chunk(tile, base + chunk_place(i, c, chunks=chunks), x, i0 + i, k0 // CHUNK + c, inside=inside)
 
 
 @inline
@@ -42,55 +45,76 @@ def tensor_core_matmul(out, a, b):
     dt = a.dtype
     m, n, depth = out.shape[-2], out.shape[-1], a.shape[-1]
     batch = out.shape[:-2]
-    down, across = ceildiv(m, SIZE), ceildiv(n, SIZE)
+    down, across = ceildiv(m, DOWN), ceildiv(n, ACROSS)
     launch(blocks=down * across * product(batch), threads=WORKERS)
-    left = shared(dt, (SIZE, PITCH))
-    right = shared(dt, (SIZE, PITCH))
-    thread = thread_index()
+    left = shared(dt, (STAGES, DOWN, DEEP))
+    right = shared(dt, (STAGES, DEEP, ACROSS))
+    warp = thread_index() // 32
     group = block_index() // (down * across)
     rest = block_index() - group * (down * across)
-    i0 = rest // across * SIZE
-    j0 = (rest - rest // across * across) * SIZE
+    band = rest // (across * BAND)
+    within = rest - band * (across * BAND)
+    high = min(index(down) - band * BAND, index(BAND))
+    i0 = (band * BAND + within % high) * DOWN
+    j0 = within // high * ACROSS
     lead = delinearise(group, batch)
-    rows, columns = fix_leading(a, lead), fix_leading(b, lead)
-    warp, lane = thread // 32, thread % 32
-    g, t = lane // 4, lane % 4
-    i1, j1 = warp // 2 * PART, warp % 2 * PART
-    acc = [f32(0) for _ in range(32)]
-    for k0 in range(0, depth, DEPTH_STEP):
-        for step in range(SIZE * DEPTH_STEP // WORKERS):
-            e = thread + step * WORKERS
-            i, k = e // DEPTH_STEP, e % DEPTH_STEP
-            v = dt(0)
-            if (i0 + i < m) & (k0 + k < depth):
-                v = rows[i0 + i, k0 + k]
-            left[i, k] = v
-            k, j = e // SIZE, e % SIZE
-            v = dt(0)
-            if (k0 + k < depth) & (j0 + j < n):
-                v = columns[k0 + k, j0 + j]
-            right[j, k] = v
+    rows, columns = matrix_at(a, lead), matrix_at(b, lead)
+    # x @ w.T: the right operand's columns are contiguous, so its tile is kept as rows of k.
+    turned = columns.is_contiguous(0) and not columns.is_contiguous(1)
+    i1, j1 = warp // 2 * (WARP_ROWS * 16), warp % 2 * (WARP_COLUMNS * 8)
+    steps = ceildiv(index(depth), DEEP)
+
+    def fill(step):
+        stage = step % STAGES
+        fill_tile(left, stage * (DOWN * DEEP), rows, i0, step * DEEP, rows=DOWN, chunks=DEEP // CHUNK)
+        if turned:
+            fill_tile(right, stage * (DEEP * ACROSS), columns.permute((1, 0)), j0, step * DEEP, rows=ACROSS, chunks=DEEP // CHUNK)
+        else:
+            fill_tile(right, stage * (DEEP * ACROSS), columns, step * DEEP, j0, rows=DEEP, chunks=ACROSS // CHUNK)
+
+    acc = [f32(0) for _ in range(WARP_ROWS * WARP_COLUMNS * 4)]
+    for step in unroll(STAGES - 1):
+        if index(step) < steps:
+            fill(index(step))
+        end_group()
+    for step in range(steps):
+        wait_for_groups(pending=STAGES - 2)
         barrier()
-        for k in unroll(0, DEPTH_STEP, 16):
-            x = k + t * 2
-            fragments_a = [
-                [left.load(i1 + mi * 16 + g + 8 * (p % 2), x + 8 * (p // 2), width=2) for p in range(4)]
-                for mi in range(2)
-            ]  # fmt: skip
-            fragments_b = [
-                [right.load(j1 + ni * 8 + g, x + 8 * p, width=2) for p in range(2)] for ni in range(4)
-            ]  # fmt: skip
-            for mi in unroll(2):
-                for ni in unroll(4):
-                    at = (mi * 4 + ni) * 4
-                    sums = multiply_fragments(dt, fragments_a[mi], fragments_b[ni], acc[at : at + 4])
+        if step + (STAGES - 1) < steps:
+            fill(step + (STAGES - 1))
+        end_group()
+        stage = step % STAGES
+        for k in unroll(0, DEEP, 16):
+            lefts = [
+                load_left(left, stage * (DOWN * DEEP), i1 + r * 16, k, chunks=DEEP // CHUNK) for r in range(WARP_ROWS)
+            ]
+            rights = []
+            for c in unroll(0, WARP_COLUMNS, 2):
+                if turned:
+                    four = load_right_turned(right, stage * (DEEP * ACROSS), k, j1 + c * 8, chunks=DEEP // CHUNK)
+                else:
+                    four = load_right(right, stage * (DEEP * ACROSS), k, j1 + c * 8, chunks=ACROSS // CHUNK)
+                rights = rights + [four[0:2], four[2:4]]
+            for r in unroll(WARP_ROWS):
+                for c in unroll(WARP_COLUMNS):
+                    at = (r * WARP_COLUMNS + c) * 4
+                    sums = multiply_words(dt, lefts[r], rights[c], acc[at : at + 4])
                     for s in unroll(4):
                         acc[at + s] = sums[s]
-        barrier()
-    for mi in unroll(2):
-        for ni in unroll(4):
-            for s in unroll(4):
-                i = i0 + i1 + mi * 16 + g + 8 * (s // 2)
-                j = j0 + j1 + ni * 8 + t * 2 + s % 2
-                if (i < m) & (j < n):
-                    out[position(lead + (i, j))] = acc[(mi * 4 + ni) * 4 + s].cast(out.dtype)
+    lane = thread_index() % 32
+    g, t = lane // 4, lane % 4
+    pairs = is_static(n % 2) and n % 2 == 0
+    for r in unroll(WARP_ROWS):
+        for c in unroll(WARP_COLUMNS):
+            for half in unroll(2):
+                at = (r * WARP_COLUMNS + c) * 4 + half * 2
+                i, j = i0 + i1 + r * 16 + g + 8 * half, j0 + j1 + c * 8 + t * 2
+                if i < m:
+                    if pairs:
+                        if j < n:
+                            both = vector(acc[at], acc[at + 1]).cast(out.dtype)
+                            out[position(lead + (i, j), width=2, axis=out.rank - 1)] = both
+                    else:
+                        for s in unroll(2):
+                            if j + s < n:
+                                out[position(lead + (i, j + s))] = acc[at + s].cast(out.dtype)

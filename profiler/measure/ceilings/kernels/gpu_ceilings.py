@@ -5,7 +5,7 @@ How many rounds they make is read from memory: a loop of known length the driver
 # ruff: noqa
 # pyright: basic, reportUndefinedVariable=false, reportMissingImports=false, reportWildcardImportFromLibrary=false
 
-from kernels.gpu_tensor_cores import multiply_fragments
+from kernels.gpu_fragments import multiply_words
 from kernels.language import *
 
 THREADS = 256
@@ -77,15 +77,16 @@ def multiply_once(dt, a, b, c):
 def gpu_tensor(out: Tensor, x: Tensor, rounds: Tensor, *, blocks):
     """Products of 16 x 16 by 16 x 8 on tensor cores: two left sides times four right sides in every warp."""
     launch(blocks=blocks, threads=THREADS)
-    pairs = [x[position(((c * THREADS + thread_index()) * 2,), width=2, axis=0)] for c in range(16)]
+    places = [(c * THREADS + thread_index()) * 2 for c in range(16)]
+    words = [word(x[position((place,), width=2, axis=0)], i32) for place in places]
     acc = [f32(0) for _ in range(32)]
     for r in range(rounds[0].cast(index)):
         for u in unroll(STRAIGHT // 4):
             for mi in unroll(2):
                 for ni in unroll(4):
                     at = (mi * 4 + ni) * 4
-                    left, right = pairs[mi * 4 : mi * 4 + 4], pairs[8 + ni * 2 : 10 + ni * 2]
-                    sums = multiply_fragments(x.dtype, left, right, acc[at : at + 4])
+                    left, right = words[mi * 4 : mi * 4 + 4], words[8 + ni * 2 : 10 + ni * 2]
+                    sums = multiply_words(x.dtype, left, right, acc[at : at + 4])
                     for s in unroll(4):
                         acc[at + s] = sums[s]
     out[position((block_index() * THREADS + thread_index(),))] = added(acc)

@@ -1,0 +1,172 @@
+"""Attention of 16-bit floats on tensor cores: scores exist only as fragments, with a running softmax over blocks of keys.
+
+A block of threads takes 128 queries of one head, a warp 16 of them; keys and values come into shared memory one block
+ahead of their use. A lane holds parts of two rows of scores, g and g + 8; the other parts are in its three neighbours.
+"""
+
+from kernels.gpu_async import end_group, wait_for_groups
+from kernels.gpu_blocks import exchange
+from kernels.gpu_fragments import chunk_place, fill_chunk, load_right, load_right_turned, matrix_at, multiply_words, pair
+from kernels.gpu_tensor_cores import has_tensor_cores
+from kernels.indexing import delinearise, product, replace
+from kernels.language import *
+
+QUERIES = 128
+WORKERS = 256
+CHUNK = 8
+LOG2E = 1.4426950408889634
+# Elements of a block of keys: two blocks of keys and two of values fill 32 KiB of shared memory.
+BLOCK = 4096
+
+
+@inline
+def fits_flash_attention(q, k, v):
+    """Whether these operands can be multiplied on tensor cores in this way."""
+    size = q.shape[-1]
+    if not has_tensor_cores(q, k) or k.dtype != v.dtype or not is_static(size) or not is_static(v.shape[-1]):
+        return False
+    return v.shape[-1] == size and (size == 32 or size == 64 or size == 128)
+
+
+@inline
+def fast_exp2(x):
+    """2 to the x, within two units in the last place; minus infinity gives zero."""
+    return intrinsic("llvm.nvvm.ex2.approx.ftz.f", f32, 1, x)
+
+
+@inline
+def over_neighbours(v, combine):
+    """`v` of the four lanes that hold a row combined."""
+    v = combine(v, exchange(v, 1))
+    return combine(v, exchange(v, 2))
+
+
+@inline
+def flash_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
+    """As attend, for operands that fit."""
+    dt = q.dtype
+    heads, length, keys, size = out.shape[:-2], q.shape[-2], k.shape[-2], q.shape[-1]
+    chunks = size // CHUNK
+    span = BLOCK // size
+    factor = float(size) ** -0.5 if scale is None else float(scale)
+    blocks = ceildiv(length, QUERIES)
+    launch(blocks=product(heads) * blocks, threads=WORKERS)
+    key_tiles = shared(dt, (2, span, size))
+    value_tiles = shared(dt, (2, span, size))
+    head = block_index() // blocks
+    # The last queries of a causal head see the most keys: they begin first.
+    i0 = (blocks - 1 - (block_index() - head * blocks)) * QUERIES
+    lead = delinearise(head, heads)
+    source_lead = lead
+    if enable_gqa:
+        h = len(lead) - 1
+        source_lead = replace(lead, h, lead[h] // (heads[h] // k.shape[-3]))
+    queries, key_rows, value_rows = matrix_at(q, lead), matrix_at(k, source_lead), matrix_at(v, source_lead)
+    thread = thread_index()
+    warp, lane = thread // 32, thread % 32
+    g, t = lane // 4, lane % 4
+    row = i0 + warp * 16 + g
+    last = index(keys)
+    if is_causal:
+        last = min(last, i0 + QUERIES)
+    rounds = ceildiv(last, span)
+
+    def fill(round):
+        base, j0 = round % 2 * BLOCK, round * span
+        for step in unroll(span * chunks // WORKERS):
+            e = thread + step * WORKERS
+            j, c = e // chunks, e % chunks
+            inside = j0 + j < keys
+            place = base + chunk_place(j, c, chunks=chunks)
+            fill_chunk(key_tiles, place, key_rows, j0 + j, c, inside=inside)
+            fill_chunk(value_tiles, place, value_rows, j0 + j, c, inside=inside)
+
+    # Words of the queries, which stay in registers. Rows that there are not are read as the last one, and not stored.
+    words = []
+    for x in unroll(0, size, 16):
+        for p in unroll(4):
+            i = min(row + 8 * (p % 2), index(length) - 1)
+            words = words + [word(queries.load(i, x + t * 2 + 8 * (p // 2), width=2), i32)]
+
+    best = [f32(-f32.inf) for _ in range(2)]
+    total = [f32(0) for _ in range(2)]
+    acc = [f32(0) for _ in range(size // 2)]
+    if rounds > 0:
+        fill(index(0))
+    end_group()
+    for round in range(rounds):
+        if round + 1 < rounds:
+            fill(round + 1)
+        end_group()
+        wait_for_groups(pending=1)
+        barrier()
+        base, j0 = round % 2 * BLOCK, round * span
+        scores = [f32(0) for _ in range(span // 2)]
+        for x in unroll(0, size, 16):
+            for j in unroll(0, span, 16):
+                four = load_right_turned(key_tiles, base, x, j, chunks=chunks)
+                for half in unroll(2):
+                    at = (j // 8 + half) * 4
+                    left = words[x // 4 : x // 4 + 4]
+                    sums = multiply_words(dt, left, four[2 * half : 2 * half + 2], scores[at : at + 4])
+                    for s in unroll(4):
+                        scores[at + s] = sums[s]
+        if masked:
+            for e in unroll(span // 2):
+                i, j = row + 8 * (e % 4 // 2), j0 + e // 4 * 8 + t * 2 + e % 2
+                score = f32(-f32.inf)
+                if (i < length) & (j < keys):
+                    score = mask(lead, i, j, 1, scores[e] * factor) * LOG2E
+                scores[e] = score
+        else:
+            for e in unroll(span // 2):
+                scores[e] = scores[e] * (factor * LOG2E)
+        # Only the last blocks have keys that some query of this block does not see.
+        bound = j0 + span > keys
+        if is_causal:
+            bound = bound | (j0 + span > i0 + 1)
+        if bound:
+            for e in unroll(span // 2):
+                j = j0 + e // 4 * 8 + t * 2 + e % 2
+                seen = j < keys
+                if is_causal:
+                    seen = seen & (j <= row + 8 * (e % 4 // 2))
+                scores[e] = select(seen, scores[e], f32(-f32.inf))
+        for half in unroll(2):
+            top = best[half]
+            for c in unroll(span // 8):
+                top = fmax(top, fmax(scores[c * 4 + half * 2], scores[c * 4 + half * 2 + 1]))
+            top = over_neighbours(top, lambda x, y: fmax(x, y))
+            base_score = select(top > f32(-f32.inf), top, f32(0))
+            correction = fast_exp2(best[half] - base_score)
+            best[half] = top
+            part = f32(0)
+            for c in unroll(span // 8):
+                for s in unroll(2):
+                    e = c * 4 + half * 2 + s
+                    scores[e] = fast_exp2(scores[e] - base_score)
+                    part = part + scores[e]
+            total[half] = total[half] * correction + part
+            for c in unroll(size // 8):
+                for s in unroll(2):
+                    acc[c * 4 + half * 2 + s] = acc[c * 4 + half * 2 + s] * correction
+        for j in unroll(0, span, 16):
+            at = j // 2
+            left = [pair(dt, scores[at + 2 * p], scores[at + 2 * p + 1]) for p in range(4)]
+            for x in unroll(0, size, 16):
+                four = load_right(value_tiles, base, j, x, chunks=chunks)
+                for half in unroll(2):
+                    to = (x // 8 + half) * 4
+                    sums = multiply_words(dt, left, four[2 * half : 2 * half + 2], acc[to : to + 4])
+                    for s in unroll(4):
+                        acc[to + s] = sums[s]
+        barrier()
+    for half in unroll(2):
+        whole = over_neighbours(total[half], lambda x, y: x + y)
+        scaled = f32(1) / select(index(keys) > 0, whole, f32(1))
+        i = row + 8 * half
+        if i < length:
+            for c in unroll(size // 8):
+                at = c * 4 + half * 2
+                both = vector(acc[at] * scaled, acc[at + 1] * scaled).cast(out.dtype)
+                out[position(lead + (i, c * 8 + t * 2), width=2, axis=out.rank - 1)] = both
