@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from _gpu_bandwidth import chain, chain_exp, grayscale, layernorm_gelu, softmax
 from _gpu_bench import Bench, Row, conditions
 from _gpu_launch import launch
+from _gpu_products import attention, matmul
 
 PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "grayscale": grayscale,
@@ -31,6 +32,8 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "chain": chain,
     "chain-exp": chain_exp,
     "launch": launch,
+    "matmul": matmul,
+    "attention": attention,
 }
 
 
@@ -78,7 +81,7 @@ def main() -> None:
 
 
 def table(rows: list[Row], failures: dict[str, str]) -> str:
-    lines = [f"{'part':<16}{'ours':>10}{'peer':>10} {'unit':<10}{'ratio':>7}{'target':>8}{'error':>10}  peer"]
+    lines = [f"{'part':<22}{'ours':>10}{'peer':>10} {'unit':<10}{'ratio':>7}{'target':>8}{'error':>10}  peer"]
     for row in rows:
         if row.unit == "us/kernel":
             ratio, goal = f"{row.ours / row.theirs:.2f}", "<10 us"
@@ -86,10 +89,10 @@ def table(rows: list[Row], failures: dict[str, str]) -> str:
             ratio, goal = f"{row.ratio:.3f}", f"{row.target:.2f}"
         verdict = "" if row.met else "   MISSED"
         lines.append(
-            f"{row.part:<16}{row.ours:>10.3f}{row.theirs:>10.3f} {row.unit:<10}{ratio:>7}{goal:>8}{row.error:>10.1e}  "
+            f"{row.part:<22}{row.ours:>10.3f}{row.theirs:>10.3f} {row.unit:<10}{ratio:>7}{goal:>8}{row.error:>10.1e}  "
             f"{row.peer}{verdict}"
         )
-    lines += [f"{name:<16}FAILED {' '.join(words.split())[:200]}" for name, words in failures.items()]
+    lines += [f"{name:<22}FAILED {' '.join(words.split())[:200]}" for name, words in failures.items()]
     return "\n".join(lines)
 
 

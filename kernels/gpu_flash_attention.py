@@ -1,4 +1,4 @@
-"""Attention of 16-bit floats on tensor cores: scores exist only as fragments, with a running softmax over blocks of keys.
+"""Attention of 16-bit floats on tensor cores: scores exist only as fragments, with a running softmax over the keys.
 
 A block of threads takes 128 queries of one head, a warp 16 of them; keys and values come into shared memory one block
 ahead of their use. A lane holds parts of two rows of scores, g and g + 8; the other parts are in its three neighbours.
@@ -6,7 +6,15 @@ ahead of their use. A lane holds parts of two rows of scores, g and g + 8; the o
 
 from kernels.gpu_async import end_group, wait_for_groups
 from kernels.gpu_blocks import exchange
-from kernels.gpu_fragments import chunk_place, fill_chunk, load_right, load_right_turned, matrix_at, multiply_words, pair
+from kernels.gpu_fragments import (
+    chunk_place,
+    fill_chunk,
+    load_right,
+    load_right_turned,
+    matrix_at,
+    multiply_words,
+    pair,
+)
 from kernels.gpu_tensor_cores import has_tensor_cores
 from kernels.indexing import delinearise, product, replace
 from kernels.language import *

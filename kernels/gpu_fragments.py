@@ -103,7 +103,9 @@ def fill_chunk(tile, place, x, i, c, *, inside):
     """Chunk c of row i of a matrix goes to its place in a tile; where it is not inside, zeros do."""
     if copied_by_chunks(x):
         to = strided(tile.flat, (CHUNK,), (1,), place)
-        start = strided(x.flat, (CHUNK,), (1,), x.place(select(inside, i, index(0)), select(inside, c * CHUNK, index(0))))
+        start = strided(
+            x.flat, (CHUNK,), (1,), x.place(select(inside, i, index(0)), select(inside, c * CHUNK, index(0)))
+        )
         count = select(inside, i32(16), i32(0))
         intrinsic("llvm.nvvm.cp.async.cg.shared.global.16.s", None, 1, to, start, count)
     else:

@@ -5,7 +5,15 @@ memory ahead of their use, STAGES of them at a time.
 """
 
 from kernels.gpu_async import end_group, wait_for_groups
-from kernels.gpu_fragments import chunk_place, fill_chunk, load_left, load_right, load_right_turned, matrix_at, multiply_words
+from kernels.gpu_fragments import (
+    chunk_place,
+    fill_chunk,
+    load_left,
+    load_right,
+    load_right_turned,
+    matrix_at,
+    multiply_words,
+)
 from kernels.indexing import delinearise, product
 from kernels.language import *
 
@@ -68,7 +76,15 @@ def tensor_core_matmul(out, a, b):
         stage = step % STAGES
         fill_tile(left, stage * (DOWN * DEEP), rows, i0, step * DEEP, rows=DOWN, chunks=DEEP // CHUNK)
         if turned:
-            fill_tile(right, stage * (DEEP * ACROSS), columns.permute((1, 0)), j0, step * DEEP, rows=ACROSS, chunks=DEEP // CHUNK)
+            fill_tile(
+                right,
+                stage * (DEEP * ACROSS),
+                columns.permute((1, 0)),
+                j0,
+                step * DEEP,
+                rows=ACROSS,
+                chunks=DEEP // CHUNK,
+            )
         else:
             fill_tile(right, stage * (DEEP * ACROSS), columns, step * DEEP, j0, rows=DEEP, chunks=ACROSS // CHUNK)
 
