@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from compiler import Graph, TensorType, compile
-from compiler.backend import Executor, TableStep, compile_llvm, load_kernels
+from compiler.backend.executor import Executor, TableStep, load_kernels
+from compiler.backend.llvm import compile_llvm
 from compiler.backend.runtime import Pool, thread_pool
 from compiler.errors import ExecutionError
 from compiler.targets import get_target
@@ -276,7 +277,8 @@ def test_the_interpreter_exits_promptly_with_workers_waiting(ending):
     script = textwrap.dedent(f"""
         import os, sys
         import numpy as np
-        from compiler.backend import Executor, TableStep, compile_llvm, load_kernels
+        from compiler.backend.executor import Executor, TableStep, load_kernels
+        from compiler.backend.llvm import compile_llvm
         from compiler.targets import get_target
         text = "define void @k(i64 %t, i64 %n, ptr %rt, ptr %o) {{ ret void }}"
         code = load_kernels([compile_llvm(text, get_target("cpu"), 0).object], ["k"])

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from compiler.backend import compile_llvm, emit_asm, emit_object, optimise
+from compiler.backend.llvm import compile_llvm, emit_asm, emit_object, optimise
 from compiler.errors import CompilerError, LoweringError
 from compiler.targets import get_target
 

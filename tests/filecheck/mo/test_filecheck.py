@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from compiler.dialects import mgp, mo, mogg
+from compiler.dialects.mo.reading import MoParser
 from compiler.language.library import default_library
 from compiler.passes.fusion.fuse import fuse
 from compiler.passes.fusion.module import mogg_text
@@ -24,10 +25,10 @@ PASSES = dict(GRAPH_PASSES)
 def transformed(text: str, steps: list[str]) -> str:
     """The text after the steps: graph passes, then `mogg`, `mgp` or `source` for what fusion makes of it."""
     if steps[0] in ("read-mogg", "read-mgp"):
-        module = (mogg if steps[0] == "read-mogg" else mgp).parse_module(text)
+        module = MoParser(text, "<text>", mogg.Mogg, mgp.Mgp).parse_module()
         module.verify()
         return mo.text_of(module)
-    module, _ = mo.parse_module(text)
+    module = MoParser(text).parse_module()
     module.verify()
     graph = mo.graph_of(module)
     for step in steps:
