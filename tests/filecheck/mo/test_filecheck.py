@@ -9,9 +9,9 @@ import pytest
 from compiler.dialects import mgp, mo, mogg
 from compiler.dialects.mo.reading import MoParser
 from compiler.language.library import default_library
+from compiler.options import CompileOptions
 from compiler.passes.fusion.fuse import fuse
 from compiler.passes.fusion.module import mogg_text
-from compiler.passes.fusion.records import FusionOptions
 from compiler.passes.graph.run import GRAPH_PASSES
 from compiler.program.host_program import Interface, host_program
 from compiler.program.mgp_text import mgp_text
@@ -37,7 +37,7 @@ def transformed(text: str, steps: list[str]) -> str:
             module.verify()
             continue
         name, _, option = step.partition(":")
-        result = fuse(graph, default_library(), FusionOptions(fuse=option != "unfused"))
+        result = fuse(graph, default_library(), CompileOptions(fuse=option != "unfused"))
         if name == "source":
             return "\n".join(kernel.source for kernel in result.kernels)
         if name == "ledger":
