@@ -26,7 +26,7 @@ class CompileOptions:
     jobs: int | None = None
     cache: bool = True
     fuse: bool = True
-    force_cut: frozenset[tuple[str, str]] = frozenset()
+    force_cut: frozenset[tuple[str, str]] = frozenset()  # edges: (producer node, consumer node)
     force_fuse: frozenset[tuple[str, str]] = frozenset()
     sources: tuple[tuple[str, str], ...] = ()  # kernel name -> edited source that takes its place
     record_passes: bool = False  # kernels are compiled, not looked up, so that the times of all passes are known

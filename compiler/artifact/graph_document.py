@@ -12,20 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from compiler.graph.dim_text import parse_dim
+from compiler.artifact.plain_types import PlainType, plain_type, read_size, read_type
 from compiler.graph.dims import Dim
 from compiler.graph.graph import Graph
-from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueType, TensorType, Type
+from compiler.graph.types import Type
 from compiler.graph.value import Value
-
-
-@dataclass(frozen=True)
-class TypeDocument:
-    """A type: the class it is of, its dtype (or label), and its shape, with symbolic sizes as text."""
-
-    kind: str
-    name: str = ""
-    shape: tuple[int | str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +35,7 @@ class GraphDocument:
     """A graph; values are numbered: the inputs first, then the results of each op. `text` has one that is not plain."""
 
     name: str
-    types: tuple[TypeDocument, ...] = ()
+    types: tuple[PlainType, ...] = ()
     inputs: tuple[tuple[str, int], ...] = ()
     ops: tuple[OpDocument, ...] = ()
     outputs: tuple[int, ...] = ()
@@ -75,7 +66,7 @@ def document_of(graph: Graph) -> GraphDocument:
     except _NotPlain:
         return GraphDocument(graph.name, text=str(graph))
     outputs = tuple([numbers[value] for value in graph.outputs])
-    return GraphDocument(graph.name, tuple(map(_type_document, types)), inputs, tuple(ops), outputs)
+    return GraphDocument(graph.name, tuple(map(plain_type, types)), inputs, tuple(ops), outputs)
 
 
 def graph_of(document: GraphDocument, source: str = "") -> Graph:
@@ -84,7 +75,7 @@ def graph_of(document: GraphDocument, source: str = "") -> Graph:
         from compiler.importers.mlir_text import parse_graph
 
         return parse_graph(document.text, source)
-    types = [_type(entry) for entry in document.types]
+    types = [read_type(*entry) for entry in document.types]
     graph = Graph.of(document.name, [types[kind] for _, kind in document.inputs], [name for name, _ in document.inputs])
     values: list[Value] = list(graph.inputs)
     for entry in document.ops:
@@ -95,22 +86,6 @@ def graph_of(document: GraphDocument, source: str = "") -> Graph:
     graph.take_names(value.name for value in values)
     graph.outputs = tuple([values[number] for number in document.outputs])
     return graph
-
-
-def _type_document(kind: Type) -> TypeDocument:
-    if isinstance(kind, TensorType | BufferType):
-        shape = tuple(size if isinstance(size, int) else str(size) for size in kind.shape)
-        return TypeDocument(type(kind).__name__, kind.dtype, shape)
-    return TypeDocument(type(kind).__name__, kind.label if isinstance(kind, OpaqueType) else "")
-
-
-def _type(entry: TypeDocument) -> Type:
-    if entry.kind == ChainType.__name__:
-        return CHAIN
-    if entry.kind == OpaqueType.__name__:
-        return OpaqueType(entry.name)
-    shape = tuple(size if isinstance(size, int) else parse_dim(size) for size in entry.shape)
-    return (BufferType if entry.kind == BufferType.__name__ else TensorType).of(entry.name, shape)
 
 
 def _plain(value: Any) -> Any:
@@ -128,7 +103,7 @@ def _value(plain: Any) -> Any:
     if isinstance(plain, list):
         return tuple(map(_value, plain))
     if isinstance(plain, dict):
-        return parse_dim(plain["dim"])
+        return read_size(plain["dim"])
     if isinstance(plain, np.ndarray):  # into memory like any other: pages mapped from a file may be slower to read
         plain = np.array(plain)
         plain.flags.writeable = False

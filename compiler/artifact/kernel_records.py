@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
-from compiler.graph.dim_text import dim
-from compiler.graph.dims import Dim
+from compiler.artifact.plain_types import plain_size, read_size
 from compiler.language.kernel import BufferArgument, ElaboratedKernel, Launch
 
 
@@ -29,7 +27,6 @@ def _argument_document(argument: BufferArgument) -> list[Any]:
 
 def read_record(document: dict[str, Any]) -> ElaboratedKernel:
     """A kernel's record from plain data."""
-    from compiler.language.kernel import BufferArgument, ElaboratedKernel
 
     def arguments(listed: list[Any]) -> tuple[BufferArgument, ...]:
         return tuple(BufferArgument(name, dtype, tuple(map(read_size, shape))) for name, dtype, shape in listed)
@@ -43,14 +40,3 @@ def read_record(document: dict[str, Any]) -> ElaboratedKernel:
         tuple(tuple(slots) for slots in document["provenance"]),
         Launch(tuple(map(read_size, launch["blocks"])), launch["threads"]) if launch else None,
     )
-
-
-def plain_size(size: int | Dim) -> int | str:
-    """A size as plain data."""
-    return size if isinstance(size, int) else str(size)
-
-
-@lru_cache(maxsize=4096)
-def read_size(size: int | str) -> int | Dim:
-    """A size from plain data; a model repeats a few of them again and again."""
-    return size if isinstance(size, int) else dim(size)

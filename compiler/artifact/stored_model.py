@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compiler.artifact.kernel_records import plain_size, read_record, read_size, record_document
+from compiler.artifact.kernel_records import read_record, record_document
+from compiler.artifact.plain_types import plain_size, plain_type, read_size, read_type
 from compiler.cache import key_of, pack, producer, target_identity, unpack
 from compiler.graph.constraints import Constraint
 from compiler.graph.digest import graph_digest
 from compiler.graph.dtypes import numpy_dtype
-from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
 from compiler.passes.fusion.records import Buffer, FusedKernel, FusionDecision, FusionResult, KernelCall, Origin
 from compiler.program.host_program import HostProgram, Interface, host_program
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from compiler.targets.target import Target
 
 _MOST_CONSTANT_BYTES = 16 << 20  # models with more in constants are compiled, from cached kernels
-_SHAPED = {"tensor": TensorType, "buffer": BufferType}
 
 
 def model_key(graph: Graph, options: CompileOptions, target: Target, library: Library) -> str:
@@ -66,7 +65,7 @@ def store_model(host: HostProgram, objects: Sequence[bytes]) -> bytes | None:
         "constants": list(map(buffers.number, fusion.constants)),
         "kernels": [_kernel_document(kernel, types) for kernel in fusion.kernels],
         "buffers": [[b.name, types.number(b.type), b.kind, b.index, b.nodes] for b in buffers.items],
-        "types": [_type_document(kind) for kind in types.items],
+        "types": list(map(plain_type, types.items)),
         "records": [record_document(record) for record in host.records.values()],
         "objects": len(objects),
     }  # fmt: skip
@@ -88,13 +87,6 @@ class _Table:
         return self._numbers[item]
 
 
-def _type_document(kind: Any) -> list[Any]:
-    if isinstance(kind, TensorType | BufferType):
-        name = "buffer" if isinstance(kind, BufferType) else "tensor"
-        return [name, kind.dtype, list(map(plain_size, kind.shape))]
-    return ["opaque", kind.label] if isinstance(kind, OpaqueType) else ["chain"]
-
-
 def _kernel_document(kernel: FusedKernel, types: _Table) -> list[Any]:
     return [
         kernel.name, kernel.source, kernel.line_slots, kernel.slots, list(map(types.number, kernel.inputs)),
@@ -110,7 +102,7 @@ def restore_model(payload: bytes, fused_again: Callable[[], FusionResult]) -> tu
     document, blobs = unpack(payload)
     count = 1 + document["objects"]
     ledger, objects = json.loads(blobs[0]), blobs[1:count]
-    types = [_read_type(*kind) for kind in document["types"]]
+    types = [read_type(*kind) for kind in document["types"]]
     held = dict(zip(document["constants"], blobs[count:], strict=True))
     buffers = [
         _read_buffer(name, types[kind], role, index, nodes, held.get(number))
@@ -146,13 +138,6 @@ def restore_model(payload: bytes, fused_again: Callable[[], FusionResult]) -> tu
     )
     records = {entry["name"]: read_record(entry) for entry in document["records"]}
     return host_program(fusion, records, interface), objects
-
-
-def _read_type(kind: str, *rest: Any) -> Any:
-    if kind in _SHAPED:
-        dtype, shape = rest
-        return _SHAPED[kind].of(dtype, tuple(map(read_size, shape)))
-    return OpaqueType(*rest) if kind == "opaque" else ChainType()
 
 
 def _read_buffer(name: str, kind: Any, role: str, index: int, nodes: list[str], data: bytes | None) -> Buffer:

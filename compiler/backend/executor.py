@@ -98,10 +98,6 @@ class Executor:
         """Put a buffer's address into the table; the caller keeps the memory alive."""
         self._words[slot] = address
 
-    def bind_all(self, addresses: Sequence[int]) -> None:
-        """Fill the whole buffer table."""
-        self._words[: self._buffers] = addresses
-
     def set_dims(self, values: Sequence[int]) -> None:
         """Fill the table of sizes."""
         self._words[self._buffers : self._buffers + len(values)] = values

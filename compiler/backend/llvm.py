@@ -49,11 +49,6 @@ class Optimised:
             self._bitcode = self.module.as_bitcode()
         return self._bitcode
 
-    @property
-    def text(self) -> str:
-        """LLVM IR of the optimised module."""
-        return bitcode_text(self.bitcode)
-
 
 @dataclass(frozen=True)
 class CompiledUnit:
@@ -83,7 +78,7 @@ class CompiledUnit:
     def llvm_opt(self) -> str:
         """LLVM IR after optimisation."""
         if "llvm-opt" not in self._texts:
-            self._texts["llvm-opt"] = bitcode_text(self.bitcode)
+            self._texts["llvm-opt"] = str(_module_of(self.bitcode))
         return self._texts["llvm-opt"]
 
 
@@ -193,11 +188,6 @@ def emit_object(optimised: Optimised) -> bytes:
     return _emit(optimised.module, optimised.target, optimised.opt_level, as_object=True)
 
 
-def emit_asm(optimised: Optimised) -> str:
-    """Assembly text: the host's, PTX or AMDGCN."""
-    return _emit(_module_of(optimised.bitcode), optimised.target, optimised.opt_level, as_object=False).decode()
-
-
 def _emit(module: ModuleRef, target: Target, opt_level: int, *, as_object: bool) -> bytes:
     machine = target.machine(opt_level)
     try:
@@ -212,11 +202,6 @@ def _module_of(bitcode: bytes) -> ModuleRef:
     import llvmlite.binding as llvm
 
     return llvm.parse_bitcode(bitcode, llvm.create_context())
-
-
-def bitcode_text(bitcode: bytes) -> str:
-    """LLVM IR text of a bitcode module."""
-    return str(_module_of(bitcode))
 
 
 def compile_llvm(

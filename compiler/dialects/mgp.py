@@ -16,16 +16,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Attribute, Block, Dialect, Operation, OpTraits, Region, SSAValue
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Dialect, Operation, OpTraits, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.mo import decode, encode
-from compiler.dialects.mo.literals import parse_value
-from compiler.dialects.mo.reading import MoParser
+from compiler.dialects.mo.forms import parse_entries
 from compiler.graph.text import entries_text
 
 
@@ -93,7 +92,7 @@ class _Definition(Operation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        properties = _parse_attributes(parser)
+        properties = {name: encode(value) for name, value in parse_entries(parser).items()}
         parser.parse_punctuation(":")
         return cls.create(result_types=[parser.parse_type()], properties=properties)
 
@@ -174,28 +173,9 @@ def make_call(kernel: str, operands: Sequence[SSAValue], reads: int) -> CallOp:
     return CallOp.create(operands=operands, properties={"kernel": StringAttr(kernel), "reads": encode(reads)})
 
 
-def parse_module(text: str, filename: str = "<text>") -> ModuleOp:
-    """Read a module of mgp ops."""
-    parser = MoParser(text, filename)
-    parser.ctx.load_dialect(Mgp)
-    return parser.parse_module()
-
-
 def _print_typed(printer: Printer, value: SSAValue) -> None:
     printer.print_ssa_value(value)
     printer.print_string(f" : {value.type}")
-
-
-def _parse_attributes(parser: Parser) -> dict[str, Attribute]:
-    entries: dict[str, Attribute] = {}
-
-    def entry() -> None:
-        name = parser.expect(parser.parse_optional_identifier_or_str_literal, "an attribute name expected")
-        parser.parse_punctuation("=")
-        entries[name] = encode(parse_value(parser))
-
-    parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, entry)
-    return entries
 
 
 Mgp = Dialect("mgp", [ProgramOp, AllocOp, ConstantOp, ReleaseOp, CallOp], [])

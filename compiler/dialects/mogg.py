@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i64
 from xdsl.ir import Attribute, Block, Dialect, Operation, OpTraits, Region, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
+from xdsl.traits import IsolatedFromAbove, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Span
 
 from compiler.dialects.mo import BufferType, set_name
-from compiler.dialects.mo.reading import MoParser
+from compiler.dialects.mo.ops import HandingOver
 
 ROLES = ("core", "prologue", "epilogue", "elementwise", "view", "constant")
 _OWN = -1  # in `targets`: the output is a result of the op
@@ -123,24 +123,10 @@ class KernelOp(Operation):
         )
 
 
-class YieldOp(Operation):
+class YieldOp(HandingOver):
     """`mogg.yield %a, %b : T, T`: the values of a kernel's outputs."""
 
     name = "mogg.yield"
-    traits = OpTraits(lambda: (IsTerminator(),))
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_string(f" : {', '.join(str(o.type) for o in self.operands)}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> YieldOp:
-        operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        parser.parse_punctuation(":")
-        position = parser.pos
-        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return cls.create(operands=parser.resolve_operands(operands, types, position))
 
 
 def make_kernel(
@@ -162,13 +148,6 @@ def make_kernel(
         properties={"kernel": StringAttr(name), "targets": DenseArrayBase.from_list(i64, places)},
         regions=[Region(block)],
     )
-
-
-def parse_module(text: str, filename: str = "<text>") -> ModuleOp:
-    """Read a module of mo and mogg ops."""
-    parser = MoParser(text, filename)
-    parser.ctx.load_dialect(Mogg)
-    return parser.parse_module()
 
 
 def _tensor(kind: Attribute) -> Any:

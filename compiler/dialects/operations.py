@@ -71,20 +71,29 @@ def append(block: Block, operation: Operation) -> None:
     block._last_op = operation
 
 
-def count_operations(root: Operation) -> int:
-    """How many operations there are below `root`."""
-    total = 0
+def operations_in(root: Operation) -> list[Operation]:
+    """The operations below `root`, each before what is in it."""
+    found: list[Operation] = []
+    _add_operations(root, found)
+    return found
+
+
+def _add_operations(root: Operation, found: list[Operation]) -> None:
     for region in root.regions:
         block = region._first_block
         while block is not None:
             operation = block._first_op
             while operation is not None:
-                total += 1
+                found.append(operation)
                 if operation.regions:
-                    total += count_operations(operation)
+                    _add_operations(operation, found)
                 operation = operation._next_op
             block = block._next_block
-    return total
+
+
+def count_operations(root: Operation) -> int:
+    """How many operations there are below `root`."""
+    return len(operations_in(root))
 
 
 def release(operation: Operation) -> None:

@@ -11,7 +11,17 @@ from typing import ClassVar
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloatConstr, IndexType, IntegerAttr, IntegerType, VectorType
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import AnyAttr, IRDLOperation, base, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLAttrConstraint,
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -19,7 +29,6 @@ from xdsl.utils.exceptions import VerifyException
 _INTEGERS = base(IntegerType) | VectorType.constr(base(IntegerType))
 _FLOATS = AnyFloatConstr | VectorType.constr(AnyFloatConstr)
 _INDICES = _INTEGERS | base(IndexType) | VectorType.constr(base(IndexType))
-_FORMAT = "$input attr-dict `:` type($input) `to` type($result)"
 
 
 def _lanes(kind: Attribute) -> tuple[int, ...]:
@@ -29,7 +38,7 @@ def _lanes(kind: Attribute) -> tuple[int, ...]:
 class _CastOp(IRDLOperation):
     """A lane-wise conversion."""
 
-    assembly_format = _FORMAT
+    assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
@@ -37,76 +46,23 @@ class _CastOp(IRDLOperation):
             raise VerifyException(f"{self.name}: operand and result must have as many lanes as each other")
 
 
-@irdl_op_definition
-class IndexCastOp(_CastOp):
-    """Between index and a signed integer."""
-
-    name = "arith.index_cast"
-    input = operand_def(_INDICES)
-    result = result_def(_INDICES)
-
-
-@irdl_op_definition
-class TruncIOp(_CastOp):
-    """To a narrower integer."""
-
-    name = "arith.trunci"
-    input = operand_def(_INTEGERS)
-    result = result_def(_INTEGERS)
+def _cast(
+    scalar: type[Operation], says: str, source: IRDLAttrConstraint, target: IRDLAttrConstraint
+) -> type[Operation]:
+    """The vector form of one of xDSL's conversions."""
+    members = {"input": operand_def(source), "result": result_def(target)}
+    members |= {"name": scalar.name, "__doc__": says, "__module__": __name__}
+    return irdl_op_definition(type(scalar.__name__, (_CastOp,), members))
 
 
-@irdl_op_definition
-class ExtSIOp(_CastOp):
-    """To a wider integer, keeping the sign."""
-
-    name = "arith.extsi"
-    input = operand_def(_INTEGERS)
-    result = result_def(_INTEGERS)
-
-
-@irdl_op_definition
-class ExtUIOp(_CastOp):
-    """To a wider integer, filling with zeros."""
-
-    name = "arith.extui"
-    input = operand_def(_INTEGERS)
-    result = result_def(_INTEGERS)
-
-
-@irdl_op_definition
-class SIToFPOp(_CastOp):
-    """From a signed integer."""
-
-    name = "arith.sitofp"
-    input = operand_def(_INTEGERS)
-    result = result_def(_FLOATS)
-
-
-@irdl_op_definition
-class UIToFPOp(_CastOp):
-    """From an unsigned integer."""
-
-    name = "arith.uitofp"
-    input = operand_def(_INTEGERS)
-    result = result_def(_FLOATS)
-
-
-@irdl_op_definition
-class FPToSIOp(_CastOp):
-    """To a signed integer, toward zero."""
-
-    name = "arith.fptosi"
-    input = operand_def(_FLOATS)
-    result = result_def(_INTEGERS)
-
-
-@irdl_op_definition
-class FPToUIOp(_CastOp):
-    """To an unsigned integer, toward zero."""
-
-    name = "arith.fptoui"
-    input = operand_def(_FLOATS)
-    result = result_def(_INTEGERS)
+IndexCastOp = _cast(arith.IndexCastOp, "Between index and a signed integer.", _INDICES, _INDICES)
+TruncIOp = _cast(arith.TruncIOp, "To a narrower integer.", _INTEGERS, _INTEGERS)
+ExtSIOp = _cast(arith.ExtSIOp, "To a wider integer, keeping the sign.", _INTEGERS, _INTEGERS)
+ExtUIOp = _cast(arith.ExtUIOp, "To a wider integer, filling with zeros.", _INTEGERS, _INTEGERS)
+SIToFPOp = _cast(arith.SIToFPOp, "From a signed integer.", _INTEGERS, _FLOATS)
+UIToFPOp = _cast(arith.UIToFPOp, "From an unsigned integer.", _INTEGERS, _FLOATS)
+FPToSIOp = _cast(arith.FPToSIOp, "To a signed integer, toward zero.", _FLOATS, _INTEGERS)
+FPToUIOp = _cast(arith.FPToUIOp, "To an unsigned integer, toward zero.", _FLOATS, _INTEGERS)
 
 
 @irdl_op_definition

@@ -13,9 +13,8 @@ from compiler.errors import GraphError, Location
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-BUILDERS: dict[
-    str, Callable[..., Any]
-] = {}  # by name, for what lies below the builders and adds ops all the same: Value
+BUILDERS: dict[str, Callable[..., Any]] = {}
+"""By name, for what lies below the builders and adds ops all the same: Value."""
 
 
 def user_location() -> Location | None:
@@ -50,15 +49,12 @@ def located(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 def builder(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """`located` for op builders, where an argument of a wrong kind or number is a GraphError too."""
+    placed = located(function)
 
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
-            return function(*args, **kwargs)
-        except GraphError as error:
-            if error.location is None:
-                error.location = user_location()
-            raise
+            return placed(*args, **kwargs)
         except (TypeError, ValueError, OverflowError) as error:
             reason = " ".join(str(error).split())
             raise GraphError(f"{function.__name__}: wrong argument: {reason}", user_location()) from error

@@ -79,6 +79,21 @@ class Op:
             raise GraphError(wrong)
 
 
+def _operator(name: str) -> Callable[[Value, Any], Value]:
+    """The method of an operator between a value and another operand; looked up late, as builders are made of values."""
+    return lambda self, other: BUILDERS[name](self, other)
+
+
+def _reflected(name: str) -> Callable[[Value, Any], Value]:
+    """As `_operator`, with the value on the right."""
+    return lambda self, other: BUILDERS[name](other, self)
+
+
+def _prefix(name: str) -> Callable[[Value], Value]:
+    """As `_operator`, with the value alone."""
+    return lambda self: BUILDERS[name](self)
+
+
 class Value:
     """A value of a graph: a tensor, or a buffer input. Made by ops, never directly.
 
@@ -161,98 +176,40 @@ class Value:
     def __setitem__(self, index: Any, value: Any) -> None:
         fail("graph values do not change; use ops.where, ops.concat or a BufferType input")
 
-    def __add__(self, other: Any) -> Value:
-        return BUILDERS["add"](self, other)
-
-    def __radd__(self, other: Any) -> Value:
-        return BUILDERS["add"](other, self)
-
-    def __sub__(self, other: Any) -> Value:
-        return BUILDERS["sub"](self, other)
-
-    def __rsub__(self, other: Any) -> Value:
-        return BUILDERS["sub"](other, self)
-
-    def __mul__(self, other: Any) -> Value:
-        return BUILDERS["mul"](self, other)
-
-    def __rmul__(self, other: Any) -> Value:
-        return BUILDERS["mul"](other, self)
-
-    def __truediv__(self, other: Any) -> Value:
-        return BUILDERS["div"](self, other)
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return BUILDERS["div"](other, self)
-
-    def __floordiv__(self, other: Any) -> Value:
-        return BUILDERS["floordiv"](self, other)
-
-    def __rfloordiv__(self, other: Any) -> Value:
-        return BUILDERS["floordiv"](other, self)
-
-    def __mod__(self, other: Any) -> Value:
-        return BUILDERS["mod"](self, other)
-
-    def __rmod__(self, other: Any) -> Value:
-        return BUILDERS["mod"](other, self)
-
-    def __pow__(self, other: Any) -> Value:
-        return BUILDERS["pow"](self, other)
-
-    def __rpow__(self, other: Any) -> Value:
-        return BUILDERS["pow"](other, self)
-
-    def __matmul__(self, other: Any) -> Value:
-        return BUILDERS["matmul"](self, other)
-
-    def __rmatmul__(self, other: Any) -> Value:
-        return BUILDERS["matmul"](other, self)
-
-    def __and__(self, other: Any) -> Value:
-        return BUILDERS["bitwise_and"](self, other)
-
+    __add__ = _operator("add")
+    __radd__ = _reflected("add")
+    __sub__ = _operator("sub")
+    __rsub__ = _reflected("sub")
+    __mul__ = _operator("mul")
+    __rmul__ = _reflected("mul")
+    __truediv__ = _operator("div")
+    __rtruediv__ = _reflected("div")
+    __floordiv__ = _operator("floordiv")
+    __rfloordiv__ = _reflected("floordiv")
+    __mod__ = _operator("mod")
+    __rmod__ = _reflected("mod")
+    __pow__ = _operator("pow")
+    __rpow__ = _reflected("pow")
+    __matmul__ = _operator("matmul")
+    __rmatmul__ = _reflected("matmul")
+    __and__ = _operator("bitwise_and")
     __rand__ = __and__
-
-    def __or__(self, other: Any) -> Value:
-        return BUILDERS["bitwise_or"](self, other)
-
+    __or__ = _operator("bitwise_or")
     __ror__ = __or__
-
-    def __xor__(self, other: Any) -> Value:
-        return BUILDERS["bitwise_xor"](self, other)
-
+    __xor__ = _operator("bitwise_xor")
     __rxor__ = __xor__
-
-    def __invert__(self) -> Value:
-        return BUILDERS["bitwise_not"](self)
-
-    def __neg__(self) -> Value:
-        return BUILDERS["neg"](self)
+    __invert__ = _prefix("bitwise_not")
+    __neg__ = _prefix("neg")
+    __abs__ = _prefix("abs")
+    __eq__ = _operator("equal")  # type: ignore[override]
+    __ne__ = _operator("not_equal")  # type: ignore[override]
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
 
     def __pos__(self) -> Value:
         return self
-
-    def __abs__(self) -> Value:
-        return BUILDERS["abs"](self)
-
-    def __eq__(self, other: Any) -> Value:  # type: ignore[override]
-        return BUILDERS["equal"](self, other)
-
-    def __ne__(self, other: Any) -> Value:  # type: ignore[override]
-        return BUILDERS["not_equal"](self, other)
-
-    def __lt__(self, other: Any) -> Value:
-        return BUILDERS["less"](self, other)
-
-    def __le__(self, other: Any) -> Value:
-        return BUILDERS["less_equal"](self, other)
-
-    def __gt__(self, other: Any) -> Value:
-        return BUILDERS["greater"](self, other)
-
-    def __ge__(self, other: Any) -> Value:
-        return BUILDERS["greater_equal"](self, other)
 
     @property
     def T(self) -> Value:

@@ -21,7 +21,6 @@ from compiler.dialects.mo.ops import (
     nodes_of,
     set_name,
 )
-from compiler.dialects.mo.reading import parse_module
 from compiler.dialects.mo.to_graph import to_graph
 from compiler.dialects.mo.writing import line_nodes, print_with_nodes, text_of
 from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueType, TensorType
@@ -30,5 +29,5 @@ __all__ = [
     "ArrayConstant", "BufferType", "CHAIN", "ChainType", "DimsAttr", "GraphOp", "Mo", "MoOp", "OPS", "OpaqueType",
     "OutputOp", "TensorType", "attrs_of", "check_op", "decode", "encode", "from_graph", "graph_of",
     "line_nodes", "make", "make_graph", "module_from_graph", "name_loc", "name_results", "nodes_loc", "nodes_of",
-    "parse_module", "print_with_nodes", "set_name", "text_of", "to_graph",
+    "print_with_nodes", "set_name", "text_of", "to_graph",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -23,63 +23,27 @@ from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueType, Shape
 _SAMPLED = 1 << 14  # bytes from which on a hash looks at some of the elements only
 
 
-class _TypeForm(ParametrizedAttribute, TypeAttribute):
-    """A type of graph values where xDSL reads one: `new` gives the graph's own record of it."""
+def _opaque_parameters(parser: AttrParser) -> tuple[str]:
+    with parser.in_angle_brackets():
+        return (parser.parse_str_literal(),)
 
 
-class TensorForm(_TypeForm):
-    """`!mo.tensor<[M, 512], f32>`."""
-
-    name = TensorType.name
-
-    @classmethod
-    def new(cls, params: Sequence[Any]) -> Any:
-        return TensorType.of(*params)
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
-        return parse_shaped(parser)
+def _form(kind: type[Any], make: Callable[..., Any], parse: Callable[[AttrParser], Sequence[Any]]) -> type[Attribute]:
+    """A type of graph values where xDSL reads one: what it makes of the parameters is the graph's own record."""
+    members: dict[str, Any] = {
+        "name": kind.name,
+        "new": classmethod(lambda cls, params: make(*params)),
+        "parse_parameters": classmethod(lambda cls, parser: parse(parser)),
+    }
+    return type(f"{kind.__name__}Form", (ParametrizedAttribute, TypeAttribute), members)
 
 
-class BufferForm(TensorForm):
-    """`!mo.buffer<[16], ui8>`."""
-
-    name = BufferType.name
-
-    @classmethod
-    def new(cls, params: Sequence[Any]) -> Any:
-        return BufferType.of(*params)
-
-
-class ChainForm(_TypeForm):
-    """`!mo.chain`."""
-
-    name = ChainType.name
-
-    @classmethod
-    def new(cls, params: Sequence[Any]) -> Any:
-        return CHAIN
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
-        return ()
-
-
-class OpaqueForm(_TypeForm):
-    """`!mo.opaque<"rng">`."""
-
-    name = OpaqueType.name
-
-    @classmethod
-    def new(cls, params: Sequence[Any]) -> Any:
-        return OpaqueType(*params)
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Any]:
-        with parser.in_angle_brackets():
-            return (parser.parse_str_literal(),)
-
-
+TYPE_FORMS = (
+    _form(TensorType, TensorType.of, parse_shaped),
+    _form(BufferType, BufferType.of, parse_shaped),
+    _form(ChainType, lambda: CHAIN, lambda parser: ()),
+    _form(OpaqueType, OpaqueType, _opaque_parameters),
+)
 for _kind in (TensorType, BufferType, ChainType, OpaqueType):  # the records themselves are what IR holds
     ParametrizedAttribute.register(_kind)
     TypeAttribute.register(_kind)

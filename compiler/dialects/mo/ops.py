@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -106,18 +106,23 @@ class MoOp(Operation):
         return cloned
 
 
-class OutputOp(Operation):
-    """`mo.output %a, %b : T, T`: what the graph gives back; the last op of a graph."""
+class HandingOver(Operation):
+    """`name %a, %b : T, T`: the last op of a block, which hands values to what is around it."""
 
-    name = "mo.output"
     traits = OpTraits(lambda: (IsTerminator(),))
 
     def print(self, printer: Printer) -> None:
         print_output(self, printer)
 
     @classmethod
-    def parse(cls, parser: Parser) -> OutputOp:
+    def parse(cls, parser: Parser) -> Self:
         return parse_output(cls, parser)
+
+
+class OutputOp(HandingOver):
+    """`mo.output %a, %b : T, T`: what the graph gives back; the last op of a graph."""
+
+    name = "mo.output"
 
 
 class GraphOp(Operation):

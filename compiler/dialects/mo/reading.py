@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, DictionaryAttr, ModuleOp, UnknownLoc
-from xdsl.ir import Operation, SSAValue, TypeAttribute
+from xdsl.dialects.builtin import Builtin, DictionaryAttr, UnknownLoc
+from xdsl.ir import Dialect, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
@@ -28,10 +28,13 @@ class MoLexer(MLIRLexer):
 
 
 class MoParser(Parser):
-    """Reads modules of mo graphs: custom forms only, no forward references, SSA names kept as node names."""
+    """Reads modules of mo graphs, and of further dialects: custom forms only, no forward references, SSA names kept."""
 
-    def __init__(self, text: str, filename: str) -> None:
-        super().__init__(make_context(), "", filename)
+    def __init__(self, text: str, filename: str = "<text>", *dialects: Dialect) -> None:
+        context = Context()
+        for dialect in (Builtin, Mo, *dialects):
+            context.load_dialect(dialect)
+        super().__init__(context, "", filename)
         self.spans: dict[Operation, Span] = {}
         self._types: dict[str, TypeAttribute] = {}
         state = self._parser_state
@@ -95,17 +98,3 @@ class MoParser(Parser):
                 value.location = name_loc(name)  # type: ignore[attr-defined]
             elif owner.results[0] is value and isinstance(owner.location, UnknownLoc):
                 owner.location = name_loc(name)
-
-
-def make_context() -> Context:
-    """A context that knows the builtin and mo dialects."""
-    context = Context()
-    context.load_dialect(Builtin)
-    context.load_dialect(Mo)
-    return context
-
-
-def parse_module(text: str, filename: str = "<text>") -> tuple[ModuleOp, dict[Operation, Span]]:
-    """Read a module; also where each op was read. Raises what xDSL raises: `importers.mlir_text` gives user errors."""
-    parser = MoParser(text, filename)
-    return parser.parse_module(), parser.spans

@@ -41,18 +41,8 @@ from compiler.graph.ops.slicing import *
 from compiler.graph.ops.unary import *
 from compiler.graph.ops.views import *
 
-__all__: list[str] = []
-__all__ += activation.__all__
-__all__ += attention.__all__
-__all__ += binary.__all__
-__all__ += convolution.__all__
-__all__ += create.__all__
-__all__ += effects.__all__
-__all__ += indexing.__all__
-__all__ += products.__all__
-__all__ += logic.__all__
-__all__ += norm.__all__
-__all__ += reduce.__all__
-__all__ += slicing.__all__
-__all__ += unary.__all__
-__all__ += views.__all__
+_FAMILIES = (
+    activation, attention, binary, convolution, create, effects, indexing, products, logic, norm, reduce, slicing,
+    unary, views,
+)  # fmt: skip
+__all__ = [name for family in _FAMILIES for name in family.__all__]  # pyright: ignore[reportUnsupportedDunderAll]

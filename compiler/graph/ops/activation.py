@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from compiler.errors import GraphError
 from compiler.graph.location import builder
-from compiler.graph.ops.build import Operand, as_float, emit, tensors
+from compiler.graph.ops.build import Operand, emit, tensors
 from compiler.graph.ops.specs import define
+from compiler.graph.ops.unary import as_float
 from compiler.graph.rules import FLOATS, NUMBERS, Attrs, check_dtype, refuse, unary
 from compiler.graph.types import TensorType
 from compiler.graph.value import Value

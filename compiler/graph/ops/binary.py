@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler.errors import GraphError
 from compiler.graph.dtypes import dtype_info
 from compiler.graph.location import builder
-from compiler.graph.ops.build import Meeting, Operand, emit
+from compiler.graph.ops.build import Meeting, Operand, emit, two_operands
 from compiler.graph.ops.specs import define
 from compiler.graph.rules import FLOATS, NUMBERS, binary
 from compiler.graph.value import Value
@@ -36,34 +36,9 @@ def _arithmetic(op: str, a: Operand, b: Operand) -> Value:
     return emit(op, meeting.values("i8")) if instead == "i8" else emit(instead, meeting.values())
 
 
-@builder
-def add(x1: Operand, x2: Operand) -> Value:
-    """x1 + x2; of bool the logical or.
-
-    >>> ops.add(x, 1)
-    <add_0: f32 (M, 4)>
-    """
-    return _arithmetic("add", x1, x2)
-
-
-@builder
-def sub(x1: Operand, x2: Operand) -> Value:
-    """x1 - x2.
-
-    >>> ops.sub(x, n[0, :1])
-    <sub_0: f64 (M, 4)>
-    """
-    return _arithmetic("sub", x1, x2)
-
-
-@builder
-def mul(x1: Operand, x2: Operand) -> Value:
-    """x1 * x2; of bool the logical and.
-
-    >>> ops.mul(x, 0.5)
-    <mul_0: f32 (M, 4)>
-    """
-    return _arithmetic("mul", x1, x2)
+add = two_operands(_arithmetic, "add", "x1 + x2; of bool the logical or.", "x, 1", "add_0: f32 (M, 4)")
+sub = two_operands(_arithmetic, "sub", "x1 - x2.", "x, n[0, :1]", "sub_0: f64 (M, 4)")
+mul = two_operands(_arithmetic, "mul", "x1 * x2; of bool the logical and.", "x, 0.5", "mul_0: f32 (M, 4)")
 
 
 @builder
@@ -77,24 +52,20 @@ def div(x1: Operand, x2: Operand) -> Value:
     return emit("div", meeting.values(meeting.dtype if dtype_info(meeting.dtype).kind == "f" else "f64"))
 
 
-@builder
-def floordiv(x1: Operand, x2: Operand) -> Value:
-    """The quotient rounded down; an integer divided by 0 is 0.
-
-    >>> ops.floordiv(n, 2)
-    <floordiv_0: i32 (2, 3)>
-    """
-    return _arithmetic("floordiv", x1, x2)
-
-
-@builder
-def mod(x1: Operand, x2: Operand) -> Value:
-    """The remainder, with the sign of the divisor; an integer modulo 0 is 0.
-
-    >>> ops.mod(n, 2)
-    <mod_0: i32 (2, 3)>
-    """
-    return _arithmetic("mod", x1, x2)
+floordiv = two_operands(
+    _arithmetic,
+    "floordiv",
+    "The quotient rounded down; an integer divided by 0 is 0.",
+    "n, 2",
+    "floordiv_0: i32 (2, 3)",
+)
+mod = two_operands(
+    _arithmetic,
+    "mod",
+    "The remainder, with the sign of the divisor; an integer modulo 0 is 0.",
+    "n, 2",
+    "mod_0: i32 (2, 3)",
+)
 
 
 @builder
@@ -110,24 +81,8 @@ def pow(x1: Operand, x2: Operand) -> Value:
     return _arithmetic("pow", x1, x2)
 
 
-@builder
-def minimum(x1: Operand, x2: Operand) -> Value:
-    """The smaller of each pair; NaN wins.
-
-    >>> ops.minimum(x, 0)
-    <minimum_0: f32 (M, 4)>
-    """
-    return _arithmetic("minimum", x1, x2)
-
-
-@builder
-def maximum(x1: Operand, x2: Operand) -> Value:
-    """The larger of each pair; NaN wins.
-
-    >>> ops.maximum(x, 0)
-    <maximum_0: f32 (M, 4)>
-    """
-    return _arithmetic("maximum", x1, x2)
+minimum = two_operands(_arithmetic, "minimum", "The smaller of each pair; NaN wins.", "x, 0", "minimum_0: f32 (M, 4)")
+maximum = two_operands(_arithmetic, "maximum", "The larger of each pair; NaN wins.", "x, 0", "maximum_0: f32 (M, 4)")
 
 
 @builder

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from compiler.errors import GraphError
 from compiler.graph.broadcasting import Scalar, broadcast_shapes, common_dtype, fits
 from compiler.graph.dims import Dim
-from compiler.graph.dtypes import dtype_info, float_result, from_numpy, numpy_dtype
+from compiler.graph.dtypes import dtype_info, from_numpy, numpy_dtype
+from compiler.graph.location import builder
 from compiler.graph.types import Shape, TensorType
 from compiler.graph.value import Scope, Value, current_graph
 
 Operand = Value | bool | int | float | np.ndarray | np.generic | list[Any] | tuple[Any, ...]
+_Builder = TypeVar("_Builder", bound=Callable[..., Value])
 
 
 def find_graph(op: str, operands: Iterable[Any]) -> Scope:
@@ -113,12 +115,6 @@ def to_dtype(value: Value, dtype: str) -> Value:
     return emit("cast", (value,), {"dtype": dtype})
 
 
-def as_float(op: str, operand: Any, **attrs: object) -> Value:
-    """Add an op of one operand that is defined on floats: any other number meets it in the float dtype NumPy gives."""
-    (value,) = tensors(op, operand)
-    return emit(op, (to_dtype(value, float_result(value.dtype)),), attrs)
-
-
 def to_shape(value: Value, shape: Shape) -> Value:
     """A broadcast_to, where one is needed."""
     return value if value.shape == shape else emit("broadcast_to", (value,), {"shape": shape})
@@ -148,3 +144,43 @@ class Meeting:
 
     def _as(self, part: Value | Scalar, dtype: str) -> Value:
         return to_dtype(part, dtype) if isinstance(part, Value) else scalar_value(self.op, self.graph, part, dtype)
+
+
+class OneOperand(Protocol):
+    """A builder of one operand."""
+
+    def __call__(self, x: Operand) -> Value: ...
+
+
+class TwoOperands(Protocol):
+    """A builder of two operands."""
+
+    def __call__(self, x1: Operand, x2: Operand) -> Value: ...
+
+
+def one_operand(build: Callable[[str, Operand], Value], op: str, says: str, given: str, result: str) -> OneOperand:
+    """The builder of one op of a family: `build` of its name. What it says and an example are its docstring."""
+
+    def function(x: Operand) -> Value:
+        return build(op, x)
+
+    return builder(described(function, build, op, says, given, result))
+
+
+def two_operands(
+    build: Callable[[str, Operand, Operand], Value], op: str, says: str, given: str, result: str
+) -> TwoOperands:
+    """As `one_operand`."""
+
+    def function(x1: Operand, x2: Operand) -> Value:
+        return build(op, x1, x2)
+
+    return builder(described(function, build, op, says, given, result))
+
+
+def described(function: _Builder, build: Callable[..., Value], op: str, says: str, given: str, result: str) -> _Builder:
+    """Give a function made for an op the op's name, the module of its family, and a docstring with an example."""
+    function.__name__ = function.__qualname__ = op
+    function.__module__ = build.__module__
+    function.__doc__ = f"{says}\n\n    >>> ops.{op}({given})\n    <{result}>\n    "
+    return function

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler.graph.broadcasting import broadcast_shapes, fits
 from compiler.graph.location import builder
-from compiler.graph.ops.build import Meeting, Operand, as_tensor, emit, find_graph, to_dtype, to_shape
+from compiler.graph.ops.build import Meeting, Operand, as_tensor, emit, find_graph, to_dtype, to_shape, two_operands
 from compiler.graph.ops.specs import define
 from compiler.graph.rules import ANY, BITS, BOOL, Attrs, binary, check_dtype, check_same, refuse
 from compiler.graph.types import TensorType, format_shape
@@ -44,131 +44,41 @@ def _compare(op: str, a: Operand, b: Operand) -> Value:
     return emit(op, meeting.values(dtype))
 
 
-@builder
-def equal(x1: Operand, x2: Operand) -> Value:
-    """x1 == x2.
-
-    >>> ops.equal(x, 0)
-    <equal_0: bool (M, 4)>
-    """
-    return _compare("equal", x1, x2)
+equal = two_operands(_compare, "equal", "x1 == x2.", "x, 0", "equal_0: bool (M, 4)")
+not_equal = two_operands(_compare, "not_equal", "x1 != x2.", "x, 0", "not_equal_0: bool (M, 4)")
+less = two_operands(_compare, "less", "x1 < x2.", "x, 0", "less_0: bool (M, 4)")
+less_equal = two_operands(_compare, "less_equal", "x1 <= x2.", "x, 0", "less_equal_0: bool (M, 4)")
+greater = two_operands(_compare, "greater", "x1 > x2.", "x, 0", "greater_0: bool (M, 4)")
+greater_equal = two_operands(_compare, "greater_equal", "x1 >= x2.", "x, 0", "greater_equal_0: bool (M, 4)")
 
 
-@builder
-def not_equal(x1: Operand, x2: Operand) -> Value:
-    """x1 != x2.
-
-    >>> ops.not_equal(x, 0)
-    <not_equal_0: bool (M, 4)>
-    """
-    return _compare("not_equal", x1, x2)
-
-
-@builder
-def less(x1: Operand, x2: Operand) -> Value:
-    """x1 < x2.
-
-    >>> ops.less(x, 0)
-    <less_0: bool (M, 4)>
-    """
-    return _compare("less", x1, x2)
-
-
-@builder
-def less_equal(x1: Operand, x2: Operand) -> Value:
-    """x1 <= x2.
-
-    >>> ops.less_equal(x, 0)
-    <less_equal_0: bool (M, 4)>
-    """
-    return _compare("less_equal", x1, x2)
-
-
-@builder
-def greater(x1: Operand, x2: Operand) -> Value:
-    """x1 > x2.
-
-    >>> ops.greater(x, 0)
-    <greater_0: bool (M, 4)>
-    """
-    return _compare("greater", x1, x2)
-
-
-@builder
-def greater_equal(x1: Operand, x2: Operand) -> Value:
-    """x1 >= x2.
-
-    >>> ops.greater_equal(x, 0)
-    <greater_equal_0: bool (M, 4)>
-    """
-    return _compare("greater_equal", x1, x2)
-
-
-def _logical(op: str, short: str, a: Operand, b: Operand) -> Value:
+def _logical(op: str, a: Operand, b: Operand) -> Value:
     graph = find_graph(op, (a, b))
     left, right = (to_dtype(as_tensor(op, v, graph), "bool") for v in (a, b))
     shape = broadcast_shapes(left.shape, right.shape, op=op)
-    return emit(short, (to_shape(left, shape), to_shape(right, shape)))
+    return emit(op.removeprefix("logical_"), (to_shape(left, shape), to_shape(right, shape)))
 
 
-@builder
-def logical_and(x1: Operand, x2: Operand) -> Value:
-    """Whether both are true (not zero).
-
-    >>> ops.logical_and(x, flags)
-    <and_0: bool (M, 4)>
-    """
-    return _logical("logical_and", "and", x1, x2)
+def _bitwise(op: str, a: Operand, b: Operand) -> Value:
+    return emit(op.removeprefix("bitwise_"), Meeting(op, a, b).values())
 
 
-@builder
-def logical_or(x1: Operand, x2: Operand) -> Value:
-    """Whether either is true (not zero).
-
-    >>> ops.logical_or(x, flags)
-    <or_0: bool (M, 4)>
-    """
-    return _logical("logical_or", "or", x1, x2)
-
-
-@builder
-def logical_xor(x1: Operand, x2: Operand) -> Value:
-    """Whether exactly one is true (not zero).
-
-    >>> ops.logical_xor(x, flags)
-    <xor_0: bool (M, 4)>
-    """
-    return _logical("logical_xor", "xor", x1, x2)
-
-
-@builder
-def bitwise_and(x1: Operand, x2: Operand) -> Value:
-    """The bits in both; of bool the logical and.
-
-    >>> ops.bitwise_and(n, 1)
-    <and_0: i32 (2, 3)>
-    """
-    return emit("and", Meeting("bitwise_and", x1, x2).values())
-
-
-@builder
-def bitwise_or(x1: Operand, x2: Operand) -> Value:
-    """The bits in either; of bool the logical or.
-
-    >>> ops.bitwise_or(n, 1)
-    <or_0: i32 (2, 3)>
-    """
-    return emit("or", Meeting("bitwise_or", x1, x2).values())
-
-
-@builder
-def bitwise_xor(x1: Operand, x2: Operand) -> Value:
-    """The bits in exactly one; of bool the logical xor.
-
-    >>> ops.bitwise_xor(n, 1)
-    <xor_0: i32 (2, 3)>
-    """
-    return emit("xor", Meeting("bitwise_xor", x1, x2).values())
+logical_and = two_operands(
+    _logical, "logical_and", "Whether both are true (not zero).", "x, flags", "and_0: bool (M, 4)"
+)
+logical_or = two_operands(_logical, "logical_or", "Whether either is true (not zero).", "x, flags", "or_0: bool (M, 4)")
+logical_xor = two_operands(
+    _logical, "logical_xor", "Whether exactly one is true (not zero).", "x, flags", "xor_0: bool (M, 4)"
+)
+bitwise_and = two_operands(
+    _bitwise, "bitwise_and", "The bits in both; of bool the logical and.", "n, 1", "and_0: i32 (2, 3)"
+)
+bitwise_or = two_operands(
+    _bitwise, "bitwise_or", "The bits in either; of bool the logical or.", "n, 1", "or_0: i32 (2, 3)"
+)
+bitwise_xor = two_operands(
+    _bitwise, "bitwise_xor", "The bits in exactly one; of bool the logical xor.", "n, 1", "xor_0: i32 (2, 3)"
+)
 
 
 @builder

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 from compiler.errors import GraphError
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import dtype_info, float_result
 from compiler.graph.location import builder
 from compiler.graph.ops.binary import div, mul, sub
-from compiler.graph.ops.build import Operand, emit, reshaped, tensors, to_dtype
+from compiler.graph.ops.build import Operand, described, emit, reshaped, tensors, to_dtype
 from compiler.graph.ops.specs import define
 from compiler.graph.ops.unary import sqrt
 from compiler.graph.opspec import Demand, Demands, not_empty, per_element, per_input
@@ -164,44 +164,29 @@ def _extreme(op: str, x: Operand, axis: Axis, keepdims: bool) -> Value:
     return to_dtype(_reduce(op, to_dtype(value, "u8"), axis, keepdims), "bool")
 
 
-@builder
-def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
-    """The largest; NaN wins.
-
-    >>> ops.max(x, axis=1)
-    <reduce_max_0: f32 (M,)>
-    """
-    return _extreme("max", x, axis, keepdims)
+def _truth(op: str, x: Operand, axis: Axis, keepdims: bool) -> Value:
+    return _extreme("max" if op == "any" else "min", to_dtype(tensors(op, x)[0], "bool"), axis, keepdims)
 
 
-@builder
-def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
-    """The smallest; NaN wins.
-
-    >>> ops.min(x, axis=1)
-    <reduce_min_0: f32 (M,)>
-    """
-    return _extreme("min", x, axis, keepdims)
+class _OverAxes(Protocol):
+    def __call__(self, x: Operand, axis: Axis = None, keepdims: bool = False) -> Value: ...
 
 
-@builder
-def any(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
-    """Whether any element is true (not zero).
+def _over_axes(
+    build: Callable[[str, Operand, Axis, bool], Value], op: str, says: str, given: str, result: str
+) -> _OverAxes:
+    """As `one_operand`, for an op that reduces axes."""
 
-    >>> ops.any(flags, axis=1)
-    <cast_1: bool (M,)>
-    """
-    return _extreme("max", to_dtype(tensors("any", x)[0], "bool"), axis, keepdims)
+    def function(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
+        return build(op, x, axis, keepdims)
+
+    return builder(described(function, build, op, says, given, result))
 
 
-@builder
-def all(x: Operand, axis: Axis = None, keepdims: bool = False) -> Value:
-    """Whether all elements are true (not zero).
-
-    >>> ops.all(flags, axis=1)
-    <cast_1: bool (M,)>
-    """
-    return _extreme("min", to_dtype(tensors("all", x)[0], "bool"), axis, keepdims)
+max = _over_axes(_extreme, "max", "The largest; NaN wins.", "x, axis=1", "reduce_max_0: f32 (M,)")
+min = _over_axes(_extreme, "min", "The smallest; NaN wins.", "x, axis=1", "reduce_min_0: f32 (M,)")
+any = _over_axes(_truth, "any", "Whether any element is true (not zero).", "flags, axis=1", "cast_1: bool (M,)")
+all = _over_axes(_truth, "all", "Whether all elements are true (not zero).", "flags, axis=1", "cast_1: bool (M,)")
 
 
 def _arg(op: str, x: Operand, axis: int | None, keepdims: bool) -> Value:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.errors import GraphError
-from compiler.graph.dtypes import dtype_info
+from compiler.graph.dtypes import dtype_info, float_result
 from compiler.graph.location import builder
-from compiler.graph.ops.build import Operand, as_float, emit, scalar_value, tensors, to_dtype, to_shape
+from compiler.graph.ops.build import Operand, emit, one_operand, scalar_value, tensors, to_dtype, to_shape
 from compiler.graph.ops.specs import define
 from compiler.graph.opspec import free
 from compiler.graph.rules import BITS, BOOL, FLOATS, NUMBERS, Attrs, unary
@@ -43,6 +43,25 @@ define("cast", _cast_rule, attrs={"dtype": "dtype"}, elementwise=True, flops=fre
 
 def _kind(value: Value) -> str:
     return dtype_info(value.dtype).kind
+
+
+def as_float(op: str, x: Operand, **attrs: object) -> Value:
+    """Add an op of one operand that is defined on floats: any other number meets it in the float dtype NumPy gives."""
+    (value,) = tensors(op, x)
+    return emit(op, (to_dtype(value, float_result(value.dtype)),), attrs)
+
+
+def _whole(op: str, x: Operand) -> Value:
+    """Add an op that rounds floats; integers are whole already."""
+    (value,) = tensors(op, x)
+    return emit(op, (value,)) if _kind(value) == "f" else value
+
+
+def _float_test(op: str, x: Operand) -> Value:
+    (value,) = tensors(op, x)
+    if _kind(value) == "f":
+        return emit(op, (value,))
+    return to_shape(scalar_value(op, value.graph, False, "bool"), value.shape)
 
 
 @builder
@@ -108,154 +127,25 @@ def reciprocal(x: Operand) -> Value:
     return emit("where", (emit("equal", (abs(value), one)), value, zero))
 
 
-@builder
-def exp(x: Operand) -> Value:
-    """e to the power of x.
-
-    >>> ops.exp(n)
-    <exp_0: f64 (2, 3)>
-    """
-    return as_float("exp", x)
-
-
-@builder
-def exp2(x: Operand) -> Value:
-    """2 to the power of x.
-
-    >>> ops.exp2(x)
-    <exp2_0: f32 (M, 4)>
-    """
-    return as_float("exp2", x)
-
-
-@builder
-def expm1(x: Operand) -> Value:
-    """exp(x) - 1, exact near 0.
-
-    >>> ops.expm1(x)
-    <expm1_0: f32 (M, 4)>
-    """
-    return as_float("expm1", x)
-
-
-@builder
-def log(x: Operand) -> Value:
-    """The natural logarithm.
-
-    >>> ops.log(x)
-    <log_0: f32 (M, 4)>
-    """
-    return as_float("log", x)
-
-
-@builder
-def log2(x: Operand) -> Value:
-    """The logarithm to base 2.
-
-    >>> ops.log2(x)
-    <log2_0: f32 (M, 4)>
-    """
-    return as_float("log2", x)
-
-
-@builder
-def log1p(x: Operand) -> Value:
-    """log(1 + x), exact near 0.
-
-    >>> ops.log1p(x)
-    <log1p_0: f32 (M, 4)>
-    """
-    return as_float("log1p", x)
-
-
-@builder
-def sqrt(x: Operand) -> Value:
-    """The square root.
-
-    >>> ops.sqrt(x)
-    <sqrt_0: f32 (M, 4)>
-    """
-    return as_float("sqrt", x)
-
-
-@builder
-def rsqrt(x: Operand) -> Value:
-    """1 / sqrt(x).
-
-    >>> ops.rsqrt(x)
-    <rsqrt_0: f32 (M, 4)>
-    """
-    return as_float("rsqrt", x)
-
-
-@builder
-def sin(x: Operand) -> Value:
-    """The sine.
-
-    >>> ops.sin(x)
-    <sin_0: f32 (M, 4)>
-    """
-    return as_float("sin", x)
-
-
-@builder
-def cos(x: Operand) -> Value:
-    """The cosine.
-
-    >>> ops.cos(x)
-    <cos_0: f32 (M, 4)>
-    """
-    return as_float("cos", x)
-
-
-@builder
-def tanh(x: Operand) -> Value:
-    """The hyperbolic tangent.
-
-    >>> ops.tanh(x)
-    <tanh_0: f32 (M, 4)>
-    """
-    return as_float("tanh", x)
-
-
-@builder
-def erf(x: Operand) -> Value:
-    """The error function.
-
-    >>> ops.erf(x)
-    <erf_0: f32 (M, 4)>
-    """
-    return as_float("erf", x)
-
-
-@builder
-def floor(x: Operand) -> Value:
-    """The largest whole number not above x; integers stay as they are.
-
-    >>> ops.floor(x)
-    <floor_0: f32 (M, 4)>
-    """
-    return _whole("floor", x)
-
-
-@builder
-def ceil(x: Operand) -> Value:
-    """The smallest whole number not below x; integers stay as they are.
-
-    >>> ops.ceil(x)
-    <ceil_0: f32 (M, 4)>
-    """
-    return _whole("ceil", x)
-
-
-@builder
-def trunc(x: Operand) -> Value:
-    """The whole part; integers stay as they are.
-
-    >>> ops.trunc(x)
-    <trunc_0: f32 (M, 4)>
-    """
-    return _whole("trunc", x)
+exp = one_operand(as_float, "exp", "e to the power of x.", "n", "exp_0: f64 (2, 3)")
+exp2 = one_operand(as_float, "exp2", "2 to the power of x.", "x", "exp2_0: f32 (M, 4)")
+expm1 = one_operand(as_float, "expm1", "exp(x) - 1, exact near 0.", "x", "expm1_0: f32 (M, 4)")
+log = one_operand(as_float, "log", "The natural logarithm.", "x", "log_0: f32 (M, 4)")
+log2 = one_operand(as_float, "log2", "The logarithm to base 2.", "x", "log2_0: f32 (M, 4)")
+log1p = one_operand(as_float, "log1p", "log(1 + x), exact near 0.", "x", "log1p_0: f32 (M, 4)")
+sqrt = one_operand(as_float, "sqrt", "The square root.", "x", "sqrt_0: f32 (M, 4)")
+rsqrt = one_operand(as_float, "rsqrt", "1 / sqrt(x).", "x", "rsqrt_0: f32 (M, 4)")
+sin = one_operand(as_float, "sin", "The sine.", "x", "sin_0: f32 (M, 4)")
+cos = one_operand(as_float, "cos", "The cosine.", "x", "cos_0: f32 (M, 4)")
+tanh = one_operand(as_float, "tanh", "The hyperbolic tangent.", "x", "tanh_0: f32 (M, 4)")
+erf = one_operand(as_float, "erf", "The error function.", "x", "erf_0: f32 (M, 4)")
+floor = one_operand(
+    _whole, "floor", "The largest whole number not above x; integers stay as they are.", "x", "floor_0: f32 (M, 4)"
+)
+ceil = one_operand(
+    _whole, "ceil", "The smallest whole number not below x; integers stay as they are.", "x", "ceil_0: f32 (M, 4)"
+)
+trunc = one_operand(_whole, "trunc", "The whole part; integers stay as they are.", "x", "trunc_0: f32 (M, 4)")
 
 
 @builder
@@ -279,36 +169,8 @@ def round(x: Operand, decimals: int = 0) -> Value:
     return emit(down, (emit("round", (emit(up, (value, scale)),)), scale))
 
 
-def _whole(op: str, x: Operand) -> Value:
-    (value,) = tensors(op, x)
-    return emit(op, (value,)) if _kind(value) == "f" else value
-
-
-@builder
-def isnan(x: Operand) -> Value:
-    """Whether each element is not a number.
-
-    >>> ops.isnan(x)
-    <isnan_0: bool (M, 4)>
-    """
-    return _float_test("isnan", x)
-
-
-@builder
-def isinf(x: Operand) -> Value:
-    """Whether each element is infinite.
-
-    >>> ops.isinf(x)
-    <isinf_0: bool (M, 4)>
-    """
-    return _float_test("isinf", x)
-
-
-def _float_test(op: str, x: Operand) -> Value:
-    (value,) = tensors(op, x)
-    if _kind(value) == "f":
-        return emit(op, (value,))
-    return to_shape(scalar_value(op, value.graph, False, "bool"), value.shape)
+isnan = one_operand(_float_test, "isnan", "Whether each element is not a number.", "x", "isnan_0: bool (M, 4)")
+isinf = one_operand(_float_test, "isinf", "Whether each element is infinite.", "x", "isinf_0: bool (M, 4)")
 
 
 @builder

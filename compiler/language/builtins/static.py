@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from compiler.errors import KernelError
@@ -16,11 +17,16 @@ from compiler.language.values.dtypes import INDEX
 from compiler.language.values.records import Position, RuntimeRange, Simd, Unroll, describe
 
 
+def _completed(bounds: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """One to three bounds as start, stop and step."""
+    return (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
+
+
 @builtin("range")
 def _range(run: Context, *bounds: Any) -> RuntimeRange:
     if not 1 <= len(bounds) <= 3:
         raise KernelError(f"range(stop), range(start, stop) or range(start, stop, step), not {len(bounds)} bounds")
-    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
+    start, stop, step = _completed(bounds)
     for bound in (start, stop, step):
         if not isinstance(bound, (int, Dim, Simd)):
             raise KernelError(f"{describe(bound)} cannot bound a range")
@@ -35,7 +41,7 @@ def _unroll(run: Context, *bounds: Any) -> Unroll:
         return Unroll(items_of(bounds[0]))
     if not 1 <= len(bounds) <= 3 or not all(isinstance(bound, int) for bound in bounds) or bounds[2:] == (0,):
         raise KernelError("unroll needs one to three compile-time whole numbers, or a sequence")
-    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
+    start, stop, step = _completed(bounds)
     return Unroll(tuple(limits.counted(start, stop, step)))
 
 
@@ -52,29 +58,23 @@ def _len(run: Context, items: Any) -> int:
     return len(items.index) if isinstance(items, Position) else len(items_of(items))
 
 
-@builtin("tuple")
-def _tuple(run: Context, items: Any) -> tuple[Any, ...]:
-    return items_of(items)
+def _of_items(name: str, make: Callable[[tuple[Any, ...]], Any]) -> None:
+    @builtin(name)
+    def body(run: Context, items: Any) -> Any:
+        return make(items_of(items))
 
 
-@builtin("list")
-def _list(run: Context, items: Any) -> list[Any]:
-    return list(items_of(items))
+_of_items("tuple", tuple)
+_of_items("list", list)
+_of_items("enumerate", lambda items: Unroll(limits.sequence(tuple(enumerate(items)))))
+_of_items("reversed", lambda items: items[::-1])
+_of_items("any", lambda items: any(map(static.truth, items)))
+_of_items("all", lambda items: all(map(static.truth, items)))
 
 
 @builtin("zip")
 def _zip(run: Context, *sequences: Any) -> Unroll:
     return Unroll(limits.sequence(tuple(zip(*map(items_of, sequences), strict=False))))
-
-
-@builtin("enumerate")
-def _enumerate(run: Context, items: Any) -> Unroll:
-    return Unroll(limits.sequence(tuple(enumerate(items_of(items)))))
-
-
-@builtin("reversed")
-def _reversed(run: Context, items: Any) -> tuple[Any, ...]:
-    return items_of(items)[::-1]
 
 
 @builtin("sorted")
@@ -91,16 +91,6 @@ def _sum(run: Context, items: Any) -> Any:
     for item in items_of(items):
         total = math.binary(run.b, "+", total, item)
     return total
-
-
-@builtin("any")
-def _any(run: Context, items: Any) -> bool:
-    return any(static.truth(item) for item in items_of(items))
-
-
-@builtin("all")
-def _all(run: Context, items: Any) -> bool:
-    return all(static.truth(item) for item in items_of(items))
 
 
 @builtin("int")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from compiler.options import CompileOptions
 from compiler.passes.fusion.analysis import Node, Value
 from compiler.passes.fusion.groups import Group
-from compiler.passes.fusion.records import Edge, FusionOptions
+from compiler.passes.fusion.records import Edge
 
 
 @dataclass
 class Choices:
     """The options of one fusion, asked for by node, and why edges could not be fused so far."""
 
-    options: FusionOptions
+    options: CompileOptions
     reasons: dict[Edge, str] = field(default_factory=dict)
 
     @property

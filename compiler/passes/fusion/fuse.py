@@ -9,6 +9,7 @@ from functools import partial
 
 from xdsl.ir import Operation
 
+from compiler.options import CompileOptions
 from compiler.passes.fusion.analysis import Analysis, Node
 from compiler.passes.fusion.assemble import Emitted
 from compiler.passes.fusion.choices import Choices
@@ -21,7 +22,6 @@ from compiler.passes.fusion.records import (
     Edge,
     FusedGraph,
     FusedKernel,
-    FusionOptions,
     FusionResult,
     KernelCall,
     KernelLibrary,
@@ -33,10 +33,10 @@ _LONGEST = 5  # ops that a kernel is named after
 _UNNAMED = "\ue000"  # what a source is called while its hash, a part of its name, is taken
 
 
-def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None = None) -> FusionResult:
+def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | None = None) -> FusionResult:
     """Divide a `mo.graph` into kernels. The graph is read, never changed; equal graphs give equal text."""
     analysis = Analysis(graph, library)
-    options = _named(options or FusionOptions(), analysis)
+    options = _named(options or CompileOptions(), analysis)
     groups = Groups()
     choices = Choices(options)
     fuse_epilogues(analysis, groups, choices)
@@ -73,7 +73,7 @@ def fuse(graph: Operation, library: KernelLibrary, options: FusionOptions | None
     return result
 
 
-def _named(options: FusionOptions, analysis: Analysis) -> FusionOptions:
+def _named(options: CompileOptions, analysis: Analysis) -> CompileOptions:
     """The options with edges between ops as the ledger names them: one that stands for several nodes has one name."""
     if not options.force_cut and not options.force_fuse:
         return options

@@ -6,9 +6,10 @@ from functools import lru_cache
 
 from compiler.graph.dims import Dim
 from compiler.graph.types import TensorType
+from compiler.options import CompileOptions
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.groups import Group, Groups
-from compiler.passes.fusion.records import Edge, FusionDecision, FusionOptions
+from compiler.passes.fusion.records import Edge, FusionDecision
 
 
 def write_ledger(
@@ -16,7 +17,7 @@ def write_ledger(
     groups: Groups,
     computed_in: dict[Node, list[Group]],
     reasons: dict[Edge, str],
-    options: FusionOptions,
+    options: CompileOptions,
 ) -> tuple[FusionDecision, ...]:
     """One decision per pair of ops that a tensor connects; `computed_in` says which kernels hold each op.
 

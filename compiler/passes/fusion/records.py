@@ -1,4 +1,4 @@
-"""What fusion takes and gives: options, signatures, buffers, fused kernels, their calls, and the decisions."""
+"""What fusion takes and gives: signatures, buffers, fused kernels, their calls, and the decisions."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from compiler.language.syntax.functions import Generator
 
 Edge = tuple[str, str]
+"""(producer node, consumer node), as the ledger names them."""
 
 
 class Signature(Protocol):
@@ -54,15 +55,6 @@ class KernelLibrary(Protocol):
     def implementation(self, op: str, count: int | None = None) -> Generator | None:
         """The definition behind a signature."""
         ...
-
-
-@dataclass(frozen=True)
-class FusionOptions:
-    """What to fuse; edges are (producer node, consumer node), as the ledger names them."""
-
-    fuse: bool = True
-    force_cut: frozenset[Edge] = frozenset()
-    force_fuse: frozenset[Edge] = frozenset()
 
 
 @dataclass(frozen=True)

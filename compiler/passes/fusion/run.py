@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import compiler.language.interpreter  # noqa: F401  the library loads it on first use, which is no part of fusion
 from compiler.dialects.operations import count_operations
 from compiler.passes.fusion.fuse import fuse
-from compiler.passes.fusion.records import FusionOptions, FusionResult
+from compiler.passes.fusion.records import FusionResult
 
 if TYPE_CHECKING:
     from compiler.dialects.mo import GraphOp
@@ -19,6 +19,6 @@ if TYPE_CHECKING:
 def fuse_graph(graph: GraphOp, library: Library, options: CompileOptions, trace: Trace) -> FusionResult:
     """Kernel sources and their calls from a graph after its passes."""
     with trace.span("fuse", "mogg") as span:
-        fusion = fuse(graph, library, FusionOptions(options.fuse, options.force_cut, options.force_fuse))
+        fusion = fuse(graph, library, options)
         span.ops_before, span.ops_after = count_operations(graph), len(fusion.calls)
     return fusion

@@ -15,6 +15,8 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator, is_side_effect_free, is_speculatable
 
+from compiler.dialects.operations import operations_in
+
 
 @dataclass
 class Census:
@@ -47,13 +49,9 @@ class Census:
 
     def discard(self, operation: Operation) -> int:
         """Note that an operation is about to go with all that is in it; how many operations that are."""
-        self.gone.add(id(operation))
-        count = 1
-        for region in operation.regions:
-            for block in region.blocks:
-                for inner in block.ops:
-                    count += self.discard(inner)
-        return count
+        going = [operation, *operations_in(operation)]
+        self.gone.update(map(id, going))
+        return len(going)
 
     def enlist(self, block: Block) -> None:
         """Take in the operations of a block that is new."""
@@ -148,8 +146,29 @@ def replace(operation: Operation, values: list[SSAValue]) -> None:
     """Let other values take the place of an operation's results, and take it out."""
     for result, value in zip(operation.results, values, strict=True):
         result.replace_all_uses_with(value)
+    drop(operation)
+
+
+def drop(operation: Operation) -> None:
+    """Take out an operation whose results nobody uses."""
     operation.detach()
     operation.erase()
+
+
+def put_before(made: Operation, place: Operation) -> Operation:
+    """Put a new operation before another."""
+    block = place.parent
+    assert block is not None
+    block.insert_op_before(made, place)
+    return made
+
+
+def put_constant(number: int, kind: Any, place: Operation) -> SSAValue:
+    """A number as a constant of an integer type, before an operation and of the same source line."""
+    made = arith.ConstantOp.create(
+        result_types=[kind], properties={"value": IntegerAttr(number, kind)}, location=place.location
+    )
+    return put_before(made, place).results[0]
 
 
 def splice(block: Block, before: Operation, arguments: list[SSAValue]) -> list[SSAValue]:
@@ -161,8 +180,7 @@ def splice(block: Block, before: Operation, arguments: list[SSAValue]) -> list[S
     last = block.last_op
     assert last is not None
     handed = list(last.operands)
-    last.detach()
-    last.erase()
+    drop(last)
     operation = block.first_op
     while operation is not None:
         following = operation.next_op

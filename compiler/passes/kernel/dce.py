@@ -14,14 +14,8 @@ _EXTRA = (memref.LoadOp, memref.AllocaOp)
 _KNOWN: dict[type[Operation], bool] = {}
 
 
-def dce(module: ModuleOp) -> int:
-    """Remove dead operations, last ones first so that chains go at once; the number removed."""
-    before, after = swept(module)
-    return before - after
-
-
-def swept(module: ModuleOp) -> tuple[int, int]:
-    """The same; the number of operations before and after."""
+def dce(module: ModuleOp) -> tuple[int, int]:
+    """Remove dead operations, last ones first so that chains go at once; how many there were and how many there are."""
     count = removed = 0
     for function in module.body.block.ops:
         count += 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from xdsl.dialects import func
-from xdsl.ir import Block
 
-from compiler.passes.kernel.census import Census
+from compiler.dialects.operations import operations_in
+from compiler.passes.kernel.census import Census, drop
 
 
 def dead_symbols(census: Census) -> int:
@@ -21,27 +21,14 @@ def dead_symbols(census: Census) -> int:
         function = functions[name]
         if "kg.kernel" in function.attributes or not function.body.blocks:
             continue
-        called: list[str] = []
-        removed += 1 + sum(_look(block, called) for block in function.body.blocks)
-        for callee in called:
+        inside = operations_in(function)
+        removed += 1 + len(inside)
+        for callee in [call.callee.string_value() for call in inside if isinstance(call, func.CallOp)]:
             if callee in calls:
                 calls[callee] -= 1
                 if calls[callee] == 0:
                     waiting.append(callee)
-        function.detach()
-        function.erase()
+        drop(function)
         del functions[name]
         census.edits += 1
     return removed
-
-
-def _look(block: Block, called: list[str]) -> int:
-    """How many operations there are in a block; with the names of those it calls."""
-    count = 0
-    for operation in block.ops:
-        count += 1
-        if isinstance(operation, func.CallOp):
-            called.append(operation.callee.string_value())
-        for region in operation.regions:
-            count += sum(_look(inner, called) for inner in region.blocks)
-    return count

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FileLineColLoc
-from xdsl.ir import Block
 
-from compiler.passes.kernel.census import Census, replace, splice
+from compiler.dialects.operations import operations_in
+from compiler.passes.kernel.census import Census, drop, replace, splice
 
 
 def inline(census: Census) -> int:
@@ -23,8 +23,7 @@ def inline(census: Census) -> int:
             continue
         (call,) = calls
         _move(call, helper)
-        helper.detach()
-        helper.erase()
+        drop(helper)
         del census.functions[name]
         removed += 3
     census.edits += removed
@@ -32,21 +31,18 @@ def inline(census: Census) -> int:
 
 
 def _move(call: func.CallOp, helper: func.FuncOp) -> None:
-    body = helper.body.blocks[0]
     if isinstance(call.location, FileLineColLoc):
-        _relocate(body, call.location, {})
-    replace(call, splice(body, call, list(call.operands)))
+        _relocate(helper, call.location)
+    replace(call, splice(helper.body.blocks[0], call, list(call.operands)))
 
 
-def _relocate(block: Block, place: FileLineColLoc, made: dict[int, FileLineColLoc]) -> None:
+def _relocate(helper: func.FuncOp, place: FileLineColLoc) -> None:
     """The graph nodes of the call (the column) are those of what it calls; file and line stay the helper's own."""
-    for operation in block.ops:
+    made: dict[int, FileLineColLoc] = {}
+    for operation in operations_in(helper):
         old = operation.location
         if isinstance(old, FileLineColLoc):
             new = made.get(id(old))
             if new is None:
                 new = made[id(old)] = FileLineColLoc(old.filename, old.line, place.column)
             operation.location = new
-        for region in operation.regions:
-            for inner in region.blocks:
-                _relocate(inner, place, made)

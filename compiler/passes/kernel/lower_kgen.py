@@ -24,8 +24,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import kgen
-from compiler.dialects.operations import count_operations
+from compiler.dialects.operations import count_operations, operations_in
 from compiler.errors import LoweringError
+from compiler.passes.kernel.census import put_before, replace
 
 _UNIT = UnitAttr()
 _BARRIER = "kg_barrier"
@@ -66,15 +67,15 @@ def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFact
     """The function bound to the target, whether its threads wait for each other, and how many operations it has."""
     kernel = old.kernel is not None
     name = old.sym_name.data
-    body = old.detach_region(0)
-    block = body.block
+    block = old.body.block
     threads: dict[str, SSAValue] = {}
     if kernel and not gpu_target:
         for position, (what, kind) in enumerate((("tid", IndexType()), ("nthreads", IndexType()), ("rt", _RUNTIME))):
             threads[what] = block.insert_arg(kind, position)
             threads[what].name_hint = what
-    found: list[Operation] = []
-    count = _collect(block, found)
+    inside = operations_in(old)
+    found, count = [operation for operation in inside if type(operation) in _LOWERED], len(inside)
+    body = old.detach_region(0)
     for operation in found:
         if isinstance(operation, kgen.CallOp):
             _replace(operation, func.CallOp.create(
@@ -123,13 +124,8 @@ def _argument_facts(block: Block, known: KernelFacts) -> ArrayAttr[DictionaryAtt
 
 
 def _replace(old: Operation, new: Operation) -> None:
-    block = old.parent
-    assert block is not None
-    block.insert_op_before(new, old)
-    for before, after in zip(old.results, new.results, strict=True):
-        before.replace_all_uses_with(after)
-    old.detach()
-    old.erase()
+    put_before(new, old)
+    replace(old, list(new.results))
 
 
 def _thread(operation: kgen.ThreadOp, threads: Mapping[str, SSAValue], gpu_target: bool) -> None:
@@ -142,9 +138,7 @@ def _thread(operation: kgen.ThreadOp, threads: Mapping[str, SSAValue], gpu_targe
     value = threads.get({"thread_index": "tid", "thread_count": "nthreads"}.get(what, ""))
     if value is None:
         raise LoweringError(f"{what}() is for GPU kernels; on the CPU there are threads only")
-    operation.results[0].replace_all_uses_with(value)
-    operation.detach()
-    operation.erase()
+    replace(operation, [value])
 
 
 @cache
@@ -174,21 +168,3 @@ def _barrier(operation: kgen.BarrierOp, threads: Mapping[str, SSAValue], gpu_tar
 
 
 _LOWERED = frozenset({kgen.CallOp, kgen.ReturnOp, kgen.ThreadOp, kgen.BarrierOp})
-
-
-def _collect(block: Block, found: list[Operation]) -> int:
-    """The kgen operations of a block and of the regions inside it, in order; and how many operations there are."""
-    count = 0
-    operation = block._first_op
-    while operation is not None:
-        count += 1
-        if type(operation) in _LOWERED:
-            found.append(operation)
-        elif operation.regions:
-            for region in operation.regions:
-                inner = region._first_block
-                while inner is not None:
-                    count += _collect(inner, found)
-                    inner = inner._next_block
-        operation = operation._next_op
-    return count

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import memref, scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from compiler.passes.kernel.census import Census
+from compiler.passes.kernel.census import Census, drop, put_before
 from compiler.passes.kernel.sroa import Access, accesses_of
 
 _STRUCTURED = (scf.ForOp, scf.IfOp)
@@ -47,8 +47,7 @@ def _promote(alloca: memref.AllocaOp, census: Census, rebuilt: dict[Operation, O
     census.mark(alloca)
     census.edits += 1
     slot.rewrite(slot.home, None)
-    alloca.detach()
-    alloca.erase()
+    drop(alloca)
     return len(accesses) + 1 - slot.added
 
 
@@ -136,8 +135,7 @@ class _Slot:
                 else:
                     assert value is not None
                     operation.results[0].replace_all_uses_with(value)
-                operation.detach()
-                operation.erase()
+                drop(operation)
             elif not self.stores[operation]:
                 for region in operation.regions:
                     for inner in region.blocks:
@@ -181,14 +179,11 @@ class _Slot:
             operands=operands, result_types=[*(result.type for result in old.results), self.kind], regions=regions,
             properties=dict(old.properties), attributes=dict(old.attributes), location=old.location,
         )  # fmt: skip
-        block = old.parent
-        assert block is not None
-        block.insert_op_before(made, old)
+        put_before(made, old)
         for before, after in zip(old.results, made.results, strict=False):
             after.name_hint = before.name_hint
             before.replace_all_uses_with(after)
-        old.detach()
-        old.erase()
+        drop(old)
         self.rebuilt[old] = made
         return made.results[-1]
 

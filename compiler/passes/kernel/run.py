@@ -9,7 +9,7 @@ from compiler.passes.fusion.records import FusedKernel
 from compiler.passes.kernel.canonicalise import canonicalise
 from compiler.passes.kernel.census import take_census
 from compiler.passes.kernel.cse import cse
-from compiler.passes.kernel.dce import swept
+from compiler.passes.kernel.dce import dce
 from compiler.passes.kernel.dead_args import dead_args
 from compiler.passes.kernel.dead_symbols import dead_symbols
 from compiler.passes.kernel.elaboration import KernelModule
@@ -48,7 +48,7 @@ def kernel_passes(elaborated: KernelModule, target: Target, trace: Trace, opt_le
             module = slice_offload(module, target.name)
             span.module, span.changed = module, True
     with trace.span("dce", "kernel", owner) as span:
-        span.ops_before, span.ops_after = swept(module)
+        span.ops_before, span.ops_after = dce(module)
         span.module, span.changed = module, span.ops_after != span.ops_before
     with trace.span("lower-kgen", "kernel", owner) as span:
         known = zip(elaborated.sources, elaborated.kernels, strict=True)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler.passes.kernel.census import Census, constant_of, replace, splice
+from compiler.passes.kernel.census import Census, constant_of, put_constant, replace, splice
 
 _FOLD: dict[type[Operation], Callable[[int, int], int]] = {
     arith.AddiOp: lambda a, b: a + b, arith.SubiOp: lambda a, b: a - b, arith.MuliOp: lambda a, b: a * b,
@@ -46,7 +46,7 @@ def propagate(operations: Iterable[Operation], census: Census) -> None:
         folded = _folded(operation)
         if folded is not None:
             users = [use.operation for use in operation.results[0].uses]
-            _make_constant(operation, folded)
+            replace(operation, [put_constant(folded, operation.results[0].type, operation)])
             census.edits += 1
             waiting.extend(user for user in users if user.results and not user.regions)
 
@@ -72,17 +72,6 @@ def _wrapped(value: int, kind: Attribute) -> int:
     bits = kind.width.data if isinstance(kind, IntegerType) else 64
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
-
-
-def _make_constant(operation: Operation, value: int) -> None:
-    kind: Any = operation.results[0].type
-    made = arith.ConstantOp.create(
-        result_types=[kind], properties={"value": IntegerAttr(value, kind)}, location=operation.location
-    )
-    block = operation.parent
-    assert block is not None
-    block.insert_op_before(made, operation)
-    replace(operation, [made.results[0]])
 
 
 def _decide(branch: scf.IfOp, census: Census) -> int:

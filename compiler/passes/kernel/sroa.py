@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, VectorType
+from xdsl.dialects import memref, vector
+from xdsl.dialects.builtin import IndexType, MemRefType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler.passes.kernel.census import Census, constant_of
+from compiler.passes.kernel.census import Census, constant_of, drop, put_before, put_constant
 
 _LOADS, _STORES = (memref.LoadOp, vector.LoadOp), (memref.StoreOp, vector.StoreOp)
-_INDEX = IndexType()
 
 
 @dataclass(frozen=True)
@@ -95,14 +94,12 @@ def _take_apart(alloca: memref.AllocaOp, census: Census) -> int:
     for piece in order:
         if piece not in read:
             for access in pieces[piece]:
-                _drop(access.operation)
+                drop(access.operation)
                 removed += 1
     zero: SSAValue | None = None
     for piece in read:
         if zero is None:
-            zero = _before(alloca, arith.ConstantOp.create(
-                result_types=[_INDEX], properties={"value": IntegerAttr(0, _INDEX)}, location=alloca.location
-            ))  # fmt: skip
+            zero = put_constant(0, IndexType(), alloca)
             removed -= 1
         part = _part(alloca, kind, piece[1])
         census.allocas.append(part)
@@ -111,7 +108,7 @@ def _take_apart(alloca: memref.AllocaOp, census: Census) -> int:
             at = 1 if access.stores else 0
             access.operation.operands[at] = part.results[0]
             access.operation.operands[at + 1] = zero
-    _drop(alloca)
+    drop(alloca)
     return removed + 1
 
 
@@ -122,17 +119,5 @@ def _part(alloca: memref.AllocaOp, kind: MemRefType[Attribute], width: int) -> m
         location=alloca.location,
     )  # fmt: skip
     part.results[0].name_hint = alloca.results[0].name_hint
-    _before(alloca, part)
+    put_before(part, alloca)
     return part
-
-
-def _before(place: Operation, made: Operation) -> SSAValue:
-    block = place.parent
-    assert block is not None
-    block.insert_op_before(made, place)
-    return made.results[0]
-
-
-def _drop(operation: Operation) -> None:
-    operation.detach()
-    operation.erase()

@@ -5,12 +5,12 @@ LLVM unrolls what is longer, where that pays; until then a loop is less to print
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.operations import count_operations
-from compiler.passes.kernel.census import Census, constant_of, replace, splice
+from compiler.passes.kernel.census import Census, constant_of, drop, put_before, put_constant, replace, splice
 from compiler.passes.kernel.sccp import propagate
 
 MOST_ROUNDS = 4
@@ -45,24 +45,18 @@ def unroll(census: Census) -> int:
 
 def _rounds(loop: scf.ForOp, positions: list[int], census: Census) -> None:
     values: list[SSAValue] = list(loop.operands[3:])
-    positioned: list[Operation] = []
+    positioned: list[SSAValue] = []
     for position in positions:
         last = position == positions[-1]
         turn: Operation = loop if last else loop.clone()
-        block = loop.parent
-        assert block is not None
         if not last:
-            block.insert_op_before(turn, loop)
+            put_before(turn, loop)
             census.enlist(turn.regions[0].blocks[0])
-        at = arith.ConstantOp.create(
-            result_types=[IndexType()], properties={"value": IntegerAttr(position, IndexType())}, location=loop.location
-        )
-        block.insert_op_before(at, turn)
-        values = splice(turn.regions[0].blocks[0], turn, [at.results[0], *values])
+        at = put_constant(position, IndexType(), turn)
+        values = splice(turn.regions[0].blocks[0], turn, [at, *values])
         positioned.append(at)
         if not last:
-            turn.detach()
-            turn.erase()
+            drop(turn)
     replace(loop, values)
     # Where a round stands is a number now, and so is what is computed from it.
-    propagate([use.operation for at in positioned for use in at.results[0].uses], census)
+    propagate([use.operation for at in positioned for use in at.uses], census)

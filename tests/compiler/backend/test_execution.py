@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from compiler import Graph, TensorType, compile
-from compiler.backend import Executor, TableStep, compile_llvm, load_kernels
+from compiler.backend.executor import Executor, TableStep, load_kernels
+from compiler.backend.llvm import compile_llvm
 from compiler.backend.runtime import Pool, thread_pool
 from compiler.errors import ExecutionError
 from compiler.targets import get_target
@@ -86,12 +87,17 @@ def code():
     return load_kernels([compile_llvm(text, HOST, 2).object], ["fill", "rotate", "inside"])
 
 
+def bind_all(executor: Executor, addresses: list[int]) -> None:
+    for slot, address in enumerate(addresses):
+        executor.bind(slot, address)
+
+
 def rotations(code, steps: int) -> tuple[Executor, np.ndarray, np.ndarray]:
     calls = [TableStep("fill", (0,), (0,))]
     calls += [TableStep("rotate", (1, 0) if step % 2 == 0 else (0, 1), (0,)) for step in range(steps)]
     executor = Executor(calls, code, 2, 1)
     a, b = np.zeros(97, np.int64), np.zeros(97, np.int64)
-    executor.bind_all([a.ctypes.data, b.ctypes.data])
+    bind_all(executor, [a.ctypes.data, b.ctypes.data])
     executor.set_dims([97])
     executor.arrays = a, b  # pyright: ignore[reportAttributeAccessIssue] - as long as they are bound
     return executor, a, b
@@ -147,7 +153,7 @@ def test_a_step_carries_any_number_of_arguments(count, nthreads):
     steps = [TableStep("many", tuple(range(count - 1)), (0,)), TableStep("size", (count - 1,), (0,))]
     executor = Executor([*steps, *steps], loaded, count, 1)
     out = np.zeros((count, nthreads), np.int64)
-    executor.bind_all([row.ctypes.data for row in out])
+    bind_all(executor, [row.ctypes.data for row in out])
     executor.set_dims([77])
     executor.call(nthreads)
     assert out.tolist() == [[value] * nthreads for value in (*range(1, count), 77)]
@@ -209,7 +215,7 @@ def test_independent_kernels_need_no_barrier():
     executor = Executor(steps, code, 3, 0)
     for _ in range(20):
         out, flag, sums = np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(2, np.int64)
-        executor.bind_all([out.ctypes.data, flag.ctypes.data, sums.ctypes.data])
+        bind_all(executor, [out.ctypes.data, flag.ctypes.data, sums.ctypes.data])
         executor.call(2)
         assert sums.tolist() == [2, 2]
 
@@ -276,7 +282,8 @@ def test_the_interpreter_exits_promptly_with_workers_waiting(ending):
     script = textwrap.dedent(f"""
         import os, sys
         import numpy as np
-        from compiler.backend import Executor, TableStep, compile_llvm, load_kernels
+        from compiler.backend.executor import Executor, TableStep, load_kernels
+        from compiler.backend.llvm import compile_llvm
         from compiler.targets import get_target
         text = "define void @k(i64 %t, i64 %n, ptr %rt, ptr %o) {{ ret void }}"
         code = load_kernels([compile_llvm(text, get_target("cpu"), 0).object], ["k"])

@@ -7,7 +7,8 @@ import gc
 
 import pytest
 
-from compiler.backend import compile_llvm, load_objects
+from compiler.backend.jit import load_objects
+from compiler.backend.llvm import compile_llvm
 from compiler.errors import CompilerError
 from compiler.targets import get_target
 

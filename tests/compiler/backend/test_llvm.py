@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from compiler.backend import compile_llvm, emit_asm, emit_object, optimise
+from compiler.backend.llvm import CompiledUnit, compile_llvm, emit_object, optimise
 from compiler.errors import CompilerError, LoweringError
 from compiler.targets import get_target
 
@@ -69,10 +69,9 @@ def test_compiling_twice_gives_the_same_bytes():
 
 def test_the_steps_one_by_one():
     optimised = optimise(TEXT, HOST, 2)
-    asm = emit_asm(optimised)
     code = emit_object(optimised)
-    unit = compile_llvm(TEXT, HOST, 2)
-    assert (asm, code, optimised.text) == (unit.asm, unit.object, unit.llvm_opt)
+    unit, taken_apart = compile_llvm(TEXT, HOST, 2), CompiledUnit(HOST.name, 2, code, optimised.bitcode, {})
+    assert (taken_apart.asm, code, taken_apart.llvm_opt) == (unit.asm, unit.object, unit.llvm_opt)
 
 
 def test_pass_times_are_recorded_when_asked_for():

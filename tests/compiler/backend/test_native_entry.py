@@ -10,8 +10,16 @@ import numpy as np
 import pytest
 
 from compiler import Graph, TensorType, compile, ops
-from compiler.backend import Executor, TableStep, compile_llvm, load_kernels
-from compiler.backend.executor import ARGUMENT_WORDS, PLACES_WORD, SIZES_WORD, TABLE_WORD
+from compiler.backend.executor import (
+    ARGUMENT_WORDS,
+    PLACES_WORD,
+    SIZES_WORD,
+    TABLE_WORD,
+    Executor,
+    TableStep,
+    load_kernels,
+)
+from compiler.backend.llvm import compile_llvm
 from compiler.backend.runtime import load_runtime, thread_pool
 from compiler.backend.runtime_ir import PLACE_BYTES
 from compiler.errors import ExecutionError

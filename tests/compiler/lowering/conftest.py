@@ -12,7 +12,9 @@ from xdsl.dialects import arith, builtin, func, gpu, llvm, math, memref, scf, ve
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from compiler.backend import CompiledUnit, LoadedCode, compile_llvm, load_kernels
+from compiler.backend.executor import load_kernels
+from compiler.backend.jit import LoadedCode
+from compiler.backend.llvm import CompiledUnit, compile_llvm
 from compiler.lowering.llvm_text import emit_module
 from compiler.targets import get_target
 

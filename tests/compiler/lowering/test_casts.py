@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.backend import compile_llvm, load_kernels
+from compiler.backend.executor import load_kernels
+from compiler.backend.llvm import compile_llvm
 from compiler.lowering.llvm_text import emit_module
 from compiler.lowering.llvm_types import float_literal
 from compiler.targets import get_target

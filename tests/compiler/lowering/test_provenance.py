@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.backend import compile_llvm, line_provenance
+from compiler.backend.llvm import compile_llvm
+from compiler.backend.provenance import line_provenance
 from compiler.lowering.llvm_text import emit_module, module_text
 from compiler.targets import get_target
 

@@ -17,8 +17,8 @@ from compiler.graph.dtypes import DTYPES, numpy_dtype
 from compiler.graph.graph import Graph
 from compiler.language.library import Library
 from compiler.language.source import SourceFile
+from compiler.options import CompileOptions
 from compiler.passes.fusion.fuse import fuse
-from compiler.passes.fusion.records import FusionOptions
 from compiler.program.binding import bind
 from compiler.reference import REFERENCES
 
@@ -318,7 +318,7 @@ def fused(library):
     """`fused(graph, **options)`: the graph (or its IR) after fusion, with short names for what tests look at."""
 
     def run(graph, **options):
-        result = fuse(from_graph(graph) if isinstance(graph, Graph) else graph, library, FusionOptions(**options))
+        result = fuse(from_graph(graph) if isinstance(graph, Graph) else graph, library, CompileOptions(**options))
         return SimpleNamespace(
             result=result,
             names=[call.kernel.name for call in result.calls],

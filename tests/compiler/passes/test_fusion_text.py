@@ -9,6 +9,7 @@ import pytest
 
 from compiler.dialects import mgp, mogg
 from compiler.dialects.mo import nodes_of, text_of
+from compiler.dialects.mo.reading import MoParser
 from compiler.graph import BufferType, Graph, TensorType, ops
 from compiler.passes.fusion.module import build_module, mogg_text
 from compiler.passes.fusion.text import SymbolNames, literal, number
@@ -195,7 +196,7 @@ def test_ir_text_reads_back(made, dialect):
     text, nodes = mogg_text(result.origin.fused) if dialect is mogg else mgp_text(host_program(result, {}, Interface()))
     assert len(nodes) == text.count("\n") + 1
     assert any(nodes)
-    module = dialect.parse_module(text)
+    module = MoParser(text, "<text>", mogg.Mogg, mgp.Mgp).parse_module()
     module.verify()
     assert text_of(module) == text
 

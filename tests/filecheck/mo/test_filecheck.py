@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from compiler.dialects import mgp, mo, mogg
+from compiler.dialects.mo.reading import MoParser
 from compiler.language.library import default_library
+from compiler.options import CompileOptions
 from compiler.passes.fusion.fuse import fuse
 from compiler.passes.fusion.module import mogg_text
-from compiler.passes.fusion.records import FusionOptions
 from compiler.passes.graph.run import GRAPH_PASSES
 from compiler.program.host_program import Interface, host_program
 from compiler.program.mgp_text import mgp_text
@@ -24,10 +25,10 @@ PASSES = dict(GRAPH_PASSES)
 def transformed(text: str, steps: list[str]) -> str:
     """The text after the steps: graph passes, then `mogg`, `mgp` or `source` for what fusion makes of it."""
     if steps[0] in ("read-mogg", "read-mgp"):
-        module = (mogg if steps[0] == "read-mogg" else mgp).parse_module(text)
+        module = MoParser(text, "<text>", mogg.Mogg, mgp.Mgp).parse_module()
         module.verify()
         return mo.text_of(module)
-    module, _ = mo.parse_module(text)
+    module = MoParser(text).parse_module()
     module.verify()
     graph = mo.graph_of(module)
     for step in steps:
@@ -36,7 +37,7 @@ def transformed(text: str, steps: list[str]) -> str:
             module.verify()
             continue
         name, _, option = step.partition(":")
-        result = fuse(graph, default_library(), FusionOptions(fuse=option != "unfused"))
+        result = fuse(graph, default_library(), CompileOptions(fuse=option != "unfused"))
         if name == "source":
             return "\n".join(kernel.source for kernel in result.kernels)
         if name == "ledger":
