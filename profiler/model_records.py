@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from compiler.errors import CompilerError
 from compiler.options import COMMON_STAGES, MODEL_STAGES
 from profiler.measure.machine import versions
-from profiler.records import CompilationRecord, CompiledKernel, Decision, StageRecord, pass_time
+from profiler.records import CompilationRecord, CompiledKernel, Decision, StageRecord
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
@@ -42,7 +42,7 @@ def compilation_record(model: Model, source: str, seconds: float, libraries: Ite
         options=options,
         versions=versions(),
         seconds=seconds,
-        passes=tuple(pass_time(p) for p in model.trace.passes),
+        passes=tuple(model.trace.passes),
         kernels=tuple(
             CompiledKernel(kernel.name, kernel_key(kernel), kernel.nodes, kernel.fused.slots, kernel.source)
             for kernel in model.kernels

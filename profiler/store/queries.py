@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from profiler.records import CompiledKernel, Decision, PassTime, StageRecord
+from compiler.trace import PassRecord
+from profiler.records import PASS_COLUMNS, CompiledKernel, Decision, StageRecord
 from profiler.store.connection import Store, StoreError
 from profiler.store.samples import unpack
 from profiler.store.shapes import SHAPES, misfit
@@ -166,10 +167,10 @@ def compilation_row(store: Store, compilation: int) -> dict[str, Any]:
     return _plain(rows[0])
 
 
-def passes(store: Store, compilation: int) -> list[PassTime]:
+def passes(store: Store, compilation: int) -> list[PassRecord]:
     """The passes of a compilation in order."""
     rows = store.rows("SELECT * FROM passes WHERE compilation = ? ORDER BY position", (compilation,))
-    return [PassTime(**{k: v for k, v in row.items() if k not in ("compilation", "position")}) for row in rows]
+    return [PassRecord(**{name: row[name] for name in PASS_COLUMNS}) for row in rows]
 
 
 def kernels(store: Store, compilation: int) -> list[CompiledKernel]:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from datetime import UTC, datetime
 
 from compiler.errors import CompilerError
@@ -15,6 +14,7 @@ from profiler.records import (
     FINISHED,
     LOST,
     LOST_TRACED,
+    PASS_COLUMNS,
     RUNNING,
     WHOLE,
     CompilationRecord,
@@ -22,7 +22,6 @@ from profiler.records import (
     Machine,
     MeasuredRun,
     MeasureRequest,
-    PassTime,
     StageRecord,
     request_to_json,
 )
@@ -30,8 +29,6 @@ from profiler.store.connection import Store, StoreError, translated
 from profiler.store.interrupted import process_mark
 from profiler.store.samples import pack
 from profiler.store.texts import drop_unreferred, drop_unused, pack_nodes, put_text, texts_of
-
-_PASS = tuple(item.name for item in fields(PassTime))  # each is a column of that name
 
 
 def _now() -> str:
@@ -63,8 +60,9 @@ def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -
                  versions, seconds, stats) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
         number = connection.execute(sql, columns).lastrowid or 0
         connection.executemany(
-            f"INSERT INTO passes (compilation, position, {', '.join(_PASS)}) VALUES (?, ?{', ?' * len(_PASS)})",
-            [(number, at, *(getattr(p, name) for name in _PASS)) for at, p in enumerate(record.passes)],
+            f"""INSERT INTO passes (compilation, position, {", ".join(PASS_COLUMNS)})
+                VALUES (?, ?{", ?" * len(PASS_COLUMNS)})""",
+            [(number, at, *(getattr(p, name) for name in PASS_COLUMNS)) for at, p in enumerate(record.passes)],
         )
         connection.executemany(
             "INSERT INTO kernels (compilation, position, name, key, nodes, slots, source) VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -100,12 +100,12 @@ def _measure_all(device: str, threads: int, progress: Callable[[str, float], Non
 
 
 def _card_probes(device: str) -> tuple[str, list[Probe]]:
+    from compiler.targets.nvptx import best_target
     from profiler.measure.ceilings.gpu_probes import gpu_probes
-    from profiler.measure.cuda.device import best_target
     from profiler.measure.devices import cuda_device
 
     card = cuda_device(device)
-    target = best_target(int(card.target.removeprefix("sm_")))
+    target = best_target(card.target)
     return target, gpu_probes(card, target)
 
 

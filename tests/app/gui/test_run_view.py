@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
-from app.viewmodels.frame.devices import DeviceRow, device_for, runs_on
+from app.viewmodels.frame.devices import DeviceRow, device_for
 from app.viewmodels.requests import CeilingsTold
 from app.viewmodels.runs.funnel import bar_share, from_cache, funnel
 from app.viewmodels.runs.roofline import nearby, points
@@ -14,6 +14,7 @@ from app.viewmodels.runs.run_figures import CallFigures, distribution
 from app.viewmodels.timeline.memory_plan import alive, describe
 from app.views.runs.run_view import counter_value, read_sizes
 from app.worker.machine_jobs import devices
+from compiler.targets.nvptx import runs_on
 from profiler.analysis.roofline import levels_of, peak_for, peaks_of, rates
 from profiler.records import Ceiling, Machine
 from profiler.store import open_store, queries, writer
