@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +13,7 @@ from compiler.graph.graph import Graph
 from profiler.measure.machine import machine_with, this_machine, versions
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
-from profiler.model_records import compilation_record, stage_records
+from profiler.model_records import compilation_record, compiled, stage_records
 from profiler.records import INTERRUPTED, MeasuredRun, MeasureRequest, StageRecord
 from profiler.store import Store, StoreError, queries, writer
 
@@ -86,14 +85,11 @@ def compile_again(row: dict) -> Model:
     """The model behind a stored compilation, compiled now with the same options."""
     import msgspec
 
-    from compiler import load_library
     from compiler.importers.mlir_text import parse_graph
     from compiler.options import CompileOptions
-    from compiler.pipeline import compile_graph
 
     options = dict(row["options"])
-    libraries = [Path(folder) for folder in options.pop("libraries", ())]
+    libraries = options.pop("libraries", ())
     columns = {name: row[name] for name in ("target", "flow", "opt_level", "debug")}
     chosen = msgspec.convert(options | columns, CompileOptions)
-    graph = parse_graph(row["graph_text"], row["source"])
-    return compile_graph(graph, chosen, load_library(*libraries) if libraries else None)
+    return compiled(parse_graph(row["graph_text"], row["source"]), chosen, libraries)[0]

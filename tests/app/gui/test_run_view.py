@@ -225,7 +225,7 @@ def test_a_run_made_elsewhere_is_not_judged_by_this_machine(qtbot, ran, tmp_path
         with store.transaction() as connection:
             connection.execute("UPDATE machines SET fingerprint = 'feed', name = 'a far machine'")
         threads = queries.run_row(store, 1)["conditions"]["threads"]
-        writer.put_ceiling(store, Machine("feed", "", {}), "copy memory", threads, 123.0, "GB/s", 120.0, 125.0)
+        writer.put_ceiling(store, Machine("feed", "", {}), Ceiling("copy memory", threads, 123.0, "GB/s", 120.0, 125.0))
     _, there = StoredSession(1).records()
     assert (here.elsewhere, there.elsewhere) == ("", "a far machine") and not here.ceilings
     assert [(c.name, c.value, c.unit) for c in there.ceilings] == [("copy memory", 123.0, "GB/s")]
