@@ -14,7 +14,7 @@ from profiler.measure.machine import machine_with, this_machine, versions
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
 from profiler.model_records import compilation_record, compiled, stage_records
-from profiler.records import INTERRUPTED, MeasuredRun, MeasureRequest, StageRecord
+from profiler.records import INTERRUPTED, Machine, MeasuredRun, MeasureRequest, StageRecord
 from profiler.store import Store, StoreError, queries, writer
 
 if TYPE_CHECKING:
@@ -36,13 +36,18 @@ def run_and_record(
             writer.finish_run(store, run, MeasuredRun(INTERRUPTED, error=ending_words(error)))
         raise
     if store is not None and run is not None:
-        with store.transaction():
-            number = None
-            if outcome.compilation is not None:
-                number = writer.add_compilation(store, outcome.compilation, machine)
-                writer.add_stages(store, number, outcome.stages)
-            writer.finish_run(store, run, outcome.result, number)
+        keep_outcome(store, run, outcome, machine)
     return run, outcome
+
+
+def keep_outcome(store: Store, run: int, outcome: Outcome, machine: Machine) -> None:
+    """Keep what came of a run that was begun, with its compilation where it got so far."""
+    with store.transaction():
+        number = None
+        if outcome.compilation is not None:
+            number = writer.add_compilation(store, outcome.compilation, machine)
+            writer.add_stages(store, number, outcome.stages)
+        writer.finish_run(store, run, outcome.result, number)
 
 
 def ending_words(error: BaseException) -> str:
