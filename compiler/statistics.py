@@ -7,29 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from compiler.options import STAGE_TABLE, TIMED_STAGES
 from compiler.trace import PassRecord
-
-
-class PassFigures(Protocol):
-    """What the funnel reads of a pass; sizes are -1 where they were not counted, `kernel` is "" for all of them."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def stage(self) -> str: ...
-    @property
-    def kernel(self) -> str: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def ops_before(self) -> int: ...
-    @property
-    def ops_after(self) -> int: ...
-    @property
-    def bytes_after(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -49,7 +29,7 @@ class StageFigures:
 
 
 def funnel_of(
-    passes: Sequence[PassFigures], kernel: str | None = None, printed: Mapping[str, int] | None = None
+    passes: Sequence[PassRecord], kernel: str | None = None, printed: Mapping[str, int] | None = None
 ) -> list[StageFigures]:
     """The steps of a whole compilation, or of one kernel (or shared function), in the order of the stages.
 
@@ -61,14 +41,14 @@ def funnel_of(
 
 
 def funnel_by_kernel(
-    passes: Sequence[PassFigures], printed: Mapping[str, int] | None = None
+    passes: Sequence[PassRecord], printed: Mapping[str, int] | None = None
 ) -> dict[str, list[StageFigures]]:
     """The funnel of every kernel and every shared function.
 
     Where passes ran over a module of several kernels, each has a part of their time as large as its part of the
     operations that came out; the same goes for LLVM's work on bundles, by bytes.
     """
-    by_kernel: dict[str, list[PassFigures]] = {}
+    by_kernel: dict[str, list[PassRecord]] = {}
     for record in passes:
         by_kernel.setdefault(record.kernel, []).append(record)
     whole = [record for record in by_kernel.pop("", ()) if record.stage == "kernel"]
@@ -83,10 +63,10 @@ def funnel_by_kernel(
     return {name: _steps(records, printed.get(name) if printed else None) for name, records in by_kernel.items()}
 
 
-def _steps(passes: Sequence[PassFigures], elaborated: int | None) -> list[StageFigures]:
+def _steps(passes: Sequence[PassRecord], elaborated: int | None) -> list[StageFigures]:
     timed = [record for record in passes if not _is_within(record.stage)]
     total = sum(record.seconds for record in timed)
-    by_stage: dict[str, list[PassFigures]] = {stage: [] for stage in TIMED_STAGES}
+    by_stage: dict[str, list[PassRecord]] = {stage: [] for stage in TIMED_STAGES}
     for record in timed:
         by_stage.setdefault(record.stage, []).append(record)
     found = []
@@ -104,13 +84,13 @@ def _is_within(stage: str) -> bool:
     return stage in STAGE_TABLE and bool(STAGE_TABLE[stage].within)
 
 
-def _left(records: Iterable[PassFigures], size: str) -> int | None:
+def _left(records: Iterable[PassRecord], size: str) -> int | None:
     """What the last pass over each part of the module left, summed over the parts."""
     last = {record.kernel: getattr(record, size) for record in records if getattr(record, size) >= 0}
     return sum(last.values()) if last else None
 
 
-def cache_figures(passes: Iterable[PassFigures], kernels: int) -> dict[str, int]:
+def cache_figures(passes: Iterable[PassRecord], kernels: int) -> dict[str, int]:
     """How many kernels came from the cache, as part of a whole model or alone."""
     hits = sum(record.stage == "cache" and record.name in ("model-hit", "object-hit") for record in passes)
     return {"hits": hits, "misses": kernels - hits}

@@ -28,9 +28,9 @@ class PassRecord:
     kernel: str
     start: float
     seconds: float
-    ops_before: int
-    ops_after: int
-    bytes_after: int
+    ops_before: int = -1
+    ops_after: int = -1
+    bytes_after: int = -1
     bytes_before: int = -1
     changed: bool | None = None
     """Whether it changed the IR; None where nobody looked."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from compiler.errors import CompilerError
-from compiler.options import COMMON_STAGES, MODEL_STAGES
+from compiler.options import COMMON_STAGES, MODEL_STAGES, CompileOptions
+from profiler.analysis.work import Grid, count_call
 from profiler.measure.machine import versions
-from profiler.records import CompilationRecord, CompiledKernel, Decision, StageRecord, pass_time
+from profiler.records import CompilationRecord, CompiledKernel, Decision, Launch, MeasureRequest, StageRecord
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
@@ -18,9 +24,14 @@ if TYPE_CHECKING:
     from compiler.passes.fusion.records import KernelCall
 
 
-def graph_text(graph: Graph) -> str:
-    """A graph as text that reads back to the same graph, bit for bit."""
-    return str(graph)
+def compiled(graph: Graph, options: CompileOptions, libraries: Sequence[str | Path] = ()) -> tuple[Model, float]:
+    """A graph compiled with kernels of some folders beside the library's own, and the seconds that took."""
+    from compiler import load_library
+    from compiler.pipeline import compile_graph
+
+    library = load_library(*map(Path, libraries)) if libraries else None
+    start = perf_counter()
+    return compile_graph(graph, options, library), perf_counter() - start
 
 
 def compilation_record(model: Model, source: str, seconds: float, libraries: Iterable[str] = ()) -> CompilationRecord:
@@ -34,7 +45,7 @@ def compilation_record(model: Model, source: str, seconds: float, libraries: Ite
     return CompilationRecord(
         source=source,
         graph_name=model.graph.name,
-        graph_text=graph_text(model.graph),
+        graph_text=str(model.graph),
         target=asked.target,
         flow=asked.flow,
         opt_level=asked.opt_level,
@@ -42,7 +53,7 @@ def compilation_record(model: Model, source: str, seconds: float, libraries: Ite
         options=options,
         versions=versions(),
         seconds=seconds,
-        passes=tuple(pass_time(p) for p in model.trace.passes),
+        passes=tuple(model.trace.passes),
         kernels=tuple(
             CompiledKernel(kernel.name, kernel_key(kernel), kernel.nodes, kernel.fused.slots, kernel.source)
             for kernel in model.kernels
@@ -99,26 +110,37 @@ def _renamed(text: str, symbols: Iterable[str]) -> str:
 def stage_records(model: Model, stages: Iterable[str] = (*MODEL_STAGES, *COMMON_STAGES)) -> list[StageRecord]:
     """The IR of some stages, made now, which costs about as much as compiling. One that cannot be had is left out."""
     found: list[StageRecord] = []
+    kernels = [(kernel.name, kernel) for kernel in model.kernels]
     for stage in stages:
-        if stage in MODEL_STAGES:
-            shown = _stage(model, stage)
-            if shown is not None:
-                found.append(StageRecord(stage, "", shown.text, shown.nodes))
-            continue
-        for kernel in model.kernels:
-            shown = _stage(kernel, stage)
-            if shown is not None:
-                found.append(StageRecord(stage, kernel.name, shown.text, shown.nodes))
+        for name, owner in [("", model)] if stage in MODEL_STAGES else kernels:
+            with suppress(CompilerError, ImportError):  # a target without this stage, or a tool that is not installed
+                shown = owner.stage(stage)
+                found.append(StageRecord(stage, name, shown.text, shown.nodes))
     return found
 
 
-def _stage(owner: Any, stage: str) -> Any:
-    try:
-        return owner.stage(stage)
-    except CompilerError:  # a target without this stage, or a tool that is not installed
-        return None
-    except ImportError:
-        return None
+def launch_records(
+    model: Model, request: MeasureRequest, samples: np.ndarray, *, threads: np.ndarray | None = None,
+    grids: Sequence[Grid | None] | None = None, brief: bool = False,
+) -> tuple[Launch, ...]:  # fmt: skip
+    """The launches of a run, from the nanoseconds of each call and launch; a `brief` run leaves out what they do.
+
+    `threads` has the same for each thread, [calls, threads, launches]; `grids` are those of launches on a GPU.
+    """
+    kernels = {kernel.name: kernel for kernel in model.kernels}
+    made: list[Launch] = []
+    for position, call in enumerate(model.fusion.calls):
+        kernel, key, nodes, known = kernels[call.kernel.name], "", (), {}
+        if not brief:
+            key, nodes = kernel_key(kernel), call.all_nodes
+            grid = grids[position] if grids else None
+            known = count_call(call, kernel, request.dims, traffic=request.count, grid=grid)
+        shares = np.zeros(0)
+        if threads is not None and threads.size:
+            shares = np.median(threads[:, :, position], axis=0) * 1e-9
+        times = tuple(samples[:, position].tolist())
+        made.append(Launch(position, kernel.name, key, tuple(nodes), times, tuple(shares.tolist()), **known))
+    return tuple(made)
 
 
 def _plain(value: Any) -> Any:

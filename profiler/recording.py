@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +13,8 @@ from compiler.graph.graph import Graph
 from profiler.measure.machine import machine_with, this_machine, versions
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
-from profiler.model_records import compilation_record, stage_records
-from profiler.records import INTERRUPTED, MeasuredRun, MeasureRequest, StageRecord
+from profiler.model_records import compilation_record, compiled, stage_records
+from profiler.records import INTERRUPTED, Machine, MeasuredRun, MeasureRequest, StageRecord
 from profiler.store import Store, StoreError, queries, writer
 
 if TYPE_CHECKING:
@@ -37,13 +36,18 @@ def run_and_record(
             writer.finish_run(store, run, MeasuredRun(INTERRUPTED, error=ending_words(error)))
         raise
     if store is not None and run is not None:
-        with store.transaction():
-            number = None
-            if outcome.compilation is not None:
-                number = writer.add_compilation(store, outcome.compilation, machine)
-                writer.add_stages(store, number, outcome.stages)
-            writer.finish_run(store, run, outcome.result, number)
+        keep_outcome(store, run, outcome, machine)
     return run, outcome
+
+
+def keep_outcome(store: Store, run: int, outcome: Outcome, machine: Machine) -> None:
+    """Keep what came of a run that was begun, with its compilation where it got so far."""
+    with store.transaction():
+        number = None
+        if outcome.compilation is not None:
+            number = writer.add_compilation(store, outcome.compilation, machine)
+            writer.add_stages(store, number, outcome.stages)
+        writer.finish_run(store, run, outcome.result, number)
 
 
 def ending_words(error: BaseException) -> str:
@@ -86,14 +90,11 @@ def compile_again(row: dict) -> Model:
     """The model behind a stored compilation, compiled now with the same options."""
     import msgspec
 
-    from compiler import load_library
     from compiler.importers.mlir_text import parse_graph
     from compiler.options import CompileOptions
-    from compiler.pipeline import compile_graph
 
     options = dict(row["options"])
-    libraries = [Path(folder) for folder in options.pop("libraries", ())]
+    libraries = options.pop("libraries", ())
     columns = {name: row[name] for name in ("target", "flow", "opt_level", "debug")}
     chosen = msgspec.convert(options | columns, CompileOptions)
-    graph = parse_graph(row["graph_text"], row["source"])
-    return compile_graph(graph, chosen, load_library(*libraries) if libraries else None)
+    return compiled(parse_graph(row["graph_text"], row["source"]), chosen, libraries)[0]

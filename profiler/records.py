@@ -14,12 +14,15 @@ from typing import Any
 
 from compiler.errors import ParseError
 from compiler.options import CompileOptions
+from compiler.trace import PassRecord
 
 FINISHED, FAILED, RUNNING, INTERRUPTED = "finished", "failed", "running", "interrupted"
 WHOLE = -1
 """The position under which samples of the whole model are kept."""
 LOST, LOST_TRACED = -2, -3
 """The positions under which lost processor time of whole calls, and of calls timed launch by launch, is kept."""
+PASS_COLUMNS = tuple(item.name for item in fields(PassRecord) if item.name != "changed")
+"""What is kept of a pass, and exported: whether it changed the IR was only looked at while that was there."""
 
 
 @dataclass(frozen=True)
@@ -29,29 +32,6 @@ class Machine:
     fingerprint: str
     name: str
     description: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class PassTime:
-    """One pass of a compilation; sizes are -1 where they were not counted, `worker` the process that ran it, or 0."""
-
-    name: str
-    stage: str
-    kernel: str
-    start: float
-    seconds: float
-    ops_before: int = -1
-    ops_after: int = -1
-    bytes_after: int = -1
-    bytes_before: int = -1
-    worker: int = 0
-
-
-def pass_time(record: Any) -> PassTime:
-    """The record of a pass of the compiler's trace, whichever of the fields that one has."""
-    return PassTime(
-        **{item.name: getattr(record, item.name) for item in fields(PassTime) if hasattr(record, item.name)}
-    )
 
 
 @dataclass(frozen=True)
@@ -91,7 +71,7 @@ class CompilationRecord:
     options: Mapping[str, Any]
     versions: Mapping[str, str]
     seconds: float
-    passes: tuple[PassTime, ...]
+    passes: tuple[PassRecord, ...]
     kernels: tuple[CompiledKernel, ...]
     decisions: tuple[Decision, ...]
     stats: Mapping[str, Any]

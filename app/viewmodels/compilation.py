@@ -1,6 +1,6 @@
 """A compilation as plain frozen records: what the child process sends and what every view reads.
 
-Passes and fusion decisions are the profiler's own records, so that a stored compilation reads as a fresh one does.
+Passes and fusion decisions are the records that a store keeps, so that a stored compilation reads as a fresh one does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from functools import cached_property
 
 from compiler.options import COMMON_STAGES, MODEL_STAGES, STAGE_TABLE, CompileOptions
 from compiler.targets import emission_of
-from profiler.records import Decision, PassTime
+from compiler.trace import PassRecord
+from profiler.records import Decision
 
 Nodes = tuple[str, ...]
 
@@ -77,18 +78,6 @@ class KernelRecord:
 
 
 @dataclass(frozen=True)
-class PassRow(PassTime):
-    """One pass as the profiler records it; `lane` is the worker it ran on."""
-
-    lane: int = 0
-
-    @property
-    def changed(self) -> bool:
-        """Whether it is known to have changed the number of ops, or may have."""
-        return self.ops_before < 0 or self.ops_before != self.ops_after
-
-
-@dataclass(frozen=True)
 class MemoryBlock:
     """A buffer of the memory plan: where it lies and from which call to which it lives."""
 
@@ -121,7 +110,7 @@ class Compilation:
     nodes: tuple[NodeRecord, ...]
     calls: tuple[CallRecord, ...]
     kernels: tuple[KernelRecord, ...]
-    passes: tuple[PassRow, ...]
+    passes: tuple[PassRecord, ...]
     ledger: tuple[Decision, ...]
     blocks: tuple[MemoryBlock, ...] = ()
     peak: int = 0
@@ -160,6 +149,6 @@ class Compilation:
 
 __all__ = [
     "KERNEL_STAGES", "MODEL_STAGES", "STAGES", "STAGE_TITLES", "CallRecord", "Compilation",
-    "Decision", "KernelRecord", "LineText", "MemoryBlock", "NodeRecord", "Nodes", "PassRow", "language_of",
+    "Decision", "KernelRecord", "LineText", "MemoryBlock", "NodeRecord", "Nodes", "language_of",
     "stage_title",
 ]  # fmt: skip

@@ -32,7 +32,7 @@ def answer(request: Any, report: Callable[[Progress], None]) -> Any:
 def devices() -> tuple[DeviceRow, ...]:
     """The CPU, then every CUDA device; where there is none, an entry that says what is missing."""
     from app.viewmodels.frame.formats import size
-    from profiler.measure.cuda.device import best_target
+    from compiler.targets.nvptx import best_target
     from profiler.measure.devices import cpu_device, cuda_devices
 
     cpu = cpu_device()
@@ -44,7 +44,7 @@ def devices() -> tuple[DeviceRow, ...]:
         return (*rows, DeviceRow("cuda", "CUDA: none", "", "", str(error)))
     for card in found:
         try:
-            target, missing = best_target(int(card.target.removeprefix("sm_"))), ""
+            target, missing = best_target(card.target), ""
         except UnavailableError as error:
             target, missing = "", str(error)
         words = f"{card.name}, {card.target}, {card.multiprocessors} multiprocessors, {size(card.memory_bytes)}"

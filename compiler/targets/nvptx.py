@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from compiler.errors import UnavailableError
 from compiler.targets.emission import Code, Emission, Grid, number_from
 from compiler.targets.target import AddressSpaces, Family, Limits, Target
 
@@ -87,6 +88,25 @@ def nvptx_target(name: str) -> Target:
 def compute_capability(name: str) -> int:
     """`sm_90a` -> 90."""
     return int(name.removeprefix("sm_").rstrip("af"))
+
+
+def best_target(chip: str) -> str:
+    """The target that unlocks all of a chip, which is known by its plain name: with the `a` where there is one."""
+    if f"{chip}a" in NAMES:
+        return f"{chip}a"
+    capability = compute_capability(chip)
+    known = [older for older in CHIPS if older <= capability]
+    if not known:
+        raise UnavailableError(f"{chip} is older than every chip this compiler knows")
+    return f"sm_{max(known)}"
+
+
+def runs_on(target: str, chip: str) -> bool:
+    """Whether PTX for `target` loads on a chip: `a` variants on their own chip alone, others on later ones too."""
+    if not target.startswith("sm_"):
+        return False
+    wanted, capability = compute_capability(target), compute_capability(chip)
+    return capability == wanted if target.endswith("a") else capability >= wanted
 
 
 def system_shared(capability: int) -> int:

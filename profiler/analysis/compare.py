@@ -38,7 +38,7 @@ def compare_runs(store: Store, runs: Sequence[int]) -> Comparison:
     warnings = (*run_warnings(sides, taken, verdicts), *kernel_warnings(sides, kernels))
     return Comparison(
         sides, _differences(sides), warnings, tuple(t.summary for t in times), verdicts,
-        kernels, tuple(_stage_seconds(store, side) for side in sides), _model_stage(store, sides),
+        kernels, tuple(_stage_seconds(store, side) for side in sides), model_stage(store, sides),
         tuple(_break_even(sides[0], side, verdict) for side, verdict in zip(sides[1:], verdicts[1:])),
         stated([verdict.method for verdict in verdicts if verdict]),
     )  # fmt: skip
@@ -58,7 +58,7 @@ def compare_compilations(store: Store, compilations: Sequence[int]) -> Compariso
     nothing = (None,) * len(sides)
     return Comparison(
         sides, _differences(sides), (), nothing, nothing, _kernels(store, sides, None, ()),
-        tuple(_stage_seconds(store, side) for side in sides), _model_stage(store, sides), (), "",
+        tuple(_stage_seconds(store, side) for side in sides), model_stage(store, sides), (), "",
     )  # fmt: skip
 
 
@@ -162,10 +162,6 @@ def _kernel_verdicts(taken: Sequence[Sequence[Times | None]], turns: Sequence[bo
         for number, verdict in zip(pairs, compare_family(list(pairs.values()), turns=turns[side])):
             found[number][side] = verdict
     return found
-
-
-def _model_stage(store: Store, sides: Sequence[Side]) -> str | None:
-    return model_stage(store, sides[0].compilation, sides[-1].compilation)
 
 
 def _stage_seconds(store: Store, side: Side) -> dict[str, float]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from compiler.options import COMMON_STAGES, MODEL_STAGES
+from profiler.analysis.comparison import Side
 from profiler.records import CompiledKernel
 from profiler.store import Store, queries
 
@@ -62,8 +62,10 @@ def _same_but_name(store: Store, first: int, one: CompiledKernel, second: int, t
     return get_text(store, first).replace(one.name, "kernel") == get_text(store, second).replace(two.name, "kernel")
 
 
-def model_stage(store: Store, first: Mapping[str, Any] | None, last: Mapping[str, Any] | None) -> str | None:
-    """The first stage at which the model's IR differs; empty if none does, None if it was not kept."""
+def model_stage(store: Store, sides: Sequence[Side]) -> str | None:
+    """The first stage at which the model's IR of the first and the last side differs; empty if none does, None if it
+    was not kept."""
+    first, last = sides[0].compilation, sides[-1].compilation
     if first is None or last is None:
         return None
     if first["graph_hash"] != last["graph_hash"]:

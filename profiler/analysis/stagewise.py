@@ -91,8 +91,9 @@ def check_stages(
     from compiler import load_library
 
     library = load_library(*libraries) if libraries else None
-    every = _value_names(graph)
-    wanted = dict(zip(every, reference(_showing(graph, every), *_copies(arrays))[-len(every) :] if every else ()))
+    every = list(_values(graph))
+    copies = [array.copy() for array in arrays]
+    wanted = dict(zip(every, reference(_showing(graph, every), *copies)[-len(every) :] if every else ()))
     errors: dict[str, dict[str, float]] = {name: {} for name in every}
     crashes: dict[str, str] = {}
     for stage, options in STAGES.items():
@@ -128,10 +129,6 @@ def _first(errors: dict[str, float], wanted: np.ndarray, bound: float) -> str:
     return next((stage for stage, error in errors.items() if not error <= limit), "")
 
 
-def _copies(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    return [array.copy() for array in arrays]
-
-
 def _values(graph: Graph) -> dict[str, Value]:
     """Tensor values by node name; constants are left out."""
     return {
@@ -141,10 +138,6 @@ def _values(graph: Graph) -> dict[str, Value]:
         for result in op.results
         if isinstance(result.type, TensorType)
     }
-
-
-def _value_names(graph: Graph) -> list[str]:
-    return list(_values(graph))
 
 
 def _showing(graph: Graph, names: Sequence[str]) -> Graph:

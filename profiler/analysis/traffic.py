@@ -292,8 +292,7 @@ def _bytes(kind: Any) -> int:
     if isinstance(kind, VectorType):
         count = kind.get_shape()[0]
         kind = kind.element_type
-    width = 8 if isinstance(kind, IndexType) else getattr(kind, "bitwidth", None)
-    if isinstance(kind, IntegerType):
-        width = kind.width.data
-        return count * -(-width // 8)
-    return count * (width if width == 8 and isinstance(kind, IndexType) else (width or 32) // 8)
+    if isinstance(kind, IndexType):
+        return count * 8
+    bits = kind.width.data if isinstance(kind, IntegerType) else getattr(kind, "bitwidth", None) or 32
+    return count * -(-bits // 8)

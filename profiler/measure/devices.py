@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +43,7 @@ def cpu_device() -> CpuDevice:
     """The processor this program runs on."""
     import psutil
 
+    from compiler.backend.runtime import default_threads
     from compiler.targets import get_target
 
     target = get_target("cpu")
@@ -54,7 +54,7 @@ def cpu_device() -> CpuDevice:
         llvm_cpu=target.cpu,
         physical_cores=psutil.cpu_count(logical=False) or logical,
         logical_cores=logical,
-        usable_cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical,
+        usable_cores=default_threads(),
         simd_bits=target.simd_bytes * 8,
         features=tuple(sorted(target.feature_set)),
         memory_bytes=psutil.virtual_memory().total,

@@ -20,7 +20,7 @@ from profiler.measure.machine import machine_with, versions
 from profiler.measure.measuring import measure_once
 from profiler.measure.outcome import Outcome
 from profiler.measure.processes import joined, process_requests
-from profiler.recording import ending_words
+from profiler.recording import ending_words, keep_outcome
 from profiler.records import FAILED, FINISHED, INTERRUPTED, MeasuredRun, MeasureRequest, request_from_json
 from profiler.store import Store, queries, writer
 
@@ -86,11 +86,8 @@ def run_in_turns(
     with store.transaction():
         for side, run in enumerate(runs):
             outcome = joined(taken[side], asked[side])
-            assert outcome.compilation is not None
-            compilation = writer.add_compilation(store, outcome.compilation, machines[side])
-            writer.add_stages(store, compilation, outcome.stages)
-            conditions = {**outcome.result.conditions, "turns": session}
-            writer.finish_run(store, run, replace(outcome.result, conditions=conditions), compilation)
+            result = replace(outcome.result, conditions={**outcome.result.conditions, "turns": session})
+            keep_outcome(store, run, replace(outcome, result=result), machines[side])
     return runs[0], runs[1]
 
 

@@ -79,8 +79,10 @@ def conditions() -> dict[str, Any]:
     """Load and clock now: a time taken on a busy or throttled machine should say so."""
     import psutil
 
+    from compiler.backend.runtime import default_threads
+
     load = os.getloadavg() if hasattr(os, "getloadavg") else (0.0, 0.0, 0.0)
-    found: dict[str, Any] = {"load": [round(x, 2) for x in load], "cores": len(usable_cores())}
+    found: dict[str, Any] = {"load": [round(x, 2) for x in load], "cores": default_threads()}
     frequency = getattr(psutil, "cpu_freq", lambda: None)()
     found["megahertz"] = round(frequency.current) if frequency and frequency.current else None
     governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
@@ -94,10 +96,3 @@ def conditions() -> dict[str, Any]:
         notes.append(f"the clock may change (governor {found['governor']})")
     found["notes"] = notes
     return found
-
-
-def usable_cores() -> list[int]:
-    """The cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))

@@ -145,6 +145,3 @@ def _conditions(results: Sequence[MeasuredRun]) -> dict[str, Any]:
         {name: conditions[name] for name in _PER_PROCESS if name in conditions} for conditions in every
     ]
     return joint
-
-
-__all__ = ["Once", "joined", "measure_in_processes", "process_requests"]

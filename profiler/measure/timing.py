@@ -65,43 +65,55 @@ def time_program(
 ) -> Timing:  # fmt: skip
     """Time a bound program: `repeat` calls exactly, or as many as it takes for the interval to be `width` or less."""
     per_call = _warm_up(bound, budget)
-    sizes = fixed_blocks(repeat) if repeat is not None else None
-    each = block_size(per_call, budget)
     every = math.ceil(_CLOCK_SECONDS / per_call)
-    begun = perf_counter()
     whole: list[np.ndarray] = []
     traces: list[np.ndarray] = []
     lost: list[np.ndarray] = []
     lost_traced: list[np.ndarray] = []
-    number = 0
-    reached = False
-    while True:
-        if sizes is not None and len(whole) == len(sizes):
-            break
-        count = sizes[len(whole)] if sizes is not None else each
+
+    def block(count: int) -> np.ndarray:
         report(len(whole))
-        times, missing = _watched(bound, count, number, every, None)
-        number += count
+        first = 2 * sum(map(len, whole))
+        times, missing = _watched(bound, count, first, every, None)
         trace = bound.new_trace(count)
-        _, missing_traced = _watched(bound, count, number, every, trace)
-        number += count
+        _, missing_traced = _watched(bound, count, first + count, every, trace)
         whole.append(times[:, 1] - times[:, 0])
         traces.append(trace)
         lost.append(missing)
         lost_traced.append(missing_traced)
-        if sizes is None:
-            reached = known_well_enough(whole, width)
-            if reached or (len(whole) >= 3 and perf_counter() - begun > budget) or len(whole) >= MOST_BLOCKS:
-                break
+        return whole[-1]
+
+    reached = in_blocks(block, block_size(per_call, budget), repeat=repeat, width=width, budget=budget)
     joined = np.concatenate(traces)
     spans = joined[..., 1] - joined[..., 0]
     launches = joined[..., 1].max(axis=1) - joined[..., 0].min(axis=1)
     blocks = tuple(len(part) for part in whole)
     middle = int(np.argsort(launches.sum(axis=1))[len(launches) // 2]) if launches.size else 0
     return Timing(
-        np.concatenate(whole), launches, spans, blocks, joined[middle], reached or repeat is not None, sets,
+        np.concatenate(whole), launches, spans, blocks, joined[middle], reached, sets,
         np.concatenate(lost), np.concatenate(lost_traced),
     )  # fmt: skip
+
+
+def in_blocks(
+    block: Callable[[int], np.ndarray], size: int, *, repeat: int | None, width: float, budget: float,
+    clock: Callable[[], float] = perf_counter,
+) -> bool:  # fmt: skip
+    """Time `repeat` calls exactly, or blocks of `size` until the interval is `width` or less or the budget is spent.
+
+    `block` times so many calls and gives their times. Whether the interval is narrow enough, if that was asked for.
+    """
+    sizes = fixed_blocks(repeat) if repeat is not None else None
+    begun = clock()
+    blocks: list[np.ndarray] = []
+    while sizes is None or len(blocks) < len(sizes):
+        blocks.append(block(sizes[len(blocks)] if sizes is not None else size))
+        if sizes is None:
+            if known_well_enough(blocks, width):
+                return True
+            if (len(blocks) >= 3 and clock() - begun > budget) or len(blocks) >= MOST_BLOCKS:
+                return False
+    return True
 
 
 def _watched(

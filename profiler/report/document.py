@@ -12,7 +12,7 @@ from profiler.analysis.comparison import Comparison
 from profiler.analysis.roofline import kernel_dtype, roofline
 from profiler.analysis.statistics import summarise
 from profiler.measure.ceilings.measured import ceilings_for
-from profiler.records import FINISHED, WHOLE
+from profiler.records import FINISHED, PASS_COLUMNS, WHOLE
 from profiler.store import Store, queries
 from profiler.store.finished import finished_samples, timeline_of
 
@@ -66,7 +66,7 @@ def compilation_document(store: Store, compilation: int) -> dict[str, Any]:
     names = ("id", "created", "source", "target", "flow", "opt_level", "debug", "options", "versions", "seconds",
              "stats", "graph_name", "graph_hash", "graph_text")  # fmt: skip
     return {name: row[name] for name in names} | {
-        "passes": [asdict(record) for record in queries.passes(store, compilation)],
+        "passes": [{key: getattr(p, key) for key in PASS_COLUMNS} for p in queries.passes(store, compilation)],
         "kernels": [asdict(record) for record in queries.kernels(store, compilation)],
         "decisions": [asdict(record) for record in queries.decisions(store, compilation)],
     }

@@ -10,8 +10,9 @@ import numpy as np
 
 from compiler.options import STAGE_NAMES
 from compiler.statistics import funnel_of
+from compiler.trace import PassRecord
 from profiler.analysis.roofline import rates
-from profiler.records import PassTime, StageRecord
+from profiler.records import StageRecord
 
 PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
 
@@ -23,7 +24,7 @@ def stage_order(stage: str) -> int:
 
 def funnel(compilation: dict[str, Any], stages: Sequence[StageRecord]) -> list[dict[str, Any]]:
     """A row a stage: operations after its last pass, lines and bytes of its text, and the time spent in it."""
-    passes = [PassTime(**row) for row in compilation["passes"]]
+    passes = [PassRecord(**row) for row in compilation["passes"]]
     steps = {step.stage: step for step in funnel_of(passes)}
     texts: dict[str, list[int]] = {}
     for stage in stages:

@@ -8,6 +8,8 @@ from typing import Any
 
 from profiler.units import count, figure, percent, seconds, size
 
+WHOLE_COLUMNS = ("median", "interval", "ratio", "verdict")
+KERNEL_COLUMNS = ("ratio", "verdict", "IR differs from")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
 
@@ -68,20 +70,28 @@ def comparison_markdown(document: dict[str, Any]) -> str:
     if document["differences"]:
         parts += ["## What differs", table(("", *labels), [(d["what"], *d["values"]) for d in document["differences"]])]
     if document["whole"][0]:
-        rows = [
-            (label, seconds(t["median"]), f"{seconds(t['low'])} to {seconds(t['high'])}", *verdict_words(v))
-            for label, t, v in zip(labels, document["whole"], document["verdicts"])
-        ]
-        parts += ["## Time of a call", table(("side", "median", "interval", "ratio", "verdict"), rows)]
+        parts += ["## Time of a call", table(("side", *WHOLE_COLUMNS), whole_rows(document))]
         parts += [md(line) for line in document["break_even"]]
         parts.append(f"Test: {document['test']}.")
-    rows = [
+    parts += ["## Kernels", table(("kernel", *labels, *KERNEL_COLUMNS), kernel_rows(document))]
+    return "\n\n".join(parts) + "\n"
+
+
+def whole_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
+    """A row a side: its label and WHOLE_COLUMNS."""
+    return [
+        (side["label"], seconds(t["median"]), f"{seconds(t['low'])} to {seconds(t['high'])}", *verdict_words(v))
+        for side, t, v in zip(document["sides"], document["whole"], document["verdicts"])
+    ]
+
+
+def kernel_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
+    """A row a kernel: its name, its time on each side and KERNEL_COLUMNS."""
+    return [
         (kernel_words(k), *(seconds(t["median"]) if t else "" for t in k["times"]), *verdict_words(k["verdicts"][-1]),
-         differs_words(k["differs_at"]))
+         "not kept" if k["differs_at"] is None else k["differs_at"] or "the same")
         for k in document["kernels"]
     ]  # fmt: skip
-    parts += ["## Kernels", table(("kernel", *labels, "ratio", "verdict", "IR differs from"), rows)]
-    return "\n\n".join(parts) + "\n"
 
 
 def verdict_words(verdict: dict[str, Any] | None) -> tuple[str, str]:
@@ -95,8 +105,3 @@ def kernel_words(kernel: dict[str, Any]) -> str:
     """The names on each side, once where they are the same."""
     names = [" + ".join(part) or "none" for part in kernel["names"]]
     return names[0] if len(set(names)) == 1 else " / ".join(names)
-
-
-def differs_words(stage: str | None) -> str:
-    """Where the IR first differs, in words."""
-    return "not kept" if stage is None else stage or "the same"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from profiler.report.markdown import differs_words, kernel_words, verdict_words
+from profiler.report.markdown import KERNEL_COLUMNS, WHOLE_COLUMNS, kernel_rows, whole_rows
 from profiler.units import seconds
 
 
@@ -28,18 +28,10 @@ def comparison_text(document: dict[str, Any]) -> str:
     if document["model_differs_at"]:
         parts.append(f"the model first differs at stage {document['model_differs_at']}")
     if document["whole"][0]:
-        rows = [
-            (label, seconds(t["median"]), f"{seconds(t['low'])} to {seconds(t['high'])}", *verdict_words(v))
-            for label, t, v in zip(labels, document["whole"], document["verdicts"])
-        ]
-        parts.append("\n" + aligned(("whole model", "median", "interval", "ratio", "verdict"), rows))
+        parts.append("\n" + aligned(("whole model", *WHOLE_COLUMNS), whole_rows(document)))
         parts += document["break_even"]
-    rows = [
-        (kernel_words(k), *(seconds(t["median"]) if t else "" for t in k["times"]), *verdict_words(k["verdicts"][-1]),
-         differs_words(k["differs_at"]), k["matched"])
-        for k in document["kernels"]
-    ]  # fmt: skip
-    parts.append("\n" + aligned(("kernel", *labels, "ratio", "verdict", "IR differs from", "matched by"), rows))
+    rows = [(*row, kernel["matched"]) for row, kernel in zip(kernel_rows(document), document["kernels"])]
+    parts.append("\n" + aligned(("kernel", *labels, *KERNEL_COLUMNS, "matched by"), rows))
     names = document["stage_names"]
     if names:
         rows = [(name, *(seconds(table.get(name)) for table in document["stage_seconds"])) for name in names]

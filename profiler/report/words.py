@@ -27,9 +27,16 @@ def interval(ends: tuple[float, float]) -> str:
     return f"{first.rsplit(' ', 1)[0]} to {second}"
 
 
+def time_unit(most: float) -> tuple[str, float]:
+    """The unit in which times up to `most` seconds read well, and its size in seconds."""
+    return next(
+        ((unit, scale) for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)) if most >= scale), ("ns", 1e-9)
+    )
+
+
 def _in_unit(value: float, scale_of: float, digits: int) -> str:
     """A duration in the unit that suits another one."""
-    unit, one = next(((u, s) for u, s in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)) if scale_of >= s), ("ns", 1e-9))
+    unit, one = time_unit(scale_of)
     shown = value / one
     return f"{shown:.{digits}g} {unit}" if shown < 10**digits else f"{shown:.0f} {unit}"
 

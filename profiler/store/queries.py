@@ -8,19 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from profiler.records import CompiledKernel, Decision, PassTime, StageRecord
+from compiler.trace import PassRecord
+from profiler.records import PASS_COLUMNS, Ceiling, CompiledKernel, Decision, StageRecord
 from profiler.store.connection import Store, StoreError
 from profiler.store.samples import unpack
 from profiler.store.shapes import SHAPES, misfit
-from profiler.store.texts import get_text, search_texts, unpack_nodes
+from profiler.store.texts import get_text, unpack_nodes
 
 if TYPE_CHECKING:
     import numpy as np
-
-_JSON: dict[str, type] = {
-    "dims": dict, "conditions": dict, "memory": dict, "request": dict, "options": dict, "versions": dict, "stats": dict,
-    "description": dict, "nodes": list, "thread_seconds": list, "slots": list,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,9 +71,9 @@ def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, A
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """JSON columns read, tags as a list, pinned as a bool."""
-    for name, kind in _JSON.items():
+    for name in SHAPES:
         if name in row:
-            row[name] = _json(row[name], name, kind)
+            row[name] = _json(row[name], name)
     if "tags" in row:
         row["tags"] = (row["tags"] or "").split()
     if "pinned" in row:
@@ -85,12 +81,13 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _json(text: Any, name: str, kind: type) -> Any:
+def _json(text: Any, name: str) -> Any:
     """The object or list in a column; anything else there is damage, not a crash."""
     try:
         found = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise StoreError(f"the database is damaged: {name} does not read ({error})") from None
+    kind = list if isinstance(SHAPES[name], list) else dict
     wrong = misfit(found, SHAPES[name], name) if isinstance(found, kind) else f"{name} is not what it should be"
     if wrong:
         raise StoreError(f"the database is damaged: {wrong}; nothing was changed")
@@ -99,13 +96,9 @@ def _json(text: Any, name: str, kind: type) -> Any:
 
 def run_row(store: Store, run: int) -> dict[str, Any]:
     """Everything about one run but its launches and samples."""
-    rows = store.rows("SELECT * FROM runs WHERE id = ?", (run,))
-    if not rows:
-        raise StoreError(f"there is no run {run} in {store.path}")
-    rows[0]["tags"] = " ".join(
-        row["tag"] for row in store.rows("SELECT tag FROM tags WHERE run = ? ORDER BY tag", (run,))
-    )
-    return _plain(rows[0])
+    row = _must(store.rows("SELECT * FROM runs WHERE id = ?", (run,)), store, f"run {run}")
+    tags = store.rows("SELECT tag FROM tags WHERE run = ? ORDER BY tag", (run,))
+    return _plain(row | {"tags": " ".join(each["tag"] for each in tags)})
 
 
 def machine_row(store: Store, machine: int) -> dict[str, Any]:
@@ -144,13 +137,12 @@ def timeline(store: Store, run: int) -> np.ndarray | None:
 def list_compilations(store: Store, source: str = "", limit: int = 100) -> list[dict[str, Any]]:
     """Compilations, newest first."""
     where, values = ("WHERE source = ?", [source]) if source else ("", [])
-    rows = store.rows(
+    return store.rows(
         f"""SELECT id, created, source, target, flow, opt_level, debug, seconds,
             (SELECT count(*) FROM kernels WHERE kernels.compilation = compilations.id) AS kernels
             FROM compilations {where} ORDER BY id DESC LIMIT ?""",
         (*values, limit),
     )
-    return rows
 
 
 def compilation_row(store: Store, compilation: int) -> dict[str, Any]:
@@ -160,27 +152,23 @@ def compilation_row(store: Store, compilation: int) -> dict[str, Any]:
            FROM compilations JOIN graphs ON graphs.id = compilations.graph WHERE compilations.id = ?""",
         (compilation,),
     )
-    if not rows:
-        raise StoreError(f"there is no compilation {compilation} in {store.path}")
-    rows[0]["graph_text"] = get_text(store, rows[0]["graph_text"])
-    return _plain(rows[0])
+    row = _must(rows, store, f"compilation {compilation}")
+    return _plain(row | {"graph_text": get_text(store, row["graph_text"])})
 
 
-def passes(store: Store, compilation: int) -> list[PassTime]:
+def passes(store: Store, compilation: int) -> list[PassRecord]:
     """The passes of a compilation in order."""
     rows = store.rows("SELECT * FROM passes WHERE compilation = ? ORDER BY position", (compilation,))
-    return [PassTime(**{k: v for k, v in row.items() if k not in ("compilation", "position")}) for row in rows]
+    return [PassRecord(**{name: row[name] for name in PASS_COLUMNS}) for row in rows]
 
 
 def kernels(store: Store, compilation: int) -> list[CompiledKernel]:
     """The kernels of a compilation in order."""
     rows = store.rows("SELECT * FROM kernels WHERE compilation = ? ORDER BY position", (compilation,))
     return [
-        CompiledKernel(
-            row["name"], row["key"], tuple(row["nodes"]), tuple(row["slots"]), get_text(store, row["source"]),
-        )
-        for row in map(_plain, rows)
-    ]  # fmt: skip
+        CompiledKernel(r["name"], r["key"], tuple(r["nodes"]), tuple(r["slots"]), get_text(store, r["source"]))
+        for r in map(_plain, rows)
+    ]
 
 
 def decisions(store: Store, compilation: int) -> list[Decision]:
@@ -217,30 +205,31 @@ def stages(store: Store, compilation: int) -> list[StageRecord]:
     return [item for item in found if item is not None]
 
 
-def ceilings(store: Store, fingerprint: str) -> list[dict[str, Any]]:
+def ceilings(store: Store, fingerprint: str) -> list[Ceiling]:
     """The measured ceilings of a machine."""
-    return store.rows(
-        """SELECT ceilings.name, ceilings.threads, value, unit, low, high, measured FROM ceilings
+    rows = store.rows(
+        """SELECT ceilings.name, ceilings.threads, value, unit, low, high FROM ceilings
            JOIN machines ON machines.id = ceilings.machine WHERE machines.fingerprint = ? ORDER BY ceilings.name""",
         (fingerprint,),
     )
+    return [Ceiling(**row) for row in rows]
 
 
 def find_run(store: Store, words: str) -> int:
     """The run meant by `12`, `latest`, `latest~1`, `baseline`, `baseline:SOURCE` or a tag (its newest run)."""
     if re.fullmatch(r"\d{1,18}", words):
-        _must(store.rows("SELECT id FROM runs WHERE id = ?", (int(words),)), store, f"run {words}")
-        return int(words)
+        return _must(store.rows("SELECT id FROM runs WHERE id = ?", (int(words),)), store, f"run {words}")["id"]
     if match := re.fullmatch(r"latest(?:~(\d{1,6}))?", words):
         sql = "SELECT id FROM runs WHERE status = 'finished' ORDER BY id DESC LIMIT 1 OFFSET ?"
-        return _must(store.rows(sql, (int(match[1] or 0),)), store, f"finished run {words}")
+        return _must(store.rows(sql, (int(match[1] or 0),)), store, f"finished run {words}")["id"]
     if words == "baseline" or words.startswith("baseline:"):
         source = words.partition(":")[2]
         sql = """SELECT id FROM runs INDEXED BY runs_pinned WHERE pinned AND (? = '' OR source = ?)
                  ORDER BY id DESC LIMIT 1"""
-        return _must(store.rows(sql, (source, source)), store, "pinned run; pin one with `kernelglass runs pin ID`")
+        pinned = store.rows(sql, (source, source))
+        return _must(pinned, store, "pinned run; pin one with `kernelglass runs pin ID`")["id"]
     rows = store.rows("SELECT max(run) AS id FROM tags WHERE tag = ?", (words,))
-    return _must([row for row in rows if row["id"] is not None], store, f"run or tag {words!r}")
+    return _must([row for row in rows if row["id"] is not None], store, f"run or tag {words!r}")["id"]
 
 
 def find_compilation(store: Store, words: str) -> int | None:
@@ -248,25 +237,17 @@ def find_compilation(store: Store, words: str) -> int | None:
     match = re.fullmatch(r"c(\d{1,18})", words)
     if not match:
         return None
-    return _must(
-        store.rows("SELECT id FROM compilations WHERE id = ?", (int(match[1]),)), store, f"compilation {words}"
-    )
+    rows = store.rows("SELECT id FROM compilations WHERE id = ?", (int(match[1]),))
+    return _must(rows, store, f"compilation {words}")["id"]
 
 
-def _must(rows: Sequence[dict[str, Any]], store: Store, what: str) -> int:
+def _must(rows: Sequence[dict[str, Any]], store: Store, what: str) -> dict[str, Any]:
     if not rows:
         raise StoreError(f"there is no {what} in {store.path}")
-    return rows[0]["id"]
+    return rows[0]
 
 
 def totals(store: Store) -> dict[str, int]:
     """How many of each thing the store holds."""
     names = ("machines", "graphs", "compilations", "kernels", "texts", "runs", "launches")
     return {name: store.rows(f"SELECT count(*) AS n FROM {name}")[0]["n"] for name in names}
-
-
-__all__ = [
-    "RunFilter", "ceilings", "compilation_row", "counters", "decisions", "find_compilation", "find_run",
-    "kernels", "launches", "list_compilations", "list_runs", "machine_row", "passes", "run_row", "run_samples",
-    "search_texts", "stage", "stage_index", "stages", "timeline", "totals",
-]  # fmt: skip

@@ -46,12 +46,15 @@ class Maybe:
 
 
 _PAIRS = [[TEXT]]
-_REQUEST = {
+_OPTIONS = {
+    "jobs": Maybe(COUNT), "cache": FLAG, "fuse": FLAG, "force_cut": _PAIRS, "force_fuse": _PAIRS, "sources": _PAIRS,
+    "libraries": [TEXT],
+}  # fmt: skip
+_REQUEST = _OPTIONS | {
     "source": TEXT, "device": TEXT, "threads": Maybe(COUNT), "dims": Every(COUNT), "seed": COUNT,
     "repeat": Maybe(COUNT), "width": NUMBER, "budget": NUMBER, "rotate": FLAG, "time_limit": NUMBER,
-    "memory_limit": Maybe(COUNT), "target": TEXT, "flow": TEXT, "opt_level": COUNT, "debug": TEXT,
-    "jobs": Maybe(COUNT), "cache": FLAG, "fuse": FLAG, "force_cut": _PAIRS, "force_fuse": _PAIRS, "sources": _PAIRS,
-    "libraries": [TEXT], "count": FLAG, "processes": COUNT,
+    "memory_limit": Maybe(COUNT), "target": TEXT, "flow": TEXT, "opt_level": COUNT, "debug": TEXT, "count": FLAG,
+    "processes": COUNT,
 }  # fmt: skip
 _CONDITIONS = {
     "load": [NUMBER], "load_after": [NUMBER], "cores": COUNT, "megahertz": Maybe(NUMBER), "governor": Maybe(TEXT),
@@ -67,10 +70,6 @@ _MEMORY = {
     "planned_peak": COUNT, "arena": COUNT, "without_reuse": COUNT, "saved": WHOLE_NUMBER, "alive_peak": COUNT,
     "fragmentation": NUMBER, "steps": [COUNT], "blocks": [_BLOCK], "resident": Every(COUNT),
     "bound_growth": WHOLE_NUMBER, "device": Every(object), "transfers": [Every(object)],
-}  # fmt: skip
-_OPTIONS = {
-    "jobs": Maybe(COUNT), "cache": FLAG, "fuse": FLAG, "force_cut": _PAIRS, "force_fuse": _PAIRS, "sources": _PAIRS,
-    "libraries": [TEXT],
 }  # fmt: skip
 _STATS = {
     "seconds": Every(NUMBER), "funnel": [{"stage": TEXT, "ops": Maybe(COUNT)}], "cache": {"hits": COUNT},

@@ -6,8 +6,8 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from datetime import UTC, datetime
+from typing import Any
 
 from compiler.errors import CompilerError
 from profiler.analysis.statistics import summarise
@@ -15,14 +15,15 @@ from profiler.records import (
     FINISHED,
     LOST,
     LOST_TRACED,
+    PASS_COLUMNS,
     RUNNING,
     WHOLE,
+    Ceiling,
     CompilationRecord,
     Launch,
     Machine,
     MeasuredRun,
     MeasureRequest,
-    PassTime,
     StageRecord,
     request_to_json,
 )
@@ -31,55 +32,49 @@ from profiler.store.interrupted import process_mark
 from profiler.store.samples import pack
 from profiler.store.texts import drop_unreferred, drop_unused, pack_nodes, put_text, texts_of
 
-_PASS = tuple(item.name for item in fields(PassTime))  # each is a column of that name
-
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _insert(store: Store, table: str, replace: bool = False, **columns: Any) -> int:
+    """Add a row, perhaps in place of one with the same key; its number."""
+    marks = ", ".join("?" * len(columns))
+    sql = f"INSERT{' OR REPLACE' * replace} INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+    return store.connection.execute(sql, tuple(columns.values())).lastrowid or 0
 
 
 def put_machine(store: Store, machine: Machine) -> int:
     """The id of a machine, which is added if it is new."""
     with store.transaction() as connection:
         found = connection.execute("SELECT id FROM machines WHERE fingerprint = ?", (machine.fingerprint,)).fetchone()
-        if found is None:
-            values = (machine.fingerprint, machine.name, json.dumps(dict(machine.description)), _now())
-            sql = "INSERT INTO machines (fingerprint, name, description, first_seen) VALUES (?, ?, ?, ?)"
-            return connection.execute(sql, values).lastrowid or 0
-        return found[0]
+        if found is not None:
+            return found[0]
+        return _insert(
+            store, "machines", fingerprint=machine.fingerprint, name=machine.name,
+            description=json.dumps(dict(machine.description)), first_seen=_now(),
+        )  # fmt: skip
 
 
 def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -> int:
     """Keep a compilation; its IR follows with `add_stages` where it is wanted."""
-    with store.transaction() as connection:
-        where = put_machine(store, machine)
-        graph = _put_graph(store, record)
-        columns = (
-            _now(), record.source, graph, where, record.target, record.flow, record.opt_level, record.debug,
-            json.dumps(dict(record.options)), json.dumps(dict(record.versions)), record.seconds,
-            json.dumps(dict(record.stats)),
+    with store.transaction():
+        number = _insert(
+            store, "compilations", created=_now(), source=record.source, graph=_put_graph(store, record),
+            machine=put_machine(store, machine), target=record.target, flow=record.flow, opt_level=record.opt_level,
+            debug=record.debug, options=json.dumps(dict(record.options)), versions=json.dumps(dict(record.versions)),
+            seconds=record.seconds, stats=json.dumps(dict(record.stats)),
         )  # fmt: skip
-        sql = """INSERT INTO compilations (created, source, graph, machine, target, flow, opt_level, debug, options,
-                 versions, seconds, stats) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-        number = connection.execute(sql, columns).lastrowid or 0
-        connection.executemany(
-            f"INSERT INTO passes (compilation, position, {', '.join(_PASS)}) VALUES (?, ?{', ?' * len(_PASS)})",
-            [(number, at, *(getattr(p, name) for name in _PASS)) for at, p in enumerate(record.passes)],
-        )
-        connection.executemany(
-            "INSERT INTO kernels (compilation, position, name, key, nodes, slots, source) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (number, at, k.name, k.key, json.dumps(k.nodes), json.dumps(k.slots), put_text(store, k.source))
-                for at, k in enumerate(record.kernels)
-            ],
-        )
-        connection.executemany(
-            "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (number, at, d.producer, d.consumer, d.accepted, d.rule, d.reason, d.bytes_saved)
-                for at, d in enumerate(record.decisions)
-            ],
-        )
+        for at, each in enumerate(record.passes):
+            known = {name: getattr(each, name) for name in PASS_COLUMNS}
+            _insert(store, "passes", compilation=number, position=at, **known)
+        for at, kernel in enumerate(record.kernels):
+            _insert(
+                store, "kernels", compilation=number, position=at, name=kernel.name, key=kernel.key,
+                nodes=json.dumps(kernel.nodes), slots=json.dumps(kernel.slots), source=put_text(store, kernel.source),
+            )  # fmt: skip
+        for at, decision in enumerate(record.decisions):
+            _insert(store, "decisions", compilation=number, position=at, **vars(decision))
     return number
 
 
@@ -88,30 +83,30 @@ def _put_graph(store: Store, record: CompilationRecord) -> int:
     found = store.connection.execute("SELECT id FROM graphs WHERE hash = ?", (digest,)).fetchone()
     if found is not None:
         return found[0]
-    values = (digest, record.graph_name, put_text(store, record.graph_text))
-    return store.connection.execute("INSERT INTO graphs (hash, name, text) VALUES (?, ?, ?)", values).lastrowid or 0
+    return _insert(store, "graphs", hash=digest, name=record.graph_name, text=put_text(store, record.graph_text))
 
 
 def add_stages(store: Store, compilation: int, stages: Iterable[StageRecord]) -> None:
     """Keep the IR of a compilation; texts that are there already are only referred to."""
-    with store.transaction() as connection:
+    with store.transaction():
         for stage in stages:
             text = put_text(store, stage.text, search=True)
             nodes = put_text(store, pack_nodes(stage.line_nodes))
-            sql = "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?)"
-            connection.execute(sql, (compilation, stage.kernel, stage.stage, text, nodes))
+            _insert(
+                store, "stages", True, compilation=compilation, kernel=stage.kernel, stage=stage.stage, text=text,
+                line_nodes=nodes,
+            )  # fmt: skip
 
 
 def begin_run(store: Store, request: MeasureRequest, machine: Machine) -> int:
     """Note that a run has begun; until it is finished or failed it shows as running, or interrupted if we die."""
-    with store.transaction() as connection:
-        values = (
-            _now(), RUNNING, process_mark(), request.source, put_machine(store, machine), request.device,
-            request.threads, json.dumps(dict(request.dims)), request.seed, request_to_json(request), "{}", "{}",
+    with store.transaction():
+        return _insert(
+            store, "runs", started=_now(), status=RUNNING, process=process_mark(), source=request.source,
+            machine=put_machine(store, machine), device=request.device, threads=request.threads,
+            dims=json.dumps(dict(request.dims)), seed=request.seed, request=request_to_json(request), conditions="{}",
+            memory="{}",
         )  # fmt: skip
-        sql = """INSERT INTO runs (started, status, process, source, machine, device, threads, dims, seed, request,
-                 conditions, memory) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-        return connection.execute(sql, values).lastrowid or 0
 
 
 def finish_run(store: Store, run: int, result: MeasuredRun, compilation: int | None = None) -> None:
@@ -131,45 +126,37 @@ def finish_run(store: Store, run: int, result: MeasuredRun, compilation: int | N
         if not changed:
             raise StoreError(f"run {run} is no longer in {store.path}: it was deleted while it ran")
         if result.samples:
-            connection.execute(
-                "INSERT INTO samples VALUES (?, ?, ?, ?)", (run, WHOLE, len(result.samples), pack(result.samples))
-            )
+            _add_samples(store, run, WHOLE, result.samples)
         for position, lost in ((LOST, result.lost), (LOST_TRACED, result.lost_traced)):
             if any(lost):
-                connection.execute("INSERT INTO samples VALUES (?, ?, ?, ?)", (run, position, len(lost), pack(lost)))
+                _add_samples(store, run, position, lost)
         for launch in result.launches:
             _add_launch(store, run, launch, result)
-        rows = [(run, c.name, c.value, c.unit, c.note) for c in result.counters]
-        connection.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?)", rows)
+        for counter in result.counters:
+            _insert(store, "counters", True, run=run, **vars(counter))
         if result.timeline:
             flat = [moment for thread in result.timeline for pair in thread for moment in pair]
-            values = (run, len(result.timeline), len(result.timeline[0]), pack(flat))
-            connection.execute("INSERT INTO timelines VALUES (?, ?, ?, ?)", values)
+            threads, launches = len(result.timeline), len(result.timeline[0])
+            _insert(store, "timelines", run=run, threads=threads, launches=launches, data=pack(flat))
+
+
+def _add_samples(store: Store, run: int, position: int, nanoseconds: Sequence[int]) -> None:
+    _insert(store, "samples", run=run, position=position, count=len(nanoseconds), data=pack(nanoseconds))
 
 
 def _add_launch(store: Store, run: int, launch: Launch, result: MeasuredRun) -> None:
-    figures = summarise(launch.samples, result.blocks, result.processes)
-    values = (
-        run, launch.position, launch.kernel, launch.key, json.dumps(launch.nodes), figures.median, figures.low,
-        figures.high, figures.minimum, json.dumps(launch.thread_seconds), launch.flops, launch.bytes, launch.loads,
-        launch.stores, launch.counting,
-    )  # fmt: skip
-    store.connection.execute(
-        """INSERT INTO launches (run, position, kernel, key, nodes, median, low, high, minimum, thread_seconds, flops,
-           bytes, loads, stores, counting) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        values,
-    )
-    packed = (run, launch.position, len(launch.samples), pack(launch.samples))
-    store.connection.execute("INSERT INTO samples VALUES (?, ?, ?, ?)", packed)
+    times = summarise(launch.samples, result.blocks, result.processes)
+    known = {name: value for name, value in vars(launch).items() if name != "samples"}
+    known |= {name: json.dumps(known[name]) for name in ("nodes", "thread_seconds")}
+    figures = {name: getattr(times, name) for name in ("median", "low", "high", "minimum")}
+    _insert(store, "launches", run=run, **known, **figures)
+    _add_samples(store, run, launch.position, launch.samples)
 
 
-def put_ceiling(
-    store: Store, machine: Machine, name: str, threads: int, value: float, unit: str, low: float, high: float
-) -> None:
+def put_ceiling(store: Store, machine: Machine, ceiling: Ceiling) -> None:
     """Keep a measured ceiling of a machine in place of an earlier one."""
-    with store.transaction() as connection:
-        row = (put_machine(store, machine), name, threads, value, unit, low, high, _now())
-        connection.execute("INSERT OR REPLACE INTO ceilings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    with store.transaction():
+        _insert(store, "ceilings", True, machine=put_machine(store, machine), **vars(ceiling), measured=_now())
 
 
 def _existing(store: Store, runs: Sequence[int]) -> None:

@@ -1,5 +1,6 @@
 """Records made up for tests of the store, where a real compilation would only cost time."""
 
+from compiler.trace import PassRecord
 from profiler.records import (
     FINISHED,
     CompilationRecord,
@@ -10,7 +11,6 @@ from profiler.records import (
     Machine,
     MeasuredRun,
     MeasureRequest,
-    PassTime,
 )
 
 MACHINE = Machine("feed", "a test bench", {"cores": 2})
@@ -20,7 +20,7 @@ def compilation(source="test", text="mo.graph @g() {}\n", **changes):
     fields = dict(
         source=source, graph_name="g", graph_text=text, target="cpu", flow="all-kernel", opt_level=3, debug="none",
         options={"jobs": None}, versions={"python": "3"}, seconds=0.5,
-        passes=(PassTime("fuse", "mogg", "", 0.0, 0.1), PassTime("llvm", "machine", "k", 0.1, 0.4, -1, -1, 900)),
+        passes=(PassRecord("fuse", "mogg", "", 0.0, 0.1), PassRecord("llvm", "machine", "k", 0.1, 0.4, -1, -1, 900)),
         kernels=(CompiledKernel("k", "key-k", ("add_0",), ("mo.add",), "@kernel('k')\ndef k(): ...\n"),),
         decisions=(Decision("a", "b", True, "epilogue", "applied", "4*M"),), stats={"kernels": 1},
     )  # fmt: skip

@@ -17,8 +17,9 @@ from compiler.graph.dims import symbol
 from compiler.graph.dtypes import numpy_dtype
 from compiler.language.kernel import Launch
 from compiler.processes.frames import Channel, named
+from compiler.targets.nvptx import best_target, runs_on
 from profiler.measure.cuda import messages
-from profiler.measure.cuda.device import best_target, open_device, runs_on
+from profiler.measure.cuda.device import open_device
 from profiler.measure.cuda.memory import MemoryPool
 from profiler.measure.cuda.program import DEFAULT_LAUNCH, DeviceProgram, Packed, Slot, Step, _grid, program_of
 from profiler.measure.cuda.worker import CudaWorker
@@ -67,15 +68,15 @@ def test_the_command_line_exits_with_4(capsys: pytest.CaptureFixture[str]) -> No
     [("sm_90a", 90, True), ("sm_90a", 100, False), ("sm_80", 90, True), ("sm_90", 80, False), ("gfx942", 90, False)],
 )
 def test_which_code_runs_where(target: str, capability: int, runs: bool) -> None:
-    assert runs_on(target, capability) is runs
+    assert runs_on(target, f"sm_{capability}") is runs
 
 
 def test_the_best_target_of_a_chip() -> None:
-    assert best_target(90) == "sm_90a"
-    assert best_target(80) == "sm_80"
-    assert best_target(88) == "sm_87"
+    assert best_target("sm_90") == "sm_90a"
+    assert best_target("sm_80") == "sm_80"
+    assert best_target("sm_88") == "sm_87"
     with pytest.raises(UnavailableError, match="older"):
-        best_target(50)
+        best_target("sm_50")
 
 
 def test_a_program_binds_sizes_grids_and_memory() -> None:

@@ -17,7 +17,7 @@ from json_schema import problems
 from compiler.options import CompileOptions
 from profiler.analysis.compare import compare_compilations, compare_runs
 from profiler.recording import run_and_record
-from profiler.records import FAILED, CompiledKernel, Launch, MeasuredRun, MeasureRequest
+from profiler.records import FAILED, Ceiling, CompiledKernel, Launch, MeasuredRun, MeasureRequest
 from profiler.report.exports.csv_table import COMPARISON_COLUMNS, RUN_COLUMNS
 from profiler.report.write import export_comparison, export_run
 from profiler.store import open_store, queries, writer
@@ -41,8 +41,8 @@ def real(tmp_path_factory):
             request = MeasureRequest("two", repeat=24, options=CompileOptions(opt_level=level))
             run_and_record(store, request, graphs.two_kernels(), arrays, texts=True)
         threads = queries.run_row(store, 1)["conditions"]["threads"]
-        writer.put_ceiling(store, this_machine(), "copy memory", threads, 20.0, "GB/s", 19.0, 21.0)
-        writer.put_ceiling(store, this_machine(), "multiply-add f32", threads, 80.0, "GFLOP/s", 79.0, 81.0)
+        writer.put_ceiling(store, this_machine(), Ceiling("copy memory", threads, 20.0, "GB/s", 19.0, 21.0))
+        writer.put_ceiling(store, this_machine(), Ceiling("multiply-add f32", threads, 80.0, "GFLOP/s", 79.0, 81.0))
         failed = writer.begin_run(store, made.request(), made.MACHINE)
         writer.finish_run(store, failed, MeasuredRun(FAILED, error="SIGSEGV", signal="SIGSEGV", kernel="k"))
         writer.begin_run(store, made.request(), made.MACHINE)

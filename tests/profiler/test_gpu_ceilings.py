@@ -18,7 +18,7 @@ from profiler.measure.ceilings.measured import CARD, ceiling_threads, ceilings_f
 from profiler.measure.cuda.program import program_of
 from profiler.measure.devices import CudaDevice
 from profiler.measure.machine import this_machine, with_card
-from profiler.records import CompiledKernel, MeasureRequest
+from profiler.records import Ceiling, CompiledKernel, MeasureRequest
 from profiler.report.document import run_document
 from profiler.report.write import export_run
 from profiler.store import queries, writer
@@ -122,12 +122,12 @@ def test_a_copy_reads_past_l1_and_moves_what_it_says():
 def card_run(store):
     """A store with a run on a card whose ceilings are known, beside those of the processor; the run's number."""
     machine = with_card(this_machine(), {"name": "large", "driver": "13.0"})
-    writer.put_ceiling(store, this_machine(), "copy memory", 1, 10.0, "GB/s", 9.0, 11.0)
+    writer.put_ceiling(store, this_machine(), Ceiling("copy memory", 1, 10.0, "GB/s", 9.0, 11.0))
     for name, value, unit in (
         ("copy memory", 4000.0, "GB/s"), ("copy L2", 9000.0, "GB/s"), ("multiply-add f32", 60_000.0, "GFLOP/s"),
         ("multiply-add bf16", 120_000.0, "GFLOP/s"), ("tensor bf16", 700_000.0, "GFLOP/s"),
     ):  # fmt: skip
-        writer.put_ceiling(store, machine, name, CARD, value, unit, value * 0.99, value * 1.01)
+        writer.put_ceiling(store, machine, Ceiling(name, CARD, value, unit, value * 0.99, value * 1.01))
     run = writer.begin_run(store, MeasureRequest("test", device="cuda:0", threads=3), machine)
     kernel = CompiledKernel("k", "key-k", ("add_0",), ("mo.add",), "def k(out0: Tensor[f32, (5,)]):\n    ...\n")
     compilation = writer.add_compilation(store, records.compilation(kernels=(kernel,)), machine)
@@ -169,7 +169,6 @@ def test_the_roof_over_a_product_of_bf16_is_the_tensor_cores(store, card_run):
 
 def test_a_card_that_cannot_run_one_probe_keeps_its_other_ceilings(monkeypatch):
     from profiler.measure.ceilings import measured as ceilings
-    from profiler.records import Ceiling
 
     probes = gpu_probes(CARDS["sm_90a"], "sm_90a")
     monkeypatch.setattr(ceilings, "_card_probes", lambda device: ("sm_90a", probes))

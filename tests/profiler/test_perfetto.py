@@ -12,8 +12,9 @@ import records_for_tests as made
 from perfetto_oracle import TraceProcessor
 
 from compiler.options import CompileOptions
+from compiler.trace import PassRecord
 from profiler.recording import run_and_record
-from profiler.records import MeasureRequest, PassTime
+from profiler.records import MeasureRequest
 from profiler.report.document import run_document
 from profiler.report.lanes import lanes
 from profiler.report.write import export_run
@@ -91,7 +92,7 @@ def test_the_memory_plan_is_a_counter_that_ends_at_zero(real):
 
 def test_passes_that_ran_at_once_get_tracks_of_their_own(tmp_path):
     passes = tuple(
-        PassTime("llvm", "machine", name, start, seconds)
+        PassRecord("llvm", "machine", name, start, seconds)
         for name, start, seconds in (("a", 0.1, 0.4), ("b", 0.1, 0.2), ("c", 0.25, 0.35), ("d", 0.5, 0.1))
     )
     with open_store(tmp_path / "t.db") as store:

@@ -3,8 +3,8 @@
 import pytest
 
 from profiler.report.lanes import lanes
-from profiler.report.plots.axes import Scale, fitted, linear, time_unit
-from profiler.report.words import exact, interval, moment, seconds, short
+from profiler.report.plots.axes import Scale, fitted, linear
+from profiler.report.words import exact, interval, moment, seconds, short, time_unit
 
 
 @pytest.mark.parametrize(

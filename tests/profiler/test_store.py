@@ -12,7 +12,7 @@ import records_for_tests as made
 from profiler.records import FAILED, FINISHED, INTERRUPTED, RUNNING, WHOLE, MeasuredRun, StageRecord
 from profiler.store import StoreError, default_path, open_store, queries, writer
 from profiler.store.migrations import MIGRATIONS, VERSION
-from profiler.store.texts import Found
+from profiler.store.texts import Found, search_texts
 
 ROOT = Path(__file__).parents[2]
 NOTHING = Found((), 0, 0)
@@ -59,9 +59,9 @@ def test_ir_is_found_by_its_words(store):
     number = writer.add_compilation(store, made.compilation(), made.MACHINE)
     text = "%1 = call <4 x float> @llvm.fma.v4f32(<4 x float> %a)\n"
     writer.add_stages(store, number, [StageRecord("llvm", "k", text, ((),)), StageRecord("asm", "k", "fmla\n", ((),))])
-    assert [hit["stage"] for hit in queries.search_texts(store, "llvm.fma.v4f32").hits] == ["llvm"]
-    assert [hit["stage"] for hit in queries.search_texts(store, "fmla").hits] == ["asm"]
-    assert queries.search_texts(store, 'no" OR such') == queries.search_texts(store, " ") == NOTHING
+    assert [hit["stage"] for hit in search_texts(store, "llvm.fma.v4f32").hits] == ["llvm"]
+    assert [hit["stage"] for hit in search_texts(store, "fmla").hits] == ["asm"]
+    assert search_texts(store, 'no" OR such') == search_texts(store, " ") == NOTHING
 
 
 def test_deleting_runs_forgets_what_only_they_needed(store):
@@ -72,7 +72,7 @@ def test_deleting_runs_forgets_what_only_they_needed(store):
     assert queries.stage(store, number, "k", "asm") is not None
     writer.delete_runs(store, [two])
     assert queries.totals(store) == dict.fromkeys(queries.totals(store), 0) | {"machines": 1}
-    assert queries.search_texts(store, "fmla") == NOTHING
+    assert search_texts(store, "fmla") == NOTHING
     with pytest.raises(StoreError, match="no run"):
         writer.delete_runs(store, [two])
 

@@ -17,6 +17,7 @@ import records_for_tests as made
 from profiler.records import FINISHED, INTERRUPTED
 from profiler.store import StoreError, open_store, queries, writer
 from profiler.store import connection as connection_module
+from profiler.store.texts import search_texts
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,7 +45,7 @@ def use(path):
             if row["compilation"]:
                 queries.compilation_row(store, row["compilation"])
                 queries.kernels(store, row["compilation"])
-        queries.search_texts(store, "x")
+        search_texts(store, "x")
         queries.totals(store)
 
 

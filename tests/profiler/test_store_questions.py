@@ -11,6 +11,7 @@ from profiler.records import FAILED, StageRecord
 from profiler.report.document import run_document
 from profiler.store import queries, writer
 from profiler.store.interrupted import mark_interrupted
+from profiler.store.texts import search_texts
 
 Filter = queries.RunFilter
 
@@ -61,9 +62,9 @@ def questions(store, runs):
         "one run": lambda: run_document(store, runs // 3),
         "compilations": lambda: queries.list_compilations(store),
         "compilations of a source": lambda: queries.list_compilations(store, "s3"),
-        "search a common word": lambda: queries.search_texts(store, "common"),
-        "search some words": lambda: queries.search_texts(store, "common some7 llvm"),
-        "search a rare word": lambda: queries.search_texts(store, "rare77"),
+        "search a common word": lambda: search_texts(store, "common"),
+        "search some words": lambda: search_texts(store, "common some7 llvm"),
+        "search a rare word": lambda: search_texts(store, "rare77"),
         "compare runs": lambda: compare_runs(store, [runs // 3, runs - 3]),
         "compare compilations": lambda: compare_compilations(store, [1, 2]),
         "ceilings": lambda: queries.ceilings(store, "feed"),
@@ -126,15 +127,15 @@ def test_a_word_that_stands_everywhere_is_found_in_the_newest(store, monkeypatch
     monkeypatch.setattr(texts, "MANY", 30)
     monkeypatch.setattr(texts, "NEWEST", 10)
     fill(store, 40, 40)
-    found = queries.search_texts(store, "common", 20)
+    found = search_texts(store, "common", 20)
     hits = found.hits
     assert [hit["compilation"] for hit in hits[:9]] == [40, 40, 40, 39, 39, 39, 38, 38, 38] and len(hits) == 20
     again = writer.add_compilation(store, made.compilation(text="new\n"), made.MACHINE)
     old = queries.stage(store, 1, "k", "asm")
     writer.add_stages(store, again, [old])  # the newest place of the oldest text
-    hits = queries.search_texts(store, "common", 20).hits
+    hits = search_texts(store, "common", 20).hits
     assert (hits[0]["compilation"], hits[0]["stage"]) == (again, "asm")
-    assert [hit["compilation"] for hit in queries.search_texts(store, "rare0", 20).hits] == [again, 1, 1, 1]
+    assert [hit["compilation"] for hit in search_texts(store, "rare0", 20).hits] == [again, 1, 1, 1]
 
 
 def test_a_search_says_what_it_leaves_out(store, monkeypatch):
@@ -143,11 +144,11 @@ def test_a_search_says_what_it_leaves_out(store, monkeypatch):
     monkeypatch.setattr(texts, "MANY", 30)
     monkeypatch.setattr(texts, "NEWEST", 10)
     fill(store, 40, 40)
-    few = queries.search_texts(store, "rare7", 2)
+    few = search_texts(store, "rare7", 2)
     assert (len(few.hits), few.texts, few.places, few.left_out) == (2, 3, 3, 1)
-    common = queries.search_texts(store, "common", 20)
+    common = search_texts(store, "common", 20)
     assert (common.texts, common.places, common.left_out) == (120, None, None)
-    every = queries.search_texts(store, "common", 200)
+    every = search_texts(store, "common", 200)
     assert (len(every.hits), every.texts, every.places, every.left_out) == (120, 120, 120, 0), "asked for"
 
 

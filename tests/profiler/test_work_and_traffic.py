@@ -140,7 +140,7 @@ def sorted_values(store):
     from profiler.measure.machine import this_machine
     from profiler.store import queries
 
-    return [row["value"] for row in queries.ceilings(store, this_machine().fingerprint)]
+    return [ceiling.value for ceiling in queries.ceilings(store, this_machine().fingerprint)]
 
 
 GRID_CASES = [

@@ -108,14 +108,13 @@ def command(
 def _cuda_target(index: int) -> str:
     """The compile target for a CUDA device; UnavailableError where there is no such device."""
     from compiler.errors import UnavailableError
+    from compiler.targets.nvptx import best_target
     from profiler.measure.devices import cuda_devices
 
     devices = cuda_devices()
     if index >= len(devices):
         raise UnavailableError(f"there is no device cuda:{index}; this machine has {len(devices)}")
-    from profiler.measure.cuda.device import best_target
-
-    return best_target(int(devices[index].target.removeprefix("sm_")))
+    return best_target(devices[index].target)
 
 
 def _store(db: str | None, *, needed: bool) -> Store | None:

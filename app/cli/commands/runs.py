@@ -210,11 +210,12 @@ def pin(ctx: click.Context, run: str, off: bool, db: str | None, as_json: bool) 
 @click.pass_context
 def search(ctx: click.Context, words: tuple[str, ...], limit: int, db: str | None, as_json: bool) -> None:
     """Find IR that holds all WORDS."""
-    from profiler.store import open_store, queries
+    from profiler.store import open_store
+    from profiler.store.texts import search_texts
 
     db, as_json = _chosen(ctx, db, as_json)
     with open_store(db, create=False) as store:
-        found = queries.search_texts(store, " ".join(words), limit)
+        found = search_texts(store, " ".join(words), limit)
     rows = [
         (f"c{hit['compilation']}", hit["source"], hit["kernel"], hit["stage"], size(hit["size"])) for hit in found.hits
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compiler.targets.nvptx import runs_on
+
 
 @dataclass(frozen=True)
 class DeviceRow:
@@ -35,12 +37,3 @@ def device_for(target: str, devices: Sequence[DeviceRow]) -> DeviceRow:
             why = f"this machine has {has}"
         return DeviceRow("cuda", "CUDA: none", "", "", f"{target} needs a CUDA device: {why}")
     return DeviceRow("none", target, "", "", f"kernels for {target} can be compiled and read here, but not launched")
-
-
-def runs_on(target: str, chip: str) -> bool:
-    """Whether code for `target` runs on a chip whose own target is `chip`: `a` variants on their own chip alone."""
-    number = chip.removeprefix("sm_").rstrip("a")
-    if target.endswith("a"):
-        return target.removeprefix("sm_").rstrip("a") == number
-    wanted = target.removeprefix("sm_")
-    return wanted.isdigit() and number.isdigit() and int(wanted) <= int(number)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from app.viewmodels.compilation import PassRow
+from compiler.trace import PassRecord
 
 LLVM_STAGE = "llvm"
 
@@ -51,12 +51,12 @@ def arrow(before: int, after: int, show=lambda n: f"{n:,}") -> str:
     return f"{show(before)} \u2192 {show(after)}" if after >= 0 else show(before)
 
 
-def trace_steps(rows: Iterable[PassRow], kernel: str = "") -> tuple[PassStep, ...]:
+def trace_steps(rows: Iterable[PassRecord], kernel: str = "") -> tuple[PassStep, ...]:
     """What a compilation itself recorded; `kernel` keeps the passes of that kernel and of the whole model."""
     return tuple(
         PassStep(
             row.stage, row.name, "", row.kernel, row.seconds, row.ops_before, row.ops_after, -1, row.bytes_after,
-            row.changed,
+            row.ops_before < 0 or row.ops_before != row.ops_after,  # known to have changed the number of ops, or may
         )
         for row in rows
         if not kernel or row.kernel in ("", kernel)

@@ -53,12 +53,7 @@ def ceiling_threads(device: str, threads: int | None) -> int:
 
 def stored_ceilings(store: Store, fingerprint: str, threads: int) -> list[Ceiling]:
     """What was measured on a machine with so many threads (`CARD` for its card)."""
-    rows = queries.ceilings(store, fingerprint)
-    return [
-        Ceiling(row["name"], row["threads"], row["value"], row["unit"], row["low"], row["high"])
-        for row in rows
-        if row["threads"] == threads
-    ]
+    return [ceiling for ceiling in queries.ceilings(store, fingerprint) if ceiling.threads == threads]
 
 
 def ceilings_for(store: Store, row: Mapping[str, Any], fingerprint: str) -> list[Ceiling]:
@@ -70,7 +65,7 @@ def ceilings_for(store: Store, row: Mapping[str, Any], fingerprint: str) -> list
 def _keep(store: Store, machine: Machine, made: Sequence[Ceiling]) -> None:
     with store.transaction():
         for item in made:
-            writer.put_ceiling(store, machine, item.name, item.threads, item.value, item.unit, item.low, item.high)
+            writer.put_ceiling(store, machine, item)
 
 
 def _measure_all(device: str, threads: int, progress: Callable[[str, float], None]) -> list[Ceiling]:
@@ -100,12 +95,12 @@ def _measure_all(device: str, threads: int, progress: Callable[[str, float], Non
 
 
 def _card_probes(device: str) -> tuple[str, list[Probe]]:
+    from compiler.targets.nvptx import best_target
     from profiler.measure.ceilings.gpu_probes import gpu_probes
-    from profiler.measure.cuda.device import best_target
     from profiler.measure.devices import cuda_device
 
     card = cuda_device(device)
-    target = best_target(int(card.target.removeprefix("sm_")))
+    target = best_target(card.target)
     return target, gpu_probes(card, target)
 
 

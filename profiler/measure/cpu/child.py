@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass
-from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from compiler.errors import CompilerError
 from compiler.processes.child import end_with_parent
 from compiler.processes.frames import Channel, named
 from compiler.processes.messages import Refusal, refusal
-from profiler.records import FINISHED, CompilationRecord, Launch, MeasuredRun, MeasureRequest, StageRecord
+from profiler.records import FINISHED, CompilationRecord, MeasuredRun, MeasureRequest, StageRecord
 
 if TYPE_CHECKING:
     from compiler.model import Model
@@ -129,16 +127,10 @@ def _limit_memory(limit: int | None) -> None:
 
 
 def _compile(asked: Measure, channel: Channel) -> Model:
-    from compiler import load_library
-    from compiler.pipeline import compile_graph
-    from profiler.model_records import compilation_record, stage_records
+    from profiler.model_records import compilation_record, compiled, stage_records
 
     request = asked.request
-    graph = graph_of(asked.graph, request.source)
-    library = load_library(*(Path(p) for p in request.libraries)) if request.libraries else None
-    start = perf_counter()
-    model = compile_graph(graph, request.options, library)
-    seconds = perf_counter() - start
+    model, seconds = compiled(graph_of(asked.graph, request.source), request.options, request.libraries)
     # Writing a compilation down takes longer than finding it in the cache, and an earlier process has done so.
     record = None if asked.brief else compilation_record(model, request.source, seconds, request.libraries)
     channel.send(Compiled(record, tuple(call.kernel.name for call in model.fusion.calls)))
@@ -157,6 +149,7 @@ def _run(
     from profiler.measure.cpu.native import BoundProgram
     from profiler.measure.machine import conditions
     from profiler.measure.timing import buffer_sets, time_program
+    from profiler.model_records import launch_records
 
     hardware = HardwareCounters()  # before any worker thread starts, so that those are counted too
     before = conditions()
@@ -181,11 +174,12 @@ def _run(
     )  # fmt: skip
     counted = [*hardware.stop(), *usage.stop()]
     resident["after"] = resident_bytes()
+    launches = launch_records(model, request, timing.launches, threads=timing.threads, brief=brief)
     memory = {} if brief else memory_record(model, request.dims, resident, bound.arena_bytes)
     channel.send(
         MeasuredRun(
-            FINISHED, tuple(timing.samples.tolist()), timing.blocks, _launches(model, request, timing, brief),
-            tuple(counted), _conditions(before, timing, bound), memory, _timeline(timing),
+            FINISHED, tuple(timing.samples.tolist()), timing.blocks, launches, tuple(counted),
+            _conditions(before, timing, bound), memory, _timeline(timing),
             lost=tuple(timing.lost.tolist()), lost_traced=tuple(timing.lost_traced.tolist()),
         )
     )  # fmt: skip
@@ -205,23 +199,6 @@ def _conditions(before: dict[str, Any], timing: Timing, bound: BoundProgram) -> 
         "interval_reached": timing.reached, "threads": bound.threads, "lost_share": round(lost, 4),
         "disturbed_calls": int((timing.lost > 0).sum()),
     }  # fmt: skip
-
-
-def _launches(model: Model, request: MeasureRequest, timing: Timing, brief: bool) -> tuple[Launch, ...]:
-    from profiler.analysis.work import count_call
-    from profiler.model_records import kernel_key
-
-    kernels = {kernel.name: kernel for kernel in model.kernels}
-    made: list[Launch] = []
-    for position, call in enumerate(model.fusion.calls):
-        kernel = kernels[call.kernel.name]
-        spans = timing.threads[:, :, position]
-        shares = np.median(spans, axis=0) * 1e-9 if spans.size else np.zeros(0)
-        samples = tuple(timing.launches[:, position].tolist())
-        known = {} if brief else count_call(call, kernel, request.dims, traffic=request.count)
-        key, nodes = ("", ()) if brief else (kernel_key(kernel), call.all_nodes)
-        made.append(Launch(position, kernel.name, key, tuple(nodes), samples, tuple(shares.tolist()), **known))
-    return tuple(made)
 
 
 def _timeline(timing: Timing) -> tuple[tuple[tuple[int, int], ...], ...]:

@@ -65,16 +65,7 @@ def run(request: CudaRequest, index: int, say: Any) -> CudaResponse:
             equal = _equal(outputs, resident.download()) and _equal(mutable, resident.download_mutable())
             replay_ms = resident.time(request.replays, replay=True)
         memory = asdict(device.memory())
-        moved = [
-            {
-                "direction": t.direction,
-                "label": t.label,
-                "bytes": t.bytes,
-                "seconds": t.seconds,
-                "bandwidth": t.bandwidth,
-            }
-            for t in list(device.transfers.done)[transfers:]
-        ]
+        moved = [asdict(t) | {"bandwidth": t.bandwidth} for t in list(device.transfers.done)[transfers:]]
         functions = {
             name: {"registers": f.registers, "shared_bytes": f.shared_bytes, "local_bytes": f.local_bytes}
             for name, f in executable.loaded.functions.items()

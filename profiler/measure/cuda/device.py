@@ -26,7 +26,7 @@ class Device:
         self.record = record
         self.index = record.index
         self.name = record.name
-        self.capability = int(record.target.removeprefix("sm_"))
+        self.capability = nvptx.compute_capability(record.target)
         self._handle = call(api.cuDeviceGet, record.index)
         self._context = call(api.cuDevicePrimaryCtxRetain, self._handle)
         self._thread = threading.local()
@@ -40,7 +40,7 @@ class Device:
     @property
     def target(self) -> str:
         """The compile target that uses all of this chip, such as sm_90a."""
-        return best_target(self.capability)
+        return nvptx.best_target(self.record.target)
 
     @property
     def pci_bus_id(self) -> str:
@@ -61,7 +61,7 @@ class Device:
 
     def require(self, target: str) -> None:
         """Raise unless code for `target` runs on this chip."""
-        if not runs_on(target, self.capability):
+        if not nvptx.runs_on(target, self.record.target):
             raise UnavailableError(
                 f"the model is compiled for {target}, and cuda:{self.index} ({self.name}) is sm_{self.capability}"
             )
@@ -101,25 +101,6 @@ class Device:
     def _release(self, pointer: int) -> None:
         self.activate()
         call(driver().cuMemFree, pointer)
-
-
-def best_target(capability: int) -> str:
-    """The target that unlocks all of a chip: with the `a` where there is one."""
-    own = f"sm_{capability}a"
-    if own in nvptx.NAMES:
-        return own
-    known = [name for name in nvptx.NAMES if not name.endswith("a") and nvptx.compute_capability(name) <= capability]
-    if not known:
-        raise UnavailableError(f"sm_{capability} is older than every chip this compiler knows")
-    return max(known, key=nvptx.compute_capability)
-
-
-def runs_on(target: str, capability: int) -> bool:
-    """Whether PTX for `target` loads on a chip: `a` variants on their own chip alone, others on later ones too."""
-    if not target.startswith("sm_"):
-        return False
-    wanted = nvptx.compute_capability(target)
-    return capability == wanted if target.endswith("a") else capability >= wanted
 
 
 @cache

@@ -51,10 +51,15 @@ def driver() -> Any:
 def call(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
     """Call the driver; an error status is a CudaError, otherwise the value (or tuple of values) comes back."""
     status, *values = function(*arguments)
+    check(status, function.__name__)
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def check(status: Any, what: str) -> None:
+    """Raise a CudaError of `what` where a status is none of success."""
     if status.value:
         text = driver().cuGetErrorString(status)[1]
-        raise CudaError(function.__name__, status.name, text.decode() if text else "")
-    return values[0] if len(values) == 1 else tuple(values)
+        raise CudaError(what, status.name, text.decode() if text else "")
 
 
 def milliseconds(start: Any, end: Any) -> float:

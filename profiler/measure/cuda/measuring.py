@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +16,12 @@ import numpy as np
 from compiler.errors import CompilerError, UnavailableError
 from compiler.graph.dtypes import from_numpy
 from compiler.graph.graph import Graph
-from profiler.analysis.work import count_call
 from profiler.measure.cuda.messages import CANCELLED, DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
 from profiler.measure.cuda.program import DeviceProgram, program_of
 from profiler.measure.machine import conditions
 from profiler.measure.outcome import Outcome
-from profiler.model_records import compilation_record, kernel_key, stage_records
-from profiler.records import FAILED, FINISHED, INTERRUPTED, Counter, Launch, MeasuredRun, MeasureRequest
+from profiler.model_records import compilation_record, compiled, launch_records, stage_records
+from profiler.records import FAILED, FINISHED, INTERRUPTED, Counter, MeasuredRun, MeasureRequest
 
 if TYPE_CHECKING:
     from compiler.model import Model
@@ -45,7 +42,7 @@ def measure_cuda_once(
     from profiler.measure.cuda.worker import CudaWorker
 
     try:
-        model, seconds = _compile(request, graph)
+        model, seconds = compiled(graph, request.options, request.libraries)
     except CompilerError as error:
         return Outcome(MeasuredRun(FAILED, error=str(error)), error=error, compiling=True)
     record = None if brief else compilation_record(model, request.source, seconds, request.libraries)
@@ -71,15 +68,6 @@ def measure_cuda_once(
     return Outcome(result, record, stages, tuple(response.outputs), types)
 
 
-def _compile(request: MeasureRequest, graph: Graph) -> tuple[Model, float]:
-    from compiler import load_library
-    from compiler.pipeline import compile_graph
-
-    library = load_library(*(Path(p) for p in request.libraries)) if request.libraries else None
-    start = perf_counter()
-    return compile_graph(graph, request.options, library), perf_counter() - start
-
-
 def _with_kernel(
     response: CudaResponse, worker: Any, asked: CudaRequest, cancelled: Callable[[], bool] = lambda: False
 ) -> CudaResponse:
@@ -99,18 +87,13 @@ def result_of(response: CudaResponse, model: Model, request: MeasureRequest, pro
     blocks = response.blocks or (
         *[_BLOCK] * (repeats // _BLOCK), *([repeats % _BLOCK] if repeats % _BLOCK else [])
     )  # fmt: skip
-    kernels = {kernel.name: kernel for kernel in model.kernels}
-    launches = []
-    for position, (call, step) in enumerate(zip(model.fusion.calls, program.steps, strict=True)):
-        kernel = kernels[call.kernel.name]
-        grid = (step.blocks, step.threads)
-        counts = count_call(call, kernel, request.dims, traffic=request.count, grid=grid)
-        samples = tuple(int(x) for x in nanoseconds[:, position])
-        launches.append(Launch(position, kernel.name, kernel_key(kernel), call.all_nodes, samples, (), **counts))
+    launches = launch_records(
+        model, request, nanoseconds, grids=[(step.blocks, step.threads) for step in program.steps]
+    )
     whole = nanoseconds.sum(axis=1)
     memory = {"device": dict(response.memory), "transfers": [dict(item) for item in response.transfers]}
     return MeasuredRun(
-        FINISHED, tuple(int(x) for x in whole), tuple(blocks), tuple(launches), tuple(_counters(response)),
+        FINISHED, tuple(int(x) for x in whole), tuple(blocks), launches, tuple(_counters(response)),
         _conditions(response), memory, _timeline(nanoseconds),
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ import numpy as np
 from compiler.errors import ExecutionError
 from compiler.graph.dtypes import numpy_dtype
 from profiler.measure.cuda.device import Device
-from profiler.measure.cuda.driver import CudaError, call, driver, milliseconds
+from profiler.measure.cuda.driver import call, check, driver, milliseconds
 from profiler.measure.cuda.memory import Allocation
 from profiler.measure.cuda.module import Loaded, load
 from profiler.measure.cuda.program import DeviceProgram, Packed
@@ -156,7 +156,7 @@ class Resident:
         for kernel, arguments in self._launches:
             (status,) = start(*arguments)
             if status.value:
-                raise CudaError(f"launching {kernel}", status.name, _meaning(status))
+                check(status, f"launching {kernel}")
 
     def launch_carefully(self, before: Callable[[str], None] | None = None) -> None:
         """Launch and wait kernel by kernel, so that an error names the kernel it happened in."""
@@ -168,8 +168,7 @@ class Resident:
             (status,) = api.cuLaunchKernel(*arguments)
             if status.value == 0:
                 (status,) = api.cuStreamSynchronize(self.stream)
-            if status.value:
-                raise CudaError(kernel, status.name, _meaning(status))
+            check(status, kernel)
 
     def synchronize(self) -> None:
         """Wait for what was started."""
@@ -180,14 +179,10 @@ class Resident:
         """The outputs as new arrays."""
         self.device.activate()
         made: dict[int, np.ndarray] = {}
-        for number in self.program.outputs:
-            if number not in made:
-                made[number] = self._fetch(number)
-        seen: set[int] = set()
         outputs: list[np.ndarray] = []
         for number in self.program.outputs:
-            outputs.append(made[number].copy() if number in seen else made[number])
-            seen.add(number)
+            outputs.append(made[number].copy() if number in made else self._fetch(number))
+            made[number] = outputs[-1]
         return outputs
 
     def download_mutable(self) -> dict[int, np.ndarray]:
@@ -271,8 +266,7 @@ class Resident:
             self.capture()
         self.device.activate()
         (status,) = driver().cuGraphLaunch(self._graph, self.stream)
-        if status.value:
-            raise CudaError("cuGraphLaunch", status.name, _meaning(status))
+        check(status, "cuGraphLaunch")
 
     def close(self) -> None:
         """Wait, and give the memory back to the pool."""
@@ -292,8 +286,3 @@ class Resident:
         self._taken = []
         if self._own_stream:
             api.cuStreamDestroy(self.stream)
-
-
-def _meaning(status: Any) -> str:
-    text = driver().cuGetErrorString(status)[1]
-    return text.decode() if text else ""

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from profiler.measure.timing import MOST_BLOCKS, MOST_SETS, block_size, fixed_blocks, known_well_enough
+from profiler.measure.timing import MOST_SETS, block_size, in_blocks
 
 _WARM_SECONDS = 0.05
 _SHARE_OF_MEMORY = 4
@@ -64,25 +64,21 @@ def time_residents(
     `report` is told how many calls have been made before each of them.
     """
     per_call, made = _warm_up(residents, budget, clock, report)
-    sizes = fixed_blocks(repeat) if repeat is not None else None
-    each = block_size(per_call, 2 * budget)  # a call is traced and timed in one go here
-    begun = clock()
     blocks: list[list[tuple[float, ...]]] = []
-    reached = False
-    while sizes is None or len(blocks) < len(sizes):
-        block: list[tuple[float, ...]] = []
-        for _ in range(sizes[len(blocks)] if sizes is not None else each):
-            report(made)
-            launches = residents[made % len(residents)].trace()
-            block.append(tuple(float(launch.milliseconds) for launch in launches))
-            made += 1
-        blocks.append(block)
-        if sizes is None:
-            reached = known_well_enough([np.array([sum(call) for call in part]) for part in blocks], width)
-            if reached or (len(blocks) >= 3 and clock() - begun > budget) or len(blocks) >= MOST_BLOCKS:
-                break
-    traces = tuple(call for block in blocks for call in block)
-    return CudaTiming(traces, tuple(map(len, blocks)), reached or repeat is not None)
+
+    def block(count: int) -> np.ndarray:
+        blocks.append([])
+        first = made + sum(map(len, blocks))
+        for number in range(first, first + count):
+            report(number)
+            launches = residents[number % len(residents)].trace()
+            blocks[-1].append(tuple(float(launch.milliseconds) for launch in launches))
+        return np.array([sum(call) for call in blocks[-1]])
+
+    size = block_size(per_call, 2 * budget)  # a call is traced and timed in one go here
+    reached = in_blocks(block, size, repeat=repeat, width=width, budget=budget, clock=clock)
+    traces = tuple(call for taken in blocks for call in taken)
+    return CudaTiming(traces, tuple(map(len, blocks)), reached)
 
 
 def _warm_up(

@@ -41,15 +41,16 @@ class Scale:
         if self.log:
             return _log_ticks(self.low, self.high)
         rough = (self.high - self.low) / most
-        step = 2.0 ** math.ceil(math.log2(rough)) if self.binary else _step(rough)
+        step = 2.0 ** math.ceil(math.log2(rough)) if self.binary else round_up(rough)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         return [number * step for number in range(first, last + 1)]
 
 
-def _step(rough: float) -> float:
-    size = 10.0 ** math.floor(math.log10(rough))
-    return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough * 0.999)
+def round_up(value: float) -> float:
+    """The next of 1, 2 and 5 of a decade."""
+    size = 10.0 ** math.floor(math.log10(value))
+    return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= value * 0.999)
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
@@ -66,13 +67,6 @@ def linear(low: float, high: float, begin: float, end: float, *, room: float = 0
         span = abs(high) * 0.02 or 1.0
         low, high = low - span / 2, high + span / 2
     return Scale(low - span * room, high + span * room, begin, end)
-
-
-def time_unit(most: float) -> tuple[str, float]:
-    """The unit in which the axis of times up to `most` seconds reads well, and its size in seconds."""
-    return next(
-        ((unit, scale) for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)) if most >= scale), ("ns", 1e-9)
-    )
 
 
 def size_unit(most: float) -> tuple[str, float]:

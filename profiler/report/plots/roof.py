@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from profiler.analysis.roofline import levels_of, peaks_of
 from profiler.records import GBYTES, GFLOPS, Ceiling
-from profiler.report.plots.axes import WIDTH, Scale, dot, line, svg, text, x_axis, y_axis
+from profiler.report.plots.axes import WIDTH, Scale, dot, line, round_up, svg, text, x_axis, y_axis
 from profiler.report.words import seconds
 from profiler.units import rate
 
@@ -50,18 +50,13 @@ def _scales(
     bends = [highest[0] / bandwidths["memory"]] if highest and bandwidths.get("memory") else []
     xs = [p["intensity"] for p in shown] + bends
     ys = [p["gflops"] for p in shown] + highest
-    across = Scale(_floor(min(xs) / 2), _ceil(max(xs) * 2), LEFT, WIDTH - RIGHT, log=True)
-    return across, Scale(_floor(min(ys) / 1.6), _ceil(max(ys) * 1.5), BOTTOM, TOP, log=True)
+    across = Scale(_floor(min(xs) / 2), round_up(max(xs) * 2), LEFT, WIDTH - RIGHT, log=True)
+    return across, Scale(_floor(min(ys) / 1.6), round_up(max(ys) * 1.5), BOTTOM, TOP, log=True)
 
 
 def _floor(value: float) -> float:
     size = 10.0 ** math.floor(math.log10(value))
     return next(size * factor for factor in (5, 2, 1) if size * factor <= value * 1.001)
-
-
-def _ceil(value: float) -> float:
-    size = 10.0 ** math.floor(math.log10(value))
-    return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= value * 0.999)
 
 
 def _slopes(across: Scale, up: Scale, bandwidths: dict[str, float], highest: float) -> list[str]:

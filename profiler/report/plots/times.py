@@ -20,11 +20,10 @@ from profiler.report.plots.axes import (
     plain,
     svg,
     text,
-    time_unit,
     x_axis,
     y_axis,
 )
-from profiler.report.words import seconds
+from profiler.report.words import seconds, time_unit
 
 MOST_DOTS = 1500
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
-from app.viewmodels.frame.devices import DeviceRow, device_for, runs_on
+from app.viewmodels.frame.devices import DeviceRow, device_for
 from app.viewmodels.requests import CeilingsTold
 from app.viewmodels.runs.funnel import bar_share, from_cache, funnel
 from app.viewmodels.runs.roofline import nearby, points
@@ -14,6 +14,7 @@ from app.viewmodels.runs.run_figures import CallFigures, distribution
 from app.viewmodels.timeline.memory_plan import alive, describe
 from app.views.runs.run_view import counter_value, read_sizes
 from app.worker.machine_jobs import devices
+from compiler.targets.nvptx import runs_on
 from profiler.analysis.roofline import levels_of, peak_for, peaks_of, rates
 from profiler.records import Ceiling, Machine
 from profiler.store import open_store, queries, writer
@@ -224,7 +225,7 @@ def test_a_run_made_elsewhere_is_not_judged_by_this_machine(qtbot, ran, tmp_path
         with store.transaction() as connection:
             connection.execute("UPDATE machines SET fingerprint = 'feed', name = 'a far machine'")
         threads = queries.run_row(store, 1)["conditions"]["threads"]
-        writer.put_ceiling(store, Machine("feed", "", {}), "copy memory", threads, 123.0, "GB/s", 120.0, 125.0)
+        writer.put_ceiling(store, Machine("feed", "", {}), Ceiling("copy memory", threads, 123.0, "GB/s", 120.0, 125.0))
     _, there = StoredSession(1).records()
     assert (here.elsewhere, there.elsewhere) == ("", "a far machine") and not here.ceilings
     assert [(c.name, c.value, c.unit) for c in there.ceilings] == [("copy memory", 123.0, "GB/s")]
