@@ -93,7 +93,8 @@ class CompileFeature(Feature):
         if self._state.source:
             self._messages.clear("source")
             self._source.choose_edit()
-            self._compiler.compile(replace(self.request(self._source.graph_text), cache=cache))
+            request = self.request(self._source.graph_text)
+            self._compiler.compile(replace(request, options=replace(request.options, cache=cache)))
 
     def _escape(self) -> None:
         if not self._cancel_all():
