@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QInputDialog,
     QStackedWidget,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -23,6 +22,7 @@ from app.views.frame.dock_tabs import DockTabs
 from app.views.frame.status import Status
 from app.views.frame.welcome import WelcomePage
 from app.views.frame.workbench import Workbench, read_panes
+from app.views.parts.controls import column
 from app.views.parts.widgets import dock_bar
 
 _VERSION = 1  # of the arrangements that are kept
@@ -69,11 +69,7 @@ class DocksFeature(Feature):
         self.stack.addWidget(welcome)
         self.stack.addWidget(workbench)
         centre = QWidget()
-        layout = QVBoxLayout(centre)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(bar)
-        layout.addWidget(self.stack)
+        column(centre, bar, self.stack)
         window.setCentralWidget(centre)
         window.setTabPosition(_AREAS["bottom"], QTabWidget.TabPosition.North)
         self.named = {dock.name: self._dock(dock) for dock in sorted(docks, key=lambda d: list(_AREAS).index(d.area))}

@@ -291,6 +291,11 @@ class RunTimes:
     ceilings: tuple[Ceiling, ...] = ()  # what was measured there
 
 
+def source_name(source: str) -> str:
+    """A source by its last part: a sample's name, or a file's."""
+    return source.removeprefix("sample:").rsplit("/", 1)[-1]
+
+
 @dataclass(frozen=True)
 class RunRow:
     """A stored run in the list."""

@@ -6,12 +6,13 @@ from __future__ import annotations
 # (the stubs of Qt name the events differently in every class)
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QCheckBox, QPushButton, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QToolTip, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import count, seconds, size
 from app.viewmodels.runs.funnel import FunnelRow, bar_share, from_cache, funnel
+from app.views.parts.controls import column, push_button
 from app.views.parts.widgets import header, label, scrolled
 
 _ROW, _HEAD, _NAME, _FIGURE, _GAP = 26.0, 24.0, 168.0, 92.0, 18.0
@@ -31,16 +32,11 @@ class FunnelView(QWidget):
         self.log = QCheckBox("Logarithmic bars")
         self.log.toggled.connect(self.chart.set_log)
         self.note = label("", "muted")
-        self.afresh = QPushButton("Compile without the cache")
-        self.afresh.clicked.connect(self.afresh_wanted)
+        self.afresh = push_button("Compile without the cache", self.afresh_wanted)
         self.afresh.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(header(self.log, None, self.note, self.afresh).spare(self.note).spaced())
         area = scrolled(self.chart)
         self.chart.row_wanted.connect(lambda y: area.ensureVisible(0, y, 0, int(_ROW)))
-        layout.addWidget(area, 1)
+        column(self, header(self.log, None, self.note, self.afresh).spare(self.note).spaced(), area, main=area)
 
     @property
     def rows(self) -> list[FunnelRow]:
