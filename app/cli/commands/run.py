@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli.options import Database, Dims, Finite, json_option, sizes_of, source_argument
+from app.cli.options import (
+    Database,
+    Dims,
+    Finite,
+    debug_option,
+    flow_option,
+    json_option,
+    level_option,
+    sizes_of,
+    source_argument,
+)
 from app.cli.output import print_json
 from app.errors import CheckFailed, CompilationFailed
-from compiler.options import DEBUG_LEVELS, FLOWS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,9 +45,9 @@ if TYPE_CHECKING:
 @click.option("--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="S", show_default=True)
 @click.option("--check", is_flag=True, help="Compare with the NumPy reference; a difference exits with 5.")
 @click.option("--stages", is_flag=True, help="Check unfused, fused -O0 and fused -O3 too, node by node.")
-@click.option("--flow", default="all-kernel", type=click.Choice(FLOWS), show_default=True)
-@click.option("-O", "opt_level", default=3, type=click.IntRange(0, 3), metavar="N", show_default=True)
-@click.option("--debug", default="none", type=click.Choice(DEBUG_LEVELS), show_default=True)
+@flow_option
+@level_option
+@debug_option
 @click.option("--width", default=1.0, type=Finite(0.01, 100), metavar="PERCENT", show_default=True,
               help="Stop when the median is known to plus or minus this much.")  # fmt: skip
 @click.option("--budget", default=2.0, type=Finite(0.01, 3600), metavar="S", show_default=True,
