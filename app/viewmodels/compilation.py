@@ -77,18 +77,6 @@ class KernelRecord:
 
 
 @dataclass(frozen=True)
-class PassRow(PassTime):
-    """One pass as the profiler records it; `lane` is the worker it ran on."""
-
-    lane: int = 0
-
-    @property
-    def changed(self) -> bool:
-        """Whether it is known to have changed the number of ops, or may have."""
-        return self.ops_before < 0 or self.ops_before != self.ops_after
-
-
-@dataclass(frozen=True)
 class MemoryBlock:
     """A buffer of the memory plan: where it lies and from which call to which it lives."""
 
@@ -121,7 +109,7 @@ class Compilation:
     nodes: tuple[NodeRecord, ...]
     calls: tuple[CallRecord, ...]
     kernels: tuple[KernelRecord, ...]
-    passes: tuple[PassRow, ...]
+    passes: tuple[PassTime, ...]
     ledger: tuple[Decision, ...]
     blocks: tuple[MemoryBlock, ...] = ()
     peak: int = 0
@@ -160,6 +148,6 @@ class Compilation:
 
 __all__ = [
     "KERNEL_STAGES", "MODEL_STAGES", "STAGES", "STAGE_TITLES", "CallRecord", "Compilation",
-    "Decision", "KernelRecord", "LineText", "MemoryBlock", "NodeRecord", "Nodes", "PassRow", "language_of",
+    "Decision", "KernelRecord", "LineText", "MemoryBlock", "NodeRecord", "Nodes", "PassTime", "language_of",
     "stage_title",
 ]  # fmt: skip

@@ -30,9 +30,10 @@ from app.viewmodels.requests import (
 from app.viewmodels.text.passes import PassStep
 from app.viewmodels.text.text_document import index_text, line_text
 from app.worker.compile_progress import CompileProgress
-from app.worker.extract import call_records, decision, kernel_record, memory_blocks, node_records, pass_row
+from app.worker.extract import call_records, decision, kernel_record, memory_blocks, node_records
 from app.worker.pass_steps import PassSteps
 from compiler.options import CompileOptions
+from profiler.records import pass_time
 
 Report = Callable[[Progress], None]
 
@@ -78,7 +79,7 @@ class CompileSession:
             nodes=node_records(model, dims),
             calls=call_records(model, dims),
             kernels=tuple(kernel_record(kernel) for kernel in model.kernels),
-            passes=tuple(pass_row(record) for record in model.trace.passes),
+            passes=tuple(pass_time(record) for record in model.trace.passes),
             ledger=tuple(decision(entry, dims) for entry in model.ledger),
             blocks=blocks,
             peak=peak,

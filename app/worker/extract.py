@@ -12,7 +12,6 @@ from app.viewmodels.compilation import (
     MemoryBlock,
     NodeRecord,
     Nodes,
-    PassRow,
 )
 from compiler.graph.dims import evaluate
 from profiler.analysis.work import call_bytes, call_flops, op_bytes, op_flops, tensor_bytes
@@ -77,14 +76,6 @@ def kernel_record(kernel: Any) -> KernelRecord:
     inputs = tuple(str(kind) for kind in kernel.fused.inputs)
     outputs = tuple(str(kind) for kind in kernel.fused.outputs)
     return KernelRecord(kernel.name, kernel.nodes, kernel.source, lines, len(kernel.calls), inputs, outputs)
-
-
-def pass_row(record: Any) -> PassRow:
-    """A pass record of the trace."""
-    return PassRow(
-        record.name, record.stage, record.kernel, record.start, record.seconds, record.ops_before, record.ops_after,
-        record.bytes_after, lane=getattr(record, "worker", 0) or 0,
-    )  # fmt: skip
 
 
 def decision(entry: Any, dims: Mapping[str, int]) -> Decision:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import asdict
 from typing import Any
 
 from app.viewmodels.compilation import (
@@ -14,7 +13,6 @@ from app.viewmodels.compilation import (
     KernelRecord,
     LineText,
     MemoryBlock,
-    PassRow,
 )
 from app.viewmodels.frame.finding import hits
 from app.viewmodels.frame.patterns import compile_pattern
@@ -92,7 +90,7 @@ class StoredSession:
             nodes=graph_nodes(graph, place, dims),
             calls=calls,
             kernels=tuple(_kernel(kernel, calls) for kernel in kernels),
-            passes=tuple(PassRow(**asdict(p)) for p in passes),
+            passes=tuple(passes),
             ledger=tuple(decisions),
             blocks=_blocks(self._row["memory"], graph_names),
             peak=int((self._row["memory"] or {}).get("planned_peak", 0)),
@@ -142,7 +140,7 @@ class StoredSession:
         """The passes as they were recorded; the IR between them was not kept."""
         with open_store(self._database, create=False) as store:
             rows = queries.passes(store, self._number)
-        return trace_steps((PassRow(**asdict(row)) for row in rows), request.kernel)
+        return trace_steps(rows, request.kernel)
 
     def find(self, request: FindRequest) -> tuple[Hit, ...]:
         """Matches in the stages that were kept."""

@@ -18,7 +18,6 @@ from app.viewmodels.runs.funnel import funnel
 from app.viewmodels.runs.run_figures import call_figures, distribution, launch_times, run_words, whole_figures
 from app.worker import store_jobs
 from app.worker.compile_session import CompileSession
-from app.worker.extract import pass_row
 from app.worker.measuring import plain_result
 from app.worker.stored_session import StoredSession
 from compiler import compile
@@ -68,7 +67,7 @@ def test_the_funnel_is_the_compilers_everywhere(kernelglass, tmp_path):
     kept = compilation_record(model, "two", 1.0)
     stored = {row["stage"]: row for row in figures.funnel({"passes": [asdict(p) for p in kept.passes]}, ())}
     session = CompileSession(CompileRequest(str(tmp_path / "two.py"), CompileChoices()), lambda progress: None)
-    shown = {row.stage: row for row in funnel(replace(session.records(), passes=tuple(map(pass_row, kept.passes))))}
+    shown = {row.stage: row for row in funnel(replace(session.records(), passes=kept.passes))}
     assert {*steps} == {*stored} == {*shown} >= {"mo", "mogg", "kgen", "kernel", "llvm", "machine"}
     for stage, step in steps.items():
         assert (stored[stage]["ops"], stored[stage]["seconds"]) == (step["ops"], step["seconds"])

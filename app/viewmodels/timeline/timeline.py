@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from app.viewmodels.compilation import Compilation, Nodes, PassRow
+from app.viewmodels.compilation import Compilation, Nodes, PassTime
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.timeline.memory_plan import alive
 
@@ -149,11 +149,11 @@ class Timeline:
 def compile_timeline(compilation: Compilation) -> Timeline:
     """One lane a worker, more where its events overlap; an event a pass; the size of the IR below."""
     rows = [row for row in compilation.passes if row.stage != "llvm-pass"]
-    workers = sorted({row.lane for row in rows})
+    workers = sorted({row.worker for row in rows})
     lanes: list[str] = []
     lane = np.zeros(len(rows), np.int64)
     for worker in workers:
-        mine = [index for index, row in enumerate(rows) if row.lane == worker]
+        mine = [index for index, row in enumerate(rows) if row.worker == worker]
         depth = _stack([(rows[i].start, rows[i].start + rows[i].seconds) for i in mine])
         lane[mine] = np.array(depth, np.int64) + len(lanes)
         title = f"worker {worker}" if worker else "compiler"
@@ -207,7 +207,7 @@ def _stack(spans: list[tuple[float, float]]) -> list[int]:
     return depth
 
 
-def _ir_track(rows: list[PassRow]) -> tuple[Track, ...]:
+def _ir_track(rows: list[PassTime]) -> tuple[Track, ...]:
     """How much IR there was: of each kernel, what the last pass that counted it left."""
     known = sorted((row for row in rows if row.bytes_after >= 0), key=lambda row: row.start + row.seconds)
     if not known:

@@ -11,7 +11,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication
 
 from app.theme.look import Look
-from app.viewmodels.compilation import CallRecord, Compilation, MemoryBlock, PassRow
+from app.viewmodels.compilation import CallRecord, Compilation, MemoryBlock, PassTime
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.timeline.timeline import Timeline, Track, compile_timeline, run_timeline
@@ -48,10 +48,10 @@ def move_to(view, point: QPointF) -> None:
 
 def test_a_lane_for_each_worker_and_another_where_its_passes_overlap():
     rows = (
-        PassRow("fuse", "mogg", "", 0.0, 1.0, lane=0),
-        PassRow("llvm", "machine", "a", 1.0, 2.0, bytes_after=100, lane=0),
-        PassRow("llvm", "machine", "b", 1.5, 1.0, bytes_after=50, lane=0),
-        PassRow("llvm", "machine", "c", 1.0, 1.0, lane=2),
+        PassTime("fuse", "mogg", "", 0.0, 1.0, worker=0),
+        PassTime("llvm", "machine", "a", 1.0, 2.0, bytes_after=100, worker=0),
+        PassTime("llvm", "machine", "b", 1.5, 1.0, bytes_after=50, worker=0),
+        PassTime("llvm", "machine", "c", 1.0, 1.0, worker=2),
     )
     timeline = compile_timeline(compilation(rows))
     assert timeline.lanes == ["compiler", "", "worker 2"]
