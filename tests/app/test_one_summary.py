@@ -10,7 +10,6 @@ from command_line import TWO, document
 from app.cli.run_text import run_text
 from app.sources import load_source
 from app.text_tables import seconds as told
-from app.viewmodels.compilation import CompileChoices
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.frame.inspection import inspect
 from app.viewmodels.requests import CompileRequest, ListRunsRequest, RunRequest
@@ -21,6 +20,7 @@ from app.worker.compile_session import CompileSession
 from app.worker.measuring import plain_result
 from app.worker.stored_session import StoredSession
 from compiler import compile
+from compiler.options import CompileOptions
 from profiler.model_records import compilation_record
 from profiler.records import FINISHED, Launch, MeasuredRun
 from profiler.report import figures, words
@@ -66,7 +66,9 @@ def test_the_funnel_is_the_compilers_everywhere(kernelglass, tmp_path):
     steps = {step["stage"]: step for step in model.stats["funnel"]}
     kept = compilation_record(model, "two", 1.0)
     stored = {row["stage"]: row for row in figures.funnel({"passes": [asdict(p) for p in kept.passes]}, ())}
-    session = CompileSession(CompileRequest(str(tmp_path / "two.py"), CompileChoices()), lambda progress: None)
+    session = CompileSession(
+        CompileRequest(str(tmp_path / "two.py"), CompileOptions(debug="line-tables")), lambda progress: None
+    )
     shown = {row.stage: row for row in funnel(replace(session.records(), passes=kept.passes))}
     assert {*steps} == {*stored} == {*shown} >= {"mo", "mogg", "kgen", "kernel", "llvm", "machine"}
     for stage, step in steps.items():
@@ -86,7 +88,9 @@ def test_each_process_counts_once_however_many_calls_it_made():
 
 def test_a_reopened_run_has_the_work_and_the_check_of_the_fresh_one(kernelglass, tmp_path):
     (tmp_path / "two.py").write_text(TWO)
-    session = CompileSession(CompileRequest(str(tmp_path / "two.py"), CompileChoices()), lambda progress: None)
+    session = CompileSession(
+        CompileRequest(str(tmp_path / "two.py"), CompileOptions(debug="line-tables")), lambda progress: None
+    )
     fresh = session.records()
     run = session.run(RunRequest(repeats=12), lambda progress: None)
     compilation, stored = StoredSession(run.number).records()

@@ -21,10 +21,12 @@ def test_every_stage_is_looked_at_or_timed_or_part_of_one_that_is():
         assert not stage.same_as or stage.same_as in options.KERNEL_STAGES
 
 
-def test_the_kinds_of_target_that_stages_name_are_those_of_targets():
-    kinds = {get_target(name).kind for name in ("cpu", "sm_90a", "gfx942")}
+def test_special_stages_are_those_that_some_targets_have_and_others_lack():
+    offered = [set(get_target(name).emission.stages) for name in ("cpu", "sm_90a", "gfx942")]
     for stage in options.STAGES:
-        assert {*stage.kinds, *stage.shown_on} <= kinds
+        if stage.special:
+            assert {stage.name in stages for stages in offered} == {True, False}
+    assert set.union(*offered) <= set(options.KERNEL_STAGES)
 
 
 def test_a_stage_that_is_none_is_named_with_those_there_are():

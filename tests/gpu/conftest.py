@@ -96,7 +96,7 @@ def prepared(device: Any, request: pytest.FixtureRequest, tmp_path_factory: pyte
     processes = [subprocess.Popen([*command, str(k)], env=environment) for k in range(count)]
 
     def prepared(variant: str) -> Path:
-        path = folder / f"{variant}.frames"
+        path = folder / f"{variant}.pickle"
         failed = folder / f"{variant}.error"
         deadline = time.monotonic() + _SECONDS
         while not path.exists():

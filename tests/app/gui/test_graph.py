@@ -25,7 +25,7 @@ def llama(qtbot, shared):
     window.activateWindow()
     if window.compiler.busy:
         window.compiler.cancel(quiet=True)
-    window.state.choose(force_cut=(), force_fuse=())
+    window.state.choose(force_cut=frozenset(), force_fuse=frozenset())
     now = window.state.compilation
     source = f"sample:llama-32:{LAYERS}"
     if now is None or now.source != source or now.choices.force_cut or now.choices.force_fuse:
@@ -203,7 +203,7 @@ def test_an_edge_is_cut_from_its_menu_and_the_comparison_opens(qtbot, compiled):
     menu.close()
     qtbot.waitUntil(lambda: compiled.state.compilation is not before, timeout=60_000)
     after = compiled.state.compilation
-    assert after.choices.force_cut == (("add_0", "relu_0"),)
+    assert after.choices.force_cut == {("add_0", "relu_0")}
     assert after.node_table["add_0"].call != after.node_table["relu_0"].call
     assert compiled.state.previous is before
     settle(qtbot, compiled)

@@ -14,8 +14,8 @@ from compiler.language.values.methods import (
     _DTYPE_FIELDS,
     _SIMD_METHODS,
     _SINK_METHODS,
-    _TARGET_FIELDS,
     _TENSOR_METHODS,
+    TARGET_FIELDS,
 )
 from tests.compiler.language.drive import ARITHMETIC, COMPARISONS, elaborate, kernel, lower
 
@@ -121,7 +121,7 @@ ATTRIBUTES = sorted(
         *_TENSOR_METHODS,
         *_SINK_METHODS,
         *_DTYPE_FIELDS,
-        *_TARGET_FIELDS,
+        *TARGET_FIELDS,
         "simd",
         "dtype",
         "width",
