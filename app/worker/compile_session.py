@@ -88,7 +88,7 @@ class CompileSession:
             seconds=self._seconds,
         )
 
-    def stage(self, request: StageRequest) -> LineText:
+    def stage(self, request: StageRequest, report: Report = lambda _: None) -> LineText:
         """The text of a stage, of one kernel or of the model; another target is compiled when first asked for."""
         model = self._for(request.target)
         if request.stage in MODEL_STAGES or not request.kernel:
@@ -108,7 +108,7 @@ class CompileSession:
         name = self._counterpart(self._for(request.target), request.kernel)
         return self._passes(request.target).steps(name, report)
 
-    def find(self, request: FindRequest) -> tuple[Hit, ...]:
+    def find(self, request: FindRequest, report: Report) -> tuple[Hit, ...]:
         """Matches in every stage of a kernel, or in the model's stages."""
         stages = KERNEL_STAGES if request.kernel else MODEL_STAGES
         pattern = compile_pattern(request.pattern)
@@ -118,7 +118,7 @@ class CompileSession:
             found += hits(document, pattern, stage, request.kernel, request.most)
         return tuple(found)
 
-    def keep(self, request: KeepRequest) -> int:
+    def keep(self, request: KeepRequest, report: Report) -> int:
         """Put the compilation into the database; its number there."""
         from profiler.recording import keep_stages, record_compilation
         from profiler.store import open_store

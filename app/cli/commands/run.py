@@ -116,15 +116,10 @@ def command(
 
 def _cuda_target(index: int) -> str:
     """The compile target for a CUDA device; UnavailableError where there is no such device."""
-    from compiler.errors import UnavailableError
-    from profiler.measure.devices import cuda_devices
-
-    devices = cuda_devices()
-    if index >= len(devices):
-        raise UnavailableError(f"there is no device cuda:{index}; this machine has {len(devices)}")
+    from app.compilation import cuda_device
     from profiler.measure.cuda.device import best_target
 
-    return best_target(int(devices[index].target.removeprefix("sm_")))
+    return best_target(int(cuda_device(index).target.removeprefix("sm_")))
 
 
 def _store(db: str | None, *, needed: bool) -> Store | None:
@@ -182,13 +177,11 @@ def _ceilings(store: Store | None, request: Any, outcome: Outcome) -> list[Ceili
 def _check(
     source: Source, outcome: Outcome, inputs: list[np.ndarray], store: Store | None, run: int | None
 ) -> list[OutputCheck]:
-    """The first call's outputs against the reference, which runs on its own copies: a graph may write to its inputs."""
-    from app.checking import check_outputs, error_bound
-    from compiler import reference
+    """The first call's outputs against the reference."""
+    from app.checking import check_against_reference
     from profiler.store import writer
 
-    wanted = reference(source.graph, *(x.copy() for x in inputs))
-    found = check_outputs(outcome.outputs, wanted, error_bound(source.graph))
+    found = check_against_reference(source.graph, inputs, outcome.outputs)
     if store is not None and run is not None:
         writer.keep_check(store, run, all(each.ok for each in found), [str(each) for each in found])
     return found

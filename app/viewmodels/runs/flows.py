@@ -126,11 +126,7 @@ class FlowsModel:
         found = self.document()
         if found is None:
             return ""
-        if kind == "json":
-            import json
-
-            return json.dumps(found, indent=2) + "\n"
-        made = {"text": flow_tables.text, "md": flow_tables.markdown, "csv": flow_tables.comma_separated}[kind](found)
+        made = flow_tables.WRITERS[kind](found)
         return made if made.endswith("\n") else made + "\n"
 
     def _state(self, cell: Cell) -> str:
