@@ -314,9 +314,9 @@ def _graph(bench: Bench, window) -> None:
 
 
 def _text(bench: Bench, window) -> None:
-    from app.controllers.jobs import Thread
     from app.viewmodels.compilation import LineText
     from app.viewmodels.text.text_document import index_text
+    from app.views.parts.later import Thread
 
     np = bench.np
     line = b"  %x = call <4 x float> @llvm.fma.v4f32(<4 x float> %a, <4 x float> %b), !dbg !12\n"

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.features import Command, Feature, Shared
-from app.controllers.jobs import Thread, Worker
+from app.controllers.jobs import Worker
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.messages import Message, Messages
 from app.viewmodels.graph.folded_graph import GraphModel
@@ -15,6 +15,7 @@ from app.viewmodels.graph.scene import Scene
 from app.viewmodels.requests import Failure
 from app.viewmodels.runs.run_figures import launch_times
 from app.views.graph.panel import GraphPanel
+from app.views.parts.later import Thread
 
 
 class GraphFeature(Feature):

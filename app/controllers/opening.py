@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
+from PySide6.QtCore import QFileSystemWatcher, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox
 
@@ -15,6 +15,7 @@ from app.sources import samples
 from app.viewmodels.frame.messages import Message
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
+from app.views.parts.later import one_shot
 
 SOURCES = (".py", ".mlir", ".onnx")
 DATABASES = (".db", ".sqlite", ".sqlite3")
@@ -39,10 +40,7 @@ class OpeningFeature(Feature):
         self._samples = {sample.name: sample.path for sample in samples()}
         self._watcher = QFileSystemWatcher(self)
         self._watcher.fileChanged.connect(self._touched)
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(150)  # editors write in steps; wait until they are done
-        self._settle.timeout.connect(self._reload_if_there)
+        self._settle = one_shot(self, self._reload_if_there, 150)  # editors write in steps; wait until they are done
         self.commands = (
             Command("browse", "&Open...", "&File", 10, self.browse, "Ctrl+O"),
             Command("fill_recent", "Open re&cent", "&File", 11, self._fill_recent, submenu=True),

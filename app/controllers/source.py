@@ -16,6 +16,7 @@ from app.viewmodels.frame.event import Event
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import EditTiming, Failure, TimeEditRequest
 from app.viewmodels.text.edits import Edits
+from app.views.parts.later import one_shot
 from app.views.text.source_pane import SourcePane
 
 _SETTLE = 400  # milliseconds after the last key before a draft is written
@@ -36,10 +37,7 @@ class SourceFeature(Feature):
         self.erred = Event()  # a mistake is marked in the editor, which should be in sight
         self._title = ""
         self._time_after = ""
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_SETTLE)
-        self._timer.timeout.connect(self.keep)
+        self._timer = one_shot(self, self.keep, _SETTLE)
         self.commands = (
             Command("reload", "&Reload from disk", "&File", 12, self.reload, "Ctrl+R"),
             Command("save_source", "&Save edited source", "&File", 13, self.save, "Ctrl+S"),

@@ -12,7 +12,6 @@ from app.theme import fonts, icons
 from app.theme.stylesheet import style_sheet
 from app.theme.tokens import DARK, LIGHT, Theme
 
-CHOICES = ("system", "dark", "light")
 LEAST_PIXELS, MOST_PIXELS = 7, 40
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import Failure
 
-LEVELS = ("info", "warning", "error")
-
 
 @dataclass(frozen=True)
 class Message:

@@ -34,11 +34,6 @@ class FlowRow:
     memory_ratio: float | None = None
 
     @property
-    def until(self) -> str:
-        """Up to where it is measured."""
-        return FIRST_RESULT if self.cell.execute else COMPILED
-
-    @property
     def progress(self) -> str:
         """How far it is, in words."""
         if self.state == DONE:

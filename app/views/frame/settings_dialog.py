@@ -119,15 +119,15 @@ class SettingsDialog(QDialog):
     def _page(self, title: str, *rows: tuple[str, QWidget]) -> None:
         """A section with its rows: what is said at the left of each, and the field."""
         form = QFormLayout()
+        for words, field in rows:
+            caption = label(words)
+            caption.setBuddy(field)
+            form.addRow(caption, field)
         form.setContentsMargins(20, 18, 20, 18)
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        for words, field in rows:
-            caption = label(words)
-            caption.setBuddy(field)
-            form.addRow(caption, field)
         page = QWidget()
         page.setLayout(form)
         area = scrolled(page)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QToolTip, QWidget

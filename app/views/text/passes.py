@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import (

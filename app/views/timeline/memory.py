@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 
