@@ -301,7 +301,7 @@ def _graph(bench: Bench, window) -> None:
         lambda: window.graph.model.set_compilation(compilation),
         lambda: window.graph.model.layout is not None,
     )
-    assert len(window.graph.model.labels) == 10_000
+    assert len(window.graph.model.scene.labels) == 10_000
     bench.add("10,000 nodes laid out", took, 2.0, "s", others=load.others())
 
     def move(step: int) -> None:

@@ -51,9 +51,7 @@ class LogView(QPlainTextEdit):
         self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self._look.zoom_code(self._look.code_pixels + (1 if event.angleDelta().y() > 0 else -1))
-        else:
+        if not self._look.zoomed_by(event):
             super().wheelEvent(event)
 
     def _restyle(self) -> None:
