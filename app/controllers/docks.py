@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.settings import LAST_SESSION, Settings
 from app.viewmodels.frame.event import Event
-from app.viewmodels.frame.messages import Message
 from app.views.frame.dock_tabs import DockTabs
 from app.views.frame.status import Status
 from app.views.frame.welcome import WelcomePage
@@ -182,7 +181,7 @@ class DocksFeature(Feature):
         name = name.strip()
         if good and name == LAST_SESSION:
             words = f"{name!r} is where the window keeps its own arrangement: choose another name"
-            self._messages.post(Message("warning", words, "window"))
+            self._messages.say("warning", words, "window")
         elif good and name:
             self._settings.save_layout(name, self.layout_states())
             self._status.what.setText(f"Saved the layout {name} (View, Load layout)")
@@ -202,7 +201,7 @@ class DocksFeature(Feature):
         """One of the layouts there are; nothing where there is none, or the user has second thoughts."""
         names = self._settings.layout_names()
         if not names:
-            self._messages.post(Message("info", "no layout has been saved yet (View, Save layout as)", "window"))
+            self._messages.say("info", "no layout has been saved yet (View, Save layout as)", "window")
             return ""
         name, good = QInputDialog.getItem(self._window, title, words, names, 0, False)
         return name if good else ""

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.settings import Settings
 from app.sources import samples
-from app.viewmodels.frame.messages import Message
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
 from app.views.parts.later import one_shot
@@ -160,7 +159,7 @@ class OpeningFeature(Feature):
         return None
 
     def _complain(self, text: str) -> None:
-        self._messages.post(Message("error", text, "window"))
+        self._messages.say("error", text, "window")
 
     def _touched(self, path: str) -> None:
         self._settle.start()
@@ -170,7 +169,7 @@ class OpeningFeature(Feature):
         if path is None:
             return
         if not path.exists():
-            self._messages.post(Message("warning", f"{path} is gone from disk; what is on show stays", "window"))
+            self._messages.say("warning", f"{path} is gone from disk; what is on show stays", "window")
             return
         if str(path) not in self._watcher.files():  # many editors replace the file: watch the new one
             self._watcher.addPath(str(path))

@@ -13,7 +13,6 @@ from app.controllers.opening import OpeningFeature
 from app.controllers.settings import Settings
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.event import Event
-from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import EditTiming, Failure, TimeEditRequest
 from app.viewmodels.text.edits import Edits
 from app.views.parts.later import one_shot
@@ -98,7 +97,7 @@ class SourceFeature(Feature):
         """Write the drafts."""
         self._timer.stop()
         if self._title and not self.edits.keep():
-            self._messages.post(Message("warning", "the edit cannot be kept on disk; save it elsewhere", "source"))
+            self._messages.say("warning", "the edit cannot be kept on disk; save it elsewhere", "source")
 
     def titles(self) -> list[str]:
         """What is edited and not saved, in words."""
@@ -163,7 +162,7 @@ class SourceFeature(Feature):
             return
         if self.pane.edited:
             words = "the file changed on disk; your edit is kept (Ctrl+R reloads)"
-            self._messages.post(Message("warning", words, "source"))
+            self._messages.say("warning", words, "source")
         else:
             self.reload()
 
@@ -225,9 +224,8 @@ class SourceFeature(Feature):
         self.pane.which.set_value("")
         self.show("")
         if restored:
-            self._messages.post(
-                Message("info", "an edit that was not saved is back; Ctrl+Enter compiles it, Revert drops it", "source")
-            )
+            words = "an edit that was not saved is back; Ctrl+Enter compiles it, Revert drops it"
+            self._messages.say("info", words, "source")
 
     def _failed(self, failure: Failure) -> None:
         """Compiling failed: say so where the user is looking, and go to the line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -251,6 +252,10 @@ class Progress:
 
     stage: str
     done: float = -1.0
+
+
+Report = Callable[[Progress], None]
+"""Whom a job tells how far it is."""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from app.viewmodels.requests import Progress
+from app.viewmodels.requests import Progress, Report
 from compiler.options import STAGE_TABLE
 
 # Said otherwise while it is being done than when it is over.
@@ -21,7 +19,7 @@ _SHARES = {
 class CompileProgress:
     """Watches one compilation. What it reports never goes backwards."""
 
-    def __init__(self, report: Callable[[Progress], None], flow: str) -> None:
+    def __init__(self, report: Report, flow: str) -> None:
         self._report = report
         self._per_kernel = flow == "per-kernel"
         self._kernels = 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from app.viewmodels.requests import (
     KeepRequest,
     PassesRequest,
     Progress,
+    Report,
     RunRequest,
     RunTimes,
     StageRequest,
@@ -34,8 +34,6 @@ from app.worker.extract import call_records, decision, kernel_record, memory_blo
 from app.worker.pass_steps import PassSteps
 from compiler.options import CompileOptions
 from profiler.records import pass_time
-
-Report = Callable[[Progress], None]
 
 
 class CompileSession:

@@ -14,12 +14,11 @@ from app.viewmodels.requests import (
     FlowsBegun,
     FlowsRequest,
     Progress,
+    Report,
     StorageRequest,
     StorageTold,
 )
 from compiler.errors import CompilerError, UnavailableError
-
-Report = Callable[[Progress], None]
 
 
 def devices() -> tuple[DeviceRow, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Callable
 from typing import Any
 
 from app.viewmodels.pieces import cut
@@ -23,16 +22,13 @@ from app.viewmodels.requests import (
     LayoutRequest,
     OpenRunRequest,
     PassesRequest,
-    Progress,
+    Report,
     RunRequest,
     StageRequest,
     TimeEditRequest,
 )
 from app.worker.answers import PIECE, REQUESTS
 from compiler.processes.frames import Channel
-
-Report = Callable[[Progress], None]
-
 
 KNOWN = REQUESTS
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from app.sources import Source
-from app.viewmodels.requests import Progress, RunRequest, RunTimes
+from app.viewmodels.requests import Progress, Report, RunRequest, RunTimes
 from compiler.errors import CompilerError, ExecutionError
 from compiler.options import CompileOptions
 from profiler.records import FINISHED, MeasureRequest
 
 
-def measure_source(
-    source: Source, name: str, options: CompileOptions, request: RunRequest, report: Callable[[Progress], None]
-) -> RunTimes:
+def measure_source(source: Source, name: str, options: CompileOptions, request: RunRequest, report: Report) -> RunTimes:
     """Measure on random inputs; a kernel that crashes is an error that names it."""
     from app.compilation import cuda_device, device_index
     from app.inputs import graph_sizes, random_inputs
@@ -42,7 +39,7 @@ def measure_source(
 
 
 def _measured(
-    source: Source, measurement: MeasureRequest, inputs: Any, request: RunRequest, report: Callable[[Progress], None]
+    source: Source, measurement: MeasureRequest, inputs: Any, request: RunRequest, report: Report
 ) -> tuple[int | None, Any, str]:
     """The run's number, what came of it, and why it was not kept where that is so.
 
@@ -146,9 +143,7 @@ def _keep_check(path: str, number: int | None, checks: tuple[str, ...], ok: bool
             writer.keep_check(store, number, ok, checks)
 
 
-def check_against_reference(
-    source: Source, inputs: Any, outputs: Any, report: Callable[[Progress], None]
-) -> tuple[tuple[str, ...], bool]:
+def check_against_reference(source: Source, inputs: Any, outputs: Any, report: Report) -> tuple[tuple[str, ...], bool]:
     """The outputs against plain NumPy: a line for each, and whether all are within the bound."""
     from app.checking import check_against_reference as check
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from app.viewmodels.compilation import LineText
-from app.viewmodels.requests import Progress
+from app.viewmodels.requests import Progress, Report
 from app.viewmodels.text.passes import LLVM_STAGE, PassStep, trace_steps
 from app.viewmodels.text.text_document import line_text
 from compiler.errors import CompilerError
@@ -20,7 +19,7 @@ class PassSteps:
         self._model = model
         self._snapshots: dict[str, tuple[Any, ...]] = {}
 
-    def steps(self, kernel: str, report: Callable[[Progress], None] = lambda _: None) -> tuple[PassStep, ...]:
+    def steps(self, kernel: str, report: Report = lambda _: None) -> tuple[PassStep, ...]:
         """Every pass in order: the ones that changed the IR with a text, then LLVM's that changed nothing."""
         report(Progress(f"passes of {kernel}: running them one by one", 0.1))
         snapshots = self._of(kernel)

@@ -14,12 +14,13 @@ from app.viewmodels.requests import (
     ExportRequest,
     ListCompilationsRequest,
     ListRunsRequest,
+    Report,
     ReportRequest,
     RunRow,
     StoredStageRequest,
 )
 from app.viewmodels.text.text_document import line_text
-from app.worker.machine_jobs import MACHINE_JOBS, Report
+from app.worker.machine_jobs import MACHINE_JOBS
 from compiler.errors import CompilerError
 from profiler.store import Store, default_path, open_store, queries
 

@@ -36,6 +36,10 @@ class Messages:
         del self.all[:-5000]
         self.posted.emit(message)
 
+    def say(self, level: str, text: str, place: str = "window") -> None:
+        """Say something at a place."""
+        self.post(Message(level, text, place))
+
     def log(self, text: str, detail: str = "") -> None:
         """For the log only."""
         self.post(Message("info", text, "", detail))
