@@ -25,7 +25,7 @@ from app.viewmodels.frame.preferences import CACHE_MIB, THEMES, TRUST, Preferenc
 from app.viewmodels.requests import StorageTold
 from app.views.frame.toolbar import TARGETS
 from app.views.parts.controls import column, line_field, paragraph, push_button, spin_box
-from app.views.parts.widgets import Choice, MessageBar, label, scrolled
+from app.views.parts.widgets import Choice, MessageBar, scrolled
 from compiler.options import FLOWS, OPT_LEVELS
 
 
@@ -120,9 +120,7 @@ class SettingsDialog(QDialog):
         """A section with its rows: what is said at the left of each, and the field."""
         form = QFormLayout()
         for words, field in rows:
-            caption = label(words)
-            caption.setBuddy(field)
-            form.addRow(caption, field)
+            form.addRow(words, field)
         form.setContentsMargins(20, 18, 20, 18)
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
