@@ -11,6 +11,7 @@ from app.controllers.compilations import Compilations
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.opening import OpeningFeature
 from app.controllers.settings import Settings
+from app.sources import source_path
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import EditTiming, Failure, TimeEditRequest
@@ -130,7 +131,7 @@ class SourceFeature(Feature):
 
     def save(self) -> None:
         """Write the edited text to its file; a sample is never written over, and a kernel has no file yet."""
-        path = self._opening.path(self._state.source)
+        path = source_path(self._state.source)
         own = path is not None and not self._state.is_sample and path.suffix in (".py", ".mlir") and path.exists()
         if path is None or self.pane.key or not own:
             self.save_as()

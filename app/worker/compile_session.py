@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.sources import Source, load_source
+from app.sources import Source, load_source, source_path
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, LineText
 from app.viewmodels.frame.finding import hits
 from app.viewmodels.frame.patterns import compile_pattern
@@ -70,7 +70,7 @@ class CompileSession:
         blocks, peak, note = memory_blocks(model, dims)
         return Compilation(
             source=self._request.source,
-            path=str(_path_of(self._request.source) or ""),
+            path=str(source_path(self._request.source) or ""),
             name=self._source.name,
             choices=self._request.options,
             dims=tuple(dims.items()),
@@ -162,7 +162,7 @@ class CompileSession:
 
 def _load(request: CompileRequest) -> Source:
     """The source, or the edited text in its place, loaded from a file beside it so that its imports still work."""
-    path = _path_of(request.source)
+    path = source_path(request.source)
     if request.text is None or path is None:
         return load_source(request.source)
     with tempfile.TemporaryDirectory() as folder:
@@ -175,12 +175,3 @@ def _load(request: CompileRequest) -> Source:
         source = load_source(str(edited))
         kept = tuple(folder.resolve() for folder in source.library_paths)
         return replace(source, name=path.stem.replace("_", "-"), library_paths=kept)
-
-
-def _path_of(source: str) -> Path | None:
-    from app.sources import samples
-
-    if source.startswith("sample:"):
-        name = source.split(":")[1]
-        return next((sample.path for sample in samples() if sample.name == name), None)
-    return Path(source)

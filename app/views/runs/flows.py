@@ -121,13 +121,8 @@ class FlowsView(QWidget):
         look.changed.connect(self.view.table.viewport().update)
         self._refresh()
 
-    @property
-    def rows(self) -> list[FlowRow]:
-        """What is on show, before filtering."""
-        return self._rows
-
     def _make_table(self) -> None:
-        self._rows: list[FlowRow] = []
+        self.rows: list[FlowRow] = []  # on show, before filtering
         time, theme = _known(seconds), self._look
         self.view = RecordView(
             "Flows",
@@ -233,10 +228,10 @@ class FlowsView(QWidget):
             self.again_wanted.emit(chosen)
 
     def _refresh(self) -> None:
-        self._rows = self.model.rows()
+        self.rows = self.model.rows()
         never = 1 << 20  # a column without a figure in any row is hidden however wide the table is
-        self.view.set_room(_FIRST, 0 if any(r.cell.execute for r in self._rows) else never)
-        self.view.set_records(self._rows)
+        self.view.set_room(_FIRST, 0 if any(r.cell.execute for r in self.rows) else never)
+        self.view.set_records(self.rows)
         self.measure.setText("Stop" if self.model.active else "Measure")
         self._enable()
         document = self.model.document()
@@ -256,4 +251,4 @@ class FlowsView(QWidget):
         chosen = bool(self.view.selected()) and not self.model.active
         self.again.setEnabled(chosen)
         self._again.setEnabled(chosen)
-        self.export.setEnabled(any(row.figures for row in self._rows))
+        self.export.setEnabled(any(row.figures for row in self.rows))

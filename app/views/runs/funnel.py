@@ -37,11 +37,6 @@ class FunnelView(QWidget):
         self.chart.row_wanted.connect(lambda y: area.ensureVisible(0, y, 0, int(_ROW)))
         column(self, header(self.log, None, self.note, self.afresh).spare(self.note).spaced(), area, main=area)
 
-    @property
-    def rows(self) -> list[FunnelRow]:
-        """The stages on show."""
-        return self.chart.rows
-
     def set_compilation(self, compilation: Compilation) -> None:
         """Show its stages."""
         rows = funnel(compilation)
