@@ -60,6 +60,13 @@ def error_bound(graph: Graph) -> float:
     return max((BOUNDS[dtype] for dtype in dtypes if dtype in BOUNDS), default=0.0)
 
 
+def check_against_reference(graph: Graph, inputs: Sequence[np.ndarray], got: Sequence[np.ndarray]) -> list[OutputCheck]:
+    """Outputs against plain NumPy, which runs on copies of its own: a graph may write to its inputs."""
+    from compiler import reference
+
+    return check_outputs(got, reference(graph, *(x.copy() for x in inputs)), error_bound(graph))
+
+
 def check_outputs(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], bound: float) -> list[OutputCheck]:
     """Compare output by output; integers and bools must be equal. Another dtype or shape is a CheckFailed at once."""
     return [_check(index, mine, theirs, bound) for index, (mine, theirs) in enumerate(zip(got, wanted, strict=True))]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from app.errors import CompilationFailed
 from app.sources import Source
 from compiler.errors import CompilerError, ExecutionError, UnavailableError
 from compiler.options import MODEL_STAGES, CompileOptions
+
+if TYPE_CHECKING:
+    from profiler.measure.devices import CudaDevice
 
 # How each text begins a comment, for the line that says which kernel follows.
 _COMMENT = {"llvm": ";", "llvm-opt": ";", "source": "#"}
@@ -130,3 +133,13 @@ def device_index(text: str) -> int | None:
     if not match:
         raise ExecutionError(f"unknown device {text[:40]!r}; use cpu or cuda:N")
     return int(match.group(1) or 0)
+
+
+def cuda_device(index: int) -> CudaDevice:
+    """The CUDA device of that number; UnavailableError where there is no such device."""
+    from profiler.measure.devices import cuda_devices
+
+    found = cuda_devices()
+    if index >= len(found):
+        raise UnavailableError(f"there is no device cuda:{index}; this machine has {len(found)}")
+    return found[index]

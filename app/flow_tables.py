@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from app.text_tables import seconds, size, table
-from app.worker.flow_cells import Measured, Row
+from app.worker.flow_cells import Measured, Row, Sample
 
 HEADER = (
     "flow", "-O", "debug", "cache", "user", "system", "elapsed", "CPU", "peak memory", "time ratio",
     "memory ratio", "spread",
 )  # fmt: skip
-_NUMBERS = tuple(range(4, len(HEADER)))
+_CPU: Callable[[Sample], float] = lambda sample: sample.cpu  # noqa: E731
+_PEAK: Callable[[Sample], float] = lambda sample: sample.peak_bytes  # noqa: E731
 START_HEADER = ("flow", "cache", "compile", "first result", "ratio", "spread")
 
 
@@ -54,12 +55,11 @@ def _partner(row: Row, rows: Sequence[Row], **changed: str) -> Row | None:
 
 def _ratios(row: Row, rows: Sequence[Row]) -> dict[str, float | None]:
     other = _partner(row, rows, flow="per-kernel") if row.cell.flow == "all-kernel" else None
-    if other is None:
-        return {"time_ratio": None, "memory_ratio": None}
-    return {
-        "time_ratio": other.median(lambda s: s.cpu) / row.median(lambda s: s.cpu),
-        "memory_ratio": other.median(lambda s: s.peak_bytes) / row.median(lambda s: s.peak_bytes),
-    }
+    return {"time_ratio": _over(other, row, _CPU), "memory_ratio": _over(other, row, _PEAK)}
+
+
+def _over(one: Row | None, other: Row, what: Callable[[Sample], float]) -> float | None:
+    return one.median(what) / other.median(what) if one is not None else None
 
 
 def _line_tables(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -72,8 +72,8 @@ def _line_tables(rows: Sequence[Row]) -> list[dict[str, Any]]:
                 {
                     "flow": row.cell.flow,
                     "opt_level": row.cell.opt_level,
-                    "time": row.median(lambda s: s.cpu) / without.median(lambda s: s.cpu),
-                    "memory": row.median(lambda s: s.peak_bytes) / without.median(lambda s: s.peak_bytes),
+                    "time": _over(row, without, _CPU),
+                    "memory": _over(row, without, _PEAK),
                 }
             )
     return found
@@ -81,9 +81,7 @@ def _line_tables(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def _start_ratio(row: Row, starts: Sequence[Row]) -> float | None:
     other = _partner(row, starts, flow="per-kernel") if row.cell.flow == "all-kernel" else None
-    if other is None:
-        return None
-    return other.median(lambda s: s.told.first_result_seconds) / row.median(lambda s: s.told.first_result_seconds)
+    return _over(other, row, lambda s: s.told.first_result_seconds)
 
 
 def _cells_text(found: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -137,28 +135,28 @@ def _notes(found: dict[str, Any]) -> list[str]:
     return notes
 
 
+def _parts(found: dict[str, Any], title: str, made: Callable[..., str]) -> list[str]:
+    """The title and the tables that have rows, as `made` lays them out from their header, rows and columns of words."""
+    parts = [title, ""]
+    if found["cells"]:
+        parts += [made(HEADER, _cells_text(found), 4), ""]
+    if found["start_up"]:
+        parts += ["From `compile` to the first result:", "", made(START_HEADER, _starts_text(found), 2), ""]
+    return parts
+
+
 def text(found: dict[str, Any]) -> str:
     """For a terminal."""
-    parts = [_title(found), ""]
-    if found["cells"]:
-        parts += [table(HEADER, _cells_text(found), right=_NUMBERS), ""]
-    if found["start_up"]:
-        parts += [
-            "From `compile` to the first result:",
-            "",
-            table(START_HEADER, _starts_text(found), right=(2, 3, 4, 5)),
-            "",
-        ]
-    return "\n".join([*parts, *_notes(found)])
+
+    def made(header: Sequence[str], rows: Sequence[Sequence[str]], words: int) -> str:
+        return table(header, rows, right=range(words, len(header)))
+
+    return "\n".join([*_parts(found, _title(found), made), *_notes(found)])
 
 
 def markdown(found: dict[str, Any]) -> str:
     """For a ticket."""
-    parts = [f"**{_title(found)}**", ""]
-    if found["cells"]:
-        parts += [_markdown_table(HEADER, _cells_text(found), 4), ""]
-    if found["start_up"]:
-        parts += ["From `compile` to the first result:", "", _markdown_table(START_HEADER, _starts_text(found), 2), ""]
+    parts = _parts(found, f"**{_title(found)}**", _markdown_table)
     return "\n".join([*parts, *(f"- {note}" for note in _notes(found))])
 
 

@@ -75,6 +75,14 @@ def looks_like_source(text: str) -> bool:
     return text.startswith(_SAMPLE) or text.endswith(_SUFFIXES)
 
 
+def source_path(text: str) -> Path | None:
+    """The file behind a source; None for a sample that there is not. A size may follow a sample's name."""
+    if not text.startswith(_SAMPLE):
+        return Path(text)
+    name = text.removeprefix(_SAMPLE).partition(":")[0]
+    return next((path for path in _sample_files() if _sample_name(path) == name), None)
+
+
 def load_source(text: str) -> Source:
     """Load what the user named; anything wrong with it is a CompilerError of one line.
 

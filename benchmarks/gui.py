@@ -301,7 +301,7 @@ def _graph(bench: Bench, window) -> None:
         lambda: window.graph.model.set_compilation(compilation),
         lambda: window.graph.model.layout is not None,
     )
-    assert len(window.graph.model.labels) == 10_000
+    assert len(window.graph.model.scene.labels) == 10_000
     bench.add("10,000 nodes laid out", took, 2.0, "s", others=load.others())
 
     def move(step: int) -> None:
@@ -314,9 +314,9 @@ def _graph(bench: Bench, window) -> None:
 
 
 def _text(bench: Bench, window) -> None:
-    from app.controllers.jobs import Thread
     from app.viewmodels.compilation import LineText
     from app.viewmodels.text.text_document import index_text
+    from app.views.parts.later import Thread
 
     np = bench.np
     line = b"  %x = call <4 x float> @llvm.fma.v4f32(<4 x float> %a, <4 x float> %b), !dbg !12\n"

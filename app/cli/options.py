@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
+from compiler.options import DEBUG_LEVELS, FLOWS
+
 source_argument = click.argument("src", metavar="SRC")
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+out_option = click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there.")
+target_option = click.option("--target", default="cpu", metavar="T", show_default=True, help="cpu, sm_90, gfx942, ...")
+flow_option = click.option("--flow", default="all-kernel", type=click.Choice(FLOWS), show_default=True)
+level_option = click.option("-O", "opt_level", default=3, type=click.IntRange(0, 3), metavar="N", show_default=True)
+debug_option = click.option("--debug", default="none", type=click.Choice(DEBUG_LEVELS), show_default=True)
+library_option = click.option(
+    "--library", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), help="More kernels."
+)
 
 
 class Finite(click.FloatRange):

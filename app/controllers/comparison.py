@@ -9,7 +9,6 @@ from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.records import RecordsController
 from app.viewmodels.compilation import MODEL_STAGES
-from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import Failure
 from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict, comparison_view
 from app.viewmodels.text.ir_pane import Against, TextKey
@@ -45,7 +44,7 @@ class ComparisonFeature(Feature):
         """The compilation on show against the one before it: options, then each kernel's IR side by side."""
         if self._state.previous is None:
             words = "there is no earlier compilation of this source to compare with"
-            self._messages.post(Message("info", words, "window"))
+            self._messages.say("info", words, "window")
             return
         numbers: dict[bool, int] = {}
 
@@ -69,7 +68,7 @@ class ComparisonFeature(Feature):
         comparison = self._state.comparison
         if comparison is not None and not self._pair.show(comparison, row, stage):
             words = f"{row.name}: the IR of both sides was not kept, so there is nothing to lay side by side"
-            self._messages.post(Message("info", words, "compare"))
+            self._messages.say("info", words, "compare")
 
 
 class _Pair(QObject):

@@ -60,47 +60,26 @@ class Compilations(QObject):
 
     def compile(self, request: CompileRequest) -> None:
         """Compile; what is under way is cancelled, what is on show stays until the new one is there."""
-        if self._closed:
-            return
-        self.cancel(quiet=True)
-        self.warm_up()
-        worker, self._spare = self._spare, None
-        assert worker is not None
-        self._pending = worker
-        self._begin(f"Compiling {request.source}")
-        worker.submit(request, lambda value: self._compiled(worker, request, value), self._progress)
+        if not self._closed:
+            self._replace(request, f"Compiling {request.source}", self._compiled)
 
     def open_run(self, run: int) -> None:
         """Show a stored run: its records come from the database, and nothing is compiled."""
-        self.cancel(quiet=True)
-        self.warm_up()
-        worker, self._spare = self._spare, None
-        assert worker is not None
-        self._pending = worker
-        self._begin(f"Opening run {run}")
-        worker.submit(OpenRunRequest(run), lambda value: self._opened_run(worker, value), self._progress)
+        self._replace(OpenRunRequest(run), f"Opening run {run}", self._opened_run)
 
     def run(self, request: RunRequest) -> None:
         """Run the current compilation in the process that holds it."""
-        if self._current is None or self._what:
-            return
-        worker = self._current
-        self._begin("Running")
-        worker.submit(request, lambda value: self._ran(worker, value), self._progress)
+        self._measure(request, "Running", self._ran)
 
     def text(self, request: StageRequest, done: Callable[[Any], None], previous: bool = False) -> None:
         """The text of a stage of the current (or previous) compilation, or a Failure."""
-        worker = self._previous if previous else self._current
-        if worker is None or not worker.alive:
-            done(Failure("this compilation is gone; compile again (Ctrl+Enter)"))
-            return
-        worker.submit(request, done)
+        if (worker := self._holder(done, previous)) is not None:
+            worker.submit(request, done)
 
     def passes(self, request: PassesRequest, done: Callable[[Any], None]) -> None:
         """Every pass of one kernel of the current compilation: takes a while, and can be cancelled."""
-        worker = self._current
-        if worker is None or not worker.alive:
-            done(Failure("this compilation is gone; compile again (Ctrl+Enter)"))
+        worker = self._holder(done)
+        if worker is None:
             return
         if self._what:  # it waits behind what the worker does now
             worker.submit(request, done)
@@ -122,19 +101,12 @@ class Compilations(QObject):
 
     def keep(self, stages: bool, done: Callable[[Any], None], previous: bool = False) -> None:
         """Put the current (or previous) compilation into the database; `done` gets its number or a Failure."""
-        worker = self._previous if previous else self._current
-        if worker is None or not worker.alive:
-            done(Failure("this compilation is gone; compile again (Ctrl+Enter)"))
-            return
-        worker.submit(KeepRequest(stages), done)
+        if (worker := self._holder(done, previous)) is not None:
+            worker.submit(KeepRequest(stages), done)
 
     def time_edit(self, request: TimeEditRequest) -> None:
         """Time an edited kernel against the generated one."""
-        if self._current is None or self._what:
-            return
-        worker = self._current
-        self._begin(f"Timing {request.kernel} against the original")
-        worker.submit(request, lambda value: self._timed(worker, value), self._progress)
+        self._measure(request, f"Timing {request.kernel} against the original", self.edit_timed.emit)
 
     def cancel(self, quiet: bool = False) -> bool:
         """End what is under way at once; False when nothing is."""
@@ -175,40 +147,75 @@ class Compilations(QObject):
     def _progress(self, progress: Progress) -> None:
         self.progressed.emit(progress.stage, progress.done)
 
-    def _compiled(self, worker: Worker, request: CompileRequest, value: Any) -> None:
-        if worker is not self._pending:
+    def _holder(self, done: Callable[[Any], None], previous: bool = False) -> Worker | None:
+        """The process that holds the current (or previous) compilation; where it is gone, `done` is told so."""
+        worker = self._previous if previous else self._current
+        if worker is None or not worker.alive:
+            done(Failure("this compilation is gone; compile again (Ctrl+Enter)"))
+            return None
+        return worker
+
+    def _take_spare(self) -> Worker:
+        self.warm_up()
+        worker, self._spare = self._spare, None
+        assert worker is not None
+        return worker
+
+    def _replace(self, request: CompileRequest | OpenRunRequest, what: str, done: Callable[[Any], None]) -> None:
+        """Ask the waiting process for another compilation, which becomes the current one when it is there."""
+        self.cancel(quiet=True)
+        worker = self._pending = self._take_spare()
+        self._begin(what)
+
+        def arrived(value: Any) -> None:
+            if worker is not self._pending:
+                return
+            self._pending = None
+            if isinstance(value, Failure):
+                self._give_back(worker)
+            else:
+                if self._previous is not None:
+                    self._previous.stop()
+                self._previous, self._current, self._request = self._current, worker, request
+                QTimer.singleShot(1500, self._warm_up_later)
+            done(value)
+
+        worker.submit(request, arrived, self._progress)
+
+    def _measure(self, request: RunRequest | TimeEditRequest, what: str, done: Callable[[Any], None]) -> None:
+        """Have the process of the current compilation measure it, unless something is under way."""
+        worker = self._current
+        if worker is None or self._what:
             return
-        self._pending = None
+        self._begin(what)
+
+        def arrived(value: Any) -> None:
+            if worker is self._current and self._what:
+                self._end(not isinstance(value, Failure))
+                done(value)
+                if not worker.alive:
+                    self._revive()
+
+        worker.submit(request, arrived, self._progress)
+
+    def _compiled(self, value: Any) -> None:
         if isinstance(value, Failure):
-            self._give_back(worker)
             self._drop_stale()
             self._end(False)
             self.failed.emit(value)
             self.warm_up()
-            return
-        if self._previous is not None:
-            self._previous.stop()
-        self._previous, self._current, self._request = self._current, worker, request
-        self._end(True)
-        self._state.set_compilation(value)
-        QTimer.singleShot(1500, self._warm_up_later)
+        else:
+            self._end(True)
+            self._state.set_compilation(value)
 
-    def _opened_run(self, worker: Worker, value: Any) -> None:
-        if worker is not self._pending:
-            return
-        self._pending = None
+    def _opened_run(self, value: Any) -> None:
         self._end(not isinstance(value, Failure))
         if isinstance(value, Failure):
-            self._give_back(worker)
             self._messages.failure(value, "runs")
-            return
-        if self._previous is not None:
-            self._previous.stop()
-        compilation, result = value
-        self._previous, self._current, self._request = self._current, worker, OpenRunRequest(result.number)
-        self._state.set_compilation(compilation)
-        self._state.set_run(result)
-        QTimer.singleShot(1500, self._warm_up_later)
+        else:
+            compilation, result = value
+            self._state.set_compilation(compilation)
+            self._state.set_run(result)
 
     def _drop_stale(self) -> None:
         """Nothing came of the open source: the processes that hold another's model go with it."""
@@ -229,33 +236,17 @@ class Compilations(QObject):
         if self._current is not None:
             self.warm_up()
 
-    def _timed(self, worker: Worker, value: Any) -> None:
-        if worker is not self._current or not self._what:
-            return
-        self._end(not isinstance(value, Failure))
-        self.edit_timed.emit(value)
-        if not worker.alive:
-            self._revive()
-
-    def _ran(self, worker: Worker, value: Any) -> None:
-        if worker is not self._current or not self._what:
-            return
-        self._end(not isinstance(value, Failure))
+    def _ran(self, value: Any) -> None:
         if isinstance(value, RunTimes):
             self._state.set_run(value)
-            return
-        self._messages.failure(value, "run")
-        if not worker.alive:
-            self._revive()
+        else:
+            self._messages.failure(value, "run")
 
     def _revive(self) -> None:
         """The process that held the compilation is gone: compile the same again, unseen, so that texts can be had."""
-        request = self._request
-        self.warm_up()
-        if request is None or self._spare is None:
+        if self._request is None or self._closed:
             return
-        worker, self._spare = self._spare, None
-        self._current = worker
-        worker.submit(
-            request, lambda value: self._messages.failure(value, "window") if isinstance(value, Failure) else None
+        self._current = self._take_spare()
+        self._current.submit(
+            self._request, lambda value: self._messages.failure(value, "window") if isinstance(value, Failure) else None
         )

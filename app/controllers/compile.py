@@ -11,7 +11,6 @@ from app.controllers.preferences import PreferencesFeature
 from app.controllers.source import SourceFeature
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import seconds
-from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import CompileRequest
 from app.views.frame.status import Status
 from app.views.frame.toolbar import ChoiceBar
@@ -81,7 +80,7 @@ class CompileFeature(Feature):
         ended, state = self._compiler.cancel(), self._state
         if ended and state.stale:
             words = f"{state.title} is not compiled (Ctrl+Enter does it): what is on show is still {state.on_show.name}"
-            self._messages.post(Message("warning", words, "window"))
+            self._messages.say("warning", words, "window")
             self._warned = True
         return ended
 

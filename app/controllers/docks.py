@@ -11,18 +11,17 @@ from PySide6.QtWidgets import (
     QInputDialog,
     QStackedWidget,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.settings import LAST_SESSION, Settings
 from app.viewmodels.frame.event import Event
-from app.viewmodels.frame.messages import Message
 from app.views.frame.dock_tabs import DockTabs
 from app.views.frame.status import Status
 from app.views.frame.welcome import WelcomePage
 from app.views.frame.workbench import Workbench, read_panes
+from app.views.parts.controls import column
 from app.views.parts.widgets import dock_bar
 
 _VERSION = 1  # of the arrangements that are kept
@@ -69,11 +68,7 @@ class DocksFeature(Feature):
         self.stack.addWidget(welcome)
         self.stack.addWidget(workbench)
         centre = QWidget()
-        layout = QVBoxLayout(centre)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(bar)
-        layout.addWidget(self.stack)
+        column(centre, bar, self.stack)
         window.setCentralWidget(centre)
         window.setTabPosition(_AREAS["bottom"], QTabWidget.TabPosition.North)
         self.named = {dock.name: self._dock(dock) for dock in sorted(docks, key=lambda d: list(_AREAS).index(d.area))}
@@ -186,7 +181,7 @@ class DocksFeature(Feature):
         name = name.strip()
         if good and name == LAST_SESSION:
             words = f"{name!r} is where the window keeps its own arrangement: choose another name"
-            self._messages.post(Message("warning", words, "window"))
+            self._messages.say("warning", words, "window")
         elif good and name:
             self._settings.save_layout(name, self.layout_states())
             self._status.what.setText(f"Saved the layout {name} (View, Load layout)")
@@ -206,7 +201,7 @@ class DocksFeature(Feature):
         """One of the layouts there are; nothing where there is none, or the user has second thoughts."""
         names = self._settings.layout_names()
         if not names:
-            self._messages.post(Message("info", "no layout has been saved yet (View, Save layout as)", "window"))
+            self._messages.say("info", "no layout has been saved yet (View, Save layout as)", "window")
             return ""
         name, good = QInputDialog.getItem(self._window, title, words, names, 0, False)
         return name if good else ""

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 from app.controllers.spread_work import Turns
 from app.files import write_whole
 from app.theme.look import Look
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Messages
 from app.viewmodels.state import State
 from app.views.parts.widgets import MessageBar
 from compiler.errors import CompilerError
@@ -94,9 +94,9 @@ class Feature(QObject):
         try:
             write_whole(path, text)
         except CompilerError as error:
-            self._messages.post(Message("error", error.message, place))
+            self._messages.say("error", error.message, place)
             return False
-        self._messages.post(Message("info", f"wrote {path}", place))
+        self._messages.say("info", f"wrote {path}", place)
         return True
 
     def cancel(self) -> bool:

@@ -14,7 +14,6 @@ from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.jobs import Worker
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.source import SourceFeature
-from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import Failure, FlowProgress, FlowsBegun, FlowsRequest
 from app.viewmodels.runs.flows import FlowsModel, no_first_result
 from app.views.frame.status import Status
@@ -51,7 +50,7 @@ class FlowsFeature(Feature):
         """Per-kernel against all-kernel for the open source, in these cells."""
         state = self._state
         if not state.source:
-            self._messages.post(Message("info", "open a source first: flows compile it both ways", "flows"))
+            self._messages.say("info", "open a source first: flows compile it both ways", "flows")
             return
         self._docks.show("flows")
         compilation = state.compilation
@@ -67,7 +66,7 @@ class FlowsFeature(Feature):
             options = CompileOptions(state.choices.target, jobs=jobs)
             self.measure(FlowsRequest(state.source, options, cells, repeat))
         if notes:  # after the beginning, which clears what was said of the measuring before
-            self._messages.post(Message("info", "; ".join(notes), "flows"))
+            self._messages.say("info", "; ".join(notes), "flows")
 
     def export(self, kind: str) -> None:
         """The table of flows to a file, whole or not at all."""
@@ -89,7 +88,7 @@ class FlowsFeature(Feature):
             self._folder = tempfile.mkdtemp(prefix="kernelglass-")
         except OSError as error:
             text = f"no folder can be made for the caches that are measured: {error.strerror or error}"
-            self._messages.post(Message("error", text, "flows"))
+            self._messages.say("error", text, "flows")
             return
         worker = self._worker = Worker("store", self)
         request = replace(request, folder=self._folder)

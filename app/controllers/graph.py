@@ -6,15 +6,16 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.features import Command, Feature, Shared
-from app.controllers.jobs import Thread, Worker
+from app.controllers.jobs import Worker
 from app.viewmodels.compilation import Compilation
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Messages
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.graph.scene import Scene
 from app.viewmodels.requests import Failure
 from app.viewmodels.runs.run_figures import launch_times
 from app.views.graph.panel import GraphPanel
+from app.views.parts.later import Thread
 
 
 class GraphFeature(Feature):
@@ -69,7 +70,7 @@ class GraphFeature(Feature):
         if path:
             good = self.panel.save_png(path) if path.endswith(".png") else self.panel.save_svg(path)
             text = f"exported {path}" if good else f"cannot write {path}"
-            self._messages.post(Message("info" if good else "error", text, "" if good else "graph"))
+            self._messages.say("info" if good else "error", text, "" if good else "graph")
 
     def stop(self) -> None:
         """End the layout's process."""

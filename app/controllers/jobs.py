@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app.viewmodels.pieces import Piece, join
 from app.viewmodels.requests import DATABASE_VARIABLE, Database, Failure, Progress
@@ -132,48 +132,3 @@ class Worker(QObject):
         failure = Failure(f"the child process ended with {why}; the window is fine, try again", kind="crash")
         for done, _ in jobs.values():
             done(failure)
-
-
-class Thread(QObject):
-    """Short work that releases the GIL (indexing, searching) on Qt's pool; a newer task makes an older one stale."""
-
-    _finished = Signal(int, object)
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._generation = 0
-        self._done: Done = lambda _: None
-        self._finished.connect(self._take)
-
-    def start(self, work: Callable[[Callable[[], bool]], Any], done: Done) -> None:
-        """Run `work(cancelled)`; `done(result)` is called here unless another `start` or `cancel` came first."""
-        self._generation += 1
-        generation = self._generation
-        self._done = done
-
-        def task() -> None:
-            result = work(lambda: self._generation != generation)
-            with contextlib.suppress(RuntimeError):  # the window closed meanwhile
-                self._finished.emit(generation, result)
-
-        QThreadPool.globalInstance().start(QRunnable.create(task))
-
-    def cancel(self) -> None:
-        """Make whatever runs stale."""
-        self._generation += 1
-
-    def _take(self, generation: int, result: Any) -> None:
-        if generation == self._generation:
-            done, self._done = self._done, lambda _: None  # what it holds may be large
-            done(result)
-
-
-def in_thread(parent: QObject, work: Callable[[Callable[[], bool]], Any], done: Done) -> None:
-    """Run one piece of work on Qt's pool and call `done` with what came of it, unless `parent` is gone by then."""
-    thread = Thread(parent)
-
-    def finished(result: Any) -> None:
-        thread.deleteLater()
-        done(result)
-
-    thread.start(work, finished)

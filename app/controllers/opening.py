@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
+from PySide6.QtCore import QFileSystemWatcher, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox
 
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.settings import Settings
-from app.sources import samples
-from app.viewmodels.frame.messages import Message
+from app.sources import source_path
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
+from app.views.parts.later import one_shot
 
 SOURCES = (".py", ".mlir", ".onnx")
 DATABASES = (".db", ".sqlite", ".sqlite3")
@@ -36,13 +36,9 @@ class OpeningFeature(Feature):
     ) -> None:  # fmt: skip
         super().__init__(shared)
         self._settings, self._welcome, self._choices, self._visit = settings, welcome, choices, visit
-        self._samples = {sample.name: sample.path for sample in samples()}
         self._watcher = QFileSystemWatcher(self)
         self._watcher.fileChanged.connect(self._touched)
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(150)  # editors write in steps; wait until they are done
-        self._settle.timeout.connect(self._reload_if_there)
+        self._settle = one_shot(self, self._reload_if_there, 150)  # editors write in steps; wait until they are done
         self.commands = (
             Command("browse", "&Open...", "&File", 10, self.browse, "Ctrl+O"),
             Command("fill_recent", "Open re&cent", "&File", 11, self._fill_recent, submenu=True),
@@ -54,15 +50,9 @@ class OpeningFeature(Feature):
         choices.source_chosen.connect(self.open)
         self._state.opened.connect(self._opened)
 
-    def path(self, source: str) -> Path | None:
-        """The file behind a source."""
-        if source.startswith("sample:"):  # a sample may take a size after its name: sample:llama-32:8
-            return self._samples.get(source.split(":")[1])
-        return Path(source)
-
     def open(self, source: str) -> bool:
         """Open a sample or a file; False when it cannot be or the user says no."""
-        path = self.path(source)
+        path = source_path(source)
         if path is not None and path.suffix in DATABASES:
             return self._open_database(path)
         if path is None or path.suffix not in SOURCES:
@@ -126,7 +116,7 @@ class OpeningFeature(Feature):
 
     def read(self) -> str | None:
         """The text of the open source as it is on disk."""
-        path = self.path(self._state.source)
+        path = source_path(self._state.source)
         return self._read(path) if path else None
 
     def _trusted(self, source: str) -> bool:
@@ -162,17 +152,17 @@ class OpeningFeature(Feature):
         return None
 
     def _complain(self, text: str) -> None:
-        self._messages.post(Message("error", text, "window"))
+        self._messages.say("error", text, "window")
 
     def _touched(self, path: str) -> None:
         self._settle.start()
 
     def _reload_if_there(self) -> None:
-        path = self.path(self._state.source)
+        path = source_path(self._state.source)
         if path is None:
             return
         if not path.exists():
-            self._messages.post(Message("warning", f"{path} is gone from disk; what is on show stays", "window"))
+            self._messages.say("warning", f"{path} is gone from disk; what is on show stays", "window")
             return
         if str(path) not in self._watcher.files():  # many editors replace the file: watch the new one
             self._watcher.addPath(str(path))

@@ -17,7 +17,6 @@ from app.controllers.settings import Settings
 from app.theme.fonts import CODE_PIXELS
 from app.viewmodels.frame import preferences
 from app.viewmodels.frame.event import Event
-from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.preferences import Preferences
 from app.viewmodels.requests import DATABASE_VARIABLE, ListRunsRequest, StorageRequest, StorageTold
 from app.views.frame.status import Status
@@ -67,7 +66,7 @@ class PreferencesFeature(Feature):
         self._point_to_database()
         self._look.changed.connect(self._zoomed)
         if problem := self._settings.problem():
-            self._messages.post(Message("warning", problem, "window"))
+            self._messages.say("warning", problem, "window")
 
     def apply(self, wanted: Preferences) -> None:
         """Make these hold, and keep them."""
@@ -90,7 +89,7 @@ class PreferencesFeature(Feature):
             self.dialog.set_preferences(wanted)
             problem = self._settings.problem()
             if problem:
-                self._messages.post(Message("warning", problem, "settings"))
+                self._messages.say("warning", problem, "settings")
 
     def set(self, **changes: Any) -> None:
         """Change some of them."""
@@ -169,7 +168,7 @@ class PreferencesFeature(Feature):
         self.visited.emit()
         if path:
             words = f"{path} is open: its runs are listed, and new ones are kept there (File, Back to my database)"
-            self._messages.post(Message("info", words, "runs"))
+            self._messages.say("info", words, "runs")
         else:
             self._messages.clear("runs")
 

@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.controllers.jobs import Worker
-from app.viewmodels.frame.messages import Message, Messages
+from app.viewmodels.frame.messages import Messages
 from app.viewmodels.requests import (
     CeilingsRequest,
     CompareRunsRequest,
@@ -66,7 +66,7 @@ class RecordsController(QObject):
 
     def export(self, runs: tuple[int, ...], kind: str, path: str) -> None:
         """Write a run or a comparison to a file."""
-        done = self._tell(lambda p: self._messages.post(Message("info", f"wrote {p}", "window")), "window")
+        done = self._tell(lambda p: self._messages.say("info", f"wrote {p}", "window"), "window")
         self._asker().submit(ExportRequest(runs, kind, path), done)
 
     def ask(self, request: Any, good: Callable[[Any], object], place: str = "window") -> None:

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QFileDialog
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.records import RecordsController
-from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import ExportRequest, ReportRequest
 from app.views.report.report import ReportView
 
@@ -63,7 +62,7 @@ class ReportFeature(Feature):
                 self._folder = tempfile.TemporaryDirectory(prefix="kernelglass-report-")
         except OSError as error:
             text = f"no file can be made for the browser: {error.strerror or error}"
-            self._messages.post(Message("error", text, "report"))
+            self._messages.say("error", text, "report")
             return
         path = Path(self._folder.name) / f"report-{'-'.join(map(str, runs))}.html"
         self._records.ask(ExportRequest(runs, "html", str(path)), self._open, "report")
@@ -77,4 +76,4 @@ class ReportFeature(Feature):
     def _open(self, path: str) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(path)):
             text = f"no browser answers; the report is at {path} until the window is closed"
-            self._messages.post(Message("warning", text, "report"))
+            self._messages.say("warning", text, "report")

@@ -9,7 +9,6 @@ from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.records import RecordsController
 from app.viewmodels.frame.devices import CPU, DeviceRow
-from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.preferences import Preferences
 from app.viewmodels.requests import CeilingsRequest, DevicesRequest, RunRequest
 from app.viewmodels.runs.run_figures import call_figures, run_words
@@ -83,7 +82,7 @@ class RunsFeature(Feature):
         """Run on this one from now on; compiles for it where that is not what is on show."""
         if device.missing:
             words = f"{device.title}: {device.missing}; compiling for a GPU works all the same, launching does not"
-            self._messages.post(Message("warning", words, "run"))
+            self._messages.say("warning", words, "run")
             self._docks.show("run")
             self._show_device()
             return
@@ -100,13 +99,13 @@ class RunsFeature(Feature):
         self._docks.show("run")
         device = self._state.device_for(compilation.choices.target)
         if device.missing:
-            self._messages.post(Message("error", f"this cannot be run here: {device.missing}", "run"))
+            self._messages.say("error", f"this cannot be run here: {device.missing}", "run")
             return
         view = self.view
         try:
             sizes = read_sizes(view.sizes.text())
         except ValueError as error:
-            self._messages.post(Message("error", str(error), "run"))
+            self._messages.say("error", str(error), "run")
             return
         self._compiler.run(
             RunRequest(
@@ -170,6 +169,6 @@ class RunsFeature(Feature):
             return
         self._status.finish(run_words(run))
         if not run.number and (why := next((note for note in run.notes if "not kept" in note), "")):
-            self._messages.post(Message("warning", why, "run"))
+            self._messages.say("warning", why, "run")
         if run.ok is False:
-            self._messages.post(Message("error", f"the check failed: {'; '.join(run.checks)}", "run"))
+            self._messages.say("error", f"the check failed: {'; '.join(run.checks)}", "run")

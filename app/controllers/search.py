@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QApplication
 from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
-from app.controllers.jobs import in_thread
 from app.viewmodels.compilation import NodeRecord
 from app.viewmodels.frame.finding import expression
 from app.viewmodels.frame.patterns import TOO_SLOW, Pattern, TooSlowError, compile_pattern
@@ -17,6 +16,7 @@ from app.viewmodels.requests import Failure, FindRequest, Hit
 from app.views.frame.find_everywhere import FindEverywhere
 from app.views.frame.workbench import Workbench
 from app.views.graph.panel import GraphPanel
+from app.views.parts.later import in_thread
 
 _MOST = 5_000  # lines listed
 GRAPH = "graph"

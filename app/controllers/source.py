@@ -11,11 +11,12 @@ from app.controllers.compilations import Compilations
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.opening import OpeningFeature
 from app.controllers.settings import Settings
+from app.sources import source_path
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.event import Event
-from app.viewmodels.frame.messages import Message
 from app.viewmodels.requests import EditTiming, Failure, TimeEditRequest
 from app.viewmodels.text.edits import Edits
+from app.views.parts.later import one_shot
 from app.views.text.source_pane import SourcePane
 
 _SETTLE = 400  # milliseconds after the last key before a draft is written
@@ -36,10 +37,7 @@ class SourceFeature(Feature):
         self.erred = Event()  # a mistake is marked in the editor, which should be in sight
         self._title = ""
         self._time_after = ""
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_SETTLE)
-        self._timer.timeout.connect(self.keep)
+        self._timer = one_shot(self, self.keep, _SETTLE)
         self.commands = (
             Command("reload", "&Reload from disk", "&File", 12, self.reload, "Ctrl+R"),
             Command("save_source", "&Save edited source", "&File", 13, self.save, "Ctrl+S"),
@@ -100,7 +98,7 @@ class SourceFeature(Feature):
         """Write the drafts."""
         self._timer.stop()
         if self._title and not self.edits.keep():
-            self._messages.post(Message("warning", "the edit cannot be kept on disk; save it elsewhere", "source"))
+            self._messages.say("warning", "the edit cannot be kept on disk; save it elsewhere", "source")
 
     def titles(self) -> list[str]:
         """What is edited and not saved, in words."""
@@ -133,7 +131,7 @@ class SourceFeature(Feature):
 
     def save(self) -> None:
         """Write the edited text to its file; a sample is never written over, and a kernel has no file yet."""
-        path = self._opening.path(self._state.source)
+        path = source_path(self._state.source)
         own = path is not None and not self._state.is_sample and path.suffix in (".py", ".mlir") and path.exists()
         if path is None or self.pane.key or not own:
             self.save_as()
@@ -165,7 +163,7 @@ class SourceFeature(Feature):
             return
         if self.pane.edited:
             words = "the file changed on disk; your edit is kept (Ctrl+R reloads)"
-            self._messages.post(Message("warning", words, "source"))
+            self._messages.say("warning", words, "source")
         else:
             self.reload()
 
@@ -227,9 +225,8 @@ class SourceFeature(Feature):
         self.pane.which.set_value("")
         self.show("")
         if restored:
-            self._messages.post(
-                Message("info", "an edit that was not saved is back; Ctrl+Enter compiles it, Revert drops it", "source")
-            )
+            words = "an edit that was not saved is back; Ctrl+Enter compiles it, Revert drops it"
+            self._messages.say("info", words, "source")
 
     def _failed(self, failure: Failure) -> None:
         """Compiling failed: say so where the user is looking, and go to the line."""

@@ -6,7 +6,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
+
+from app.views.parts.later import one_shot
 
 _TURN = 0.008  # seconds of work after which events have their turn
 
@@ -17,9 +19,7 @@ class Turns(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._steps: deque[Callable[[], object]] = deque()
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._turn)
+        self._timer = one_shot(self, self._turn)
 
     @property
     def busy(self) -> bool:

@@ -9,13 +9,13 @@ from typing import Any
 from PySide6.QtCore import QObject
 
 from app.controllers.compilations import Compilations
-from app.controllers.jobs import in_thread
 from app.viewmodels.compilation import LineText
 from app.viewmodels.requests import Failure, StageRequest
 from app.viewmodels.state import State
 from app.viewmodels.text.diff import DiffDocument, diff_documents, diff_sides
 from app.viewmodels.text.ir_pane import PREVIOUS, Against, IrPaneModel, TextKey
 from app.viewmodels.text.text_document import TextDocument, index_text
+from app.views.parts.later import in_thread
 
 _KEPT = 256 << 20  # bytes of text kept
 _INLINE = 1 << 20  # a text below this is indexed at once: under a millisecond

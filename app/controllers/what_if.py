@@ -11,7 +11,6 @@ from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.graph import GraphFeature
 from app.controllers.source import SourceFeature
 from app.viewmodels.compilation import Compilation
-from app.viewmodels.frame.messages import Message
 from app.viewmodels.graph.what_if import WhatIf
 from app.views.frame.workbench import Workbench
 from app.views.graph.ledger import LedgerView
@@ -79,7 +78,7 @@ class WhatIfFeature(Feature):
 
     def _compiled(self, compilation: Compilation) -> None:
         if self.trying is not None and (why := self.trying.refused(compilation)):
-            self._messages.post(Message("warning", why, "graph"))
+            self._messages.say("warning", why, "graph")
             self._forget()
         self.trying = None
         if self.comparing:

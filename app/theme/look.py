@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QIcon, QPalette
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QIcon, QPalette, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
 from app.theme import fonts, icons
 from app.theme.stylesheet import style_sheet
 from app.theme.tokens import DARK, LIGHT, Theme
 
-CHOICES = ("system", "dark", "light")
 LEAST_PIXELS, MOST_PIXELS = 7, 40
 
 
@@ -63,6 +62,13 @@ class Look(QObject):
         sheet = style_sheet(self.theme, self._icon_folder, self.ui_pixels)
         if _application().styleSheet() != sheet:
             _application().setStyleSheet(sheet)
+
+    def zoomed_by(self, wheel: QWheelEvent) -> bool:
+        """Whether the wheel was turned with Ctrl, which changes the size of code."""
+        if not wheel.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            return False
+        self.zoom_code(self.code_pixels + (1 if wheel.angleDelta().y() > 0 else -1))
+        return True
 
     def zoom_code(self, pixels: int) -> None:
         """Set the size of code text."""

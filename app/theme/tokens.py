@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SPACE = 4  # every margin is a multiple of this
 RADIUS = 5
 ROW = 26  # height of a table or list row
 BAR = 34  # height of a tool bar or pane header

@@ -5,7 +5,7 @@ Passes and fusion decisions are the records that a store keeps, so that a stored
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.options import COMMON_STAGES, MODEL_STAGES, STAGE_TABLE, CompileOptions
@@ -117,7 +117,6 @@ class Compilation:
     plan_note: str = ""
     unsized: Nodes = ()  # dims that neither the graph nor the source gives a size
     seconds: float = 0.0
-    stats: dict[str, object] = field(default_factory=dict, compare=False)
 
     @property
     def label(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -253,6 +254,10 @@ class Progress:
     done: float = -1.0
 
 
+Report = Callable[[Progress], None]
+"""Whom a job tells how far it is."""
+
+
 @dataclass(frozen=True)
 class FlowsBegun(Progress):
     """Flows are about to be measured, on this machine."""
@@ -289,6 +294,11 @@ class RunTimes:
     counters: tuple[tuple[str, float | None, str, str], ...] = ()  # name, value, unit, why there is no value
     elsewhere: str = ""  # the machine it was made on, where that is not this one
     ceilings: tuple[Ceiling, ...] = ()  # what was measured there
+
+
+def source_name(source: str) -> str:
+    """A source by its last part: a sample's name, or a file's."""
+    return source.removeprefix("sample:").rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from app.viewmodels.requests import Progress, Report
+from compiler.options import STAGE_TABLE
 
-from app.viewmodels.requests import Progress
-
-_WORDS = {
-    "cache": "looking in the cache",
-    "mo": "graph passes",
-    "mogg": "fusion",
-    "kgen": "elaboration",
-    "kernel": "kernel passes",
-    "llvm": "LLVM IR",
-    "machine": "LLVM optimising and emitting",
-    "link": "linking",
-}
+# Said otherwise while it is being done than when it is over.
+_WORDS = {stage.name: stage.work for stage in STAGE_TABLE.values() if stage.work} | {
+    "cache": "looking in the cache", "llvm": "LLVM IR", "machine": "LLVM optimising and emitting", "link": "linking",
+}  # fmt: skip
 # Where each stage begins and ends in a usual compilation. Between, kernels count: half of them is half of the stage.
 _SHARES = {
     "mo": (0.05, 0.08), "mogg": (0.08, 0.12), "kgen": (0.12, 0.36), "kernel": (0.36, 0.44), "llvm": (0.44, 0.5),
@@ -26,7 +19,7 @@ _SHARES = {
 class CompileProgress:
     """Watches one compilation. What it reports never goes backwards."""
 
-    def __init__(self, report: Callable[[Progress], None], flow: str) -> None:
+    def __init__(self, report: Report, flow: str) -> None:
         self._report = report
         self._per_kernel = flow == "per-kernel"
         self._kernels = 0

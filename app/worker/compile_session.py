@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.sources import Source, load_source
+from app.sources import Source, load_source, source_path
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, LineText
 from app.viewmodels.frame.finding import hits
 from app.viewmodels.frame.patterns import compile_pattern
@@ -22,6 +21,7 @@ from app.viewmodels.requests import (
     KeepRequest,
     PassesRequest,
     Progress,
+    Report,
     RunRequest,
     RunTimes,
     StageRequest,
@@ -33,8 +33,6 @@ from app.worker.compile_progress import CompileProgress
 from app.worker.extract import call_records, decision, kernel_record, memory_blocks, node_records
 from app.worker.pass_steps import PassSteps
 from compiler.options import CompileOptions
-
-Report = Callable[[Progress], None]
 
 
 class CompileSession:
@@ -71,7 +69,7 @@ class CompileSession:
         blocks, peak, note = memory_blocks(model, dims)
         return Compilation(
             source=self._request.source,
-            path=str(_path_of(self._request.source) or ""),
+            path=str(source_path(self._request.source) or ""),
             name=self._source.name,
             choices=self._request.options,
             dims=tuple(dims.items()),
@@ -87,7 +85,7 @@ class CompileSession:
             seconds=self._seconds,
         )
 
-    def stage(self, request: StageRequest) -> LineText:
+    def stage(self, request: StageRequest, report: Report = lambda _: None) -> LineText:
         """The text of a stage, of one kernel or of the model; another target is compiled when first asked for."""
         model = self._for(request.target)
         if request.stage in MODEL_STAGES or not request.kernel:
@@ -107,7 +105,7 @@ class CompileSession:
         name = self._counterpart(self._for(request.target), request.kernel)
         return self._passes(request.target).steps(name, report)
 
-    def find(self, request: FindRequest) -> tuple[Hit, ...]:
+    def find(self, request: FindRequest, report: Report) -> tuple[Hit, ...]:
         """Matches in every stage of a kernel, or in the model's stages."""
         stages = KERNEL_STAGES if request.kernel else MODEL_STAGES
         pattern = compile_pattern(request.pattern)
@@ -117,7 +115,7 @@ class CompileSession:
             found += hits(document, pattern, stage, request.kernel, request.most)
         return tuple(found)
 
-    def keep(self, request: KeepRequest) -> int:
+    def keep(self, request: KeepRequest, report: Report) -> int:
         """Put the compilation into the database; its number there."""
         from profiler.recording import keep_stages, record_compilation
         from profiler.store import open_store
@@ -163,7 +161,7 @@ class CompileSession:
 
 def _load(request: CompileRequest) -> Source:
     """The source, or the edited text in its place, loaded from a file beside it so that its imports still work."""
-    path = _path_of(request.source)
+    path = source_path(request.source)
     if request.text is None or path is None:
         return load_source(request.source)
     with tempfile.TemporaryDirectory() as folder:
@@ -176,12 +174,3 @@ def _load(request: CompileRequest) -> Source:
         source = load_source(str(edited))
         kept = tuple(folder.resolve() for folder in source.library_paths)
         return replace(source, name=path.stem.replace("_", "-"), library_paths=kept)
-
-
-def _path_of(source: str) -> Path | None:
-    from app.sources import samples
-
-    if source.startswith("sample:"):
-        name = source.split(":")[1]
-        return next((sample.path for sample in samples() if sample.name == name), None)
-    return Path(source)

@@ -1,4 +1,4 @@
-"""Questions about this machine, inside a worker: its devices, its ceilings, what the compilation cache holds."""
+"""Questions about this machine, inside a worker: its devices, ceilings and cache, and how fast it compiles."""
 
 from __future__ import annotations
 
@@ -10,23 +10,15 @@ from app.viewmodels.requests import (
     CeilingsRequest,
     CeilingsTold,
     DevicesRequest,
+    FlowProgress,
+    FlowsBegun,
+    FlowsRequest,
     Progress,
+    Report,
     StorageRequest,
     StorageTold,
 )
 from compiler.errors import CompilerError, UnavailableError
-
-
-def answer(request: Any, report: Callable[[Progress], None]) -> Any:
-    """The answer to one of the requests of this file."""
-    match request:
-        case DevicesRequest():
-            return devices()
-        case CeilingsRequest():
-            return _ceilings(request, report)
-        case StorageRequest():
-            return _storage(request)
-    raise TypeError(f"unknown request {request!r}")
 
 
 def devices() -> tuple[DeviceRow, ...]:
@@ -52,7 +44,7 @@ def devices() -> tuple[DeviceRow, ...]:
     return tuple(rows)
 
 
-def _ceilings(request: CeilingsRequest, report: Callable[[Progress], None]) -> CeilingsTold:
+def _ceilings(request: CeilingsRequest, report: Report) -> CeilingsTold:
     from profiler.measure.ceilings.measured import ceiling_threads, measured_ceilings, stored_ceilings
     from profiler.measure.machine import machine_with
     from profiler.store import StoreError, default_path, open_store
@@ -81,7 +73,7 @@ def _ceilings(request: CeilingsRequest, report: Callable[[Progress], None]) -> C
     return CeilingsTold(device, tuple(found))
 
 
-def _storage(request: StorageRequest) -> StorageTold:
+def _storage(request: StorageRequest, _report: Report) -> StorageTold:
     from compiler.cache import Cache, cache_folder, default_cache
     from profiler.store import default_path
 
@@ -96,3 +88,29 @@ def _storage(request: StorageRequest) -> StorageTold:
         cache.evict()
     found = cache.info()
     return StorageTold(str(found.path), found.entries, found.bytes, found.limit, str(default_path()))
+
+
+def _flows(request: FlowsRequest, report: Report) -> tuple[str, int]:
+    """The machine and its cores come back at the end; every sample is sent as it is taken: stopping loses nothing."""
+    from app.worker.flow_cells import BASE, Request, take_samples
+    from compiler.backend.runtime import default_threads
+    from profiler.measure.machine import this_machine
+
+    machine = this_machine().name, default_threads()
+    total = len(request.cells) * request.repeat
+    done = 0
+    report(FlowsBegun("flows: loading the source in a fresh process", 0.0, *machine))
+    asked = Request(request.source, request.options)
+    for cell, sample in take_samples(asked, request.cells, request.repeat, request.folder or None):
+        done += cell != BASE and sample is not None
+        words = f"flows: {done + (sample is None)} of {total}{f', {cell}' if sample is None else ''}"
+        report(FlowProgress(words, done / total if total else 1.0, cell, sample))
+    return machine
+
+
+MACHINE_JOBS: dict[type, Callable[[Any, Report], Any]] = {
+    DevicesRequest: lambda _request, _report: devices(),
+    CeilingsRequest: _ceilings,
+    StorageRequest: _storage,
+    FlowsRequest: _flows,
+}

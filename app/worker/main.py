@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Callable
 from typing import Any
 
 from app.viewmodels.pieces import cut
@@ -23,16 +22,13 @@ from app.viewmodels.requests import (
     LayoutRequest,
     OpenRunRequest,
     PassesRequest,
-    Progress,
+    Report,
     RunRequest,
     StageRequest,
     TimeEditRequest,
 )
 from app.worker.answers import PIECE, REQUESTS
 from compiler.processes.frames import Channel
-
-Report = Callable[[Progress], None]
-
 
 KNOWN = REQUESTS
 
@@ -122,20 +118,18 @@ class _Handlers:
 
                 self._session = StoredSession(request.run)
                 return self._session.records()
-            case StageRequest():
-                return self._session.stage(request)
-            case PassesRequest():
-                return self._session.passes(request, report)
-            case FindRequest():
-                return self._session.find(request)
-            case KeepRequest():
-                return self._session.keep(request)
-            case TimeEditRequest():
-                _work_as_usual()
-                return self._session.time_edit(request, report)
-            case RunRequest():
-                _work_as_usual()
-                return self._session.run(request, report)
+        if type(request) in _MEASURING:
+            _work_as_usual()
+        if type(request) in _ASKED:
+            return getattr(self._session, _ASKED[type(request)])(request, report)
         from app.worker import store_jobs
 
         return store_jobs.answer(request, report)
+
+
+_MEASURING = (RunRequest, TimeEditRequest)
+_ASKED = {
+    StageRequest: "stage", PassesRequest: "passes", FindRequest: "find", KeepRequest: "keep",
+    TimeEditRequest: "time_edit", RunRequest: "run",
+}  # fmt: skip
+"""What a compilation or a stored run answers, and the method that does."""

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from app.sources import Source
-from app.viewmodels.requests import Progress, RunRequest, RunTimes
+from app.viewmodels.requests import Progress, Report, RunRequest, RunTimes
 from compiler.errors import CompilerError, ExecutionError
 from compiler.options import CompileOptions
 from profiler.records import FINISHED, MeasureRequest
 
 
-def measure_source(
-    source: Source, name: str, options: CompileOptions, request: RunRequest, report: Callable[[Progress], None]
-) -> RunTimes:
+def measure_source(source: Source, name: str, options: CompileOptions, request: RunRequest, report: Report) -> RunTimes:
     """Measure on random inputs; a kernel that crashes is an error that names it."""
+    from app.compilation import cuda_device, device_index
     from app.inputs import graph_sizes, random_inputs
 
     sizes = graph_sizes(source.graph, source.dims, dict(request.dims), "in the field of sizes:")
     report(Progress("making inputs", 0.02))
     inputs = random_inputs(source.graph, sizes, request.seed)
     measurement = measurement_of(source, name, options, request, sizes)
-    if request.device != "cpu":
-        _check_device(request.device)
+    if (index := device_index(request.device)) is not None:
+        cuda_device(index)  # what is missing is said before anything is compiled for it
     number, outcome, note = _measured(source, measurement, inputs, request, report)
     if outcome.error is not None:
         raise outcome.error
@@ -41,7 +39,7 @@ def measure_source(
 
 
 def _measured(
-    source: Source, measurement: MeasureRequest, inputs: Any, request: RunRequest, report: Callable[[Progress], None]
+    source: Source, measurement: MeasureRequest, inputs: Any, request: RunRequest, report: Report
 ) -> tuple[int | None, Any, str]:
     """The run's number, what came of it, and why it was not kept where that is so.
 
@@ -126,17 +124,6 @@ def spans_of(trace: np.ndarray) -> tuple[tuple[int, int, float, float], ...]:
     )
 
 
-def _check_device(device: str) -> None:
-    """Say what is missing before anything is compiled for a device that is not there."""
-    from compiler.errors import UnavailableError
-    from profiler.measure.devices import cuda_devices
-
-    found = cuda_devices()
-    index = int(device.partition(":")[2] or 0)
-    if index >= len(found):
-        raise UnavailableError(f"there is no device {device}; this machine has {len(found)}")
-
-
 def _open_store(path: str = "") -> tuple[Any, str]:
     """The user's database; a run is made also without it, and says so."""
     from profiler.store import StoreError, open_store
@@ -156,14 +143,10 @@ def _keep_check(path: str, number: int | None, checks: tuple[str, ...], ok: bool
             writer.keep_check(store, number, ok, checks)
 
 
-def check_against_reference(
-    source: Source, inputs: Any, outputs: Any, report: Callable[[Progress], None]
-) -> tuple[tuple[str, ...], bool]:
+def check_against_reference(source: Source, inputs: Any, outputs: Any, report: Report) -> tuple[tuple[str, ...], bool]:
     """The outputs against plain NumPy: a line for each, and whether all are within the bound."""
-    from app.checking import check_outputs, error_bound
-    from compiler import reference
+    from app.checking import check_against_reference as check
 
     report(Progress("checking against the reference", 0.9))
-    wanted = reference(source.graph, *(x.copy() for x in inputs))
-    results = check_outputs(outputs, wanted, error_bound(source.graph))
+    results = check(source.graph, inputs, outputs)
     return tuple(str(result) for result in results), all(result.ok for result in results)

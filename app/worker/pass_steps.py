@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from app.viewmodels.compilation import LineText
-from app.viewmodels.requests import Progress
-from app.viewmodels.text.passes import LLVM_STAGE, PassStep
+from app.viewmodels.requests import Progress, Report
+from app.viewmodels.text.passes import LLVM_STAGE, PassStep, trace_steps
 from app.viewmodels.text.text_document import line_text
 from compiler.errors import CompilerError
 
@@ -19,14 +19,13 @@ class PassSteps:
         self._model = model
         self._snapshots: dict[str, tuple[Any, ...]] = {}
 
-    def steps(self, kernel: str, report: Callable[[Progress], None] = lambda _: None) -> tuple[PassStep, ...]:
+    def steps(self, kernel: str, report: Report = lambda _: None) -> tuple[PassStep, ...]:
         """Every pass in order: the ones that changed the IR with a text, then LLVM's that changed nothing."""
-        from app.viewmodels.text.passes import model_steps
-
         report(Progress(f"passes of {kernel}: running them one by one", 0.1))
         snapshots = self._of(kernel)
         report(Progress(f"passes of {kernel}: reading what changed", 0.8))
-        found: list[PassStep] = list(model_steps(self._model.trace.passes))
+        whole = trace_steps(row for row in self._model.trace.passes if row.stage in ("mo", "mogg"))
+        found = [replace(step, changed=step.ops_before != step.ops_after) for step in whole]
         last: dict[str, int] = {}
         for number, shot in enumerate(snapshots):
             before = last.get(shot.stage, -1)

@@ -1,4 +1,4 @@
-"""Jobs on the database and on whole sources, inside a worker: lists, comparisons, exports, flows, ceilings."""
+"""Jobs on the database, inside a worker: lists, comparisons, texts, exports, reports."""
 
 from __future__ import annotations
 
@@ -7,59 +7,38 @@ from pathlib import Path
 from typing import Any
 
 from app.viewmodels.compilation import MODEL_STAGES, LineText
+from app.viewmodels.report.report_preview import ReportPreview, comparison_preview, run_preview
 from app.viewmodels.requests import (
-    CeilingsRequest,
     CompareRunsRequest,
     CompilationRow,
-    DevicesRequest,
     ExportRequest,
-    FlowsRequest,
     ListCompilationsRequest,
     ListRunsRequest,
-    Progress,
+    Report,
     ReportRequest,
     RunRow,
-    StorageRequest,
     StoredStageRequest,
 )
 from app.viewmodels.text.text_document import line_text
+from app.worker.machine_jobs import MACHINE_JOBS
+from compiler.errors import CompilerError
+from profiler.store import Store, default_path, open_store, queries
 
 
-def answer(request: Any, report: Callable[[Progress], None]) -> Any:
+def answer(request: Any, report: Report) -> Any:
     """The answer to a request that needs no compilation at hand."""
-    match request:
-        case ListRunsRequest():
-            return _runs(request.limit)
-        case CompareRunsRequest():
-            return _compare(request)
-        case ListCompilationsRequest():
-            return _compilations(request.limit)
-        case StoredStageRequest():
-            return stored_stage(request.compilation, request.stage, request.kernel)
-        case ExportRequest():
-            return _export(request)
-        case FlowsRequest():
-            from app.worker.flow_jobs import measure_flows
-
-            return measure_flows(request, report)
-        case CeilingsRequest() | DevicesRequest() | StorageRequest():
-            from app.worker import machine_jobs
-
-            return machine_jobs.answer(request, report)
-        case ReportRequest():
-            from app.worker.report_jobs import preview
-
-            return preview(request)
-    raise TypeError(f"unknown request {request!r}")
+    return _JOBS[type(request)](request, report)
 
 
-def _runs(limit: int) -> tuple[RunRow, ...]:
-    from profiler.store import default_path, open_store, queries
-
+def _rows(listed: Callable[[Store], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What a query lists; nothing where nothing was kept yet."""
     if not default_path().exists():
-        return ()
+        return []
     with open_store(None, create=False) as store:
-        rows = queries.list_runs(store, queries.RunFilter(limit=limit))
+        return listed(store)
+
+
+def _runs(request: ListRunsRequest, _report: Report) -> tuple[RunRow, ...]:
     return tuple(
         RunRow(
             row["id"],
@@ -73,30 +52,23 @@ def _runs(limit: int) -> tuple[RunRow, ...]:
             f"{row['flow']} -O{row['opt_level']}" if row["flow"] else "",
             " ".join([*row["tags"], row["note"] or row["error"] or ""]).strip(),
         )
-        for row in rows
+        for row in _rows(lambda store: queries.list_runs(store, queries.RunFilter(limit=request.limit)))
     )
 
 
-def _compilations(limit: int) -> tuple[CompilationRow, ...]:
-    from profiler.store import default_path, open_store, queries
-
-    if not default_path().exists():
-        return ()
-    with open_store(None, create=False) as store:
-        rows = queries.list_compilations(store, limit=limit)
+def _compilations(request: ListCompilationsRequest, _report: Report) -> tuple[CompilationRow, ...]:
     return tuple(
         CompilationRow(
             row["id"], str(row["created"])[:19].replace("T", " "), row["source"], row["target"],
             f"{row['target']} {row['flow']} -O{row['opt_level']}", row["seconds"], row["kernels"],
         )
-        for row in rows
+        for row in _rows(lambda store: queries.list_compilations(store, limit=request.limit))
     )  # fmt: skip
 
 
-def _compare(request: CompareRunsRequest) -> dict[str, Any]:
+def _compare(request: CompareRunsRequest, _report: Report) -> dict[str, Any]:
     from profiler.analysis.compare import compare_compilations, compare_runs
     from profiler.report.document import comparison_document
-    from profiler.store import open_store
 
     with open_store(None, create=False) as store:
         if request.compilations:
@@ -106,9 +78,6 @@ def _compare(request: CompareRunsRequest) -> dict[str, Any]:
 
 def stored_stage(compilation: int, stage: str, kernel: str, database: Path | None = None) -> LineText:
     """The text of a stage of a stored compilation, where it was kept; the window's database is the usual one."""
-    from compiler.errors import CompilerError
-    from profiler.store import open_store, queries
-
     kernel = "" if stage in MODEL_STAGES else kernel
     with open_store(database, create=False) as store:
         if stage == "source":
@@ -123,11 +92,10 @@ def stored_stage(compilation: int, stage: str, kernel: str, database: Path | Non
     return line_text(found.text, found.line_nodes)
 
 
-def _export(request: ExportRequest) -> str:
+def _export(request: ExportRequest, _report: Report) -> str:
     from app.files import write_whole
     from profiler.analysis.compare import compare_runs
     from profiler.report.write import export_comparison, export_run
-    from profiler.store import open_store
 
     with open_store(None, create=False) as store:
         if len(request.runs) == 1:
@@ -136,3 +104,29 @@ def _export(request: ExportRequest) -> str:
             text = export_comparison(compare_runs(store, request.runs), request.kind)
     write_whole(request.path, text)
     return request.path
+
+
+def _preview(request: ReportRequest, _report: Report) -> ReportPreview:
+    """What the report of these runs will say."""
+    from profiler.analysis.compare import compare_runs
+    from profiler.report.document import comparison_document, run_document
+
+    with open_store(None, create=False) as store:
+        if len(request.runs) == 1:
+            return run_preview(run_document(store, request.runs[0]))
+        return comparison_preview(comparison_document(compare_runs(store, request.runs)), request.runs)
+
+
+def _stage(request: StoredStageRequest, _report: Report) -> LineText:
+    return stored_stage(request.compilation, request.stage, request.kernel)
+
+
+_JOBS: dict[type, Callable[[Any, Report], Any]] = {
+    ListRunsRequest: _runs,
+    ListCompilationsRequest: _compilations,
+    CompareRunsRequest: _compare,
+    StoredStageRequest: _stage,
+    ExportRequest: _export,
+    ReportRequest: _preview,
+    **MACHINE_JOBS,
+}

@@ -130,7 +130,7 @@ class StoredSession:
             ceilings=ceilings,
         )
 
-    def stage(self, request: StageRequest) -> LineText:
+    def stage(self, request: StageRequest, report: Any = None) -> LineText:
         """The text of a stage, where it was kept."""
         if request.target:
             raise CompilerError("this is a stored run; open its source to see it for another target")
@@ -142,7 +142,7 @@ class StoredSession:
             rows = queries.passes(store, self._number)
         return trace_steps(rows, request.kernel)
 
-    def find(self, request: FindRequest) -> tuple[Hit, ...]:
+    def find(self, request: FindRequest, report: Any) -> tuple[Hit, ...]:
         """Matches in the stages that were kept."""
         pattern = compile_pattern(request.pattern)
         found: list[Hit] = []
@@ -152,7 +152,7 @@ class StoredSession:
                 found += hits(document, pattern, stage, request.kernel, request.most)
         return tuple(found)
 
-    def keep(self, request: KeepRequest) -> int:
+    def keep(self, request: KeepRequest, report: Any) -> int:
         """It is in the database already."""
         return self._number
 

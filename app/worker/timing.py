@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from app.sources import Source
-from app.viewmodels.requests import CompileRequest, EditTiming, Progress, RunRequest
+from app.viewmodels.requests import CompileRequest, EditTiming, Progress, Report, RunRequest
 from compiler.errors import ExecutionError
 from compiler.graph.graph import Graph
 from profiler.records import FINISHED, MeasureRequest
-
-Report = Callable[[Progress], None]
 
 
 def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, report: Report) -> EditTiming:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.viewmodels.text.edits import Edits
+from app.viewmodels.text.edits import Buffer, Edits
 
 
 def test_an_edit_comes_back_after_a_crash(tmp_path):
@@ -19,7 +19,7 @@ def test_an_edit_comes_back_after_a_crash(tmp_path):
     assert second.load("", "graph").text == "graph, edited"
     assert second.load("kernel_a", "generated").text == "kernel, edited"
     assert second.edited() == ["", "kernel_a"]
-    assert second.kernel_edits() == (("kernel_a", "kernel, edited"),)
+    assert second.get("kernel_a") == Buffer("generated", "kernel, edited")
 
 
 def test_drafts_of_kernels_wait_until_their_kernel_is_there(tmp_path):

@@ -69,7 +69,7 @@ def test_the_funnel_is_the_compilers_everywhere(kernelglass, tmp_path):
     session = CompileSession(
         CompileRequest(str(tmp_path / "two.py"), CompileOptions(debug="line-tables")), lambda progress: None
     )
-    shown = {row.stage: row for row in funnel(replace(session.records(), passes=tuple(kept.passes)))}
+    shown = {row.stage: row for row in funnel(replace(session.records(), passes=kept.passes))}
     assert {*steps} == {*stored} == {*shown} >= {"mo", "mogg", "kgen", "kernel", "llvm", "machine"}
     for stage, step in steps.items():
         assert (stored[stage]["ops"], stored[stage]["seconds"]) == (step["ops"], step["seconds"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.options import json_option, store_option
+from app.cli.options import json_option, out_option, store_option
 from app.cli.output import print_json, write_out
 from app.errors import CheckFailed
 from app.files import check_place
@@ -40,7 +40,7 @@ class Share(click.ParamType):
 @click.option(
     "--format", "kind", default="text", type=click.Choice(("text", "md", "html", "csv", "json")), show_default=True
 )
-@click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there.")
+@out_option
 @click.option(
     "--fail-if-slower", "limit", type=Share(), help="Exit with 5 if one is measurably slower by more than this."
 )

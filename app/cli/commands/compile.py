@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli.options import db_option, json_option, source_argument
+from app.cli.options import (
+    db_option,
+    debug_option,
+    flow_option,
+    json_option,
+    level_option,
+    library_option,
+    source_argument,
+    target_option,
+)
 from app.cli.output import print_json, write_out
 from app.text_tables import seconds, size, table
-from compiler.options import DEBUG_LEVELS, EMITTED, FLOWS
+from compiler.options import EMITTED
 
 if TYPE_CHECKING:
     from app.compilation import Compiled
@@ -19,18 +28,16 @@ if TYPE_CHECKING:
 
 @click.command("compile")
 @source_argument
-@click.option("--target", default="cpu", metavar="T", show_default=True, help="cpu, sm_90, gfx942, ...")
-@click.option("--flow", default="all-kernel", type=click.Choice(FLOWS), show_default=True)
-@click.option("-O", "opt_level", default=3, type=click.IntRange(0, 3), metavar="N", show_default=True)
-@click.option("--debug", default="none", type=click.Choice(DEBUG_LEVELS), show_default=True)
+@target_option
+@flow_option
+@level_option
+@debug_option
 @click.option("--emit", type=click.Choice(EMITTED), help="Print this instead of the summary.")
 @click.option("--kernel", metavar="K", help="Only this kernel, with --emit.")
 @click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there, with --emit.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")
 @click.option("--no-cache", is_flag=True, help="Compile everything anew.")
-@click.option(
-    "--library", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), help="More kernels."
-)
+@library_option
 @db_option
 @json_option
 def command(

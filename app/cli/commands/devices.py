@@ -6,13 +6,14 @@ from dataclasses import asdict
 
 import click
 
+from app.cli.options import json_option
 from app.cli.output import print_json
 from app.text_tables import size
 from compiler.errors import UnavailableError
 
 
 @click.command("devices")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 def command(as_json: bool) -> None:
     """Show the CPU and the CUDA devices of this machine."""
     from profiler.measure.devices import cpu_device, cuda_devices

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from app.cli.options import json_option, source_argument
+from app.cli.options import json_option, library_option, out_option, source_argument, target_option
 from app.cli.output import print_json, write_out
 from app.errors import INTERRUPTED
 from app.files import check_place
@@ -37,7 +37,7 @@ class Listed(click.ParamType):
 
 @click.command("flows")
 @source_argument
-@click.option("--target", default="cpu", metavar="T", show_default=True, help="cpu, sm_90, gfx942, ...")
+@target_option
 @click.option("-O", "levels", default="3", type=Listed(*map(str, OPT_LEVELS)), metavar="2,3", show_default=True)
 @click.option(
     "--debug",
@@ -52,11 +52,9 @@ class Listed(click.ParamType):
 )
 @click.option("--repeat", default=3, type=click.IntRange(1, 1000), metavar="N", show_default=True)
 @click.option("--start-up/--no-start-up", default=True, help="Also the time to the first result (CPU only).")
-@click.option(
-    "--library", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), help="More kernels."
-)
+@library_option
 @click.option("--format", "form", default="text", type=click.Choice(FORMATS), show_default=True)
-@click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there.")
+@out_option
 @json_option
 @click.pass_context
 def command(

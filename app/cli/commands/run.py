@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli.options import Database, Dims, Finite, json_option, sizes_of, source_argument
+from app.cli.options import (
+    Database,
+    Dims,
+    Finite,
+    debug_option,
+    flow_option,
+    json_option,
+    level_option,
+    sizes_of,
+    source_argument,
+)
 from app.cli.output import print_json
 from app.errors import CheckFailed, CompilationFailed
-from compiler.options import DEBUG_LEVELS, FLOWS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,9 +45,9 @@ if TYPE_CHECKING:
 @click.option("--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="S", show_default=True)
 @click.option("--check", is_flag=True, help="Compare with the NumPy reference; a difference exits with 5.")
 @click.option("--stages", is_flag=True, help="Check unfused, fused -O0 and fused -O3 too, node by node.")
-@click.option("--flow", default="all-kernel", type=click.Choice(FLOWS), show_default=True)
-@click.option("-O", "opt_level", default=3, type=click.IntRange(0, 3), metavar="N", show_default=True)
-@click.option("--debug", default="none", type=click.Choice(DEBUG_LEVELS), show_default=True)
+@flow_option
+@level_option
+@debug_option
 @click.option("--width", default=1.0, type=Finite(0.01, 100), metavar="PERCENT", show_default=True,
               help="Stop when the median is known to plus or minus this much.")  # fmt: skip
 @click.option("--budget", default=2.0, type=Finite(0.01, 3600), metavar="S", show_default=True,
@@ -107,14 +116,10 @@ def command(
 
 def _cuda_target(index: int) -> str:
     """The compile target for a CUDA device; UnavailableError where there is no such device."""
-    from compiler.errors import UnavailableError
+    from app.compilation import cuda_device
     from compiler.targets.nvptx import best_target
-    from profiler.measure.devices import cuda_devices
 
-    devices = cuda_devices()
-    if index >= len(devices):
-        raise UnavailableError(f"there is no device cuda:{index}; this machine has {len(devices)}")
-    return best_target(devices[index].target)
+    return best_target(cuda_device(index).target)
 
 
 def _store(db: str | None, *, needed: bool) -> Store | None:
@@ -172,13 +177,11 @@ def _ceilings(store: Store | None, request: Any, outcome: Outcome) -> list[Ceili
 def _check(
     source: Source, outcome: Outcome, inputs: list[np.ndarray], store: Store | None, run: int | None
 ) -> list[OutputCheck]:
-    """The first call's outputs against the reference, which runs on its own copies: a graph may write to its inputs."""
-    from app.checking import check_outputs, error_bound
-    from compiler import reference
+    """The first call's outputs against the reference."""
+    from app.checking import check_against_reference
     from profiler.store import writer
 
-    wanted = reference(source.graph, *(x.copy() for x in inputs))
-    found = check_outputs(outcome.outputs, wanted, error_bound(source.graph))
+    found = check_against_reference(source.graph, inputs, outcome.outputs)
     if store is not None and run is not None:
         writer.keep_check(store, run, all(each.ok for each in found), [str(each) for each in found])
     return found

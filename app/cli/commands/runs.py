@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +14,7 @@ from app.cli.output import print_json
 from app.text_tables import seconds, size, table
 
 if TYPE_CHECKING:
+    from profiler.store import Store
     from profiler.store.texts import Found
 
 
@@ -109,13 +112,25 @@ def _compilations(rows: list[dict[str, Any]]) -> str:
     return table(header, lines, right=(7, 8))
 
 
-def _chosen(ctx: click.Context, db: str | None, as_json: bool) -> tuple[str | None, bool]:
-    """Options may stand before or after the subcommand."""
-    return db if db is not None else ctx.obj["db"], as_json or ctx.obj["json"]
+Said = tuple[str, dict[str, Any]]
+"""What a subcommand did, in words and as a document."""
 
 
-def _said(as_json: bool, words: str, **document: Any) -> None:
-    print_json(document) if as_json else click.echo(words)
+def _with_store(work: Callable[..., Said]) -> Callable[..., None]:
+    """A subcommand on the database; the options that all of them have may stand before or after its name."""
+
+    @store_option
+    @json_option
+    @click.pass_context
+    @wraps(work)
+    def called(ctx: click.Context, db: str | None, as_json: bool, **arguments: Any) -> None:
+        from profiler.store import open_store
+
+        with open_store(db if db is not None else ctx.obj["db"], create=False) as store:
+            words, document = work(store, **arguments)
+        print_json(document) if as_json or ctx.obj["json"] else click.echo(words)
+
+    return called
 
 
 runs_argument = click.argument("runs", nargs=-1, required=True, metavar="ID...")
@@ -123,108 +138,83 @@ runs_argument = click.argument("runs", nargs=-1, required=True, metavar="ID...")
 
 @command.command("delete")
 @runs_argument
-@store_option
-@json_option
-@click.pass_context
-def delete(ctx: click.Context, runs: tuple[str, ...], db: str | None, as_json: bool) -> None:
+@_with_store
+def delete(store: Store, runs: tuple[str, ...]) -> Said:
     """Forget runs, and compilations that only they used; or compilations without runs (c12).
 
     A pinned run has to be unpinned first.
     """
-    from profiler.store import open_store, queries, writer
+    from profiler.store import queries, writer
 
-    db, as_json = _chosen(ctx, db, as_json)
-    with open_store(db, create=False) as store:
-        numbers, compilations = [], []
-        for words in dict.fromkeys(runs):
-            found = queries.find_compilation(store, words)
-            (numbers if found is None else compilations).append(
-                queries.find_run(store, words) if found is None else found
-            )
-        numbers = list(dict.fromkeys(numbers))
-        with store.transaction():
-            writer.delete_runs(store, numbers)
-            writer.delete_compilations(store, compilations)
+    numbers, compilations = [], []
+    for words in dict.fromkeys(runs):
+        found = queries.find_compilation(store, words)
+        (numbers if found is None else compilations).append(queries.find_run(store, words) if found is None else found)
+    numbers = list(dict.fromkeys(numbers))
+    with store.transaction():
+        writer.delete_runs(store, numbers)
+        writer.delete_compilations(store, compilations)
     named = [*map(str, numbers), *(f"c{number}" for number in compilations)]
-    _said(as_json, f"deleted {', '.join(named)}", deleted=numbers, compilations=compilations)
+    return f"deleted {', '.join(named)}", {"deleted": numbers, "compilations": compilations}
 
 
 @command.command("tag")
 @click.argument("tag", metavar="TAG")
 @runs_argument
 @click.option("--remove", is_flag=True, help="Take the tag off.")
-@store_option
-@json_option
-@click.pass_context
-def tag(ctx: click.Context, tag: str, runs: tuple[str, ...], remove: bool, db: str | None, as_json: bool) -> None:
+@_with_store
+def tag(store: Store, tag: str, runs: tuple[str, ...], remove: bool) -> Said:
     """Put TAG on runs; `compare TAG ...` then means the newest of them."""
-    from profiler.store import open_store, queries, writer
+    from profiler.store import queries, writer
 
-    db, as_json = _chosen(ctx, db, as_json)
-    with open_store(db, create=False) as store:
-        numbers = [queries.find_run(store, words) for words in runs]
-        writer.tag_runs(store, numbers, tag, remove=remove)
+    numbers = [queries.find_run(store, words) for words in runs]
+    writer.tag_runs(store, numbers, tag, remove=remove)
     words = f"{'took' if remove else 'put'} {tag} {'off' if remove else 'on'} {', '.join(map(str, numbers))}"
-    _said(as_json, words, tag=tag, runs=numbers, removed=remove)
+    return words, {"tag": tag, "runs": numbers, "removed": remove}
 
 
 @command.command("note")
 @click.argument("run", metavar="ID")
 @click.argument("text", metavar="TEXT")
-@store_option
-@json_option
-@click.pass_context
-def note(ctx: click.Context, run: str, text: str, db: str | None, as_json: bool) -> None:
+@_with_store
+def note(store: Store, run: str, text: str) -> Said:
     """Write a note on a run; an empty one takes it away."""
-    from profiler.store import open_store, queries, writer
+    from profiler.store import queries, writer
 
-    db, as_json = _chosen(ctx, db, as_json)
-    with open_store(db, create=False) as store:
-        number = queries.find_run(store, run)
-        writer.note_run(store, number, text)
-    _said(as_json, f"noted on run {number}", run=number, note=text)
+    number = queries.find_run(store, run)
+    writer.note_run(store, number, text)
+    return f"noted on run {number}", {"run": number, "note": text}
 
 
 @command.command("pin")
 @click.argument("run", metavar="ID")
 @click.option("--off", is_flag=True, help="Unpin it.")
-@store_option
-@json_option
-@click.pass_context
-def pin(ctx: click.Context, run: str, off: bool, db: str | None, as_json: bool) -> None:
+@_with_store
+def pin(store: Store, run: str, off: bool) -> Said:
     """Make a run the baseline of its source: `compare baseline ...` means it, and it cannot be deleted."""
-    from profiler.store import open_store, queries, writer
+    from profiler.store import queries, writer
 
-    db, as_json = _chosen(ctx, db, as_json)
-    with open_store(db, create=False) as store:
-        number = queries.find_run(store, run)
-        writer.pin_run(store, number, not off)
-    _said(as_json, f"run {number} is {'no longer ' if off else ''}a baseline", run=number, pinned=not off)
+    number = queries.find_run(store, run)
+    writer.pin_run(store, number, not off)
+    return f"run {number} is {'no longer ' if off else ''}a baseline", {"run": number, "pinned": not off}
 
 
 @command.command("search")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", default=50, type=click.IntRange(1), metavar="N", show_default=True)
-@store_option
-@json_option
-@click.pass_context
-def search(ctx: click.Context, words: tuple[str, ...], limit: int, db: str | None, as_json: bool) -> None:
+@_with_store
+def search(store: Store, words: tuple[str, ...], limit: int) -> Said:
     """Find IR that holds all WORDS."""
-    from profiler.store import open_store
     from profiler.store.texts import search_texts
 
-    db, as_json = _chosen(ctx, db, as_json)
-    with open_store(db, create=False) as store:
-        found = search_texts(store, " ".join(words), limit)
+    found = search_texts(store, " ".join(words), limit)
     rows = [
         (f"c{hit['compilation']}", hit["source"], hit["kernel"], hit["stage"], size(hit["size"])) for hit in found.hits
     ]
     shown = table(("id", "source", "kernel", "stage", "size"), rows) if rows else "nothing found"
     left_out = _left_out(found)
-    _said(
-        as_json, f"{shown}\n\n{left_out}" if left_out else shown, hits=list(found.hits), texts=found.texts,
-        places=found.places, left_out=found.left_out,
-    )  # fmt: skip
+    counted = {"texts": found.texts, "places": found.places, "left_out": found.left_out}
+    return f"{shown}\n\n{left_out}" if left_out else shown, {"hits": list(found.hits), **counted}
 
 
 def _left_out(found: Found) -> str:
@@ -238,14 +228,10 @@ def _left_out(found: Found) -> str:
 
 
 @command.command("vacuum")
-@store_option
-@json_option
-@click.pass_context
-def vacuum(ctx: click.Context, db: str | None, as_json: bool) -> None:
+@_with_store
+def vacuum(store: Store) -> Said:
     """Drop what nothing refers to and give the space back."""
-    from profiler.store import open_store, writer
+    from profiler.store import writer
 
-    db, as_json = _chosen(ctx, db, as_json)
-    with open_store(db, create=False) as store:
-        before, after = writer.vacuum(store)
-    _said(as_json, f"{size(before)} before, {size(after)} after", before=before, after=after)
+    before, after = writer.vacuum(store)
+    return f"{size(before)} before, {size(after)} after", {"before": before, "after": after}

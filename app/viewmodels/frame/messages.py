@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import Failure
 
-LEVELS = ("info", "warning", "error")
-
 
 @dataclass(frozen=True)
 class Message:
@@ -37,6 +35,10 @@ class Messages:
         self.all.append(message)
         del self.all[:-5000]
         self.posted.emit(message)
+
+    def say(self, level: str, text: str, place: str = "window") -> None:
+        """Say something at a place."""
+        self.post(Message(level, text, place))
 
     def log(self, text: str, detail: str = "") -> None:
         """For the log only."""

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.viewmodels.compilation import Compilation, Nodes
+from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.event import Event
 from app.viewmodels.graph.heat import amount, heat_words, launch_cost, node_costs
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.graph.repeats import Repeat
-from app.viewmodels.graph.scene import Folds, Frame, Key, Scene, build_scene
+from app.viewmodels.graph.scene import Folds, Key, Scene, build_scene
 from compiler.options import CompileOptions
 
 _OPEN_AT_ONCE = 4  # copies of a layer that finding may open
@@ -40,51 +40,6 @@ class GraphModel:
         self._repeats: tuple[Repeat, ...] | None = None
 
     # What is drawn -----------------------------------------------------------------------------------------------
-
-    @property
-    def labels(self) -> list[str]:
-        """The name in each box."""
-        return self.scene.labels
-
-    @property
-    def details(self) -> list[str]:
-        """The second line of each box."""
-        return self.scene.details
-
-    @property
-    def kinds(self) -> list[str]:
-        """What each box is: op, input, constant, group or layer."""
-        return self.scene.kinds
-
-    @property
-    def box_nodes(self) -> list[Nodes]:
-        """The nodes of each box; in a folded layer, the same node of every copy."""
-        return self.scene.box_nodes
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The number of each box's first node."""
-        return self.scene.numbers
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """Width and height of each box."""
-        return self.scene.sizes
-
-    @property
-    def edges(self) -> list[tuple[int, int]]:
-        """Pairs of boxes."""
-        return self.scene.edges
-
-    @property
-    def frames(self) -> list[Frame]:
-        """The groups, by number."""
-        return self.scene.frames
-
-    @property
-    def box_of(self) -> dict[str, int]:
-        """The box of each node."""
-        return self.scene.box_of
 
     @property
     def pending(self) -> bool:
@@ -155,16 +110,13 @@ class GraphModel:
     def expose(self, nodes: Iterable[str]) -> bool:
         """Open what hides these nodes: collapsed frames, and layers of which only some copies are meant."""
         table = self.compilation.node_table if self.compilation else {}
-        names = {name for name in nodes if name in self.box_of}
+        names = {name for name in nodes if name in self.scene.box_of}
         collapsed = set(self.folds.collapsed) - {Key("call", table[name].call) for name in names}
         copies: dict[Key, set[int]] = {}
         for name in names:
             if (place := self.scene.place_of.get(name)) is None:
                 continue
-            box = self.box_of[name]
-            hidden = self.scene.keys[box]
-            key = hidden if hidden is not None and hidden.kind == "layer" else self._layer_of(box)
-            if key is not None:
+            if (key := self.layer_of(self.scene.box_of[name])) is not None:
                 collapsed.discard(key)
                 copies.setdefault(key, set()).add(place[1])
             slot_call = self.scene.repeats[place[0]].copies[0][place[2]]
@@ -209,14 +161,14 @@ class GraphModel:
         if self.heat == "none" or not self.heat_top or self.compilation is None:
             return ""
         if frame not in self._frame_costs:
-            value = launch_cost(self.compilation, self.heat, self.times, self.frames[frame].calls)
+            value = launch_cost(self.compilation, self.heat, self.times, self.scene.frames[frame].calls)
             self._frame_costs[frame] = self.amount(value)
         return self._frame_costs[frame]
 
     def boxes_of(self, nodes: frozenset[str]) -> np.ndarray:
         """A bool for each box: whether it holds any of these nodes."""
-        result = np.zeros(len(self.labels), bool)
-        result[[self.box_of[node] for node in nodes if node in self.box_of]] = True
+        result = np.zeros(len(self.scene.labels), bool)
+        result[[self.scene.box_of[node] for node in nodes if node in self.scene.box_of]] = True
         return result
 
     def find(self, text: str) -> list[str]:
@@ -232,40 +184,34 @@ class GraphModel:
     def describe(self, box: int) -> str:
         """A box in words, for those who listen."""
         frame = self.scene.groups[box]
-        parts = [self.labels[box], self.details[box]]
-        if self.kinds[box] == "op":
-            parts.insert(1, f"op {self.scene.compilation.node_table[self.box_nodes[box][0]].op}")
+        parts = [self.scene.labels[box], self.scene.details[box]]
+        if self.scene.kinds[box] == "op":
+            parts.insert(1, f"op {self.scene.compilation.node_table[self.scene.box_nodes[box][0]].op}")
         else:
             words = {"group": "collapsed kernel", "layer": "collapsed layer"}
-            parts.insert(1, words.get(self.kinds[box], self.kinds[box]))
+            parts.insert(1, words.get(self.scene.kinds[box], self.scene.kinds[box]))
         if frame >= 0:
-            parts.append(f"in {self.frames[frame].title}")
-        into = sum(b == box for _, b in self.edges)
-        out = sum(a == box for a, _ in self.edges)
+            parts.append(f"in {self.scene.frames[frame].title}")
+        into = sum(b == box for _, b in self.scene.edges)
+        out = sum(a == box for a, _ in self.scene.edges)
         parts.append(f"{into} in, {out} out")
         if self.heat != "none" and box < len(self.heat_values) and self.heat_top:
             parts.append(f"{self.heat} {self.amount(float(self.heat_values[box]) ** 2 * self.heat_top)}")
         return ", ".join(parts)
 
-    def group_title(self, group: int) -> str:
-        """The kernel that a group became, or the layer it is."""
-        return self.frames[group].title
-
     def layer_of(self, box: int) -> Key | None:
         """The layer a box is in, or is."""
-        key = self.scene.keys[box]
-        return key if key is not None and key.kind == "layer" else self._layer_of(box)
+        key, frame = self.scene.keys[box], self.scene.groups[box]
+        if key is not None and key.kind == "layer":
+            return key
+        while frame >= 0 and self.scene.frames[frame].key.kind != "layer":
+            frame = self.scene.frames[frame].parent
+        return self.scene.frames[frame].key if frame >= 0 else None
 
     def frame_of(self, box: int) -> Key | None:
         """The innermost frame around a box."""
         frame = self.scene.groups[box]
-        return self.frames[frame].key if frame >= 0 else None
-
-    def _layer_of(self, box: int) -> Key | None:
-        frame = self.scene.groups[box]
-        while frame >= 0 and self.frames[frame].key.kind != "layer":
-            frame = self.frames[frame].parent
-        return self.frames[frame].key if frame >= 0 else None
+        return self.scene.frames[frame].key if frame >= 0 else None
 
     def _fold(self, **changes: object) -> None:
         folds = replace(self.folds, **changes)  # type: ignore[arg-type]

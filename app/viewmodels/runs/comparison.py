@@ -53,24 +53,6 @@ class KernelVerdict:
     differs_at: str
     note: str
 
-    @property
-    def ratio(self) -> float:
-        """The last side against the first."""
-        last = self.verdicts[-1] if self.verdicts else None
-        return last.ratio if last else 1.0
-
-    @property
-    def interval(self) -> str:
-        """The interval of that ratio."""
-        last = self.verdicts[-1] if self.verdicts else None
-        return last.interval if last else ""
-
-    @property
-    def verdict(self) -> str:
-        """In words."""
-        last = self.verdicts[-1] if self.verdicts else None
-        return last.words if last else ("" if self.note == "compiled" else "one side only")
-
 
 @dataclass(frozen=True)
 class ComparisonView:

@@ -34,11 +34,6 @@ class FlowRow:
     memory_ratio: float | None = None
 
     @property
-    def until(self) -> str:
-        """Up to where it is measured."""
-        return FIRST_RESULT if self.cell.execute else COMPILED
-
-    @property
     def progress(self) -> str:
         """How far it is, in words."""
         if self.state == DONE:
@@ -126,11 +121,7 @@ class FlowsModel:
         found = self.document()
         if found is None:
             return ""
-        if kind == "json":
-            import json
-
-            return json.dumps(found, indent=2) + "\n"
-        made = {"text": flow_tables.text, "md": flow_tables.markdown, "csv": flow_tables.comma_separated}[kind](found)
+        made = flow_tables.WRITERS[kind](found)
         return made if made.endswith("\n") else made + "\n"
 
     def _state(self, cell: Cell) -> str:

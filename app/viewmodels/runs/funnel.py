@@ -8,12 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.viewmodels.compilation import Compilation
+from compiler.options import STAGE_TABLE
 from compiler.statistics import funnel_of
-
-TITLES = {
-    "mo": "graph passes", "mogg": "fusion", "mgp": "program", "kgen": "elaboration", "kernel": "kernel passes",
-    "llvm": "LLVM emission", "machine": "LLVM optimise + emit", "link": "link", "cache": "reading the cache",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ def funnel(compilation: Compilation) -> list[FunnelRow]:
     passes = Counter(row.stage for row in compilation.passes)
     return [
         FunnelRow(
-            step.stage, TITLES.get(step.stage, step.stage), step.seconds, -1 if step.ops is None else step.ops,
+            step.stage, _title(step.stage), step.seconds, -1 if step.ops is None else step.ops,
             -1 if step.bytes is None else step.bytes, passes[step.stage],
         )
         for step in funnel_of(compilation.passes)
@@ -55,3 +51,9 @@ def bar_share(value: float, values: Sequence[float], log: bool) -> float:
         return value / most
     low = min(known) / 10
     return math.log(value / low) / math.log(most / low)
+
+
+def _title(stage: str) -> str:
+    """What is done in a stage; its name where nobody says, as in a store from another version."""
+    known = STAGE_TABLE.get(stage)
+    return known.work if known and known.work else stage

@@ -73,10 +73,6 @@ class Edits:
         """The keys of edited texts, the graph first."""
         return sorted(key for key, buffer in self._buffers.items() if buffer.edited)
 
-    def kernel_edits(self) -> tuple[tuple[str, str], ...]:
-        """Edited kernels as a compilation takes them."""
-        return tuple((key, self._buffers[key].text) for key in self.edited() if key)
-
     def drop(self) -> None:
         """Forget every edit, here and on disk."""
         for key in self.edited():

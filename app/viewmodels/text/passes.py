@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from compiler.trace import PassRecord
 
@@ -52,35 +51,15 @@ def arrow(before: int, after: int, show=lambda n: f"{n:,}") -> str:
 
 
 def trace_steps(rows: Iterable[PassRecord], kernel: str = "") -> tuple[PassStep, ...]:
-    """What a compilation itself recorded; `kernel` keeps the passes of that kernel and of the whole model."""
+    """What a compilation itself recorded; `kernel` keeps the passes of that kernel and of the whole model.
+
+    A pass whose operations were not counted may have changed them.
+    """
     return tuple(
         PassStep(
             row.stage, row.name, "", row.kernel, row.seconds, row.ops_before, row.ops_after, -1, row.bytes_after,
-            row.ops_before < 0 or row.ops_before != row.ops_after,  # known to have changed the number of ops, or may
+            row.ops_before < 0 or row.ops_before != row.ops_after,
         )
         for row in rows
         if not kernel or row.kernel in ("", kernel)
     )  # fmt: skip
-
-
-def model_steps(records: Iterable[Any]) -> tuple[PassStep, ...]:
-    """The passes over the whole graph, which come before any kernel's own."""
-    return tuple(
-        PassStep(
-            record.stage, record.name, "", "", record.seconds, record.ops_before, record.ops_after, -1,
-            record.bytes_after, record.ops_before != record.ops_after,
-        )
-        for record in records
-        if record.stage in ("mo", "mogg")
-    )  # fmt: skip
-
-
-def neighbour(steps: list[PassStep], current: PassStep | None, by: int) -> PassStep | None:
-    """The next or previous step with a text."""
-    texts = [step for step in steps if step.step >= 0]
-    if not texts:
-        return None
-    if current not in texts:
-        return texts[0] if by > 0 else texts[-1]
-    at = texts.index(current) + by
-    return texts[at] if 0 <= at < len(texts) else None

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.theme.icons import pixmap
 from app.theme.look import Look
+from app.views.parts.controls import paragraph, push_button
 from app.views.parts.widgets import label
 
 PARTS = ("PySide6_Essentials", "xdsl", "llvmlite", "numpy", "pyqtgraph", "igraph")
@@ -42,12 +43,10 @@ class AboutDialog(QDialog):
         mark = QLabel()
         mark.setPixmap(pixmap("app", look.theme.accent, 44))
         name = label(f"Kernelglass {known.get('kernelglass', '')}".strip(), "title")
-        words = label(
+        words = paragraph(
             "A graph-to-kernel compiler you can look through: fusion, IR, LLVM and machine code, with times, "
-            "and every line knows its node. Apache License 2.0.",
-            "muted",
+            "and every line knows its node. Apache License 2.0."
         )
-        words.setWordWrap(True)
         words.setFixedWidth(_WIDE)
         words.setMinimumHeight(words.heightForWidth(_WIDE))
         top = QGridLayout()
@@ -68,11 +67,9 @@ class AboutDialog(QDialog):
         table.setColumnStretch(1, 1)
         table.setContentsMargins(0, 8, 0, 0)
         top.addLayout(table, 2, 1)
-        self.copy = QPushButton("Copy versions")
-        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
-        close = QPushButton("Close")
+        self.copy = push_button("Copy versions", lambda: QGuiApplication.clipboard().setText(self.text()))
+        close = push_button("Close", self.close)
         close.setDefault(True)
-        close.clicked.connect(self.close)
         foot = QHBoxLayout()
         foot.addStretch(1)
         foot.addWidget(self.copy)

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -20,6 +19,7 @@ from app.theme.look import Look
 from app.viewmodels.compilation import Compilation, KernelRecord
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.frame.selection import Selection
+from app.views.parts.controls import column
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.text.passes import PassesView
@@ -39,34 +39,30 @@ class KernelsView(QWidget):
             "Kernels",
             [
                 Column("Kernel", lambda k: k.name),
-                Column("Nodes", lambda k: len(k.nodes), right=True),
-                Column("Time", lambda k: self._times.get(k.name, -1.0), seconds, right=True),
+                Column("Nodes", lambda k: len(k.nodes), right=True, width=58),
+                Column("Time", lambda k: self._times.get(k.name, -1.0), seconds, right=True, width=76),
             ],
             "Filter: matmul, nodes > 3",
             empty="The kernels of what is compiled come here. Open a sample or a file.",
         )
         self.view.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of kernels differ at their ends
         self.view.current.connect(self._chosen)
-        self.view.table.setColumnWidth(1, 58)
-        self.view.table.setColumnWidth(2, 76)
         self.view.table.setColumnHidden(2, True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.view)
+        column(self, self.view)
         selection.changed.connect(self._selected)
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Show its kernels."""
         self._compilation, self._times = compilation, {}
         self.view.table.setColumnHidden(2, True)
-        self.view.spare_columns({1: 0})
+        self.view.set_room(1, 0)
         self.view.set_records(compilation.kernels)
 
     def set_times(self, times: dict[str, float]) -> None:
         """Measured seconds of each kernel, over all of its calls."""
         self._times = times
         self.view.table.setColumnHidden(2, not times)
-        self.view.spare_columns({1: 260 if times else 0})
+        self.view.set_room(1, 260 if times else 0)
         if self._compilation:
             self.view.set_records(self._compilation.kernels)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import STAGE_TITLES
 from app.viewmodels.requests import Hit
+from app.views.parts.controls import column
 from app.views.parts.search_row import SearchRow
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
@@ -33,23 +34,17 @@ class FindEverywhere(QWidget):
         self.view = RecordView(
             "Found lines",
             [
-                Column("Stage", lambda h: STAGE_TITLES.get(h.stage, h.stage.capitalize())),
-                Column("Kernel or node", lambda h: h.kernel),
-                Column("Line", lambda h: h.line + 1, lambda v: f"{v:,}" if v else "", right=True),
+                Column("Stage", lambda h: STAGE_TITLES.get(h.stage, h.stage.capitalize()), width=120),
+                Column("Kernel or node", lambda h: h.kernel, width=190),
+                Column("Line", lambda h: h.line + 1, lambda v: f"{v:,}" if v else "", right=True, width=64),
                 Column("Text", lambda h: h.text, font=lambda: look.code_font),
             ],
             stretch=3,
             empty=_HELP,
             key=lambda h: (h.stage, h.kernel, h.line),
         )
-        for column, width in ((0, 120), (1, 190), (2, 64)):
-            self.view.table.setColumnWidth(column, width)
         self.view.current.connect(self.hit_chosen)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.row)
-        layout.addWidget(self.view)
+        column(self, self.row, self.view)
 
     def open(self, text: str = "") -> None:
         """Put the cursor into the field, with a word to look for where there is one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import QTimer, QUrl
+from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QTextBrowser
 
 from app.theme.look import Look
@@ -12,6 +12,7 @@ from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.inspection import Entry, Section, inspect
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
+from app.views.parts.later import one_shot
 
 
 class Inspector(QTextBrowser):
@@ -30,9 +31,7 @@ class Inspector(QTextBrowser):
         self.setAccessibleName("Inspector")
         self.document().setDocumentMargin(10)
         self.anchorClicked.connect(self._follow)
-        self._timer = QTimer(self)  # several changes in one turn of the event loop are shown once
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self.refresh)
+        self._timer = one_shot(self, self.refresh)  # several changes in one turn of the event loop are shown once
         selection.changed.connect(lambda nodes, origin: self._timer.start(0))
         look.changed.connect(lambda: self._timer.start(0))
         self.refresh()

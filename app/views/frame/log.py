@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
 import time
 
 from PySide6.QtCore import Qt
@@ -53,9 +51,7 @@ class LogView(QPlainTextEdit):
         self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self._look.zoom_code(self._look.code_pixels + (1 if event.angleDelta().y() > 0 else -1))
-        else:
+        if not self._look.zoomed_by(event):
             super().wheelEvent(event)
 
     def _restyle(self) -> None:

@@ -11,15 +11,11 @@ from PySide6.QtWidgets import (
     QDialog,
     QFormLayout,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QPushButton,
-    QScrollArea,
     QSpinBox,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -28,8 +24,9 @@ from app.viewmodels.frame.formats import size
 from app.viewmodels.frame.preferences import CACHE_MIB, THEMES, TRUST, Preferences
 from app.viewmodels.requests import StorageTold
 from app.views.frame.toolbar import TARGETS
-from app.views.parts.widgets import Choice, MessageBar, label
-from compiler.options import FLOWS
+from app.views.parts.controls import column, line_field, paragraph, push_button, spin_box
+from app.views.parts.widgets import Choice, MessageBar, scrolled
+from compiler.options import FLOWS, OPT_LEVELS
 
 
 class SettingsDialog(QDialog):
@@ -55,36 +52,31 @@ class SettingsDialog(QDialog):
         self._pages = QStackedWidget()
         self.sections.currentRowChanged.connect(self._pages.setCurrentIndex)
         ui, code = families
-        self._page("Appearance", self._appearance(ui, code))
-        self._page("Compile", self._compile())
-        self._page("Run", self._run())
-        self._page("Storage", self._storage())
-        self._page("Opening", self._opening())
+        self._appearance(ui, code)
+        self._compile()
+        self._run()
+        self._storage()
+        self._opening()
         self.sections.setCurrentRow(0)
         self._build()
         self.set_preferences(preferences)
         self.resize(760, 460)
 
     def _build(self) -> None:
-        defaults = QPushButton("Restore defaults")
-        defaults.clicked.connect(lambda: self._change(**{f.name: f.default for f in fields(Preferences)}))
-        self.defaults = defaults
-        close = QPushButton("Close")
+        default = {f.name: f.default for f in fields(Preferences)}
+        self.defaults = push_button("Restore defaults", lambda: self._change(**default))
+        close = push_button("Close", self.close)
         close.setDefault(True)
-        close.clicked.connect(self.close)
         foot = QHBoxLayout()
         foot.setContentsMargins(12, 8, 12, 12)
-        foot.addWidget(defaults)
+        foot.addWidget(self.defaults)
         foot.addStretch(1)
         foot.addWidget(close)
         middle = QHBoxLayout()
         middle.setSpacing(0)
         middle.addWidget(self.sections)
         middle.addWidget(self._pages, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.bar)
+        layout = column(self, self.bar)
         layout.addLayout(middle, 1)
         layout.addLayout(foot)
 
@@ -124,100 +116,86 @@ class SettingsDialog(QDialog):
 
     # Pages -------------------------------------------------------------------------------------------------------
 
-    def _page(self, title: str, form: QFormLayout) -> None:
-        page = QWidget()
+    def _page(self, title: str, *rows: tuple[str, QWidget]) -> None:
+        """A section with its rows: what is said at the left of each, and the field."""
+        form = QFormLayout()
+        for words, field in rows:
+            form.addRow(words, field)
         form.setContentsMargins(20, 18, 20, 18)
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+        page = QWidget()
         page.setLayout(form)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
+        area = scrolled(page)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(page)
         self._pages.addWidget(area)
         entry = QListWidgetItem(title)
         entry.setSizeHint(QSize(0, self.fontMetrics().height() + 16))
         self.sections.addItem(entry)
 
-    def _appearance(self, ui: list[str], code: list[str]) -> QFormLayout:
-        form = QFormLayout()
-        self._row(form, "Theme", self._choice("theme", "Theme", THEMES))
+    def _appearance(self, ui: list[str], code: list[str]) -> None:
         best = ("", "The best that is installed")
-        self._row(form, "Interface font", self._choice("ui_family", "Interface font", [best, *((f, f) for f in ui)]))
-        self._row(form, "Interface size", self._pixels("ui_pixels", "Size of the interface font"))
-        self._row(form, "Code font", self._choice("code_family", "Code font", [best, *((f, f) for f in code)]))
-        self._row(form, "Code size", self._pixels("code_pixels", "Size of the code font"))
-        form.addRow("", self._words("Ctrl+wheel over code, Ctrl++ and Ctrl+- change the size of code too."))
-        return form
+        self._page(
+            "Appearance",
+            ("Theme", self._choice("theme", "Theme", THEMES)),
+            ("Interface font", self._choice("ui_family", "Interface font", [best, *((f, f) for f in ui)])),
+            ("Interface size", self._pixels("ui_pixels", "Size of the interface font")),
+            ("Code font", self._choice("code_family", "Code font", [best, *((f, f) for f in code)])),
+            ("Code size", self._pixels("code_pixels", "Size of the code font")),
+            ("", paragraph("Ctrl+wheel over code, Ctrl++ and Ctrl+- change the size of code too.")),
+        )
 
-    def _compile(self) -> QFormLayout:
-        form = QFormLayout()
-        self._row(form, "Target", self._choice("target", "Target of a new window", TARGETS))
-        self._row(form, "Flow", self._choice("flow", "Flow of a new window", [(f, f) for f in FLOWS]))
-        levels = [(str(n), f"-O{n}") for n in range(4)]
-        self._row(form, "Optimisation", self._choice("opt_level", "Optimisation level of a new window", levels))
-        self._row(form, "LLVM processes", self._spin("jobs", "Processes for LLVM", 0, 256, "", "all usable cores"))
-        form.addRow("", self._check("use_cache", "Use the compilation cache"))
-        form.addRow("", self._words("Without the cache every stage runs anew, and every pass shows its time."))
-        return form
+    def _compile(self) -> None:
+        levels = [(str(n), f"-O{n}") for n in OPT_LEVELS]
+        self._page(
+            "Compile",
+            ("Target", self._choice("target", "Target of a new window", TARGETS)),
+            ("Flow", self._choice("flow", "Flow of a new window", [(f, f) for f in FLOWS])),
+            ("Optimisation", self._choice("opt_level", "Optimisation level of a new window", levels)),
+            ("LLVM processes", self._spin("jobs", "Processes for LLVM", 0, 256, "", "all usable cores")),
+            ("", self._check("use_cache", "Use the compilation cache")),
+            ("", paragraph("Without the cache every stage runs anew, and every pass shows its time.")),
+        )
 
-    def _run(self) -> QFormLayout:
-        form = QFormLayout()
-        self._row(form, "Threads", self._spin("threads", "CPU threads", 0, 1024, "", "all usable cores"))
-        words = "until the median is known"
-        self._row(form, "Calls", self._spin("repeats", "Calls to time", 0, 1_000_000, "", words))
-        form.addRow("", self._check("check", "Check every run against NumPy"))
-        return form
+    def _run(self) -> None:
+        sure = "until the median is known"
+        self._page(
+            "Run",
+            ("Threads", self._spin("threads", "CPU threads", 0, 1024, "", "all usable cores")),
+            ("Calls", self._spin("repeats", "Calls to time", 0, 1_000_000, "", sure)),
+            ("", self._check("check", "Check every run against NumPy")),
+        )
 
-    def _storage(self) -> QFormLayout:
-        form = QFormLayout()
-        self.browse = QPushButton("Browse...")
-        self.browse.setAccessibleName("Browse for a trace database")
-        self.browse.clicked.connect(self.browse_wanted)
-        path = QLineEdit()
-        path.setAccessibleName("Trace database")
-        path.setClearButtonEnabled(True)
+    def _storage(self) -> None:
+        self.browse = push_button("Browse...", self.browse_wanted, name="Browse for a trace database")
+        path = self.fields["database"] = line_field("Trace database")
         path.editingFinished.connect(lambda: self._change(database=path.text().strip()))
-        self.fields["database"] = path
-        self._row(form, "Trace database", _beside(path, self.browse))
-        self.database_note = self._words("")
-        form.addRow("", self.database_note)
-        self.cache_note = self._words("")
-        self.clear = QPushButton("Clear now")
-        self.clear.setAccessibleName("Clear the compilation cache now")
-        self.clear.clicked.connect(self.clear_cache_wanted)
+        self.database_note, self.cache_note = paragraph(), paragraph()
+        self.clear = push_button("Clear now", self.clear_cache_wanted, name="Clear the compilation cache now")
         limit = self._spin("cache_mib", "Most the compilation cache may take", 16, CACHE_MIB, " MiB")
-        self._row(form, "Compilation cache", _beside(limit, self.clear))
-        form.addRow("", self.cache_note)
-        return form
+        self._page(
+            "Storage",
+            ("Trace database", _beside(path, self.browse)),
+            ("", self.database_note),
+            ("Compilation cache", _beside(limit, self.clear)),
+            ("", self.cache_note),
+        )
 
-    def _opening(self) -> QFormLayout:
-        form = QFormLayout()
-        ask = self._choice("ask_trust", "When to ask before a Python file is run", TRUST)
-        self._row(form, "Python files", ask)
-        self.trust_note = self._words("")
-        self.forget = QPushButton("Forget trusted files")
-        self.forget.clicked.connect(self.forget_trust_wanted)
-        self._row(form, "", _beside(self.trust_note, self.forget))
-        form.addRow("", self._check("restore", "Open the last source when the window opens"))
-        form.addRow("", self._check("reload", "Compile again when the file changes on disk"))
-        return form
+    def _opening(self) -> None:
+        self.trust_note = paragraph()
+        self.forget = push_button("Forget trusted files", self.forget_trust_wanted)
+        self._page(
+            "Opening",
+            ("Python files", self._choice("ask_trust", "When to ask before a Python file is run", TRUST)),
+            ("", _beside(self.trust_note, self.forget)),
+            ("", self._check("restore", "Open the last source when the window opens")),
+            ("", self._check("reload", "Compile again when the file changes on disk")),
+        )
 
     # Fields ------------------------------------------------------------------------------------------------------
-
-    def _row(self, form: QFormLayout, words: str, field: QWidget) -> None:
-        caption = label(words)
-        caption.setBuddy(field)
-        form.addRow(caption, field)
-
-    def _words(self, words: str) -> QLabel:
-        note = label(words, "muted")
-        note.setWordWrap(True)
-        return note
 
     def _choice(self, name: str, title: str, entries) -> Choice:
         field = Choice(title, entries)
@@ -229,12 +207,8 @@ class SettingsDialog(QDialog):
         return field
 
     def _spin(self, name: str, title: str, least: int, most: int, suffix: str = "", zero: str = "") -> QSpinBox:
-        field = QSpinBox()
-        field.setRange(least, most)
-        field.setSuffix(suffix)
-        field.setSpecialValueText(zero)
+        field = spin_box(title, least, most, suffix, zero)
         field.setKeyboardTracking(False)  # 4 on the way to 48 is not a wish
-        field.setAccessibleName(title)
         field.valueChanged.connect(lambda value: self._change(**{name: value}))
         self.fields[name] = field
         return field

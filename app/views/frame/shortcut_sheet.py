@@ -10,13 +10,12 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
-from app.views.parts.widgets import label
+from app.views.parts.controls import line_field
+from app.views.parts.widgets import label, scrolled
 
 
 class ShortcutSheet(QDialog):
@@ -30,16 +29,9 @@ class ShortcutSheet(QDialog):
         self.entries = [entry for entries in groups.values() for entry in entries]
         self._rows: list[tuple[str, QLabel, QLabel]] = []
         self._heads: list[tuple[QLabel, list[int]]] = []
-        self.field = QLineEdit()
-        self.field.setPlaceholderText("Find a key or what it does")
-        self.field.setAccessibleName("Find a shortcut")
-        self.field.setClearButtonEnabled(True)
-        self.field.textChanged.connect(self._filter)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
+        self.field = line_field("Find a shortcut", "Find a key or what it does", self._filter)
+        scroll = scrolled(self._page(groups))
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setWidget(self._page(groups))
         scroll.setAccessibleName("Shortcuts")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(20, 16, 20, 12)

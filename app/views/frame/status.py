@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QProgressBar, QPushButton, QStatusBar
+from PySide6.QtWidgets import QProgressBar, QStatusBar
 
 from app.viewmodels.frame.formats import seconds, size
+from app.views.parts.controls import push_button
 from app.views.parts.widgets import Elided, label
 
 
@@ -26,11 +27,7 @@ class Status(QStatusBar):
         self.progress.setTextVisible(False)
         self.progress.setFixedWidth(150)
         self.progress.setAccessibleName("Progress")
-        self.cancel = QPushButton("Cancel")
-        self.cancel.setToolTip("End this now (Esc)")
-        self.cancel.setAccessibleName("Cancel")
-        self.cancel.setProperty("compact", True)
-        self.cancel.clicked.connect(self.cancel_pressed)
+        self.cancel = push_button("Cancel", self.cancel_pressed, "End this now (Esc)", "Cancel", "compact")
         self.addWidget(self.what, 1)
         self._busy = (self.progress, self.share, self.elapsed, self.cancel)
         for widget in self._busy:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.frame.devices import CPU, DeviceRow
+from app.views.parts.controls import push_button
 from app.views.parts.widgets import Choice, label
 from compiler.options import FLOWS, OPT_LEVELS, CompileOptions
 
@@ -106,12 +107,10 @@ class ChoiceBar(QToolBar):
         self.run.setEnabled(run)
 
     def _button(self, text: str, tip: str, signal) -> QPushButton:
-        button = QPushButton(f" {text}")  # a little room after the icon: style sheets have no word for it
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
+        # a little room after the icon: style sheets have no word for it
+        button = push_button(f" {text}", signal, tip, tip)
         button.setIconSize(QSize(16, 16))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        button.clicked.connect(signal)
         return button
 
     def _restyle(self) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
 from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.theme.look import Look
+from app.views.parts.controls import paragraph, push_button
 from app.views.parts.widgets import label
 
 _COLUMNS = ((6, 2600), (4, 1700), (3, 860), (2, 560), (1, 0))  # cards beside each other, from which width on
@@ -33,8 +32,7 @@ class Card(QFrame):
         mark = QLabel()
         mark.setPixmap(look.icon(icon, "accent").pixmap(QSize(20, 20)))
         name = label(title, "heading")
-        words = label(description, "muted")
-        words.setWordWrap(True)
+        words = paragraph(description)
         words.setAlignment(Qt.AlignmentFlag.AlignTop)
         grid = QGridLayout(self)
         grid.setContentsMargins(14, 12, 14, 12)
@@ -113,17 +111,10 @@ class WelcomePage(QScrollArea):
         if self._columns >= 3:  # in sight at once, where they fit beside the name
             top.addLayout(self._hints())
         column.addLayout(top)
-        lead = label(
-            "See a tensor graph become kernels: fusion, IR, LLVM, machine code, times. Every line knows its node.",
-            "muted",
-        )
-        lead.setWordWrap(True)
-        column.addWidget(lead)
+        lead = "See a tensor graph become kernels: fusion, IR, LLVM, machine code, times. Every line knows its node."
+        column.addWidget(paragraph(lead))
         buttons = QHBoxLayout()
-        browse = QPushButton("Open a file")
-        browse.setProperty("primary", True)
-        browse.clicked.connect(self.browse_wanted)
-        buttons.addWidget(browse)
+        buttons.addWidget(push_button("Open a file", self.browse_wanted, role="primary"))
         buttons.addWidget(label("  or drop a .py, .mlir or .onnx file anywhere on this window", "faint"))
         buttons.addStretch(1)
         column.addSpacing(6)
@@ -167,11 +158,8 @@ class WelcomePage(QScrollArea):
         row.setSpacing(6)
         for index, (source, name) in enumerate(zip(self._recent[:4], short_names(self._recent[:4]))):
             short = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, 220)
-            button = QPushButton(f"{short}    Ctrl+{index + 1}")
-            button.setAccessibleName(f"Open {name}")
-            button.setToolTip(source)
-            button.clicked.connect(lambda _=False, s=source: self.open_wanted.emit(s))
-            row.addWidget(button)
+            opened = lambda _=False, s=source: self.open_wanted.emit(s)  # noqa: E731
+            row.addWidget(push_button(f"{short}    Ctrl+{index + 1}", opened, source, f"Open {name}"))
         row.addStretch(1)
         return row
 

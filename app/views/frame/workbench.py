@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabWidget, QWidget
 
 from app.theme.look import Look
@@ -16,6 +16,7 @@ from app.viewmodels.compilation import STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.text.ir_pane import IrPaneModel, pane_model
 from app.views.graph.panel import GraphPanel
+from app.views.parts.later import one_shot
 from app.views.text.ir_pane import IrPane
 from app.views.text.source_pane import SourcePane
 
@@ -47,9 +48,7 @@ class Workbench(QMainWindow):
         )
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.panes: list[IrPane] = []
-        self._evening = QTimer(self)  # after the turn in which a pane came or went: its dock has a place then
-        self._evening.setSingleShot(True)
-        self._evening.timeout.connect(self.even_panes)
+        self._evening = one_shot(self, self.even_panes)  # after the turn in which a pane came or went
         self._pane_docks: dict[IrPane, QDockWidget] = {}
         self.graph_dock = self._dock("graph", "Graph", graph, graph.header)
         self.source_dock = self._dock("source", "Source", source, source.header)

@@ -34,7 +34,7 @@ class BoxPainter:
         self._small_font.setPixelSize(10)
         self._name_metrics, self._small_metrics = QFontMetricsF(self._name_font), QFontMetricsF(self._small_font)
         if layout is not None:
-            self._rects = np.hstack((layout.positions, self._model.sizes))
+            self._rects = np.hstack((layout.positions, self._model.scene.sizes))
 
     def near(self, seen: QRectF) -> np.ndarray:
         """The boxes in sight."""
@@ -56,7 +56,7 @@ class BoxPainter:
             keys = (model.heat_values[boxes] * (len(theme.heat) - 1)).astype(int)
             colours = theme.heat
         else:
-            keys = (model.numbers[boxes] - 1) % len(theme.series)
+            keys = (model.scene.numbers[boxes] - 1) % len(theme.series)
             colours = theme.series
         for key in np.flatnonzero(np.bincount(keys, minlength=1)).tolist():
             painter.setBrush(tint(colours[key], 200))
@@ -69,12 +69,12 @@ class BoxPainter:
     def _box(self, painter: QPainter, box: int, scale: float) -> None:
         theme, model = self._look.theme, self._model
         rect = self._rect(box)
-        kind = model.kinds[box]
+        kind = model.scene.kinds[box]
         source = kind in ("input", "constant")
         fill = QColor(theme.raised)
         if model.heat != "none" and not source:
             fill = QColor(theme.heat[int(float(model.heat_values[box]) * (len(theme.heat) - 1))])
-        series = QColor(theme.series_colour(int(model.numbers[box]) - 1))
+        series = QColor(theme.series_colour(int(model.scene.numbers[box]) - 1))
         radius = 20.0 if source else 5.0
         closed = kind in ("group", "layer")
         if closed:  # there is more behind it
@@ -97,7 +97,7 @@ class BoxPainter:
         self, painter: QPainter, box: int, rect: QRectF, text: QColor, muted: QColor, series: QColor, scale: float
     ) -> None:
         model = self._model
-        left = 12 if model.kinds[box] not in ("input", "constant") else 14
+        left = 12 if model.scene.kinds[box] not in ("input", "constant") else 14
         painter.setFont(self._name_font)
         painter.setPen(text)
         two = scale >= TYPES
@@ -107,9 +107,9 @@ class BoxPainter:
             rect.width() - left - 8,
             rect.height() / 2 - 3 if two else rect.height() - 8,
         )
-        number = str(int(model.numbers[box]))
+        number = str(int(model.scene.numbers[box]))
         room = line.width() - len(number) * 7 - 6
-        label = self._name_metrics.elidedText(model.labels[box], Qt.TextElideMode.ElideMiddle, room)
+        label = self._name_metrics.elidedText(model.scene.labels[box], Qt.TextElideMode.ElideMiddle, room)
         painter.drawText(line, _LEFT, label)
         painter.setFont(self._small_font)
         painter.setPen(series if muted != text else muted)
@@ -117,7 +117,9 @@ class BoxPainter:
         if two:
             painter.setPen(muted)
             below = QRectF(line.left(), line.bottom() - 1, line.width(), rect.height() / 2 - 3)
-            detail = self._small_metrics.elidedText(model.details[box], Qt.TextElideMode.ElideRight, below.width())
+            detail = self._small_metrics.elidedText(
+                model.scene.details[box], Qt.TextElideMode.ElideRight, below.width()
+            )
             painter.drawText(below, _LEFT, detail)
 
     def paint_marks(self, painter: QPainter, boxes: np.ndarray, marks: GraphMarks, scale: float) -> None:
@@ -126,7 +128,7 @@ class BoxPainter:
         width = max(2.2, 2.0 / scale)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for mask, colour, grow in ((marks.hovered, theme.muted, 1.0), (marks.lit, theme.accent, 1.5)):
-            if len(mask) != len(model.labels):
+            if len(mask) != len(model.scene.labels):
                 continue
             painter.setPen(QPen(QColor(colour), width if mask is marks.lit else width * 0.7))
             marked = boxes[mask[boxes]]
@@ -134,15 +136,15 @@ class BoxPainter:
                 draw_rects(painter, self._rects[marked])
                 continue
             for box in marked.tolist():
-                radius = 20 if model.kinds[box] in ("input", "constant") else 6
+                radius = 20 if model.scene.kinds[box] in ("input", "constant") else 6
                 painter.drawRoundedRect(self._rect(box).adjusted(-grow, -grow, grow, grow), radius, radius)
         painter.setPen(QPen(QColor(theme.warning), width, Qt.PenStyle.DashLine))
-        found = np.array([box for box in sorted(marks.found) if box < len(model.labels)], np.int64)
+        found = np.array([box for box in sorted(marks.found) if box < len(model.scene.labels)], np.int64)
         if len(found) > MANY:
             draw_rects(painter, self._rects[found])
         else:
             for box in found.tolist():
                 painter.drawRoundedRect(self._rect(box).adjusted(-4, -4, 4, 4), 8, 8)
-        if marks.focused and 0 <= marks.current < len(model.labels):
+        if marks.focused and 0 <= marks.current < len(model.scene.labels):
             painter.setPen(QPen(QColor(theme.text), 1.2 / min(scale, 1.0), Qt.PenStyle.DotLine))
             painter.drawRoundedRect(self._rect(marks.current).adjusted(-5, -5, 5, 5), 9, 9)

@@ -29,9 +29,9 @@ class FramePainter:
         """A new layout or theme."""
         layout = self._model.layout
         groups = layout.groups if layout is not None else {}
-        self._ids = sorted(groups, key=lambda group: self._model.frames[group].parent >= 0)
+        self._ids = sorted(groups, key=lambda group: self._model.scene.frames[group].parent >= 0)
         self._boxes = np.array([groups[group] for group in self._ids], float).reshape(-1, 4)
-        kinds = (self._model.frames[group].key.kind for group in self._ids)
+        kinds = (self._model.scene.frames[group].key.kind for group in self._ids)
         self._layers = np.fromiter((kind == "layer" for kind in kinds), bool, len(self._ids))
         self._font = QFont(self._look.ui_font)
         self._font.setPixelSize(11)
@@ -52,7 +52,7 @@ class FramePainter:
             return
         for index in near.tolist():
             frame, rect = self._ids[index], QRectF(*self._boxes[index].tolist())
-            if model.frames[frame].key.kind == "layer":
+            if model.scene.frames[frame].key.kind == "layer":
                 self._layer(painter, frame, rect, scale)
             else:
                 painter.setPen(QPen(QColor(theme.strong_border), 1))
@@ -80,7 +80,7 @@ class FramePainter:
         theme, model = self._look.theme, self._model
         painter.setPen(QPen(QColor(theme.strong_border), 1 if scale > 0.15 else 0))
         painter.setBrush(QColor(theme.window))
-        for away in (10.0, 5.0) if model.frames[frame].copies > 1 else ():
+        for away in (10.0, 5.0) if model.scene.frames[frame].copies > 1 else ():
             painter.drawRoundedRect(rect.translated(away, away), 10, 10)
         painter.setPen(QPen(tint(theme.accent, 150), 1.4 if scale > 0.15 else 0))
         painter.setBrush(QColor(theme.window))
@@ -93,7 +93,7 @@ class FramePainter:
         if scale < _NAMES:
             self._far_title(painter, frame, rect, scale, seen)
             return
-        layer = model.frames[frame].key.kind == "layer"
+        layer = model.scene.frames[frame].key.kind == "layer"
         painter.setFont(self._font)
         right = rect.right() - 10
         if layer:
@@ -114,7 +114,7 @@ class FramePainter:
             painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, cost)
             right -= wide + 10
         painter.setPen(QColor(theme.text if layer else theme.muted))
-        title = self._metrics.elidedText(model.group_title(frame), Qt.TextElideMode.ElideRight, right - left)
+        title = self._metrics.elidedText(model.scene.frames[frame].title, Qt.TextElideMode.ElideRight, right - left)
         box = QRectF(left, rect.top() + 4, right - left, _TITLE - 6)
         ground = QRectF(left - 2, rect.top() + 5, self._metrics.horizontalAdvance(title) + 5, _TITLE - 8)
         painter.fillRect(ground, tint(theme.window if layer else theme.panel, 210))
@@ -128,7 +128,7 @@ class FramePainter:
 
     def _far_title(self, painter: QPainter, frame: int, rect: QRectF, scale: float, seen: QRectF) -> None:
         """Far away the boxes have no names; the frames keep theirs, as large as at any distance."""
-        layer = self._model.frames[frame].key.kind == "layer"
+        layer = self._model.scene.frames[frame].key.kind == "layer"
         if not layer and (rect.height() * scale < 26 or rect.width() * scale < 70):
             return
         if layer and not self._its_turn(frame, rect.height() * scale):
@@ -137,7 +137,7 @@ class FramePainter:
         font.setPixelSize(max(round(11 / scale), 1))
         painter.setFont(font)
         painter.setPen(QColor(self._look.theme.text))
-        title, metrics = self._model.group_title(frame), QFontMetricsF(font)
+        title, metrics = self._model.scene.frames[frame].title, QFontMetricsF(font)
         if layer:
             self._beside(painter, title.split("  ")[0], rect, metrics, scale, seen)
             return
@@ -150,7 +150,7 @@ class FramePainter:
     def _its_turn(self, frame: int, high: float) -> bool:
         """Whether a layer's name is written: where they are lower than a line of text, each so-manieth is."""
         every = max(int(np.ceil(_LINE / max(high, 0.01))), 1)
-        return self._model.frames[frame].key.first % every == 0
+        return self._model.scene.frames[frame].key.first % every == 0
 
     def _beside(
         self, painter: QPainter, title: str, rect: QRectF, metrics: QFontMetricsF, scale: float, seen: QRectF
@@ -182,8 +182,8 @@ class FramePainter:
                 continue
             x, _, w, _ = layout.groups[frame]
             lane = x + w - 15
-            (ax, ay), (aw, ah) = layout.positions[a].tolist(), model.sizes[a].tolist()
-            (bx, by), (bw, _) = layout.positions[b].tolist(), model.sizes[b].tolist()
+            (ax, ay), (aw, ah) = layout.positions[a].tolist(), model.scene.sizes[a].tolist()
+            (bx, by), (bw, _) = layout.positions[b].tolist(), model.scene.sizes[b].tolist()
             low, high, end = ay + ah + 7, by - 14, bx + bw * 0.75
             path = QPainterPath(QPointF(ax + aw / 2, ay + ah))
             path.lineTo(ax + aw / 2, low)
@@ -200,7 +200,7 @@ class FramePainter:
             painter.drawPath(path)
 
     def _chip_text(self, frame: int) -> str:
-        key = self._model.frames[frame].key
+        key = self._model.scene.frames[frame].key
         return "Fold" if key.first == key.last else f"Unfold {key.last - key.first + 1}"
 
     def chip(self, frame: int, rect: QRectF) -> QRectF:
@@ -227,5 +227,5 @@ class FramePainter:
         rect = QRectF(*layout.groups[frame])
         if self.chevron(rect).contains(spot):
             return "chevron"
-        layer = self._model.frames[frame].key.kind == "layer"
+        layer = self._model.scene.frames[frame].key.kind == "layer"
         return "chip" if layer and self.chip(frame, rect).contains(spot) else ""

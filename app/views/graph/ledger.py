@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import Compilation, Decision
 from app.viewmodels.frame.formats import size
 from app.viewmodels.frame.selection import Selection
+from app.views.parts.controls import column
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 
@@ -26,30 +27,27 @@ class LedgerView(QWidget):
         self.view = RecordView(
             "Fusion ledger",
             [
-                Column("Verdict", lambda d: "fused" if d.accepted else "not fused", colour=self._colour),
-                Column("Producer", lambda d: d.producer),
-                Column("Consumer", lambda d: d.consumer),
-                Column("Rule", lambda d: d.rule),
+                Column("Verdict", lambda d: "fused" if d.accepted else "not fused", colour=self._colour, width=84),
+                Column("Producer", lambda d: d.producer, width=160),
+                Column("Consumer", lambda d: d.consumer, width=160),
+                Column("Rule", lambda d: d.rule, width=96),
                 Column("Why", lambda d: d.reason),
                 Column(
                     "Saved",
                     lambda d: int(d.bytes_saved) if d.bytes_saved.isdigit() else d.bytes_saved,
                     _saved,
                     right=True,
+                    width=90,
                 ),
             ],
             "Filter: verdict = fused, rule = view, softmax",
             stretch=4,
             empty="Compile something: every edge that could be fused is listed here, with the rule and the reason.",
         )
-        for column, width in ((0, 84), (1, 160), (2, 160), (3, 96), (5, 90)):
-            self.view.table.setColumnWidth(column, width)
         self.view.current.connect(lambda d: selection.select((d.producer, d.consumer), self))
         self.view.table.customContextMenuRequested.connect(self._menu)
         self.view.table.setContextMenuPolicy(self.view.table.contextMenuPolicy().CustomContextMenu)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.view)
+        column(self, self.view)
         selection.changed.connect(self._selected)
 
     def set_compilation(self, compilation: Compilation) -> None:

@@ -35,7 +35,7 @@ def edge_changes(model: GraphModel, compilation: Compilation, edges: Iterable[tu
     """What can be changed about edges between boxes, by the decisions that fusion made about the nodes in them."""
     changes = []
     for a, b in edges:
-        producers, consumers = frozenset(model.box_nodes[a]), frozenset(model.box_nodes[b])
+        producers, consumers = frozenset(model.scene.box_nodes[a]), frozenset(model.scene.box_nodes[b])
         for accepted in (True, False):
             decided = [
                 d
@@ -50,10 +50,10 @@ def edge_changes(model: GraphModel, compilation: Compilation, edges: Iterable[tu
 
 def changes_at(model: GraphModel, compilation: Compilation, spot: GraphSpot) -> list[EdgeChange]:
     """The changes at an edge, or at every edge of a box."""
-    if 0 <= spot.edge < len(model.edges):
-        return edge_changes(model, compilation, [model.edges[spot.edge]])
+    if 0 <= spot.edge < len(model.scene.edges):
+        return edge_changes(model, compilation, [model.scene.edges[spot.edge]])
     if spot.box >= 0:
-        return edge_changes(model, compilation, [edge for edge in model.edges if spot.box in edge])
+        return edge_changes(model, compilation, [edge for edge in model.scene.edges if spot.box in edge])
     return []
 
 
@@ -91,10 +91,10 @@ def _add_folding(menu: QMenu, view: GraphView, spot: GraphSpot) -> None:
     model = view.model
     closed = model.scene.keys[spot.box] if spot.box >= 0 else None
     if closed is not None:
-        menu.addAction(f"Expand {model.labels[spot.box]}\tEnter", lambda: view.toggle(closed))
+        menu.addAction(f"Expand {model.scene.labels[spot.box]}\tEnter", lambda: view.toggle(closed))
     frame = model.frame_of(spot.box) if spot.box >= 0 else spot.frame
     if frame is not None:
-        title = next((f.title for f in model.frames if f.key == frame), "")
+        title = next((f.title for f in model.scene.frames if f.key == frame), "")
         menu.addAction(f"Collapse {title}\tEnter", lambda: view.toggle(frame))
     layer = model.layer_of(spot.box) if spot.box >= 0 else frame if frame and frame.kind == "layer" else None
     if layer is not None and layer.first == layer.last:

@@ -119,7 +119,7 @@ class Minimap:
         if marks.lit.any() and layout is not None and len(marks.lit) == len(layout.positions):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(theme.accent))
-            for spot in (layout.positions[marks.lit] + self._model.sizes[marks.lit] / 2)[:400].tolist():
+            for spot in (layout.positions[marks.lit] + self._model.scene.sizes[marks.lit] / 2)[:400].tolist():
                 painter.drawEllipse(transform.map(QPointF(*spot)), 2.2, 2.2)
         painter.setPen(QPen(QColor(theme.accent), 1.2))
         painter.setBrush(tint(theme.accent, 30))

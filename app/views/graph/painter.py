@@ -63,7 +63,7 @@ class GraphPainter:
             nothing = "Open a sample or a file (Ctrl+O)\nto see its graph here."
             paint_words(painter, self._look, area, waiting if model.compilation is not None else nothing)
             return
-        if not model.labels:
+        if not model.scene.labels:
             paint_words(painter, self._look, area, "This graph has no nodes")
             return
         painter.save()
@@ -114,10 +114,10 @@ class GraphPainter:
         else:
             for edge in shown.tolist():
                 painter.drawPath(self.path(edge))
-        if whole or len(marks.lit) != len(model.labels):
+        if whole or len(marks.lit) != len(model.scene.labels):
             return
         if marks.lit.any():
-            ends = np.array(model.edges, np.int64)[shown]
+            ends = np.array(model.scene.edges, np.int64)[shown]
             near = shown[marks.lit[ends].any(axis=1)]
             painter.setPen(QPen(QColor(theme.accent), 1.8 if scale > CURVES else 0))
             if len(near) > MANY:
@@ -125,7 +125,7 @@ class GraphPainter:
             else:
                 for edge in near.tolist():
                     painter.drawPath(self.path(edge))
-        if 0 <= marks.current_edge < len(model.edges):
+        if 0 <= marks.current_edge < len(model.scene.edges):
             painter.setPen(QPen(QColor(theme.warning), 2.6 / max(scale, 0.5)))
             painter.drawPath(self.path(marks.current_edge))
 

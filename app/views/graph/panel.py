@@ -5,12 +5,13 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QImage, QKeyEvent, QPainter
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.theme.look import Look
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.view import GraphView
+from app.views.parts.controls import column, line_field
 from app.views.parts.widgets import Choice, MessageBar, flat_button, header, label
 
 _LARGEST_IMAGE, _MARGIN = 16_000, 20
@@ -30,11 +31,7 @@ class GraphPanel(QWidget):
             "Heat", [("none", "No heat"), ("bytes", "Bytes"), ("flops", "FLOPs"), ("time", "Time")], flat=True
         )
         self.heat.chosen.connect(model.set_heat)
-        self.field = QLineEdit()
-        self.field.setPlaceholderText("Find by name, op, dtype, shape")
-        self.field.setAccessibleName("Find in the graph")
-        self.field.setClearButtonEnabled(True)
-        self.field.textChanged.connect(self._find)
+        self.field = line_field("Find in the graph", "Find by name, op, dtype, shape", self._find)
         self.field.installEventFilter(self)
         self.found = label("", "muted")
         self.found_row = header(self.field, self.found, flat_button(look, "close", "Close", self._close_find))
@@ -48,11 +45,7 @@ class GraphPanel(QWidget):
         find = flat_button(look, "find", "Find a node (Ctrl+F)", self.open_find)
         self.header = header(self.title, None, self.heat, fold, fit, find, export)
         self.header.spare(self.title, export, fit, fold)  # the menu has them too
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        for widget in (self.bar, self.view, self.found_row):
-            layout.addWidget(widget)
+        column(self, self.bar, self.view, self.found_row)
 
     def open_find(self) -> None:
         """Ctrl+F."""

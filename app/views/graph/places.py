@@ -37,7 +37,7 @@ def hit(model: GraphModel, frames: FramePainter, camera: Camera, point: QPointF)
     box = -1
     if len(layout.positions):
         at = np.array(spot.toTuple())
-        inside = ((layout.positions <= at) & (at <= layout.positions + model.sizes)).all(axis=1)
+        inside = ((layout.positions <= at) & (at <= layout.positions + model.scene.sizes)).all(axis=1)
         box = int(np.argmax(inside)) if inside.any() else -1
     frame = frames.frame_at(spot)
     button = frames.button_at(spot, frame) if box < 0 and camera.scale >= _BUTTONS else ""
@@ -47,21 +47,21 @@ def hit(model: GraphModel, frames: FramePainter, camera: Camera, point: QPointF)
 def tip_of(model: GraphModel, under: Hit, scale: float) -> str:
     """What is said about the thing under the mouse."""
     if under.button == "chip":
-        key = model.frames[under.frame].key
+        key = model.scene.frames[under.frame].key
         return "Fold all copies into one (U)" if key.first == key.last else "Show each copy by itself (U)"
     if under.button == "chevron":
         return "Collapse to one box (Enter)"
     if under.box < 0:
         inside = under.frame
-        return f"{model.group_title(inside)}\n{model.frame_cost(inside)}".strip() if inside >= 0 else ""
-    hidden = scale <= 0.6 or model.heat != "none" or len(model.box_nodes[under.box]) > 1
+        return f"{model.scene.frames[inside].title}\n{model.frame_cost(inside)}".strip() if inside >= 0 else ""
+    hidden = scale <= 0.6 or model.heat != "none" or len(model.scene.box_nodes[under.box]) > 1
     return model.describe(under.box).replace(", ", "\n", 1) if hidden else ""
 
 
 def edge_at(model: GraphModel, spot: QPointF, scale: float) -> int:
     """The edge within a few pixels of a point of the scene, or -1."""
     layout = model.layout
-    if layout is None or not model.edges:
+    if layout is None or not model.scene.edges:
         return -1
     at = np.array(spot.toTuple())
     reach = _EDGE / scale
@@ -86,9 +86,9 @@ def edge_at(model: GraphModel, spot: QPointF, scale: float) -> int:
 
 def middle_of(model: GraphModel, node: str) -> QPointF:
     """The middle of a node's box in the scene."""
-    box = model.box_of[node]
+    box = model.scene.box_of[node]
     assert model.layout is not None
-    return QPointF(*(model.layout.positions[box] + model.sizes[box] / 2))
+    return QPointF(*(model.layout.positions[box] + model.scene.sizes[box] / 2))
 
 
 def rect_of(model: GraphModel, boxes: np.ndarray) -> QRectF | None:
@@ -97,7 +97,7 @@ def rect_of(model: GraphModel, boxes: np.ndarray) -> QRectF | None:
     if layout is None or len(boxes) != len(layout.positions) or not boxes.any():
         return None
     low = layout.positions[boxes].min(axis=0)
-    high = (layout.positions[boxes] + model.sizes[boxes]).max(axis=0)
+    high = (layout.positions[boxes] + model.scene.sizes[boxes]).max(axis=0)
     return QRectF(QPointF(*low), QPointF(*high))
 
 
@@ -111,13 +111,13 @@ def opening(camera: Camera, model: GraphModel) -> Camera:
     """Everything if it can be read that way, else the top of the graph, as wide as the view at a readable size."""
     layout = model.layout
     camera = whole(camera, model)
-    if layout is None or camera.scale >= _WHOLE or len(model.labels) >= _MANY:
+    if layout is None or camera.scale >= _WHOLE or len(model.scene.labels) >= _MANY:
         return camera
     scale = max(_READABLE, min(1.0, (camera.width - 2 * MARGIN) / max(layout.width, 1)))
     middle = layout.width / 2
     if layout.width * scale > camera.width:
         high = layout.positions[:, 1] < camera.height / scale
-        middle = float(np.median(layout.positions[high, 0] + model.sizes[high, 0] / 2))
+        middle = float(np.median(layout.positions[high, 0] + model.scene.sizes[high, 0] / 2))
     return replace(camera, scale=scale, x=camera.width / 2 - middle * scale, y=MARGIN)
 
 
@@ -127,7 +127,7 @@ def revealing(camera: Camera, model: GraphModel, boxes: np.ndarray) -> Camera:
     if layout is None or len(boxes) != len(layout.positions) or not boxes.any():
         return camera
     seen = camera.seen()
-    centre = layout.positions[boxes] + model.sizes[boxes] / 2
+    centre = layout.positions[boxes] + model.scene.sizes[boxes] / 2
     x, y = centre.T
     inside = (x > seen.left()) & (x < seen.right()) & (y > seen.top()) & (y < seen.bottom())
     return camera if inside.any() else camera.centred(QPointF(*centre[0]))

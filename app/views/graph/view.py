@@ -132,7 +132,7 @@ class GraphView(QWidget):
         """U: unfold or fold the layer of the current box, or the only one there is."""
         key = self.model.layer_of(self.marks.current) if self._on_a_box else None
         if key is None:
-            key = next((frame.key for frame in self.model.frames if frame.key.kind == "layer"), None)
+            key = next((frame.key for frame in self.model.scene.frames if frame.key.kind == "layer"), None)
         if key is not None:
             self.toggle_layer(key)
 
@@ -166,7 +166,7 @@ class GraphView(QWidget):
         self.selection.select([node])
 
     def _found_boxes(self) -> frozenset[int]:
-        return frozenset(self.model.box_of[name] for name in self.found_nodes if name in self.model.box_of)
+        return frozenset(self.model.scene.box_of[name] for name in self.found_nodes if name in self.model.scene.box_of)
 
     # What is marked ----------------------------------------------------------------------------------------------
 
@@ -176,23 +176,23 @@ class GraphView(QWidget):
 
     @property
     def _on_a_box(self) -> bool:
-        return 0 <= self.marks.current < len(self.model.labels)
+        return 0 <= self.marks.current < len(self.model.scene.labels)
 
     def set_current(self, box: int) -> None:
         """Put the keyboard on a box, and say what it is to those who listen."""
-        if 0 <= box < len(self.model.labels):
-            self._current_node = self.model.box_nodes[box][0]
+        if 0 <= box < len(self.model.scene.labels):
+            self._current_node = self.model.scene.box_nodes[box][0]
             self._mark(current=box)
             announce(self, self.model.describe(box))
 
     def _laid_out(self) -> None:
         self.painter.prepare()
         lit = self.model.boxes_of(self.selection.nodes)
-        current = self.model.box_of.get(self._current_node, -1)
-        nowhere = np.zeros(len(self.model.labels), bool)
+        current = self.model.scene.box_of.get(self._current_node, -1)
+        nowhere = np.zeros(len(self.model.scene.labels), bool)
         self._mark(lit=lit, hovered=nowhere, found=self._found_boxes(), current=current, current_edge=-1)
         anchor, self._anchor = self._anchor, None
-        if anchor is not None and anchor[0] in self.model.box_of:
+        if anchor is not None and anchor[0] in self.model.scene.box_of:
             self._look_from(self.camera.moved(anchor[1] - self.point_of(anchor[0])))
             self._touched = True
         elif not self._touched:
@@ -257,7 +257,7 @@ class GraphView(QWidget):
             return
         under = self._under(event.position())
         self.setCursor(Qt.CursorShape.PointingHandCursor if under.button else Qt.CursorShape.ArrowCursor)
-        self.selection.hover(self.model.box_nodes[under.box] if under.box >= 0 else (), self)
+        self.selection.hover(self.model.scene.box_nodes[under.box] if under.box >= 0 else (), self)
         self.setToolTip(tip_of(self.model, under, self.camera.scale))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -268,19 +268,19 @@ class GraphView(QWidget):
             return
         under = self._under(event.position())
         if under.button:
-            key = self.model.frames[under.frame].key
+            key = self.model.scene.frames[under.frame].key
             self.toggle_layer(key) if under.button == "chip" else self.toggle(key)
             return
         edge = self._edge_at(event.position(), under)
         nodes: tuple[str, ...] = ()
         if under.box >= 0:
             self.set_current(under.box)
-            nodes = self.model.box_nodes[under.box]
+            nodes = self.model.scene.box_nodes[under.box]
         elif edge >= 0:
-            a, b = self.model.edges[edge]
-            nodes = (*self.model.box_nodes[a], *self.model.box_nodes[b])
+            a, b = self.model.scene.edges[edge]
+            nodes = (*self.model.scene.box_nodes[a], *self.model.scene.box_nodes[b])
         elif under.frame >= 0:
-            nodes = self.model.frames[under.frame].nodes
+            nodes = self.model.scene.frames[under.frame].nodes
         extend = event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
         self.selection.select(self.selection.nodes ^ set(nodes) if extend else nodes, self)
         if under.box < 0:
@@ -293,14 +293,14 @@ class GraphView(QWidget):
         if under.box >= 0 and (key := self.model.scene.keys[under.box]) is not None:
             self.toggle(key)
         elif under.box < 0 and under.frame >= 0:
-            self.toggle(self.model.frames[under.frame].key)
+            self.toggle(self.model.scene.frames[under.frame].key)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if event.reason() == QContextMenuEvent.Reason.Keyboard:
             self.menu_here()
             return
         under = self._under(QPointF(event.pos()))
-        key = self.model.frames[under.frame].key if under.frame >= 0 else None
+        key = self.model.scene.frames[under.frame].key if under.frame >= 0 else None
         spot = GraphSpot(under.box, self._edge_at(QPointF(event.pos()), under), key)
         self.menu_wanted.emit(spot, event.globalPos())
 
@@ -312,8 +312,8 @@ class GraphView(QWidget):
         """The menu of the current box, for the keyboard."""
         if self._on_a_box:
             current = self.marks.current
-            self.reveal(self.model.boxes_of(frozenset(self.model.box_nodes[current])))
-            place = self.point_of(self.model.box_nodes[current][0]).toPoint()
+            self.reveal(self.model.boxes_of(frozenset(self.model.scene.box_nodes[current])))
+            place = self.point_of(self.model.scene.box_nodes[current][0]).toPoint()
             spot = GraphSpot(current, self.marks.current_edge, self.model.frame_of(current))
             self.menu_wanted.emit(spot, self.mapToGlobal(place))
         else:
@@ -346,15 +346,15 @@ class GraphView(QWidget):
             actions[key]()
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
             self.zoom(0.8 if key == Qt.Key.Key_Minus else 1.25)
-        elif key in (Qt.Key.Key_N, Qt.Key.Key_P) and self.model.labels:
-            self._go((self.marks.current + (1 if key == Qt.Key.Key_N else -1)) % len(self.model.labels))
+        elif key in (Qt.Key.Key_N, Qt.Key.Key_P) and self.model.scene.labels:
+            self._go((self.marks.current + (1 if key == Qt.Key.Key_N else -1)) % len(self.model.scene.labels))
         else:
             super().keyPressEvent(event)
 
     def _walk(self, direction: str) -> None:
         """Along an edge up or down, to a neighbour left or right."""
         layout = self.model.layout
-        if layout is None or not self.model.labels:
+        if layout is None or not self.model.scene.labels:
             return
         if self._on_a_box:
             self._go(walk(self.model.scene, layout, self.marks.current, direction))
@@ -368,12 +368,12 @@ class GraphView(QWidget):
 
     def focusInEvent(self, event) -> None:
         super().focusInEvent(event)
-        if self.marks.current < 0 and self.model.labels:
+        if self.marks.current < 0 and self.model.scene.labels:
             self.set_current(self._first_box)
 
     def _go(self, box: int) -> None:
         self.set_current(box)
-        self.selection.select(self.model.box_nodes[box], self)
-        mask = np.zeros(len(self.model.labels), bool)
+        self.selection.select(self.model.scene.box_nodes[box], self)
+        mask = np.zeros(len(self.model.scene.labels), bool)
         mask[box] = True
         self.reveal(mask)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QToolButton, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from app.viewmodels.frame.finding import expression
 from app.viewmodels.frame.patterns import Pattern, compile_pattern
+from app.views.parts.controls import line_field
+from app.views.parts.later import one_shot
 from app.views.parts.widgets import Elided, Header, restyle
 
 _WORDS = 100  # what is said is given as many pixels before the field gets more than its least
@@ -18,10 +20,7 @@ class SearchRow(Header):
     asked = Signal()
 
     def __init__(self, name: str, hint: str, *buttons: QWidget, pause: int) -> None:
-        self.field = QLineEdit()
-        self.field.setPlaceholderText(hint)
-        self.field.setAccessibleName(name)
-        self.field.setClearButtonEnabled(True)
+        self.field = line_field(name, hint, lambda _: self._delay.start())
         self.field.setMinimumWidth(96)
         self.regex = _switch(".*", "Regular expression")
         self.case = _switch("Aa", "Match case")
@@ -29,11 +28,7 @@ class SearchRow(Header):
         super().__init__([self.field, self.regex, self.case, self.count, *buttons])
         self.spare(*buttons[:-1], self.case)  # Enter steps, too; the last button closes
         self._share(3, 2)
-        self._delay = QTimer(self)
-        self._delay.setSingleShot(True)
-        self._delay.setInterval(pause)
-        self._delay.timeout.connect(self.ask)
-        self.field.textChanged.connect(lambda _: self._delay.start())
+        self._delay = one_shot(self, self.ask, pause)
         for switch in (self.regex, self.case):
             switch.toggled.connect(lambda _: self.ask())
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,8 +11,9 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, 
 
 from app.theme.tokens import ROW
 from app.viewmodels.frame.filtering import column_name
+from app.views.parts.controls import column, paragraph
 from app.views.parts.table_model import Column, RecordTable
-from app.views.parts.widgets import label
+from app.views.parts.widgets import restyle
 
 
 class RecordView(QWidget):
@@ -30,10 +29,13 @@ class RecordView(QWidget):
         super().__init__()
         self.model = RecordTable(columns)
         self._key = key
-        self._spare: dict[int, int] = {}
+        self._spare = {at: shown.room for at, shown in enumerate(columns) if shown.room}
         self.table = RecordTableView(self.model, empty)
         self.table.setAccessibleName(name)
         self.table.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+        for at, shown in enumerate(columns):
+            if shown.width:
+                self.table.setColumnWidth(at, shown.width)
         self.table.selectionModel().currentRowChanged.connect(self._changed)
         self.table.chosen.connect(lambda row: self.activated.emit(self.model.record(row)))
         self.filter = FilterField()
@@ -45,12 +47,8 @@ class RecordView(QWidget):
         self.filter.setToolTip(self._help())
         self._always = bool(filter_hint)  # else it comes with Ctrl+F: where rows are few, room is scarcer
         self.table.filter_wanted.connect(self.open_filter)
-        self.said = label("", "muted")
-        self.said.setWordWrap(True)
+        self.said = paragraph()
         self.said.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
         self._holder = holder = QWidget()
         inner = QVBoxLayout(holder)
         inner.setContentsMargins(6, 6, 6, 4)
@@ -58,8 +56,7 @@ class RecordView(QWidget):
         inner.addWidget(self.filter)
         inner.addWidget(self.said)
         holder.setVisible(self._always)
-        layout.addWidget(holder)
-        layout.addWidget(self.table)
+        column(self, holder, self.table)
         self.setFocusProxy(self.table)
 
     def open_filter(self) -> None:
@@ -73,9 +70,9 @@ class RecordView(QWidget):
         self._holder.setVisible(self._always)
         self.table.setFocus()
 
-    def spare_columns(self, needed: dict[int, int]) -> None:
-        """Columns that are hidden while the table is narrower than so many pixels."""
-        self._spare = needed
+    def set_room(self, column: int, pixels: int) -> None:
+        """Hide a column while the table is narrower than so many pixels."""
+        self._spare[column] = pixels
         self._fit()
 
     def resizeEvent(self, event) -> None:
@@ -83,8 +80,8 @@ class RecordView(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        for column, width in self._spare.items():
-            self.table.setColumnHidden(column, self.width() < width)
+        for at, room in self._spare.items():
+            self.table.setColumnHidden(at, self.width() < room)
 
     def set_records(self, records: Sequence[Any]) -> None:
         """Show these. Without a key nothing is current afterwards; with one, what was selected stays selected."""
@@ -112,8 +109,8 @@ class RecordView(QWidget):
         self.table.clearSelection()
         rows = [row for record in records if (row := self.model.row_of(record)) >= 0]
         for row in rows:
-            for column in range(self.model.columnCount()):
-                selection.select(self.model.index(row, column), selection.SelectionFlag.Select)
+            for at in range(self.model.columnCount()):
+                selection.select(self.model.index(row, at), selection.SelectionFlag.Select)
         selection.blockSignals(False)
         if rows:
             self.table.scrollTo(self.model.index(rows[0], 0))
@@ -127,8 +124,7 @@ class RecordView(QWidget):
         problem = self.model.set_filter(text)
         self.filter.setProperty("state", "error" if problem else "")
         self.filter.setToolTip(problem or self._help())
-        self.filter.style().unpolish(self.filter)
-        self.filter.style().polish(self.filter)
+        restyle(self.filter)
         self._count(problem)
 
     def _count(self, problem: str = "") -> None:

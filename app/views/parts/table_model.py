@@ -18,7 +18,8 @@ Index = QModelIndex | QPersistentModelIndex
 class Column:
     """A column: its title, the value to sort and filter by (in `unit`), and how to show it.
 
-    `words` shows a cell from its whole record, where the value alone does not say enough.
+    `words` shows a cell from its whole record, where the value alone does not say enough. It is `width` pixels wide at
+    first, and hidden while the table is narrower than `room`.
     """
 
     title: str
@@ -30,6 +31,8 @@ class Column:
     tip: Callable[[Any], str] | None = None
     words: Callable[[Any], str] | None = None
     font: Callable[[], QFont] | None = None
+    width: int = 0
+    room: int = 0
 
     def text(self, record: Any) -> str:
         """What a cell says; nothing for a value that is not known."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QMenu, QPushButton, QStackedWidget, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QMenu, QStackedWidget, QTextBrowser, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.report.report_preview import ReportPreview, ReportSection
-from app.viewmodels.requests import RunRow
+from app.viewmodels.requests import RunRow, source_name
+from app.views.parts.controls import column, paragraph, push_button
 from app.views.parts.widgets import Choice, MessageBar, header, label
 
 RUN_FORMATS = (
@@ -38,37 +39,33 @@ class ReportView(QWidget):
         self.against = Choice("Run to compare it with", flat=True)
         for choice in (self.run, self.against):
             choice.chosen.connect(lambda _: self._ask())
-        self.save = QPushButton("Save as")
-        self.save.setAccessibleName("Save the report as")
+        self.save = push_button("Save as", name="Save the report as")
         self._menu = QMenu(self.save)
         self.save.setMenu(self._menu)
-        self.browser = QPushButton("Open in browser")
-        self.browser.setToolTip("The whole report: one HTML file, with the IR linked line by line")
-        self.browser.clicked.connect(lambda: self.browser_wanted.emit(self.chosen()))
+        tip = "The whole report: one HTML file, with the IR linked line by line"
+        self.browser = push_button("Open in browser", lambda: self.browser_wanted.emit(self.chosen()), tip)
         self.page = QTextBrowser()
         self.page.setOpenLinks(False)
         self.page.setProperty("code", True)
         self.page.setAccessibleName("Preview of the report")
         self.page.document().setDocumentMargin(16)
-        empty = label(
+        empty = paragraph(
             "Nothing to report on yet. Run what is compiled (F5): a report is of a run that was kept, or of two.",
-            "muted",
+            (16, 16, 16, 16),
         )
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        empty.setWordWrap(True)
-        empty.setContentsMargins(16, 16, 16, 16)
         self._stack = QStackedWidget()
         self._stack.addWidget(empty)
         self._stack.addWidget(self.page)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.bar)
-        layout.addWidget(
-            header(label("Report of", "muted"), self.run, label("against", "muted"), self.against, None, self.browser,
-                   self.save).spaced()
-        )  # fmt: skip
-        layout.addWidget(self._stack, 1)
+        controls = header(
+            label("Report of", "muted"),
+            self.run,
+            label("against", "muted"),
+            self.against,
+            None,
+            self.browser,
+            self.save,
+        )
+        column(self, self.bar, controls.spaced(), self._stack, main=self._stack)
         look.changed.connect(self._show)
         self._fill_menu()
         self._enable()
@@ -173,6 +170,5 @@ def _side(section: ReportSection, column: int) -> str:
 
 
 def _title(row: RunRow) -> str:
-    name = row.source.removeprefix("sample:").rsplit("/", 1)[-1]
     took = seconds(row.median) if row.median > 0 else row.status
-    return f"run {row.number}: {name}, {took}"
+    return f"run {row.number}: {source_name(row.source)}, {took}"

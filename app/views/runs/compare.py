@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHeaderView, QSizePolicy, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHeaderView, QSizePolicy, QSplitter, QStackedLayout, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import STAGE_TITLES, STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict
+from app.views.parts.controls import column, paragraph
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, flat_button, header, label
@@ -52,34 +53,23 @@ class CompareView(QWidget):
         self.split.setStretchFactor(1, 1)
         self.split.splitterMoved.connect(lambda: setattr(self, "_moved", True))
         self._moved = False  # by the user: then it stays where it was put
-        full = QWidget()
-        inner = QVBoxLayout(full)
-        inner.setContentsMargins(0, 0, 0, 0)
-        inner.setSpacing(0)
         back = flat_button(look, "close", "Both panes back to the compilation on show", self.ended.emit)
         words = label("IR of both sides:", "faint")
         for fixed in (self.title, words):
             fixed.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         top = header(self.title, self.notes, words, self.stage, back).spare(words)
-        for widget in (top, self.differs, self.split, self.method):
-            inner.addWidget(widget)
-        empty = label(
+        full = QWidget()
+        column(full, top, self.differs, self.split, self.method)
+        empty = paragraph(
             "Nothing is compared yet. Select two or more runs or compilations in the explorer (Runs) and press "
             "Compare; cut or fuse an edge in the graph; or time an edited kernel.",
-            "muted",
+            (40, 10, 40, 10),
         )
-        empty.setWordWrap(True)
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        empty.setContentsMargins(40, 10, 40, 10)
         holder = QWidget()
         self._stack = QStackedLayout(holder)
         self._stack.addWidget(empty)
         self._stack.addWidget(full)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.bar)
-        layout.addWidget(holder, 1)
+        column(self, self.bar, holder, main=holder)
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
@@ -123,8 +113,7 @@ class CompareView(QWidget):
 
     def current(self) -> KernelVerdict | None:
         """The row that is selected."""
-        rows = sorted({index.row() for index in self.view.table.selectedIndexes()})
-        return self.view.model.record(rows[0]) if rows else None
+        return next(iter(self.view.selected()), None)
 
     def _set_columns(self, comparison: ComparisonView) -> None:
         labels = [side.label for side in comparison.sides]
@@ -146,16 +135,16 @@ class CompareView(QWidget):
         widths.append(100)
         self.view.model.set_columns(columns)
         table = self.view.table.horizontalHeader()
-        for column, width in enumerate(widths):  # the first column never gives way: it says what the row is about
-            table.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
-            self.view.table.setColumnWidth(column, width)
+        for at, width in enumerate(widths):  # the first column never gives way: it says what the row is about
+            table.setSectionResizeMode(at, QHeaderView.ResizeMode.Interactive)
+            self.view.table.setColumnWidth(at, width)
         table.setSectionResizeMode(len(widths) - 1, QHeaderView.ResizeMode.Stretch)
         heads = self.facts.table.horizontalHeader()
         heads.setTextElideMode(Qt.TextElideMode.ElideRight)
         heads.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
         self.facts.table.setColumnWidth(0, 150 if self.width() > 1400 else 110)
-        for column in range(1, len(facts)):
-            heads.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        for at in range(1, len(facts)):
+            heads.setSectionResizeMode(at, QHeaderView.ResizeMode.Stretch)
 
     def _verdict_columns(self, at: int, prefix: str) -> list[Column]:
         def of(row: KernelVerdict):

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.theme.look import Look, tint
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.runs.run_figures import Distribution, distribution
+from app.views.parts.controls import column
 from app.views.parts.widgets import Choice, Elided, header
 from profiler.records import Summary
 
@@ -34,12 +35,9 @@ class DistributionPlot(QWidget):
         self.title.setMinimumWidth(60)
         self.mode = Choice("What the plot shows", MODES, flat=True)
         self.mode.chosen.connect(lambda _: self._draw())
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(0)
         controls = header(self.mode, self.title)
         controls.stretch(self.title)
-        self._layout.addWidget(controls)
+        self._layout = column(self, controls)
         self.setMinimumWidth(240)
         look.changed.connect(self._draw)
 

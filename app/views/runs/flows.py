@@ -8,11 +8,8 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt, Signa
 from PySide6.QtGui import QAction, QBrush, QColor, QPainter
 from PySide6.QtWidgets import (
     QMenu,
-    QPushButton,
-    QSpinBox,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,6 +24,7 @@ from app.viewmodels.runs.flows import (
     FlowsModel,
     wanted_cells,
 )
+from app.views.parts.controls import column, push_button, spin_box
 from app.views.parts.many_choice import ManyChoice
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
@@ -38,7 +36,6 @@ METRICS = (
     ("cpu", "CPU time"), ("elapsed_s", "Elapsed"), ("peak_bytes", "Peak memory"), ("first_result_s", "First result"),
 )  # fmt: skip
 _FIRST, _BARS = 9, 13
-_NARROW = {11: 1250, 12: 1130, 7: 1040, 5: 980, 14: 880}
 
 
 class _Bars(QStyledItemDelegate):
@@ -119,42 +116,34 @@ class FlowsView(QWidget):
         self._make_controls()
         self.note = Elided(role="muted")
         self.note.setContentsMargins(10, 6, 10, 4)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.bar)
-        layout.addWidget(self._controls)
-        layout.addWidget(self.note)
-        layout.addWidget(self.view, 1)
+        column(self, self.bar, self._controls, self.note, self.view, main=self.view)
         model.changed.connect(self._refresh)
         look.changed.connect(self.view.table.viewport().update)
         self._refresh()
 
-    @property
-    def rows(self) -> list[FlowRow]:
-        """What is on show, before filtering."""
-        return self._rows
-
     def _make_table(self) -> None:
-        self._rows: list[FlowRow] = []
+        self.rows: list[FlowRow] = []  # on show, before filtering
         time, theme = _known(seconds), self._look
         self.view = RecordView(
             "Flows",
             [
-                Column("Flow", lambda r: r.cell.flow),
-                Column("-O", lambda r: r.cell.opt_level, right=True),
-                Column("Debug", lambda r: r.cell.debug),
-                Column("Cache", lambda r: r.cell.cache),
-                Column("User", _figure("user_s"), time, right=True, unit="s"),
-                Column("System", _figure("system_s"), time, right=True, unit="s"),
-                Column("Elapsed", _figure("elapsed_s"), time, right=True, unit="s"),
-                Column("CPU", _figure("cpu_percent"), _known(lambda v: f"{v:.0f} %"), right=True),
-                Column("Peak memory", _figure("peak_bytes"), _known(size), right=True, unit="B"),
-                Column("First result", _figure("first_result_s"), right=True, unit="s", words=_first, tip=_first_tip),
+                Column("Flow", lambda r: r.cell.flow, width=96),
+                Column("-O", lambda r: r.cell.opt_level, right=True, width=34),
+                Column("Debug", lambda r: r.cell.debug, width=86),
+                Column("Cache", lambda r: r.cell.cache, width=60),
+                Column("User", _figure("user_s"), time, right=True, unit="s", width=76),
+                Column("System", _figure("system_s"), time, right=True, unit="s", width=78, room=980),
+                Column("Elapsed", _figure("elapsed_s"), time, right=True, unit="s", width=78),
+                Column("CPU", _figure("cpu_percent"), _known(lambda v: f"{v:.0f} %"), right=True, width=68,
+                       room=1040),
+                Column("Peak memory", _figure("peak_bytes"), _known(size), right=True, unit="B", width=108),
+                Column("First result", _figure("first_result_s"), right=True, unit="s", words=_first, tip=_first_tip,
+                       width=96),
                 Column("Time ratio", lambda r: r.time_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True,
-                       tip=_ratio_tip),
-                Column("Memory ratio", lambda r: r.memory_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True),
-                Column("Spread", _figure("spread"), _known(lambda v: f"{v:.0%}"), right=True),
+                       tip=_ratio_tip, width=90),
+                Column("Memory ratio", lambda r: r.memory_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True,
+                       width=116, room=1250),
+                Column("Spread", _figure("spread"), _known(lambda v: f"{v:.0%}"), right=True, width=72, room=1130),
                 Column(
                     "Bars",
                     lambda r: sum(_parts(r, self.shown.value)) if r.figures else None,
@@ -168,6 +157,8 @@ class FlowsView(QWidget):
                     lambda r: r.progress,
                     colour=lambda r: {RUNNING: theme.theme.accent, WAITING: theme.theme.muted,
                                       STOPPED: theme.theme.warning}.get(r.state),
+                    width=62,
+                    room=880,
                 ),
             ],
             stretch=_BARS,
@@ -175,11 +166,6 @@ class FlowsView(QWidget):
             "time, CPU and memory of each, and how soon the first result is there. Press Measure.",
             key=lambda row: row.cell,
         )  # fmt: skip
-        widths = (96, 34, 86, 60, 76, 78, 78, 68, 108, 96, 90, 116, 72, 120, 62)
-        for column, width in enumerate(widths):
-            if column != _BARS:
-                self.view.table.setColumnWidth(column, width)
-        self.view.spare_columns(_NARROW)
         self.view.table.setItemDelegateForColumn(_BARS, _Bars(self._look, self))
         self._again = QAction("Measure again", self.view.table)
         self._again.triggered.connect(self._ask_again)
@@ -194,24 +180,16 @@ class FlowsView(QWidget):
         self.caches = ManyChoice("Cache", "cache ", [(c, c) for c in CACHES], CACHES)
         ends = list(zip(ENDS, ("code", "result")))
         self.ends = ManyChoice("Measured until there is code, until there is a first result", "until ", ends, ENDS)
-        self.repeat = QSpinBox()
-        self.repeat.setRange(1, 1000)
+        tip = "Repeats of each cell; figures are medians"
+        self.repeat = spin_box("Repeats of each cell", 1, 1000, "\u00d7", tip=tip)
         self.repeat.setValue(3)
-        self.repeat.setSuffix("\u00d7")
         self.repeat.setMaximumWidth(68)
-        self.repeat.setAccessibleName("Repeats of each cell")
-        self.repeat.setToolTip("Repeats of each cell; figures are medians")
         self.shown = Choice("What the bars show", METRICS, flat=True)
         self.shown.chosen.connect(lambda _: self.view.table.viewport().update())
-        self.measure = QPushButton("Measure")
-        self.measure.setProperty("primary", True)
-        self.measure.clicked.connect(self._pressed)
-        self.again = QPushButton("Again")
-        self.again.setToolTip("Measure the selected cells again, and leave the others as they are (Enter on a row)")
-        self.again.setAccessibleName("Measure the selected cells again")
-        self.again.clicked.connect(self._ask_again)
-        self.export = QPushButton("Export")
-        self.export.setAccessibleName("Export the table")
+        self.measure = push_button("Measure", self._pressed, role="primary")
+        tip = "Measure the selected cells again, and leave the others as they are (Enter on a row)"
+        self.again = push_button("Again", self._ask_again, tip, "Measure the selected cells again")
+        self.export = push_button("Export", name="Export the table")
         menu = QMenu(self.export)
         self.exports = {
             kind: menu.addAction(title, lambda k=kind: self.export_wanted.emit(k)) for kind, title, _ in EXPORTS
@@ -250,10 +228,10 @@ class FlowsView(QWidget):
             self.again_wanted.emit(chosen)
 
     def _refresh(self) -> None:
-        self._rows = self.model.rows()
+        self.rows = self.model.rows()
         never = 1 << 20  # a column without a figure in any row is hidden however wide the table is
-        self.view.spare_columns({**_NARROW, _FIRST: 0 if any(r.cell.execute for r in self._rows) else never})
-        self.view.set_records(self._rows)
+        self.view.set_room(_FIRST, 0 if any(r.cell.execute for r in self.rows) else never)
+        self.view.set_records(self.rows)
         self.measure.setText("Stop" if self.model.active else "Measure")
         self._enable()
         document = self.model.document()
@@ -273,4 +251,4 @@ class FlowsView(QWidget):
         chosen = bool(self.view.selected()) and not self.model.active
         self.again.setEnabled(chosen)
         self._again.setEnabled(chosen)
-        self.export.setEnabled(any(row.figures for row in self._rows))
+        self.export.setEnabled(any(row.figures for row in self.rows))

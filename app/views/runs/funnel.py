@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QCheckBox, QPushButton, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import count, seconds, size
 from app.viewmodels.runs.funnel import FunnelRow, bar_share, from_cache, funnel
+from app.views.parts.chart import PaintedChart
+from app.views.parts.controls import column, push_button
 from app.views.parts.widgets import header, label, scrolled
 
 _ROW, _HEAD, _NAME, _FIGURE, _GAP = 26.0, 24.0, 168.0, 92.0, 18.0
@@ -31,21 +31,11 @@ class FunnelView(QWidget):
         self.log = QCheckBox("Logarithmic bars")
         self.log.toggled.connect(self.chart.set_log)
         self.note = label("", "muted")
-        self.afresh = QPushButton("Compile without the cache")
-        self.afresh.clicked.connect(self.afresh_wanted)
+        self.afresh = push_button("Compile without the cache", self.afresh_wanted)
         self.afresh.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(header(self.log, None, self.note, self.afresh).spare(self.note).spaced())
         area = scrolled(self.chart)
         self.chart.row_wanted.connect(lambda y: area.ensureVisible(0, y, 0, int(_ROW)))
-        layout.addWidget(area, 1)
-
-    @property
-    def rows(self) -> list[FunnelRow]:
-        """The stages on show."""
-        return self.chart.rows
+        column(self, header(self.log, None, self.note, self.afresh).spare(self.note).spaced(), area, main=area)
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Show its stages."""
@@ -58,21 +48,16 @@ class FunnelView(QWidget):
         self.afresh.setVisible(cached)
 
 
-class FunnelChart(QWidget):
+class FunnelChart(PaintedChart):
     """Paints the rows; a click or Enter on one asks for that stage."""
 
     stage_clicked = Signal(str)
     row_wanted = Signal(int)  # the height at which the keyboard is, to be scrolled into sight
 
     def __init__(self, look: Look) -> None:
-        super().__init__()
-        self._look, self._log, self._at, self._over = look, False, 0, -1
+        super().__init__(look, "Funnel: time and IR size by stage", 80)
+        self._log, self._at, self._over = False, 0, -1
         self.rows: list[FunnelRow] = []
-        self.setMinimumHeight(80)
-        self.setMouseTracking(True)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Funnel: time and IR size by stage")
-        look.changed.connect(self.update)
 
     def set_rows(self, rows: list[FunnelRow]) -> None:
         """Show these stages."""
@@ -149,7 +134,7 @@ class FunnelChart(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._hover(self.row_at(event.position().y()))
-        self.setCursor(Qt.CursorShape.PointingHandCursor if self._over >= 0 else Qt.CursorShape.ArrowCursor)
+        self.point_at(self._over >= 0)
 
     def leaveEvent(self, event) -> None:
         self._hover(-1)
@@ -177,18 +162,7 @@ class FunnelChart(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, event) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event) -> None:
-        super().focusOutEvent(event)
-        self.update()
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            index = self.row_at(event.pos().y())
-            words = f"{self._words(self.rows[index])}\nClick to open this stage" if index >= 0 else ""
-            QToolTip.showText(event.globalPos(), words, self)
-            return True
-        return super().event(event)
+    def tip(self, point: QPoint) -> str:
+        """The figures of the stage that is there."""
+        index = self.row_at(point.y())
+        return f"{self._words(self.rows[index])}\nClick to open this stage" if index >= 0 else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from app.theme.look import Look, tint
 from app.viewmodels.frame.selection import Selection
@@ -14,6 +14,7 @@ from app.viewmodels.requests import CeilingsTold
 from app.viewmodels.runs.point_labels import place_labels
 from app.viewmodels.runs.roofline import RoofPoint, nearby, points
 from app.viewmodels.runs.run_figures import CallFigures
+from app.views.parts.controls import column, push_button
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, header, label
@@ -45,38 +46,29 @@ class RooflineView(QWidget):
         self.note = Elided(role="muted")
         self.dtype = Choice("Peak to compare with", DTYPES, flat=True)
         self.dtype.chosen.connect(lambda _: self._refresh())
-        self.measure = QPushButton("Measure this machine")
-        self.measure.setToolTip("Copies by memory level and multiply-adds by dtype, by our own kernels: half a minute")
-        self.measure.clicked.connect(self.measure_wanted)
+        tip = "Copies by memory level and multiply-adds by dtype, by our own kernels: half a minute"
+        self.measure = push_button("Measure this machine", self.measure_wanted, tip)
         self.view = RecordView(
             "Roofline",
             [
-                Column("#", lambda p: p.call.index + 1, right=True),
+                Column("#", lambda p: p.call.index + 1, right=True, width=34),
                 Column("Kernel", lambda p: p.call.kernel),
-                Column("FLOP/B", lambda p: p.intensity, lambda v: f"{v:.3g}", right=True),
-                Column("GFLOP/s", lambda p: p.gflops, figure, right=True),
+                Column("FLOP/B", lambda p: p.intensity, lambda v: f"{v:.3g}", right=True, width=76, room=400),
+                Column("GFLOP/s", lambda p: p.gflops, figure, right=True, width=84),
                 Column("Of roof", lambda p: None if p.share is None else p.share * 100,
-                       lambda v: "" if v is None else f"{v:.0f} %", right=True),
-                Column("Bound", lambda p: p.bound),
+                       lambda v: "" if v is None else f"{v:.0f} %", right=True, width=74),
+                Column("Bound", lambda p: p.bound, width=84, room=460),
             ],
             stretch=1,
             empty="Run (F5), and measure this machine once, to see how near each kernel comes to what is possible.",
             key=lambda point: point.call.index,
         )  # fmt: skip
-        for column, width in ((0, 34), (2, 76), (3, 84), (4, 74), (5, 84)):
-            self.view.table.setColumnWidth(column, width)
-        self.view.spare_columns({2: 400, 5: 460})
         self.view.current.connect(lambda point: selection.select(point.call.nodes, self))
         self._split = QSplitter(Qt.Orientation.Horizontal)
         self._split.addWidget(self.view)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.bar)
         controls = header(self.note, label("peak", "muted"), self.dtype, self.measure).spaced()
         controls.stretch(self.note)
-        layout.addWidget(controls)
-        layout.addWidget(self._split, 1)
+        column(self, self.bar, controls, self._split, main=self._split)
         look.changed.connect(self._draw)
         selection.changed.connect(self._selected)
         self._refresh()

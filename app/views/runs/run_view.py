@@ -7,8 +7,6 @@ import re
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QLineEdit,
-    QPushButton,
-    QSpinBox,
     QSplitter,
     QStackedWidget,
     QTabWidget,
@@ -22,6 +20,7 @@ from app.viewmodels.frame.formats import count, seconds, size
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.runs.run_figures import CHECKS, WHOLE, CallFigures, call_figures, whole_figures
+from app.views.parts.controls import column, paragraph, push_button, spin_box
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Elided, MessageBar, header, label
@@ -61,7 +60,6 @@ class RunView(QWidget):
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
         self._look, self._selection = look, selection
-        self._result: tuple[Compilation, RunTimes] | None = None
         self._rows: list[CallFigures] = []
         self.bar = MessageBar(look, "run")
         self.plot = DistributionPlot(look)
@@ -69,33 +67,15 @@ class RunView(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty_page())
         self._stack.addWidget(self._result_page())
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.bar)
-        layout.addWidget(self._controls())
-        layout.addWidget(self._stack, 1)
+        column(self, self.bar, self._controls(), self._stack, main=self._stack)
         self._selection.changed.connect(self._selected)
 
     def _controls(self) -> QWidget:
-        self.run = QPushButton("Run")
-        self.run.setProperty("primary", True)
-        self.run.setToolTip("Run and time (F5)")
-        self.run.setAccessibleName("Run and time")
-        self.run.clicked.connect(self.run_wanted)
+        self.run = push_button("Run", self.run_wanted, "Run and time (F5)", "Run and time", "primary")
         self.device = label("on the CPU", "muted")
-        self.threads = QSpinBox()
-        self.threads.setRange(0, 1024)
-        self.threads.setSpecialValueText("all cores")
-        self.threads.setSuffix(" threads")
-        self.threads.setAccessibleName("Threads")
-        self.threads.setToolTip("CPU threads")
-        self.repeats = QSpinBox()
-        self.repeats.setRange(0, 1_000_000)
-        self.repeats.setSpecialValueText("until sure")
-        self.repeats.setSuffix(" calls")
-        self.repeats.setAccessibleName("Calls to time")
-        self.repeats.setToolTip("How many calls are timed; by default until the median is known well, or a second")
+        self.threads = spin_box("Threads", 0, 1024, " threads", "all cores", "CPU threads")
+        tip = "How many calls are timed; by default until the median is known well, or a second"
+        self.repeats = spin_box("Calls to time", 0, 1_000_000, " calls", "until sure", tip)
         self.sizes = QLineEdit()
         self.sizes.setAccessibleName("Sizes of symbolic dims")
         self.sizes.setPlaceholderText("sizes, as in M=256")
@@ -110,54 +90,47 @@ class RunView(QWidget):
         self.view = RecordView(
             "Launches",
             [
-                Column("#", lambda c: c.index + 1, lambda v: str(v) if v else "", right=True),
+                Column("#", lambda c: c.index + 1, lambda v: str(v) if v else "", right=True, width=36),
                 Column("Kernel", lambda c: c.kernel),
-                Column("Median", lambda c: c.median * 1e6, lambda v: seconds(v / 1e6), right=True, unit="us"),
+                Column("Median", lambda c: c.median * 1e6, lambda v: seconds(v / 1e6), right=True, unit="us",
+                       width=80),
                 Column("Quartiles", lambda c: c.quartiles, lambda v: f"{seconds(v[0])} to {seconds(v[1])}",
-                       right=True),
-                Column("Share", lambda c: c.share * 100, lambda v: f"{v:.0f} %", right=True),
+                       right=True, width=164, room=740),
+                Column("Share", lambda c: c.share * 100, lambda v: f"{v:.0f} %", right=True, width=64),
                 Column("Bandwidth", lambda c: c.point.gbytes or 0.0, lambda v: f"{v:.3g} GB/s" if v else "",
-                       right=True),
-                Column("Work", lambda c: c.point.gflops or 0.0, lambda v: f"{v:.3g} GFLOP/s" if v else "", right=True),
+                       right=True, width=108, room=440),
+                Column("Work", lambda c: c.point.gflops or 0.0, lambda v: f"{v:.3g} GFLOP/s" if v else "", right=True,
+                       width=130, room=560),
             ],
             stretch=1,
             key=lambda row: row.index,
         )  # fmt: skip
-        for column, width in ((0, 36), (2, 80), (3, 164), (4, 64), (5, 108), (6, 130)):
-            self.view.table.setColumnWidth(column, width)
-        self.view.spare_columns({3: 740, 5: 440, 6: 560})
         self.view.current.connect(self._chosen)
         self.counters = RecordView(
             "Counters",
             [
-                Column("Counter", lambda c: c[0]),
-                Column("Value", lambda c: c[1], right=True, words=counter_value),
+                Column("Counter", lambda c: c[0], width=190),
+                Column("Value", lambda c: c[1], right=True, words=counter_value, width=130),
                 Column("Note", lambda c: c[3]),
             ],
             stretch=2,
             empty="This run counted nothing besides time.",
         )
-        self.counters.table.setColumnWidth(0, 190)
-        self.counters.table.setColumnWidth(1, 130)
 
     def _empty_page(self) -> QWidget:
         page = QWidget()
-        inner = QVBoxLayout(page)
-        words = label(
+        words = paragraph(
             "Not run yet. Times are taken over many calls on random inputs, in a process of their own, and every "
             "result is checked against NumPy.",
-            "muted",
+            (0, 0, 0, 0),
         )
-        words.setWordWrap(True)
-        words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        inner.addWidget(words)
+        QVBoxLayout(page).addWidget(words)
         return page
 
     def _result_page(self) -> QWidget:
         self.summary = Elided()
         self.summary.setContentsMargins(10, 5, 10, 3)
-        self.notes = label("", "muted")
-        self.notes.setWordWrap(True)
+        self.notes = paragraph()
         self.notes.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.notes.setContentsMargins(10, 8, 10, 8)
         self.notes.setTextInteractionFlags(
@@ -177,21 +150,15 @@ class RunView(QWidget):
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 2)
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.summary)
-        column.addWidget(split, 1)
+        column(page, self.summary, split, main=split)
         return page
 
     def clear(self) -> None:
         """Another compilation: nothing was run yet."""
-        self._result = None
         self._stack.setCurrentIndex(0)
 
     def set_run(self, compilation: Compilation, run: RunTimes) -> None:
         """Show a run."""
-        self._result = (compilation, run)
         self._rows = [whole_figures(run), *call_figures(compilation, run)]
         self.view.set_records(self._rows)
         self.counters.set_records(sorted(run.counters, key=lambda counter: counter[1] is None))  # what is known first

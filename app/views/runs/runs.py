@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
-from app.viewmodels.requests import CompilationRow, RunRow
+from app.viewmodels.requests import CompilationRow, RunRow, source_name
+from app.views.parts.controls import column, push_button
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, MessageBar, header
@@ -34,58 +35,43 @@ class RunsView(QWidget):
         self.bar = MessageBar(look, "runs")
         self.kind = Choice("What is listed", [("runs", "Runs"), ("compilations", "Compilations")], flat=True)
         self.kind.chosen.connect(lambda kind: self.show_kind(kind))
+        source = Column("Source", lambda r: source_name(r.source))
         self.view = RecordView(
             "Runs",
             [
-                Column("Run", lambda r: r.number, right=True),
-                Column("Source", lambda r: r.source.removeprefix("sample:").rsplit("/", 1)[-1]),
-                Column(
-                    "Median",
-                    lambda r: r.median * 1e3 if r.median > 0 else None,
-                    lambda v: seconds(v / 1e3) if v else "",
-                    right=True,
-                ),
-                Column(
-                    "Status",
-                    lambda r: r.status,
-                    colour=lambda r: None if r.status == "finished" else look.theme.warning,
-                ),
-                Column("How", lambda r: r.how),
-                Column("Started", lambda r: r.started),
+                Column("Run", lambda r: r.number, right=True, width=42),
+                source,
+                Column("Median", lambda r: r.median * 1e3 if r.median > 0 else None, _taken, right=True, width=78),
+                Column("Status", lambda r: r.status, width=74, room=340,
+                       colour=lambda r: None if r.status == "finished" else look.theme.warning),
+                Column("How", lambda r: r.how, width=130, room=470),
+                Column("Started", lambda r: r.started, width=150, room=620),
             ],
             "Filter: mlp, median < 5",
             stretch=1,
             empty="Nothing has been run yet. Run what is compiled (F5): every run is kept here, to open and compare.",
-        )
-        for column, width in ((0, 42), (2, 78), (3, 74), (4, 130), (5, 150)):
-            self.view.table.setColumnWidth(column, width)
-        self.view.spare_columns({3: 340, 4: 470, 5: 620})
+        )  # fmt: skip
         self.compilations = RecordView(
             "Compilations",
             [
-                Column("No.", lambda r: r.number, right=True),
-                Column("Source", lambda r: r.source.removeprefix("sample:").rsplit("/", 1)[-1]),
-                Column("Time", lambda r: r.seconds * 1e3, lambda v: seconds(v / 1e3), right=True),
-                Column("How", lambda r: r.how),
-                Column("Kernels", lambda r: r.kernels, right=True),
-                Column("Made", lambda r: r.created),
+                Column("No.", lambda r: r.number, right=True, width=42),
+                source,
+                Column("Time", lambda r: r.seconds * 1e3, _taken, right=True, width=78),
+                Column("How", lambda r: r.how, width=150, room=340),
+                Column("Kernels", lambda r: r.kernels, right=True, width=68, room=470),
+                Column("Made", lambda r: r.created, width=150, room=620),
             ],
             "Filter: mlp, time > 500, -O3",
             stretch=1,
             empty="Nothing has been compiled and kept yet.",
         )
-        for column, width in ((0, 42), (2, 78), (3, 150), (4, 68), (5, 150)):
-            self.compilations.table.setColumnWidth(column, width)
-        self.compilations.spare_columns({3: 340, 4: 470, 5: 620})
-        self.compilations.table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
         self.view.activated.connect(lambda row: self.open_wanted.emit(row.number))
-        self.view.table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
-        self.open = QPushButton("Open")
-        self.open.clicked.connect(lambda: self.open_wanted.emit(self.chosen()[0]))
-        self.compare = QPushButton("Compare")
-        self.compare.setToolTip("Select two or more (Ctrl+click); the oldest is what the others are measured against")
-        self.compare.clicked.connect(self._compare)
-        self.export = QPushButton("Export")
+        for view in (self.view, self.compilations):
+            view.table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
+        tip = "Select two or more (Ctrl+click); the oldest is what the others are measured against"
+        self.open = push_button("Open", lambda: self.open_wanted.emit(self.chosen()[0]), role="small")
+        self.compare = push_button("Compare", self._compare, tip, role="small")
+        self.export = push_button("Export", role="small")
         menu = QMenu(self.export)
         for kind, title in FORMATS:
             menu.addAction(title, lambda k=kind: self.export_wanted.emit(tuple(sorted(self.chosen())), k))
@@ -94,17 +80,11 @@ class RunsView(QWidget):
         row.setContentsMargins(6, 5, 6, 5)
         row.setSpacing(4)
         for button in (self.open, self.compare, self.export):
-            button.setProperty("small", True)
             row.addWidget(button, 1)
         self.stack = QStackedWidget()
         self.stack.addWidget(self.view)
         self.stack.addWidget(self.compilations)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        for widget in (header(self.kind, None), self.bar, self.stack):
-            layout.addWidget(widget)
-        layout.addLayout(row)
+        column(self, header(self.kind, None), self.bar, self.stack).addLayout(row)
         self._enable()
 
     def show_kind(self, kind: str) -> None:
@@ -126,8 +106,7 @@ class RunsView(QWidget):
     def chosen(self) -> list[int]:
         """Numbers of the selected runs, or compilations where those are listed."""
         view = self.view if self.stack.currentIndex() == 0 else self.compilations
-        rows = sorted({index.row() for index in view.table.selectedIndexes()})
-        return [view.model.record(row).number for row in rows]
+        return [row.number for row in view.selected()]
 
     def _compare(self) -> None:
         wanted = self.compare_wanted if self.stack.currentIndex() == 0 else self.compare_compilations_wanted
@@ -138,3 +117,7 @@ class RunsView(QWidget):
         self.open.setEnabled(runs and count == 1)
         self.compare.setEnabled(count >= 2)
         self.export.setEnabled(runs and count >= 1)
+
+
+def _taken(milliseconds: float | None) -> str:
+    return seconds(milliseconds / 1e3) if milliseconds else ""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout
 
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.requests import EditTiming
-from app.views.parts.widgets import Elided, flat_button
+from app.views.parts.controls import push_button
+from app.views.parts.widgets import Elided, flat_button, restyle
 
 
 class EditStrip(QFrame):
@@ -27,17 +28,14 @@ class EditStrip(QFrame):
         self.edited = Elided(role="muted")
         self.verdict = Elided(role="figures")
         self.check = Elided(role="muted")
-        self.compare = QPushButton("Compare")
-        self.compare.setToolTip("Open the comparison of the two runs")
-        self.compare.clicked.connect(lambda: self.timing and self.compare_wanted.emit(self.timing.runs))
-        self.again = QPushButton("Time again")
-        self.again.clicked.connect(lambda: self.time_wanted.emit(self._kernel))
+        compare = lambda: self.timing and self.compare_wanted.emit(self.timing.runs)  # noqa: E731
+        self.compare = push_button("Compare", compare, "Open the comparison of the two runs", role="small")
+        self.again = push_button("Time again", lambda: self.time_wanted.emit(self._kernel), role="small")
         self._figures = (self.original, self.edited, self.verdict, self.check)
         buttons = QHBoxLayout()
         buttons.setSpacing(4)
         buttons.setContentsMargins(0, 3, 0, 0)
         for button in (self.compare, self.again):
-            button.setProperty("small", True)
             buttons.addWidget(button)
         buttons.addStretch(1)
         texts = QVBoxLayout()
@@ -81,12 +79,12 @@ class EditStrip(QFrame):
         ratio, low, high = timing.ratio
         self.verdict.setText(f"{timing.verdict}  ({ratio:.2f}\u00d7, {low:.2f} to {high:.2f})")
         self.verdict.setToolTip(timing.method)
-        self._role(self.verdict, {"faster": "good", "slower": "bad"}.get(timing.verdict, "figures"))
+        _role(self.verdict, {"faster": "good", "slower": "bad"}.get(timing.verdict, "figures"))
         good = timing.ok is not False
         words = "check against the reference passed" if good else f"check failed: {'; '.join(timing.checks)}"
         self.check.setText(words + (f"  \u00b7  {'; '.join(timing.notes)}" if timing.notes else ""))
         self.check.setToolTip("\n".join((words, *timing.notes)))
-        self._role(self.check, "muted" if good else "bad")
+        _role(self.check, "muted" if good else "bad")
         for widget in (*self._figures, self.compare, self.again):
             widget.show()
         self.show()
@@ -96,10 +94,10 @@ class EditStrip(QFrame):
         shown = [self.words] if self.timing is None else self._figures
         return "   ".join(part.text() for part in shown)
 
-    def _role(self, widget, role: str) -> None:
-        widget.setProperty("role", role)
-        widget.style().unpolish(widget)
-        widget.style().polish(widget)
+
+def _role(widget: Elided, role: str) -> None:
+    widget.setProperty("role", role)
+    restyle(widget)
 
 
 def _interval(times: tuple[float, float, float]) -> str:

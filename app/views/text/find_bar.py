@@ -6,9 +6,9 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 
-from app.controllers.jobs import Thread
 from app.theme.look import Look
 from app.viewmodels.frame.patterns import TooSlowError
+from app.views.parts.later import Thread
 from app.views.parts.search_row import SearchRow
 from app.views.parts.widgets import flat_button
 from app.views.text.text_view import TextView

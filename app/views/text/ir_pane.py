@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QMenu, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import MODEL_STAGES, STAGES, Compilation, language_of, stage_title
@@ -17,6 +17,7 @@ from app.viewmodels.text.folding import directive_lines
 from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers
 from app.viewmodels.text.line_costs import LineCosts, line_costs
 from app.views.frame.toolbar import TARGETS
+from app.views.parts.controls import column
 from app.views.parts.widgets import ANY_WIDTH, Choice, MessageBar, flat_button, header, label
 from app.views.text.find_bar import FindBar
 from app.views.text.pane_strip import PaneStrip
@@ -75,11 +76,7 @@ class IrPane(QWidget):
         row.setSpacing(2)
         row.addStretch(1)
         self._kernel_row.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        for widget in (self._kernel_row, self.bar, self.strip, self.text, self.find_bar):
-            layout.addWidget(widget)
+        column(self, self._kernel_row, self.bar, self.strip, self.text, self.find_bar)
         self.text.line_clicked.connect(self._clicked)
         self.text.line_hovered.connect(self._hovered)
         model.changed.connect(self.refresh)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
@@ -20,6 +18,7 @@ from app.theme.look import Look
 from app.theme.tokens import ROW
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.text.passes import PassStep, arrow
+from app.views.parts.controls import column
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, header
@@ -57,16 +56,15 @@ class PassesView(QWidget):
             "Passes",
             [
                 Column("Pass", lambda p: p.name, colour=self._colour, tip=self._tip),
-                Column("Stage", lambda p: _stage(p), tip=self.stage_word),
-                Column("Time", lambda p: p.seconds * 1e3, lambda v: seconds(v / 1e3) if v else "", right=True),
-                Column("Ops", lambda p: _Change(p.ops_before, p.ops_after), _ops, right=True),
-                Column("Bytes", lambda p: _Change(p.bytes_before, p.bytes_after), _bytes, right=True),
+                Column("Stage", lambda p: _stage(p), tip=self.stage_word, width=72),
+                Column("Time", lambda p: p.seconds * 1e3, lambda v: seconds(v / 1e3) if v else "", right=True,
+                       width=76),
+                Column("Ops", lambda p: _Change(p.ops_before, p.ops_after), _ops, right=True, width=106),
+                Column("Bytes", lambda p: _Change(p.bytes_before, p.bytes_after), _bytes, right=True, width=140),
             ],
             "Filter: time > 0.5, InstCombine",
             empty=_EMPTY,
-        )
-        for column, width in ((1, 72), (2, 76), (3, 106), (4, 140)):
-            self.view.table.setColumnWidth(column, width)
+        )  # fmt: skip
         self._delegate = _TwoLines(self)
         self.view.table.setItemDelegateForColumn(0, self._delegate)
         self.view.current.connect(self.pass_chosen)
@@ -82,11 +80,7 @@ class PassesView(QWidget):
         row.setSpacing(3)
         for widget in (self.summary, self.changed_only, self.llvm):
             row.addWidget(widget)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        for widget in (header(self.kernel, None), self.bar, self.view, foot):
-            layout.addWidget(widget)
+        column(self, header(self.kernel, None), self.bar, self.view, foot)
 
     def set_kernels(self, names: list[str]) -> None:
         """The kernels to choose from; the choice stays where it still exists."""
@@ -123,8 +117,8 @@ class PassesView(QWidget):
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
         table = self.view.table
-        for column in (1, 2, 3, 4):
-            table.setColumnHidden(column, self.compact)
+        for at in (1, 2, 3, 4):
+            table.setColumnHidden(at, self.compact)
         table.verticalHeader().setDefaultSectionSize(_TALL if self.compact else ROW)
 
     def _show(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
 from collections.abc import Collection
 from typing import Any
 
@@ -17,10 +15,11 @@ from PySide6.QtGui import (
     QTextFormat,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from app.theme.look import Look, tint
 from app.viewmodels.text.tokens import tokens
+from app.views.parts.controls import column, push_button
 from app.views.parts.widgets import Choice, MessageBar, header, label
 from app.views.text.edit_strip import EditStrip
 
@@ -68,9 +67,7 @@ class CodeEditor(QPlainTextEdit):
         self._restyle()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self._look.zoom_code(self._look.code_pixels + (1 if event.angleDelta().y() > 0 else -1))
-        else:
+        if not self._look.zoomed_by(event):
             super().wheelEvent(event)
 
     @property
@@ -161,18 +158,11 @@ class SourcePane(QWidget):
         self.state = label("", "faint")
         self._original = ""
         self._setting = False
-        self.compile = QPushButton("Compile edit")
-        self.compile.setToolTip("Compile this text in place of the original (Ctrl+Enter)")
-        self.compile.clicked.connect(self.ask_compile)
-        self.revert = QPushButton("Revert")
-        self.revert.setToolTip("Back to the original text")
-        self.revert.clicked.connect(lambda: self.revert_wanted.emit(self.key))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
+        tip = "Compile this text in place of the original (Ctrl+Enter)"
+        self.compile = push_button("Compile edit", self.ask_compile, tip)
+        self.revert = push_button("Revert", lambda: self.revert_wanted.emit(self.key), "Back to the original text")
         self.header = header(self.which, self.state, None, self.revert, self.compile).spare(self.state, self.revert)
-        for widget in (self.bar, self.editor, self.strip):
-            layout.addWidget(widget)
+        column(self, self.bar, self.editor, self.strip)
         self.editor.textChanged.connect(self._changed)
         self._changed()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
 from dataclasses import replace
 from typing import Any
 
@@ -243,10 +241,8 @@ class TextView(QAbstractScrollArea):
             self.line_hovered.emit(-1)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.look.zoom_code(self.look.code_pixels + (1 if event.angleDelta().y() > 0 else -1))
-            return
-        super().wheelEvent(event)
+        if not self.look.zoomed_by(event):
+            super().wheelEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):

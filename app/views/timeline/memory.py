@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-# pyright: reportIncompatibleMethodOverride=false
-# (the stubs of Qt name the events differently in every class)
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 
 from app.theme.look import Look, tint
 from app.viewmodels.compilation import Compilation, MemoryBlock
 from app.viewmodels.frame.formats import size
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.timeline.memory_plan import describe, summary
+from app.views.parts.chart import PaintedChart
 
 _LEFT, _TOP, _BOTTOM, _RIGHT = 84.0, 42.0, 12.0, 14.0
 
 
-class MemoryView(QWidget):
+class MemoryView(PaintedChart):
     """Paints the plan; a click on a block, or Enter, selects the nodes whose value it holds. Arrows walk the blocks."""
 
     def __init__(self, look: Look, selection: Selection) -> None:
-        super().__init__()
-        self._look, self._selection = look, selection
+        super().__init__(look, "Memory plan", 90)
+        self._selection = selection
         self._compilation: Compilation | None = None
         self._summary = ""
         self._at = -1
-        self.setMouseTracking(True)
-        self.setMinimumHeight(90)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Memory plan")
-        look.changed.connect(self.update)
         selection.changed.connect(lambda nodes, origin: self.update())
 
     def set_compilation(self, compilation: Compilation) -> None:
@@ -155,7 +148,7 @@ class MemoryView(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         block = self.block_at(event.position())
         self._selection.hover(block.nodes if block else (), self)
-        self.setCursor(Qt.CursorShape.PointingHandCursor if block else Qt.CursorShape.ArrowCursor)
+        self.point_at(block is not None)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         block = self.block_at(event.position())
@@ -176,21 +169,12 @@ class MemoryView(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, event) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event) -> None:
-        super().focusOutEvent(event)
-        self.update()
-
     def leaveEvent(self, event) -> None:
         self._selection.hover((), self)
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._compilation is not None:
-            block = self.block_at(QPointF(event.pos()))
-            text = describe(self._compilation, block) if block else self._launch_at(event.pos().x(), event.pos().y())
-            QToolTip.showText(event.globalPos(), text, self)
-            return True
-        return super().event(event)
+    def tip(self, point: QPoint) -> str:
+        """The block that is there, or else the launch, or the plan in short."""
+        block = self.block_at(QPointF(point))
+        if block is None or self._compilation is None:
+            return self._launch_at(point.x(), point.y())
+        return describe(self._compilation, block)

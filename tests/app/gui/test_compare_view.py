@@ -63,8 +63,8 @@ def test_runs_open_at_the_first_stage_whose_ir_differs(qtbot, compiled):
     before.text.verticalScrollBar().setValue(min(7, before.text.verticalScrollBar().maximum()))
     assert after.text.first_row == before.text.first_row
     for row in comparison.rows[1:]:
-        assert row.interval
-        assert row.verdict
+        assert row.verdicts[-1].interval
+        assert row.verdicts[-1].words
         assert row.nodes
     kernel = next(row for row in comparison.rows if row.nodes)
     compiled.comparison.view.view.table.selectRow(compiled.comparison.view.view.model.row_of(kernel))

@@ -52,7 +52,7 @@ def drawn(qtbot, window) -> None:
 
 
 def layer(window):
-    return next(i for i, frame in enumerate(window.graph.model.frames) if frame.key.kind == "layer")
+    return next(i for i, frame in enumerate(window.graph.model.scene.frames) if frame.key.kind == "layer")
 
 
 def place(window, rect: QRectF) -> QPoint:
@@ -70,7 +70,7 @@ def popup(qtbot) -> QMenu:
 
 def test_repeated_layers_are_one_frame_and_a_click_selects_every_copy(qtbot, llama):
     graph, view = llama.graph.model, llama.graph.panel.view
-    frame = graph.frames[layer(llama)]
+    frame = graph.scene.frames[layer(llama)]
     assert frame.copies == LAYERS
     assert f"\u00d7 {LAYERS}" in frame.title
     node = next(n.name for n in llama.state.compilation.nodes if n.op == "silu")
@@ -93,15 +93,15 @@ def test_the_button_of_a_layer_unfolds_it_and_then_one_copy_is_selected(qtbot, l
     view.camera = replace(view.camera, scale=1.0, x=100 - chip.center().x(), y=100 - chip.center().y())
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place(llama, chip))
     drawn(qtbot, llama)
-    assert sum(frame.key.kind == "layer" for frame in graph.frames) == LAYERS
+    assert sum(frame.key.kind == "layer" for frame in graph.scene.frames) == LAYERS
     node = [n.name for n in llama.state.compilation.nodes if n.op == "silu"][1]
     close_up(view, node)
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=view.point_of(node).toPoint())
     assert llama.state.selection.nodes == {node}
     qtbot.keyClick(view, Qt.Key.Key_U)
     drawn(qtbot, llama)
-    assert graph.frames[layer(llama)].copies == LAYERS
-    assert view.marks.lit[graph.box_of[node]]
+    assert graph.scene.frames[layer(llama)].copies == LAYERS
+    assert view.marks.lit[graph.scene.box_of[node]]
 
 
 def test_one_copy_can_be_taken_out_from_the_menu(qtbot, llama):
@@ -115,7 +115,7 @@ def test_one_copy_can_be_taken_out_from_the_menu(qtbot, llama):
     sub.actions()[2].trigger()
     menu.close()
     drawn(qtbot, llama)
-    titles = [f.title.split("  ")[0] for f in llama.graph.model.frames if f.key.kind == "layer"]
+    titles = [f.title.split("  ")[0] for f in llama.graph.model.scene.frames if f.key.kind == "layer"]
     assert titles == ["layers 1 to 2 \u00d7 2", "layer 3 of 4", "layer 4 of 4"]
 
 
@@ -125,13 +125,13 @@ def test_enter_collapses_and_expands_by_keyboard_alone(qtbot, llama):
     llama.state.selection.select([node])
     qtbot.keyClick(view, Qt.Key.Key_Return)
     drawn(qtbot, llama)
-    box = graph.box_of[node]
-    assert graph.kinds[box] == "group"
+    box = graph.scene.box_of[node]
+    assert graph.scene.kinds[box] == "group"
     assert view.marks.current == box
-    assert "collapsed kernel" in view.accessibleDescription() or graph.labels[box]
+    assert "collapsed kernel" in view.accessibleDescription() or graph.scene.labels[box]
     qtbot.keyClick(view, Qt.Key.Key_Return)
     drawn(qtbot, llama)
-    assert graph.kinds[graph.box_of[node]] == "op"
+    assert graph.scene.kinds[graph.scene.box_of[node]] == "op"
 
 
 def test_finding_a_node_of_one_copy_opens_that_copy(qtbot, llama):
@@ -140,10 +140,10 @@ def test_finding_a_node_of_one_copy_opens_that_copy(qtbot, llama):
     panel.open_find()
     panel.field.setText(node)
     assert "1 found" in panel.found.text()
-    assert graph.box_of[node] in panel.view.marks.found
+    assert graph.scene.box_of[node] in panel.view.marks.found
     qtbot.keyClick(panel.field, Qt.Key.Key_Return)
     drawn(qtbot, llama)
-    assert graph.box_nodes[graph.box_of[node]] == (node,)
+    assert graph.scene.box_nodes[graph.scene.box_of[node]] == (node,)
     assert llama.state.selection.nodes == {node}
     assert panel.view.camera.seen().contains(panel.view.camera.to_scene(panel.view.point_of(node)))
     panel.field.setText("silu f32")
@@ -175,7 +175,7 @@ def test_arrows_walk_along_edges_and_say_where_they_are(qtbot, compiled):
 def test_every_edge_is_found_where_it_is_drawn(qtbot, compiled):
     view, graph = compiled.graph.panel.view, compiled.graph.model
     view.fit()
-    for edge in range(len(graph.edges)):
+    for edge in range(len(graph.scene.edges)):
         path = view.painter.path(edge)
         drawn_at = [view.camera.transform().map(path.pointAtPercent(share)) for share in (0.2, 0.35, 0.5)]
         found = {edge_at(graph, view.camera.to_scene(point), view.camera.scale) for point in drawn_at}
@@ -189,7 +189,7 @@ def test_an_edge_is_cut_from_its_menu_and_the_comparison_opens(qtbot, compiled):
     before = compiled.state.compilation
     assert before.node_table["add_0"].call == before.node_table["relu_0"].call
     view.fit()
-    edge = graph.edges.index((graph.box_of["add_0"], graph.box_of["relu_0"]))
+    edge = graph.scene.edges.index((graph.scene.box_of["add_0"], graph.scene.box_of["relu_0"]))
     points = graph.layout.points[graph.layout.edge_starts[edge] : graph.layout.edge_starts[edge + 1]]
     middle = view.camera.transform().map((points[0] + points[-1])[0] / 2, (points[0] + points[-1])[1] / 2)
     from PySide6.QtGui import QContextMenuEvent
@@ -234,7 +234,7 @@ def test_a_cut_in_a_folded_layer_is_made_in_every_copy(qtbot, llama):
 
     graph = llama.graph.model
     silu = next(n for n in llama.state.compilation.nodes if n.op == "silu")
-    edges = [i for i, (_, b) in enumerate(graph.edges) if b == graph.box_of[silu.name]]
+    edges = [i for i, (_, b) in enumerate(graph.scene.edges) if b == graph.scene.box_of[silu.name]]
     changes = changes_at(graph, llama.state.compilation, GraphSpot(edge=edges[0]))
     assert len(changes[0].pairs) == LAYERS
     assert f"in all {LAYERS} copies" in changes[0].text

@@ -75,7 +75,7 @@ def test_clicking_a_line_selects_its_nodes_everywhere(qtbot, compiled):
     qtbot.mouseClick(pane.text.viewport(), Qt.MouseButton.LeftButton, pos=pane.text.point_of_line(line))
     nodes = set(pane.text.document.nodes(line))
     assert compiled.state.selection.nodes == nodes
-    lit = {compiled.graph.model.labels[i] for i in np.flatnonzero(compiled.graph.panel.view.marks.lit)}
+    lit = {compiled.graph.model.scene.labels[i] for i in np.flatnonzero(compiled.graph.panel.view.marks.lit)}
     assert lit == nodes
 
 

@@ -46,7 +46,7 @@ def test_a_source_that_does_not_build_leaves_no_model_under_its_name(qtbot, comp
     assert compiled.timeline.view.timeline is None
     assert compiled.graph.panel.title.text() == "broken.py"
     qtbot.waitUntil(lambda: not compiled.graph.model.pending, timeout=60_000)
-    assert not compiled.graph.model.labels
+    assert not compiled.graph.model.scene.labels
     for pane in compiled.workbench.panes:
         assert "broken.py is not compiled" in pane.bar.text and not pane.model.document.data
     compiled.opening.open("sample:mlp")

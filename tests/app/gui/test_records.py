@@ -33,8 +33,8 @@ def test_run_compare_export_and_open_again(qtbot, compiled, tmp_path):
     qtbot.waitUntil(lambda: compiled.comparison.view.comparison is not None, timeout=60_000)
     whole = compiled.comparison.view.view.model.record(0)
     assert whole.name == "whole model"
-    assert whole.verdict
-    assert whole.interval
+    assert whole.verdicts[-1].words
+    assert whole.verdicts[-1].interval
 
     target = tmp_path / "report.html"
     compiled.records.export((second,), "html", str(target))

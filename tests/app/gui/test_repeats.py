@@ -100,23 +100,23 @@ def test_equal_ops_that_are_joined_differently_are_no_copies():
 
 def test_a_folded_layer_is_one_frame_and_its_boxes_stand_for_every_copy():
     model = shown(stacked(5))
-    (frame,) = [f for f in model.frames if f.key.kind == "layer"]
+    (frame,) = [f for f in model.scene.frames if f.key.kind == "layer"]
     assert frame.copies == 5
     assert "\u00d7 5" in frame.title
-    assert len(model.labels) == 3 + 3  # x, s and end; the weight and the two ops of the layer
-    box = model.box_of["n4"]
-    assert model.box_nodes[box] == ("n0", "n2", "n4", "n6", "n8")
-    assert model.box_of["n0"] == box
-    assert {model.labels[b] for _, _, b in model.scene.loops} == {"mul \u00d75", "add \u00d75"}
-    assert (model.box_of["n9"], model.box_of["end"]) in model.edges
+    assert len(model.scene.labels) == 3 + 3  # x, s and end; the weight and the two ops of the layer
+    box = model.scene.box_of["n4"]
+    assert model.scene.box_nodes[box] == ("n0", "n2", "n4", "n6", "n8")
+    assert model.scene.box_of["n0"] == box
+    assert {model.scene.labels[b] for _, _, b in model.scene.loops} == {"mul \u00d75", "add \u00d75"}
+    assert (model.scene.box_of["n9"], model.scene.box_of["end"]) in model.scene.edges
 
 
 def test_the_heat_of_a_folded_box_is_the_sum_of_its_copies():
     model = shown(stacked(5))
     model.set_heat("bytes")
-    value = model.heat_values[model.box_of["n1"]] ** 2 * model.heat_top
+    value = model.heat_values[model.scene.box_of["n1"]] ** 2 * model.heat_top
     assert value == pytest.approx(5 * 20)
-    layer = next(i for i, f in enumerate(model.frames) if f.key.kind == "layer")
+    layer = next(i for i, f in enumerate(model.scene.frames) if f.key.kind == "layer")
     assert model.frame_cost(layer) == "150 B"
     model.set_times({call: 0.001 for call in range(11)})
     model.set_heat("time")
@@ -129,40 +129,40 @@ def test_one_copy_opened_is_selected_alone_and_the_others_stay_folded():
     model = shown(stacked(5))
     model.open_copies(0, [2])
     settle(model)
-    titles = [f.title.split("  ")[0] for f in model.frames if f.key.kind == "layer"]
+    titles = [f.title.split("  ")[0] for f in model.scene.frames if f.key.kind == "layer"]
     assert titles == ["layers 1 to 2 \u00d7 2", "layer 3 of 5", "layers 4 to 5 \u00d7 2"]
-    assert model.box_nodes[model.box_of["n4"]] == ("n4",)
-    assert model.box_nodes[model.box_of["n0"]] == ("n0", "n2")
-    assert (model.box_of["n3"], model.box_of["n4"]) in model.edges
+    assert model.scene.box_nodes[model.scene.box_of["n4"]] == ("n4",)
+    assert model.scene.box_nodes[model.scene.box_of["n0"]] == ("n0", "n2")
+    assert (model.scene.box_of["n3"], model.scene.box_of["n4"]) in model.scene.edges
     model.fold_layer(0)
     settle(model)
-    assert model.box_nodes[model.box_of["n4"]] == ("n0", "n2", "n4", "n6", "n8")
+    assert model.scene.box_nodes[model.scene.box_of["n4"]] == ("n0", "n2", "n4", "n6", "n8")
 
 
 def test_unfolding_shows_every_copy_and_folding_brings_them_back():
     model = shown(stacked(4))
     model.fold_repeats(False)
     settle(model)
-    assert len(model.labels) == len(stacked(4).nodes)
-    assert sum(f.key.kind == "layer" for f in model.frames) == 4
+    assert len(model.scene.labels) == len(stacked(4).nodes)
+    assert sum(f.key.kind == "layer" for f in model.scene.frames) == 4
     model.fold_repeats(True)
     settle(model)
-    assert sum(f.key.kind == "layer" for f in model.frames) == 1
+    assert sum(f.key.kind == "layer" for f in model.scene.frames) == 1
 
 
 def test_a_collapsed_layer_is_one_box_with_an_edge_in_and_out():
     model = shown(stacked(4))
-    key = next(f.key for f in model.frames if f.key.kind == "layer")
+    key = next(f.key for f in model.scene.frames if f.key.kind == "layer")
     model.toggle([key])
     settle(model)
-    box = model.box_of["n3"]
-    assert model.kinds[box] == "layer"
-    assert (model.box_of["x"], box) in model.edges
-    assert (box, model.box_of["end"]) in model.edges
-    assert all(a != b for a, b in model.edges)
+    box = model.scene.box_of["n3"]
+    assert model.scene.kinds[box] == "layer"
+    assert (model.scene.box_of["x"], box) in model.scene.edges
+    assert (box, model.scene.box_of["end"]) in model.scene.edges
+    assert all(a != b for a, b in model.scene.edges)
     model.toggle([key])
     settle(model)
-    assert model.kinds[model.box_of["n3"]] == "op"
+    assert model.scene.kinds[model.scene.box_of["n3"]] == "op"
 
 
 def test_finding_looks_into_folded_layers_and_opens_only_the_copy_that_was_meant():
@@ -172,30 +172,30 @@ def test_finding_looks_into_folded_layers_and_opens_only_the_copy_that_was_meant
     assert len(model.find("f32 add [m]")) == 6
     assert model.expose(["n7"])
     settle(model)
-    assert model.box_nodes[model.box_of["n7"]] == ("n7",)
+    assert model.scene.box_nodes[model.scene.box_of["n7"]] == ("n7",)
     assert not model.expose(["n7"])
     assert not model.expose(["end"])
 
 
 def test_what_is_collapsed_is_opened_when_it_is_found():
     model = shown(stacked(6))
-    layer = next(f.key for f in model.frames if f.key.kind == "layer")
+    layer = next(f.key for f in model.scene.frames if f.key.kind == "layer")
     model.toggle([layer, Key("call", 0)])
     settle(model)
     assert model.expose(["n4"])
     settle(model)
-    assert model.kinds[model.box_of["n4"]] == "op"
+    assert model.scene.kinds[model.scene.box_of["n4"]] == "op"
 
 
 def test_arrows_walk_along_edges():
     model = shown(stacked(4))
     scene, layout = model.scene, model.layout
     assert layout is not None
-    mul, add = model.box_of["n0"], model.box_of["n1"]
+    mul, add = model.scene.box_of["n0"], model.scene.box_of["n1"]
     assert walk(scene, layout, mul, "down") == add
-    assert walk(scene, layout, add, "up") in (mul, model.box_of["x"], model.box_of["s"])
-    assert walk(scene, layout, model.box_of["end"], "down") == model.box_of["end"]
-    x = model.box_of["x"]
+    assert walk(scene, layout, add, "up") in (mul, model.scene.box_of["x"], model.scene.box_of["s"])
+    assert walk(scene, layout, model.scene.box_of["end"], "down") == model.scene.box_of["end"]
+    x = model.scene.box_of["x"]
     side = walk(scene, layout, x, "right")
     side = side if side != x else walk(scene, layout, x, "left")
     assert side != x
@@ -208,10 +208,10 @@ def test_frames_hold_their_boxes_and_frames_in_frames():
     for frame, (x, y, w, h) in layout.groups.items():
         for box, group in enumerate(model.scene.groups):
             if group == frame:
-                low, high = layout.positions[box], layout.positions[box] + model.sizes[box]
+                low, high = layout.positions[box], layout.positions[box] + model.scene.sizes[box]
                 assert (low >= (x, y)).all()
                 assert (high <= (x + w, y + h)).all()
-        outer = model.frames[frame].parent
+        outer = model.scene.frames[frame].parent
         if outer >= 0:
             ox, oy, ow, oh = layout.groups[outer]
             assert ox <= x

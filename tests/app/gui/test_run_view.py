@@ -269,10 +269,10 @@ def test_the_funnel_counts_all_kernels_and_opens_a_stage(qtbot, compiled):
         wait_for_new(qtbot, compiled, before)
         passes = compiled.state.compilation.passes
         made = sum(row.ops_after for row in passes if row.name == "elaborate")
-        rows = {row.stage: row for row in compiled.timeline.funnel.rows}
+        rows = {row.stage: row for row in compiled.timeline.funnel.chart.rows}
         assert rows["kgen"].ops == made, "the operations of every kernel, not of the last one"
         assert rows["llvm"].bytes > 1000 and rows["machine"].seconds > 0
-        assert not from_cache(compiled.timeline.funnel.rows)
+        assert not from_cache(compiled.timeline.funnel.chart.rows)
         last = {row.kernel: row.ops_after for row in passes if row.stage == "kernel" and row.ops_after >= 0}
         assert rows["kernel"].ops == (last[""] if "" in last else sum(last.values()))
     compiled.docks.show("funnel")
@@ -301,7 +301,7 @@ def test_a_compilation_from_the_cache_says_so_and_can_be_made_afresh(qtbot, comp
     qtbot.mouseClick(compiled.timeline.funnel.afresh, Qt.MouseButton.LeftButton)
     wait_for_new(qtbot, compiled, before)
     assert not compiled.timeline.funnel.afresh.isVisibleTo(compiled.timeline.funnel)
-    assert any(row.stage == "machine" for row in compiled.timeline.funnel.rows)
+    assert any(row.stage == "machine" for row in compiled.timeline.funnel.chart.rows)
 
 
 def test_bars_keep_small_stages_in_sight_on_a_log_scale():

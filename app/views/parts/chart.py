@@ -1,0 +1,44 @@
+"""A view that paints itself and can be walked with the keyboard: what such views have in common."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from app.theme.look import Look
+
+
+class PaintedChart(QWidget):
+    """Painted anew when the theme changes and when the keyboard comes or goes; its tips are of the place one is at."""
+
+    def __init__(self, look: Look, name: str, least_height: int) -> None:
+        super().__init__()
+        self._look = look
+        self.setMouseTracking(True)
+        self.setMinimumHeight(least_height)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(name)
+        look.changed.connect(self.update)
+
+    def tip(self, point: QPoint) -> str:
+        """What is said about a place under the mouse."""
+        raise NotImplementedError
+
+    def point_at(self, anything: bool) -> None:
+        """Show by the mouse pointer whether there is something to click."""
+        self.setCursor(Qt.CursorShape.PointingHandCursor if anything else Qt.CursorShape.ArrowCursor)
+
+    def focusInEvent(self, event) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self.tip(event.pos()), self)
+            return True
+        return super().event(event)

@@ -1,0 +1,64 @@
+"""Buttons, fields and words with what each of them needs, and a column to put them into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
+
+from app.views.parts.widgets import label
+
+
+def push_button(text: str, slot: Any = None, tip: str = "", name: str = "", role: str = "") -> QPushButton:
+    """A button with words; `name` is for screen readers where the words say too little, `role` the style sheet's."""
+    button = QPushButton(text)
+    button.setToolTip(tip)
+    button.setAccessibleName(name)
+    if role:
+        button.setProperty(role, True)
+    if slot is not None:
+        button.clicked.connect(slot)
+    return button
+
+
+def spin_box(name: str, least: int, most: int, suffix: str = "", zero: str = "", tip: str = "") -> QSpinBox:
+    """A field for a number; the least one is shown as `zero` where that is given."""
+    field = QSpinBox()
+    field.setRange(least, most)
+    field.setSuffix(suffix)
+    field.setSpecialValueText(zero)
+    field.setAccessibleName(name)
+    field.setToolTip(tip)
+    return field
+
+
+def line_field(name: str, hint: str = "", slot: Any = None) -> QLineEdit:
+    """A field for a line of text that can be emptied with a click; `slot` hears every change."""
+    field = QLineEdit()
+    field.setPlaceholderText(hint)
+    field.setAccessibleName(name)
+    field.setClearButtonEnabled(True)
+    if slot is not None:
+        field.textChanged.connect(slot)
+    return field
+
+
+def paragraph(words: str = "", margins: tuple[int, int, int, int] | None = None) -> QLabel:
+    """Muted words over several lines; in the middle of the room they have where they are given margins."""
+    text = label(words, "muted")
+    text.setWordWrap(True)
+    if margins is not None:
+        text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        text.setContentsMargins(*margins)
+    return text
+
+
+def column(holder: QWidget, *widgets: QWidget, main: QWidget | None = None) -> QVBoxLayout:
+    """Fill a holder with widgets below each other, nothing lost between them; `main` gets the room that is left."""
+    layout = QVBoxLayout(holder)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
+    for widget in widgets:
+        layout.addWidget(widget, int(widget is main))
+    return layout

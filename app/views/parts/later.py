@@ -1,0 +1,65 @@
+"""Work that is done later: in Qt's pool of threads, or after a pause."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, QRunnable, QThreadPool, QTimer, Signal
+
+Done = Callable[[Any], None]
+
+
+def one_shot(parent: QObject, slot: Callable[[], object], pause: int = 0) -> QTimer:
+    """A timer that calls `slot` once, so many milliseconds after it was started last."""
+    timer = QTimer(parent)
+    timer.setSingleShot(True)
+    timer.setInterval(pause)
+    timer.timeout.connect(slot)
+    return timer
+
+
+class Thread(QObject):
+    """Short work that releases the GIL (indexing, searching) on Qt's pool; a newer task makes an older one stale."""
+
+    _finished = Signal(int, object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._generation = 0
+        self._done: Done = lambda _: None
+        self._finished.connect(self._take)
+
+    def start(self, work: Callable[[Callable[[], bool]], Any], done: Done) -> None:
+        """Run `work(cancelled)`; `done(result)` is called here unless another `start` or `cancel` came first."""
+        self._generation += 1
+        generation = self._generation
+        self._done = done
+
+        def task() -> None:
+            result = work(lambda: self._generation != generation)
+            with contextlib.suppress(RuntimeError):  # the window closed meanwhile
+                self._finished.emit(generation, result)
+
+        QThreadPool.globalInstance().start(QRunnable.create(task))
+
+    def cancel(self) -> None:
+        """Make whatever runs stale."""
+        self._generation += 1
+
+    def _take(self, generation: int, result: Any) -> None:
+        if generation == self._generation:
+            done, self._done = self._done, lambda _: None  # what it holds may be large
+            done(result)
+
+
+def in_thread(parent: QObject, work: Callable[[Callable[[], bool]], Any], done: Done) -> None:
+    """Run one piece of work on Qt's pool and call `done` with what came of it, unless `parent` is gone by then."""
+    thread = Thread(parent)
+
+    def finished(result: Any) -> None:
+        thread.deleteLater()
+        done(result)
+
+    thread.start(work, finished)
