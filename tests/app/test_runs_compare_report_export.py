@@ -151,12 +151,12 @@ def test_compare_writes_every_format_to_a_file(kernelglass, tmp_path, kind):
 
 def test_compare_fails_a_ci_job_with_status_5(kernelglass, copy):
     from profiler.measure.machine import this_machine
-    from profiler.records import MeasuredRun, RunRequest
+    from profiler.records import MeasuredRun, MeasureRequest
     from profiler.store import open_store, queries, writer
 
     with open_store(copy) as store:
         for level in (1000_000, 1200_000):
-            run = writer.begin_run(store, RunRequest("x"), this_machine())
+            run = writer.begin_run(store, MeasureRequest("x"), this_machine())
             times = tuple(level + i % 7 for i in range(60))
             writer.finish_run(store, run, MeasuredRun("finished", times, (5,) * 12, conditions={"threads": 1}), 1)
         assert queries.find_run(store, "latest") == 4
