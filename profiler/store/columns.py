@@ -6,9 +6,10 @@ the file. Every row that is read is checked here by the names of its columns; no
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+from profiler.store.shapes import AMOUNT, COUNT, NUMBER, PLAIN, TEXT, WHOLE_NUMBER
 
 _WHOLE = {
     "id", "position", "opt_level", "seed", "count", "flops", "bytes", "loads", "stores", "threads", "launches", "size",
@@ -27,7 +28,6 @@ _MAY_BE_MISSING = {
     "loads", "stores", "counting", "value", "flow", "opt_level", "debug", "compile_seconds", "tags", "id",
 }  # fmt: skip
 _MAY_BE_NEGATIVE = {"position", "ops_before", "ops_after", "bytes_before", "bytes_after", "value", "seed"}
-_MOST = 1 << 62
 
 
 def problem(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -45,26 +45,10 @@ def problem(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return ""
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and -math.inf < value < math.inf
-
-
-def _positive(value: Any) -> bool:
-    return isinstance(value, int | float) and 0 <= value < math.inf
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and -_MOST < value < _MOST
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int) and 0 <= value < _MOST
-
-
 _CHECKS: dict[str, Callable[[Any], bool]] = {
-    **{name: _whole if name in _MAY_BE_NEGATIVE else _count for name in _WHOLE},
-    **{name: _number if name in _MAY_BE_NEGATIVE else _positive for name in _REAL},
-    **{name: lambda value: isinstance(value, str) for name in _TEXT},
+    **{name: PLAIN[WHOLE_NUMBER if name in _MAY_BE_NEGATIVE else COUNT] for name in _WHOLE},
+    **{name: PLAIN[NUMBER if name in _MAY_BE_NEGATIVE else AMOUNT] for name in _REAL},
+    **{name: PLAIN[TEXT] for name in _TEXT},
     "data": lambda value: isinstance(value, bytes),
     "source": lambda value: isinstance(value, str | int),  # a text, and in one table the number of a text
 }

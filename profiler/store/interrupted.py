@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 from profiler.records import INTERRUPTED, RUNNING
 from profiler.store.connection import Store
@@ -40,8 +39,6 @@ def _alive(mark: str) -> bool:
         host, pid, created = json.loads(mark)
         if host != platform.node():
             return True  # another machine's run on a shared file: not ours to judge
-        if pid == os.getpid():
-            return abs(psutil.Process().create_time() - created) < 0.1
         return abs(psutil.Process(pid).create_time() - created) < 0.1
     except (psutil.Error, ValueError, TypeError):
         return False

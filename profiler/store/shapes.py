@@ -28,11 +28,13 @@ def _real(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
 
 
-COUNT, WHOLE_NUMBER, NUMBER, TEXT, FLAG = "a size", "a whole number", "a number", "a text", "true or false"
-_PLAIN = {
+COUNT, WHOLE_NUMBER, NUMBER, AMOUNT = "a size", "a whole number", "a number", "an amount"
+TEXT, FLAG = "a text", "true or false"
+PLAIN = {
     COUNT: lambda value: _whole(value) and value >= 0,
     WHOLE_NUMBER: _whole,
     NUMBER: _real,
+    AMOUNT: lambda value: _real(value) and value >= 0,
     TEXT: lambda value: isinstance(value, str),
     FLAG: lambda value: isinstance(value, bool),
 }
@@ -94,7 +96,7 @@ def misfit(value: Any, shape: Any, place: str) -> str:
     if shape is object:
         return ""
     if isinstance(shape, str):
-        return "" if _PLAIN[shape](value) else f"{place} is not {shape}"
+        return "" if PLAIN[shape](value) else f"{place} is not {shape}"
     if isinstance(shape, list):
         if not isinstance(value, list):
             return f"{place} is not a list"
