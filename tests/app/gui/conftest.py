@@ -28,8 +28,9 @@ def qapp_args():
 
 @pytest.fixture(autouse=True)
 def _no_qt_warnings(request, qtlog, tmp_path, monkeypatch):
-    if "shared" not in request.fixturenames:  # the shared window keeps to its own database
-        monkeypatch.setenv("KERNELGLASS_DB", str(tmp_path / "runs.db"))
+    # The shared window keeps to its own database.
+    database = request.getfixturevalue("shared").database if "shared" in request.fixturenames else tmp_path / "runs.db"
+    monkeypatch.setenv("KERNELGLASS_DB", str(database))
     monkeypatch.setenv("KERNELGLASS_CONFIG", str(tmp_path / "config"))
     yield
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
@@ -43,13 +44,14 @@ def settle(qtbot, window: MainWindow) -> None:
     qtbot.waitUntil(lambda: not any(pane.model.loading for pane in window.workbench.panes), timeout=WAIT)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(qapp, tmp_path_factory):
-    """One window for the tests of a file that start from a compiled sample: its processes take seconds to start."""
+    """One window for all tests that start from a compiled sample: its processes take seconds to start."""
     folder = tmp_path_factory.mktemp("shared")
-    kept = {name: os.environ.get(name) for name in ("KERNELGLASS_DB", "KERNELGLASS_CONFIG")}
-    os.environ["KERNELGLASS_DB"] = str(folder / "runs.db")
-    window = MainWindow(Settings(folder / "config"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNELGLASS_DB", str(folder / "runs.db"))
+        window = MainWindow(Settings(folder / "config"))
+    window.database = folder / "runs.db"
     window.resize(1400, 900)
     window.show()
     window.usual = window.state.choices
@@ -58,11 +60,8 @@ def shared(qapp, tmp_path_factory):
     window.runs.processes = 2
     yield window
     window.close()
-    # A closed window is still styled with every other one: the more are kept, the longer a theme takes to put on.
     window.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    for name, value in kept.items():
-        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
     left = [t.name for t in threading.enumerate() if t.name.startswith("worker-") and t.is_alive()]
     assert not left, f"threads left behind: {left}"
 

@@ -25,8 +25,8 @@ def test_run_compare_export_and_open_again(qtbot, compiled, tmp_path):
     assert compiled.runs.launches.timeline is not None
     heats = [pane.text.shown.heat for pane in compiled.workbench.panes]
     assert any(heat is not None and heat.max() == 1 for heat in heats)
-    qtbot.waitUntil(lambda: compiled.runs.list.view.model.rowCount() >= 2, timeout=60_000)
-    assert compiled.runs.list.view.model.record(0).number == second
+    listed = compiled.runs.list.view.model
+    qtbot.waitUntil(lambda: listed.rowCount() >= 2 and listed.record(0).number == second, timeout=60_000)
 
     compiled.comparison.view.comparison = None  # an earlier test may have left one
     compiled.records.compare((first, second))
