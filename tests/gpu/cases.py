@@ -194,6 +194,9 @@ MATRICES = [
     _attention("gqa", (1, 8, 33, 64), (1, 2, 33, 64), enable_gqa=True),
     _attention("mask", (2, 2, 20, 16), (2, 2, 50, 16), (20, 50), scale=0.25),
     _attention("long", (1, 2, 300, 128), (1, 2, 300, 128), is_causal=True),
+    _attention("masked-64", (2, 2, 70, 64), (2, 2, 150, 64), (70, 150)),
+    _attention("masked-gqa", (1, 4, 130, 128), (1, 2, 130, 128), (130, 130), enable_gqa=True),
+    _attention("more-keys", (1, 2, 40, 64), (1, 2, "M", 64), is_causal=True),
     Case(
         "rope",
         (("F", (2, "S", 64)), ("F", ("S", 32)), ("F", ("S", 32))),
