@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from app.flow_cells import Measured, Row, Sample
 from app.text_tables import seconds, size, table
-from app.worker.flow_cells import Measured, Row, Sample
 
 HEADER = (
     "flow", "-O", "debug", "cache", "user", "system", "elapsed", "CPU", "peak memory", "time ratio",

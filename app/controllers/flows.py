@@ -14,11 +14,11 @@ from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.jobs import Worker
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.source import SourceFeature
+from app.flow_cells import Cell
 from app.viewmodels.requests import Failure, FlowProgress, FlowsBegun, FlowsRequest
 from app.viewmodels.runs.flows import FlowsModel, no_first_result
 from app.views.frame.status import Status
 from app.views.runs.flows import EXPORTS, FlowsView
-from app.worker.flow_cells import Cell
 from compiler.options import CompileOptions
 
 

@@ -11,9 +11,9 @@ from app.controllers.features import Command, Feature, Shared
 from app.controllers.source import SourceFeature
 from app.controllers.texts import TextStore
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, stage_title
+from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.text.ir_pane import PREVIOUS, USUAL_GPU, Against, IrPaneModel, TextKey
-from app.views.frame.toolbar import TARGETS
 from app.views.frame.workbench import Workbench
 from app.views.text.ir_pane import IrPane
 from compiler.targets import emission_of

@@ -10,9 +10,9 @@ from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.viewmodels.compilation import NodeRecord
-from app.viewmodels.frame.finding import expression
 from app.viewmodels.frame.patterns import TOO_SLOW, Pattern, TooSlowError, compile_pattern
 from app.viewmodels.requests import Failure, FindRequest, Hit
+from app.viewmodels.text.finding import expression
 from app.views.frame.find_everywhere import FindEverywhere
 from app.views.frame.workbench import Workbench
 from app.views.graph.panel import GraphPanel

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from app.worker.flow_cells import BASE, Cell, Sample
+from app.flow_cells import BASE, Cell, Sample
 from compiler.options import CompileOptions
 from profiler.records import Ceiling, Summary
 

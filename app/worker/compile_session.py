@@ -11,7 +11,6 @@ from typing import Any
 
 from app.sources import Source, load_source, source_path
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, LineText
-from app.viewmodels.frame.finding import hits
 from app.viewmodels.frame.patterns import compile_pattern
 from app.viewmodels.requests import (
     CompileRequest,
@@ -27,6 +26,7 @@ from app.viewmodels.requests import (
     StageRequest,
     TimeEditRequest,
 )
+from app.viewmodels.text.finding import hits
 from app.viewmodels.text.passes import PassStep
 from app.viewmodels.text.text_document import index_text, line_text
 from app.worker.compile_progress import CompileProgress

@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-from app.worker.flow_cells import Task, Told
+from app.flow_cells import Task, Told
 from compiler.errors import CompilerError
 from compiler.processes.frames import Channel, Unreadable
 from compiler.processes.messages import refusal

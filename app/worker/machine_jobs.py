@@ -92,7 +92,7 @@ def _storage(request: StorageRequest, _report: Report) -> StorageTold:
 
 def _flows(request: FlowsRequest, report: Report) -> tuple[str, int]:
     """The machine and its cores come back at the end; every sample is sent as it is taken: stopping loses nothing."""
-    from app.worker.flow_cells import BASE, Request, take_samples
+    from app.flow_cells import BASE, Request, take_samples
     from compiler.backend.runtime import default_threads
     from profiler.measure.machine import this_machine
 

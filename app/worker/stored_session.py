@@ -14,7 +14,6 @@ from app.viewmodels.compilation import (
     LineText,
     MemoryBlock,
 )
-from app.viewmodels.frame.finding import hits
 from app.viewmodels.frame.patterns import compile_pattern
 from app.viewmodels.requests import (
     EditTiming,
@@ -27,6 +26,7 @@ from app.viewmodels.requests import (
     StageRequest,
     TimeEditRequest,
 )
+from app.viewmodels.text.finding import hits
 from app.viewmodels.text.passes import PassStep, trace_steps
 from app.viewmodels.text.text_document import index_text
 from app.worker.extract import graph_nodes

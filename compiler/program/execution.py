@@ -12,9 +12,9 @@ import numpy as np
 from compiler.backend.executor import Executor, TableStep, load_kernels
 from compiler.backend.runtime import default_threads
 from compiler.errors import ExecutionError
+from compiler.graph.binding import bind
 from compiler.graph.dtypes import numpy_dtype
 from compiler.passes.fusion.records import Buffer
-from compiler.program.binding import bind
 from compiler.program.host_program import HostProgram
 from compiler.program.memory_plan import ALIGNMENT, MemoryPlan, plan
 

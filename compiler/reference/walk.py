@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import ExecutionError, GraphError
+from compiler.graph.binding import bind, resolve
 from compiler.graph.constraints import check_sizes, constraints_of
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType, Type, format_shape
 from compiler.graph.value import Op, Value
-from compiler.program.binding import bind, resolve
 from compiler.reference.elementwise import ELEMENTWISE
 from compiler.reference.indexing import INDEXING
 from compiler.reference.linalg import LINALG

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from compiler.graph.binding import bind
 from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType
 from compiler.graph.value import Value
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
-from compiler.program.binding import bind
 from compiler.reference import reference
 from profiler.analysis.accuracy import relative_error
 from profiler.measure.measuring import measure

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 
 from compiler.errors import ExecutionError
+from compiler.graph.binding import bind, resolve
 from compiler.graph.dim_text import dim
 from compiler.graph.types import TensorType
-from compiler.program.binding import bind, resolve
 
 
 def zeros(*shape, dtype=np.float32):

@@ -29,9 +29,9 @@ def load(path: Path) -> ModuleType:
 def prepare(cases: Any, case: Any, dtype: str, target: str, path: Path) -> None:
     """Write the request of one case and what it must give."""
     from compiler import reference
+    from compiler.graph.binding import bind
     from compiler.options import CompileOptions
     from compiler.pipeline import compile_graph
-    from compiler.program.binding import bind
     from profiler.measure.cuda.messages import CudaRequest
     from profiler.measure.cuda.program import program_of
 

@@ -66,7 +66,7 @@ def worker(device: Any) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def run(device: Any, worker: Any) -> Any:
     """run(model or graph, arrays) -> CudaResponse, in the worker; a failure there fails the test with its words."""
-    from compiler.program.binding import bind
+    from compiler.graph.binding import bind
     from profiler.measure.cuda.messages import FINISHED, CudaRequest
     from profiler.measure.cuda.program import program_of
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from profiler.measure.cpu.timing import BLOCKS, MOST_SETS
 from profiler.measure.cuda.resident import KernelTime
 from profiler.measure.cuda.timing import rotating_sets, time_residents
-from profiler.measure.timing import BLOCKS, MOST_SETS
 
 
 @dataclass

@@ -22,9 +22,9 @@ from compiler import Graph, TensorType, compile, load_library, ops, reference
 from compiler.options import CompileOptions
 from profiler.measure.ceilings.cpu_probes import LIBRARY
 from profiler.measure.cpu.native import BoundProgram
+from profiler.measure.cpu.timing import buffer_sets
 from profiler.measure.machine import cache_sizes, conditions, machine_with, this_machine, with_card
 from profiler.measure.measuring import measure
-from profiler.measure.timing import buffer_sets
 from profiler.recording import run_and_record
 from profiler.records import (
     FAILED,

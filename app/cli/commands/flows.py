@@ -73,8 +73,8 @@ def command(
 ) -> None:
     """Compile SRC in both flows, in fresh processes, and compare time and memory."""
     from app import flow_tables
+    from app.flow_cells import Request, cells, measure
     from app.sources import load_source
-    from app.worker.flow_cells import Request, cells, measure
     from compiler.backend.runtime import default_threads
     from compiler.options import CompileOptions
     from compiler.targets import get_target

@@ -1,4 +1,4 @@
-"""What kernels can be run on, as the window's choosers show it."""
+"""What kernels can be compiled for and run on, as the window's choosers show it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.targets.nvptx import runs_on
+
+TARGETS = (
+    ("cpu", "CPU (this machine)"),
+    ("sm_80", "sm_80 (A100)"),
+    ("sm_90a", "sm_90a (H100, H200)"),
+    ("sm_100", "sm_100 (B200)"),
+    ("gfx942", "gfx942 (MI300)"),
+)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from app import flow_tables
+from app.flow_cells import BASE, Cell, Measured, Request, Sample, cells
 from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import FlowsRequest
-from app.worker.flow_cells import BASE, Cell, Measured, Request, Sample, cells
 
 WAITING, RUNNING, DONE, STOPPED = "waiting", "running", "done", "stopped"
 FIGURES = ("user_s", "system_s", "elapsed_s", "cpu_percent", "peak_bytes", "spread", "compile_s", "first_result_s")

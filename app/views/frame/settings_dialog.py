@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme.look import LEAST_PIXELS, MOST_PIXELS, Look
+from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.formats import size
 from app.viewmodels.frame.preferences import CACHE_MIB, THEMES, TRUST, Preferences
 from app.viewmodels.requests import StorageTold
-from app.views.frame.toolbar import TARGETS
 from app.views.parts.controls import column, line_field, paragraph, push_button, spin_box
 from app.views.parts.widgets import Choice, MessageBar, scrolled
 from compiler.options import FLOWS, OPT_LEVELS

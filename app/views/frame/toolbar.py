@@ -8,18 +8,10 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
 
 from app.theme.look import Look
-from app.viewmodels.frame.devices import CPU, DeviceRow
+from app.viewmodels.frame.devices import CPU, TARGETS, DeviceRow
 from app.views.parts.controls import push_button
 from app.views.parts.widgets import Choice, label
 from compiler.options import FLOWS, OPT_LEVELS, CompileOptions
-
-TARGETS = (
-    ("cpu", "CPU (this machine)"),
-    ("sm_80", "sm_80 (A100)"),
-    ("sm_90a", "sm_90a (H100, H200)"),
-    ("sm_100", "sm_100 (B200)"),
-    ("gfx942", "gfx942 (MI300)"),
-)
 
 
 class ChoiceBar(QToolBar):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
-from app.viewmodels.frame.finding import expression
 from app.viewmodels.frame.patterns import Pattern, compile_pattern
+from app.viewmodels.text.finding import expression
 from app.views.parts.controls import line_field
 from app.views.parts.later import one_shot
 from app.views.parts.widgets import Elided, Header, restyle

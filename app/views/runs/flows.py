@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.flow_cells import CACHES, Cell
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.runs.flows import (
@@ -29,7 +30,6 @@ from app.views.parts.many_choice import ManyChoice
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, header
-from app.worker.flow_cells import CACHES, Cell
 
 EXPORTS = (("text", "Text", "txt"), ("md", "Markdown", "md"), ("csv", "CSV", "csv"), ("json", "JSON", "json"))
 METRICS = (

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QMenu, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import MODEL_STAGES, STAGES, Compilation, language_of, stage_title
+from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
@@ -16,7 +17,6 @@ from app.viewmodels.text.diff import DiffDocument
 from app.viewmodels.text.folding import directive_lines
 from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers
 from app.viewmodels.text.line_costs import LineCosts, line_costs
-from app.views.frame.toolbar import TARGETS
 from app.views.parts.controls import column
 from app.views.parts.widgets import ANY_WIDTH, Choice, MessageBar, flat_button, header, label
 from app.views.text.find_bar import FindBar

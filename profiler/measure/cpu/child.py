@@ -22,7 +22,7 @@ from profiler.records import FINISHED, CompilationRecord, MeasuredRun, MeasureRe
 if TYPE_CHECKING:
     from compiler.model import Model
     from profiler.measure.cpu.native import BoundProgram
-    from profiler.measure.timing import Timing
+    from profiler.measure.cpu.timing import Timing
 
 STARTING, COMPILING, PREPARING, PROBING, TIMING, DONE = range(6)
 PHASES = ("starting", "compiling", "preparing", "making the first call", "timing", "finishing")
@@ -147,8 +147,8 @@ def _run(
     from profiler.analysis.memory import memory_record
     from profiler.measure.counters import HardwareCounters, Usage, resident_bytes
     from profiler.measure.cpu.native import BoundProgram
+    from profiler.measure.cpu.timing import buffer_sets, time_program
     from profiler.measure.machine import conditions
-    from profiler.measure.timing import buffer_sets, time_program
     from profiler.model_records import launch_records
 
     hardware = HardwareCounters()  # before any worker thread starts, so that those are counted too

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compiler.errors import ExecutionError
-from compiler.program.binding import bind
+from compiler.graph.binding import bind
 from profiler.measure.cuda.device import Device, open_device
 from profiler.measure.cuda.memory import MemoryReport, Transfer
 from profiler.measure.cuda.program import DEFAULT_LAUNCH as DEFAULT_LAUNCH

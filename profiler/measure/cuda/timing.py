@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from profiler.measure.timing import MOST_SETS, block_size, in_blocks
+from profiler.measure.cpu.timing import MOST_SETS, block_size, in_blocks
 
 _WARM_SECONDS = 0.05
 _SHARE_OF_MEMORY = 4

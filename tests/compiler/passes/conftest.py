@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from compiler.dialects.mo import from_graph
+from compiler.graph.binding import bind
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import DTYPES, numpy_dtype
 from compiler.graph.graph import Graph
@@ -19,7 +20,6 @@ from compiler.language.library import Library
 from compiler.language.source import SourceFile
 from compiler.options import CompileOptions
 from compiler.passes.fusion.fuse import fuse
-from compiler.program.binding import bind
 from compiler.reference import REFERENCES
 
 _UNARY = """abs neg exp log log1p sqrt rsqrt sin cos tanh erf sigmoid relu silu floor ceil round trunc isnan isinf
