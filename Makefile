@@ -12,6 +12,8 @@ PYTEST := $(BIN)/python -m pytest
 
 .PHONY: run test test-slow test-gpu lint format bench screenshots clean
 .DELETE_ON_ERROR:
+# Tests start hundreds of processes, which would each compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # `gui` ends with status 4 where no window can be had, after saying why in one line.
 run: $(USER_READY)
@@ -23,8 +25,10 @@ run: $(USER_READY)
 test: $(DEV_READY)
 	$(PYTEST) -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not gpu"
 
+# What Hypothesis tries a part of in the quick tests, it tries whole here.
 test-slow: $(DEV_READY)
 	$(PYTEST) -m "slow and not gpu"
+	$(PYTEST) --hypothesis-profile=full -m "hypothesis and not slow and not gpu"
 
 test-gpu: $(DEV_READY)
 	$(PYTEST) -m gpu

@@ -59,12 +59,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Told:
-    """What a process says about itself; the results' seconds count from the beginning of its compilation."""
+    """What a process says about itself; the seconds to its result count from the beginning of its compilation."""
 
     kernels: int = 0
     compile_seconds: float = 0.0
     first_result_seconds: float = 0.0
-    second_result_seconds: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
 
 

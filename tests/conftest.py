@@ -1,10 +1,39 @@
-"""What every test gets: caches and databases of its own, never the user's."""
+"""What every test gets: caches and databases of its own, never the user's; and how many examples Hypothesis tries."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+
+FULL = "full"
+QUICK_PART = 3  # of this many examples that a test asks for, one is tried, unless with --hypothesis-profile=full
+FEWEST = 20
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--hypothesis-profile", None) == FULL:
+        from hypothesis import settings
+
+        settings.register_profile(FULL, settings.get_profile("default"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Fewer examples in the quick set; those of `@example` are always tried, and slow tests try all."""
+    if config.getoption("--hypothesis-profile", None) is not None:
+        return
+    from hypothesis import is_hypothesis_test, settings
+
+    scaled = set()
+    for item in items:
+        test = getattr(item, "function", None)
+        if test is None or test in scaled or not is_hypothesis_test(test) or item.get_closest_marker("slow"):
+            continue
+        own = getattr(test, "_hypothesis_internal_use_settings", None) or settings()
+        fewer = min(own.max_examples, max(own.max_examples // QUICK_PART, FEWEST))
+        test._hypothesis_internal_use_settings = settings(own, max_examples=fewer)
+        scaled.add(test)
 
 
 @pytest.fixture(autouse=True, scope="session")

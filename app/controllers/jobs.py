@@ -1,8 +1,9 @@
 """Jobs in child processes, seen from the window: a frozen request goes out, frozen replies come back as Qt signals.
 
-A worker is a fresh interpreter, not a copy of this one: Qt does not survive a fork, and the user's main module is not
-imported twice. Threads of its own start it, write into its pipe and wait on it, so the window's thread never waits.
-Ending the process cancels whatever it was doing; replies of an ended or replaced job are dropped here.
+A worker comes from a nursery, which has loaded the compiler, and is no copy of this process: Qt does not survive a
+fork, and the user's main module is not imported twice. Threads of its own have it started, write into its pipe and wait
+on it, so the window's thread never waits. Ending the process cancels whatever it was doing; replies of an ended or
+replaced job are dropped here.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from app.viewmodels.pieces import Piece, join
 from app.viewmodels.requests import DATABASE_VARIABLE, Database, Failure, Progress
 from app.worker.answers import PIECE, replies
 from compiler.processes.frames import Unreadable
+from compiler.processes.nursery import Born, Nursery
 from compiler.processes.supervisor import Child
 
 _numbers = itertools.count(1)
+_nursery = Nursery("app.worker.main")
 Done = Callable[[Any], None]
 
 
@@ -33,17 +36,17 @@ class Worker(QObject):
     _received = Signal(int, object)
     _ended = Signal(int)
 
-    def __init__(self, warm: str, parent: QObject | None = None) -> None:
+    def __init__(self, purpose: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._waiting: dict[int, tuple[Done, Done]] = {}
         self._lock = threading.Lock()
         # A process that is busy does not read, and a pipe holds little: whoever writes into it may have to wait.
         self._outbox: queue.SimpleQueue[tuple[int, Database, Any] | None] = queue.SimpleQueue()
-        self._process: Child | None = None
+        self._process: Child | Born | None = None
         self._stopping = False
         self._received.connect(self._take)
         self._ended.connect(self._lost)
-        self._thread = threading.Thread(target=self._run, args=(warm,), name=f"worker-{warm}", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(purpose,), name=f"worker-{purpose}", daemon=True)
         self._thread.start()
 
     @property
@@ -77,14 +80,14 @@ class Worker(QObject):
             process.kill()
         self._thread.join(5)
 
-    def _run(self, warm: str) -> None:
+    def _run(self, purpose: str) -> None:
         with self._lock:
             if self._stopping:
                 return
             # A group, so that what it starts can be ended with it; not a session: the kernel shares the processor
             # among sessions before it looks at who is nice, and a worker would count as much as the window.
-            child = self._process = Child("app.worker.main", replies(), warm, group=True)
-        sender = threading.Thread(target=self._send, args=(child,), name=f"worker-{warm}-out", daemon=True)
+            child = self._process = _nursery.child(replies())
+        sender = threading.Thread(target=self._send, args=(child,), name=f"worker-{purpose}-out", daemon=True)
         sender.start()
         pieces: dict[int, list[Piece]] = {}
         with contextlib.suppress(EOFError, OSError, Unreadable):
@@ -103,7 +106,7 @@ class Worker(QObject):
         if not self._stopping:
             self._ended.emit(code)
 
-    def _send(self, child: Child) -> None:
+    def _send(self, child: Child | Born) -> None:
         while (entry := self._outbox.get()) is not None:
             job, database, request = entry
             try:

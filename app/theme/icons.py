@@ -6,11 +6,13 @@ import contextlib
 from functools import lru_cache
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QRectF, Qt
+from PySide6.QtCore import QByteArray, QDir, QRectF, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from app.resources import resource_folder
+
+_FOLDERS = "icons"
 
 
 @lru_cache(maxsize=256)
@@ -43,9 +45,15 @@ def icon(name: str, colour: str, disabled: str | None = None) -> QIcon:
 
 
 def write_for_style_sheet(folder: Path, name: str, colour: str) -> str:
-    """A tinted copy on disk, since style sheets take images only by path; returns the path as QSS wants it."""
+    """A tinted copy on disk, since style sheets take images only by path; returns the path as QSS wants it.
+
+    It names no folder but a list of them, so that windows with settings of their own have the same style sheet: putting
+    on another one walks through every widget there is.
+    """
     path, wanted = folder / f"{name}-{colour.lstrip('#')}.svg", svg(name, colour)
     with contextlib.suppress(OSError):  # a disk that filled up meanwhile costs an arrow, not the window
         if not path.exists() or path.stat().st_size != len(wanted):
             path.write_bytes(wanted)
-    return path.as_posix()
+    if folder.as_posix() not in QDir.searchPaths(_FOLDERS):
+        QDir.addSearchPath(_FOLDERS, folder.as_posix())
+    return f"{_FOLDERS}:{path.name}"

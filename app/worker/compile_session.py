@@ -33,6 +33,7 @@ from app.worker.compile_progress import CompileProgress
 from app.worker.extract import call_records, decision, kernel_record, memory_blocks, node_records
 from app.worker.pass_steps import PassSteps
 from compiler.options import CompileOptions
+from profiler.records import StageRecord
 
 
 class CompileSession:
@@ -44,6 +45,7 @@ class CompileSession:
         self._request = request
         self._steps: dict[str, PassSteps] = {}
         self._number, self._kept = 0, False  # where the compilation is in the database
+        self._texts: list[StageRecord] | None = None
         report(Progress("loading the source", 0.0))
         self._source = _load(request)
         report(Progress("loading kernels", 0.03))
@@ -117,17 +119,25 @@ class CompileSession:
 
     def keep(self, request: KeepRequest, report: Report) -> int:
         """Put the compilation into the database; its number there."""
-        from profiler.recording import keep_stages, record_compilation
-        from profiler.store import open_store
+        from profiler.recording import record_compilation
+        from profiler.store import open_store, writer
 
         libraries = tuple(str(folder) for folder in self._source.library_paths)
         with open_store(None) as store:
             if not self._number:
                 self._number = record_compilation(store, self._model, self._request.source, self._seconds, libraries)
             if request.stages and not self._kept:
-                keep_stages(store, self._number, self._model)
+                writer.add_stages(store, self._number, self._stages())
                 self._kept = True
         return self._number
+
+    def _stages(self) -> list[StageRecord]:
+        """The IR of every stage, to be kept; made once, as that takes about as long as compiling."""
+        if self._texts is None:
+            from profiler.model_records import stage_records
+
+            self._texts = stage_records(self._model)
+        return self._texts
 
     def time_edit(self, request: TimeEditRequest, report: Report) -> EditTiming:
         """Time a kernel as generated and as edited."""
@@ -156,7 +166,8 @@ class CompileSession:
         """Measure through the profiler, with the same cuts and edits, and keep the run."""
         from app.worker.measuring import measure_source
 
-        return measure_source(self._source, self._request.source, self._request.options, request, report)
+        name, options = self._request.source, self._request.options
+        return measure_source(self._source, name, options, request, report, self._stages)
 
 
 def _load(request: CompileRequest) -> Source:

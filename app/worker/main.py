@@ -31,13 +31,24 @@ from app.worker.answers import PIECE, REQUESTS
 from compiler.processes.frames import Channel
 
 KNOWN = REQUESTS
+LATER = (
+    "compiler.passes.graph.run", "compiler.passes.fusion.run", "compiler.program.execution", "compiler.backend.jit",
+    "app.viewmodels.graph.layout", "app.worker.store_jobs", "app.worker.machine_jobs",
+    "compiler.passes.kernel.run", "compiler.lowering.llvm_text", "compiler.backend.llvm", "compiler.backend.provenance",
+    "app.worker.measuring", "app.compilation", "app.checking", "compiler.reference", "profiler.recording",
+)  # fmt: skip
+"""What workers come to need, in the order in which it is likely to be asked for."""
 
 
-def serve(channel: Channel, warm: str) -> None:
-    """Answer requests until the other end closes. `warm` says what to import before the first one comes."""
+def prepare() -> None:
+    """Before any request: give way to the window, and load what opening a source begins with."""
     _give_way()
+    import compiler.pipeline  # noqa: F401
+
+
+def serve(channel: Channel) -> None:
+    """Answer requests until the other end closes."""
     handlers = _Handlers()
-    handlers.warm_up(warm)
     with contextlib.suppress(EOFError, OSError):
         while True:
             request, job = (found := channel.receive()).value, found.job
@@ -80,13 +91,6 @@ class _Handlers:
 
     def __init__(self) -> None:
         self._session: Any = None
-
-    def warm_up(self, what: str) -> None:
-        if what == "compile":
-            import app.worker.compile_session
-            import compiler.pipeline  # noqa: F401
-        elif what == "layout":
-            import app.viewmodels.graph.layout  # noqa: F401
 
     def answer(self, request: Any, report: Report) -> Any:
         from compiler.errors import CompilerError, UnavailableError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,18 @@ from app.sources import Source
 from app.viewmodels.requests import Progress, Report, RunRequest, RunTimes
 from compiler.errors import CompilerError, ExecutionError
 from compiler.options import CompileOptions
-from profiler.records import FINISHED, MeasureRequest
+from profiler.records import FINISHED, MeasureRequest, StageRecord
+
+Stages = Callable[[], Sequence[StageRecord]]
 
 
-def measure_source(source: Source, name: str, options: CompileOptions, request: RunRequest, report: Report) -> RunTimes:
-    """Measure on random inputs; a kernel that crashes is an error that names it."""
+def measure_source(
+    source: Source, name: str, options: CompileOptions, request: RunRequest, report: Report, stages: Stages
+) -> RunTimes:
+    """Measure on random inputs; a kernel that crashes is an error that names it.
+
+    `stages` gives the IR that is kept with the run, from the process that has the model: making it is not measured.
+    """
     from app.compilation import cuda_device, device_index
     from app.inputs import graph_sizes, random_inputs
 
@@ -27,6 +35,9 @@ def measure_source(source: Source, name: str, options: CompileOptions, request: 
     if (index := device_index(request.device)) is not None:
         cuda_device(index)  # what is missing is said before anything is compiled for it
     number, outcome, note = _measured(source, measurement, inputs, request, report)
+    if number is not None:
+        report(Progress("keeping the IR", 0.8))
+        note = _keep_stages(request.database, number, stages)
     if outcome.error is not None:
         raise outcome.error
     if outcome.result.status != FINISHED:
@@ -57,7 +68,6 @@ def _measured(
                 measurement,
                 source.graph,
                 inputs,
-                texts=kept is not None,
                 outputs=request.check,
                 progress=lambda words: report(Progress(f"run: {words}", 0.4)),
             )
@@ -132,6 +142,20 @@ def _open_store(path: str = "") -> tuple[Any, str]:
         return open_store(path or None), ""
     except (StoreError, OSError, CompilerError) as error:
         return None, f"the run is not kept: {error}"
+
+
+def _keep_stages(path: str, number: int, stages: Stages) -> str:
+    """Put the IR beside the run's compilation; why that failed, where it did."""
+    from profiler.store import StoreError, open_store, queries, writer
+
+    try:
+        with open_store(path or None) as store:
+            compilation = queries.run_row(store, number)["compilation"]
+            if compilation is not None:
+                writer.add_stages(store, compilation, stages())
+    except StoreError as error:
+        return f"the IR is not kept: {error.message}"
+    return ""
 
 
 def _keep_check(path: str, number: int | None, checks: tuple[str, ...], ok: bool) -> None:

@@ -27,6 +27,8 @@ def main() -> None:
     entry = import_module(module)
     connection = socket.socket(fileno=int(descriptor))
     os.set_inheritable(connection.fileno(), False)  # what it starts itself must not keep the conversation alive
+    if hasattr(entry, "prepare"):
+        entry.prepare()
     entry.serve(Channel(connection, entry.KNOWN), *arguments)
 
 

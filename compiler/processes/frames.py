@@ -113,8 +113,13 @@ class Channel:
         """Our end's descriptor."""
         return self._socket.fileno()
 
+    def hang_up(self) -> None:
+        """End the conversation; whoever waits here for a message hears so as well."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
-        """Hang up."""
+        """Hang up, and give back what is held."""
         self._socket.close()
         for descriptor in self._descriptors:
             os.close(descriptor)

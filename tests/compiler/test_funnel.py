@@ -74,6 +74,8 @@ def test_the_stages_account_for_the_time_of_a_compilation(flow):
         total = model.stats["seconds"]["total"]
         assert total <= wall
         best = max(best, total / wall)
+        if best > 0.9:
+            break
     assert best > 0.9
 
 

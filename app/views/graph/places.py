@@ -117,7 +117,8 @@ def opening(camera: Camera, model: GraphModel) -> Camera:
     middle = layout.width / 2
     if layout.width * scale > camera.width:
         high = layout.positions[:, 1] < camera.height / scale
-        middle = float(np.median(layout.positions[high, 0] + model.scene.sizes[high, 0] / 2))
+        if high.any():  # a view that is hardly there has nothing at its top
+            middle = float(np.median(layout.positions[high, 0] + model.scene.sizes[high, 0] / 2))
     return replace(camera, scale=scale, x=camera.width / 2 - middle * scale, y=MARGIN)
 
 

@@ -54,14 +54,19 @@ def assemble(written: Expressions, last: Line, stores: list[Store], outputs: lis
         text="\n".join([*head, *texts]) + "\n",
         line_slots=(*line_slots, *[tuple(sorted({number_of[n] for n in line.nodes})) for line in lines]),
         slots=tuple(slots),
-        inputs=inputs,
-        outputs=tuple(outputs),
+        inputs=tuple(_own(written, kind) for kind in inputs),
+        outputs=tuple(_own(written, kind) for kind in outputs),
         operands=tuple(leaf.buffer for leaf in numbers),
         results=tuple(store.buffer for store in stores),
         values=tuple(store.value.ssa for store in stores),
         symbols=tuple(sorted((new, old) for old, new in written.names.used.items())),
         inplace=_inplace(written, stores, outputs, numbers),
     )
+
+
+def _own(written: Expressions, kind: TensorType) -> TensorType:
+    """A type in the kernel's own names of its sizes."""
+    return TensorType.of(kind.dtype, tuple(map(written.names.own, kind.shape)))
 
 
 def _parameters(written: Expressions, outputs: list[TensorType], inputs: tuple[TensorType, ...]) -> list[str]:

@@ -36,9 +36,11 @@ class SymbolNames:
             if name not in self.used:
                 self.used[name] = self._free(name)
                 self._clashes |= self.used[name] != name
-        if self._clashes:
-            value = substitute(value, {name: symbol(new) for name, new in self.used.items()})  # type: ignore[assignment]
-        return str(value)
+        return str(self.own(value))
+
+    def own(self, value: int | Dim) -> int | Dim:
+        """A size in the names of the text, once they are given."""
+        return substitute(value, {name: symbol(new) for name, new in self.used.items()}) if self._clashes else value
 
     def _free(self, name: str) -> str:
         made = name

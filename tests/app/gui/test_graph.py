@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QMenu
 
-from app.views.graph.places import edge_at, middle_of
+from app.views.graph.places import edge_at, middle_of, opening
 
 pytestmark = pytest.mark.gui
 
@@ -300,3 +301,9 @@ def test_heat_says_what_is_measured_and_what_is_divided_up(qtbot, compiled):
     total = float((graph.heat_values**2).sum() * graph.heat_top)
     assert total == pytest.approx(sum(graph.times.values()), rel=1e-6)
     graph.set_heat("none")
+
+
+def test_a_view_that_has_no_room_yet_still_looks_at_the_graph(compiled):
+    view = compiled.graph.view
+    camera = opening(replace(view.camera, width=30, height=0), view.model)
+    assert all(np.isfinite([camera.x, camera.y, camera.scale]))

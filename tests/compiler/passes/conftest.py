@@ -283,7 +283,7 @@ class _Kernels:
                     held[buffer] = np.empty(0, numpy_dtype(buffer.type.dtype))
             for buffer, declared in zip(call.results, call.kernel.outputs, strict=True):
                 count = int(np.prod([evaluate(s, sizes) for s in buffer.type.shape], dtype=np.int64))
-                assert count == np.prod([evaluate(s, sizes) for s in declared.shape], dtype=np.int64)
+                assert count == np.prod([evaluate(s, named) for s in declared.shape], dtype=np.int64)
                 if buffer not in held:
                     made = memory(buffer) if memory and buffer.kind == "temporary" else np.empty(count * 8, np.uint8)
                     if not memory or buffer.kind != "temporary":
@@ -292,7 +292,7 @@ class _Kernels:
                         numpy_dtype(buffer.type.dtype)
                     )
             views = [
-                Tensor(held[b].reshape([evaluate(s, sizes) for s in t.shape]))
+                Tensor(held[b].reshape([evaluate(s, named) for s in t.shape]))
                 for b, t in zip(
                     (*call.results, *call.operands), (*call.kernel.outputs, *call.kernel.inputs), strict=True
                 )

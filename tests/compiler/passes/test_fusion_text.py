@@ -7,6 +7,7 @@ import ast
 import numpy as np
 import pytest
 
+from compiler import compile
 from compiler.dialects import mgp, mogg
 from compiler.dialects.mo import nodes_of, text_of
 from compiler.dialects.mo.reading import MoParser
@@ -106,6 +107,27 @@ def test_dims_that_clash_with_the_text_are_renamed(fused, run_kernels):
     assert call.symbols == ("exp", "in0", "lambda")
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("f4")
     np.testing.assert_allclose(run_kernels(made.result, graph, x)[0], np.exp(x).transpose(1, 0, 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "names", [("out0", "in0"), ("index", "kernel"), ("in0", "in0_"), ("in0_", "in0"), ("v0", "f32")]
+)
+@pytest.mark.parametrize("flow", ["all-kernel", "per-kernel"])
+def test_dims_may_have_names_that_mean_something_in_a_kernel(names, flow):
+    rows, inner = names
+    graph = Graph("named", inputs=[TensorType("f32", (rows, inner)), TensorType("f32", (inner, 8))])
+    with graph:
+        x, w = graph.inputs
+        graph.output(ops.softmax(ops.relu(x @ w + 1.0), axis=-1), ops.reshape(x, (-1,)))
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=shape).astype(np.float32) for shape in ((5, 7), (7, 8))]
+    model = compile(graph, flow=flow)
+    for found in (model, compile(graph, flow=flow)):  # the second comes from the cache
+        assert set(found.symbols) == set(names)
+        first, second = found.execute(*given)
+        wanted = np.exp(np.maximum(given[0] @ given[1] + 1, 0))
+        np.testing.assert_allclose(first, wanted / wanted.sum(-1, keepdims=True), rtol=1e-5)
+        np.testing.assert_array_equal(second, given[0].reshape(-1))
 
 
 def test_slices_of_slices_keep_their_symbolic_sizes(fused, run_kernels):

@@ -2,10 +2,18 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 
 KNOWN = {"words": tuple[str, ...]}
+LATER = ("json.tool",)
+prepared = False
+
+
+def prepare():
+    global prepared
+    prepared = True
 
 
 def serve(channel, how):
@@ -13,6 +21,12 @@ def serve(channel, how):
     print("printed by Python", flush=True)
     os.write(1, b"printed by a kernel\n")
     sys.stderr.write("its last words\n")
+    if how == "where":
+        channel.send((os.getcwd(), os.environ.get("WHO", ""), str(prepared), str(os.getpgrp() == os.getpid())), "words")
+        return
+    if how == "family":  # a process of its own that outlives its last answer
+        channel.send((str(os.getpid()), str(subprocess.Popen(["sleep", "600"]).pid)), "words")
+        channel.receive()
     if how == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
     if how == "damage":

@@ -1,0 +1,217 @@
+"""A process that has loaded what children of one kind need, and forks each of them: born in milliseconds.
+
+A child so born is as good as a fresh interpreter that loaded the same modules, as the nursery does nothing but load.
+What it shares with its siblings is where things lie in memory, so nothing that is timed is born here. Forking is safe
+where nothing else runs in the nursery, which has no thread of its own; elsewhere than on Linux children start afresh.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from time import monotonic
+from typing import Any
+
+from compiler.processes.frames import Channel
+from compiler.processes.supervisor import Child, environment
+
+_NUMBER = struct.Struct("<i")
+
+
+@dataclass(frozen=True)
+class Birth:
+    """The first message to a child: its arguments, and what is around it, as the one who asked has it."""
+
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
+    folder: str
+
+
+class Born:
+    """A child of a nursery, as `Child` is one that was started afresh; it leads a process group."""
+
+    def __init__(self, channel: Channel, told: socket.socket) -> None:
+        self.channel = channel
+        self._told = told  # its process id, and when it has ended its status
+        self._heard = b""
+
+    def kill(self) -> None:
+        """End it now, with its group; not once it has ended, as its number may be another's."""
+        self._hear(0.0)
+        if len(self._heard) == _NUMBER.size:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(_NUMBER.unpack(self._heard)[0], signal.SIGKILL)
+        elif not self._heard:  # not born yet: it will find that nobody is there
+            self.channel.hang_up()
+
+    def end(self, patience: float = 0.0) -> int:
+        """Hang up, give it so many seconds to leave, end it; its status."""
+        if patience:
+            self.channel.hang_up()
+            self._hear(patience)
+        self.kill()
+        self.channel.close()
+        self._hear(None)
+        self._told.close()
+        return _NUMBER.unpack_from(self._heard, _NUMBER.size)[0] if len(self._heard) > _NUMBER.size else -signal.SIGKILL
+
+    def _hear(self, seconds: float | None) -> None:
+        """What the nursery says of it within a time; nothing more comes where the nursery is gone."""
+        limit = None if seconds is None else monotonic() + seconds
+        poll = select.poll()
+        with suppress(OSError, ValueError):  # closed, once it has ended
+            poll.register(self._told, select.POLLIN)
+            while len(self._heard) < 2 * _NUMBER.size:
+                if not poll.poll(None if limit is None else 1000 * max(limit - monotonic(), 0.0)):
+                    return
+                with suppress(BlockingIOError):  # another thread heard it
+                    part = self._told.recv(2 * _NUMBER.size, socket.MSG_DONTWAIT)
+                    if not part:
+                        return
+                    self._heard += part
+
+
+class Nursery:
+    """A process for children that run `serve(channel, *arguments)` of a module, once its `prepare` is done.
+
+    While nobody asks it goes on to load what `LATER` of the module names.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._lock = threading.Lock()
+        self._process: Child | None = None
+        self._door: socket.socket | None = None
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End it. Its children live on until whoever asked for them hangs up."""
+        with self._lock:
+            self._end()
+
+    def child(self, known: Mapping[str, Any], *arguments: object) -> Child | Born:
+        """A child of its own group; `known` are the messages it may send."""
+        if not (sys.platform == "linux" and hasattr(os, "pidfd_open")):
+            return Child(self._module, known, *arguments, group=True)
+        ours, theirs = socket.socketpair()
+        told, tells = socket.socketpair()
+        try:
+            self._ask([theirs.fileno(), tells.fileno()])
+        except BaseException:
+            ours.close()
+            told.close()
+            raise
+        finally:
+            theirs.close()
+            tells.close()
+        born = Born(Channel(ours, known), told)
+        with suppress(OSError):  # whoever reads will find that it is gone
+            born.channel.send(Birth(tuple(map(str, arguments)), environment(), _folder()))
+        return born
+
+    def _ask(self, descriptors: list[int]) -> None:
+        """Ask for a child with these; the process is started when it is first wanted, and again where it died."""
+        with self._lock:
+            if self._process is not None and not self._process.alive:
+                self._end()
+            if self._door is None:
+                self._process = Child(__name__, {}, self._module)
+                self._door = socket.socket(fileno=os.dup(self._process.channel.fileno()))
+                self._door.setblocking(True)
+            socket.send_fds(self._door, [b"+"], descriptors)
+
+    def _end(self) -> None:
+        if self._process is not None and self._door is not None:
+            self._door.close()
+            self._process.end()
+            self._process = self._door = None
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted
+        return ""
+
+
+# Inside
+
+KNOWN: dict[str, Any] = {}
+
+
+def serve(channel: Channel, module: str) -> None:
+    """Fork a child for each that asks, and tell of it; in the child, this is where it does its work."""
+    entry = import_module(module)
+    entry.prepare()
+    waiting = list(entry.LATER)
+    told: dict[int, tuple[int, socket.socket]] = {}  # of each child, by a descriptor that is ready when it ends
+    poll = select.poll()
+    poll.register(channel.fileno(), select.POLLIN)
+    door = socket.socket(fileno=os.dup(channel.fileno()))
+    while True:
+        ready = [descriptor for descriptor, _ in poll.poll(0 if waiting else None)]
+        for descriptor in set(ready) & set(told):
+            poll.unregister(descriptor)
+            _tell_end(descriptor, *told.pop(descriptor))
+        if channel.fileno() in ready:
+            _, found, _, _ = socket.recv_fds(door, 1, 2)
+            if len(found) < 2:
+                return
+            tells = socket.socket(fileno=found[1])
+            if (pid := _forked()) == 0:
+                for other in (door, tells, *(sibling for _, sibling in told.values())):
+                    other.close()
+                for descriptor in told:
+                    os.close(descriptor)
+                channel.close()
+                return _live(entry, found[0])
+            os.close(found[0])
+            with suppress(OSError):
+                tells.send(_NUMBER.pack(pid))
+            watched = os.pidfd_open(pid)
+            told[watched] = (pid, tells)
+            poll.register(watched, select.POLLIN)
+        elif waiting and not ready:
+            import_module(waiting.pop(0))
+
+
+def _forked() -> int:
+    gc.freeze()  # what is shared stays so longer where no collection walks it
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of native libraries, which have fork handlers
+        pid = os.fork()
+    with suppress(OSError):
+        os.setpgid(pid, pid)  # on both sides: whoever comes first
+    return pid
+
+
+def _tell_end(descriptor: int, pid: int, tells: socket.socket) -> None:
+    os.close(descriptor)
+    _, status = os.waitpid(pid, 0)
+    with tells, suppress(OSError):
+        tells.send(_NUMBER.pack(os.waitstatus_to_exitcode(status)))
+
+
+def _live(entry: Any, descriptor: int) -> None:
+    connection = socket.socket(fileno=descriptor)
+    os.set_inheritable(descriptor, False)  # what it starts itself must not keep the conversation alive
+    channel = Channel(connection, {**entry.KNOWN, "Birth": Birth})
+    with suppress(EOFError):
+        birth: Birth = channel.receive().value
+        os.environ.clear()
+        os.environ.update(birth.environment)
+        with suppress(OSError):
+            os.chdir(birth.folder)
+        entry.serve(channel, *birth.arguments)
