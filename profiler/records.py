@@ -174,6 +174,8 @@ class MeasureRequest:
     libraries: tuple[str, ...] = ()
     count: bool = True
     processes: int = 1
+    pin: bool | None = None
+    """Whether each thread gets a processor of its own; None: where there is a thread for each of them."""
 
 
 @dataclass(frozen=True)

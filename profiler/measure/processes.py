@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from profiler.analysis.statistics import summarise
+from profiler.analysis.undisturbed import Times
 from profiler.measure.outcome import Outcome
 from profiler.measure.timing import BLOCKS
 from profiler.records import FINISHED, Counter, Launch, MeasuredRun, MeasureRequest
@@ -56,6 +57,12 @@ def measure_in_processes(request: MeasureRequest, once: Once) -> Outcome:
             return _failed(outcome, outcomes, request, len(asked))
         outcomes.append(outcome)
     return joined(outcomes, request)
+
+
+def is_steady(result: MeasuredRun) -> bool:
+    """Whether a process that measured had undisturbed calls enough to be compared by them."""
+    threads = int(result.conditions.get("threads") or 1)
+    return bool(Times(np.asarray(result.samples), lost=np.asarray(result.lost), threads=threads).steady.all())
 
 
 def _failed(outcome: Outcome, before: Sequence[Outcome], request: MeasureRequest, count: int) -> Outcome:

@@ -98,7 +98,7 @@ def verdict_words(verdict: dict[str, Any] | None) -> tuple[str, str]:
     """The ratio with its interval, and the verdict."""
     if verdict is None:
         return "", ""
-    return f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})", verdict["verdict"]
+    return f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})", verdict["words"]
 
 
 def kernel_words(kernel: dict[str, Any]) -> str:

@@ -88,7 +88,7 @@ def comparison_preview(document: dict[str, Any], runs: tuple[int, ...]) -> Repor
 def _verdict(verdict: dict[str, Any] | None) -> tuple[str, str]:
     if verdict is None:
         return "", ""
-    return f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})", verdict["verdict"]
+    return f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})", verdict["words"]
 
 
 def _times(document: dict[str, Any]) -> ReportSection | None:

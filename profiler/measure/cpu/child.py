@@ -147,12 +147,13 @@ def _run(
     from profiler.analysis.memory import memory_record
     from profiler.measure.counters import HardwareCounters, Usage, resident_bytes
     from profiler.measure.cpu.native import BoundProgram
+    from profiler.measure.cpu.pinning import pinned, scheduling
     from profiler.measure.machine import conditions
     from profiler.measure.timing import buffer_sets, time_program
     from profiler.model_records import launch_records
 
     hardware = HardwareCounters()  # before any worker thread starts, so that those are counted too
-    before = conditions()
+    before = conditions() | scheduling()
     resident = {"before": resident_bytes()}
     probe = BoundProgram(model.program, [arrays], request.threads, shared.watch)
     resident["bound"] = resident_bytes()
@@ -166,12 +167,14 @@ def _run(
     bound = BoundProgram(model.program, copies, request.threads, shared.watch, probe.made)
     resident["rotating"] = resident_bytes()
     shared.phase(TIMING)
-    usage = Usage()
-    hardware.start()
-    timing = time_program(
-        bound, len(copies), repeat=request.repeat, width=request.width, budget=request.budget,
-        report=lambda block: channel.send(Block(block)),
-    )  # fmt: skip
+    with pinned(bound.threads, request.pin) as places:
+        before["pinned"] = list(places)
+        usage = Usage()
+        hardware.start()
+        timing = time_program(
+            bound, len(copies), repeat=request.repeat, width=request.width, budget=request.budget,
+            report=lambda block: channel.send(Block(block)),
+        )  # fmt: skip
     counted = [*hardware.stop(), *usage.stop()]
     resident["after"] = resident_bytes()
     launches = launch_records(model, request, timing.launches, threads=timing.threads, brief=brief)
