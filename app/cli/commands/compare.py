@@ -141,7 +141,7 @@ def _more(store: Store, comparison: Comparison, ending: CannotTell, pairs: int) 
 
 def _again(store: Store, runs: list[int], pairs: int) -> tuple[int, int]:
     """Make two stored runs again, in turns, and keep them; the numbers of the new ones."""
-    from app.inputs import random_inputs
+    from app.inputs import graph_sizes, random_inputs
     from compiler.errors import ExecutionError
     from profiler.measure.in_turns import Contender, run_in_turns, stored_contender
 
@@ -150,7 +150,7 @@ def _again(store: Store, runs: list[int], pairs: int) -> tuple[int, int]:
     contenders: list[Contender] = []
     for run in runs:
         request, graph = stored_contender(store, run)
-        arrays = random_inputs(graph, request.dims, request.seed)
+        arrays = random_inputs(graph, graph_sizes(graph, request.dims, {}), request.seed)
         contenders.append(Contender(request, graph, arrays))
     if contenders[0].request.device != contenders[1].request.device:
         raise ExecutionError("these runs are of different devices, which cannot take turns")
