@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import signal
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,7 @@ def runs_of(store: Any, request: Any, graph: Any, arrays: Any, count: int) -> It
 @contextmanager
 def busy_loops(count: int) -> Iterator[None]:
     """So many programs beside this one that do nothing but compute."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or they would outlive us
     loops = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield

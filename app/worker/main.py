@@ -28,6 +28,7 @@ from app.viewmodels.requests import (
     TimeEditRequest,
 )
 from app.worker.answers import PIECE, REQUESTS
+from app.worker.usual_priority import UsualPriority
 from compiler.processes.frames import Channel
 
 KNOWN = REQUESTS
@@ -35,8 +36,9 @@ KNOWN = REQUESTS
 
 def serve(channel: Channel, warm: str) -> None:
     """Answer requests until the other end closes. `warm` says what to import before the first one comes."""
+    usual = UsualPriority()
     _give_way()
-    handlers = _Handlers()
+    handlers = _Handlers(usual)
     handlers.warm_up(warm)
     with contextlib.suppress(EOFError, OSError):
         while True:
@@ -69,17 +71,12 @@ def _give_way() -> None:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-def _work_as_usual() -> None:
-    """What is measured must not wait longer than other programs do."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-
-
 class _Handlers:
     """The state of a worker: at most one compilation, and what was asked of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, usual: UsualPriority) -> None:
         self._session: Any = None
+        self._usual = usual
 
     def warm_up(self, what: str) -> None:
         if what == "compile":
@@ -119,12 +116,15 @@ class _Handlers:
                 self._session = StoredSession(request.run)
                 return self._session.records()
         if type(request) in _MEASURING:
-            _work_as_usual()
+            return self._usual.call(lambda: self._asked(request, report))
         if type(request) in _ASKED:
-            return getattr(self._session, _ASKED[type(request)])(request, report)
+            return self._asked(request, report)
         from app.worker import store_jobs
 
         return store_jobs.answer(request, report)
+
+    def _asked(self, request: Any, report: Report) -> Any:
+        return getattr(self._session, _ASKED[type(request)])(request, report)
 
 
 _MEASURING = (RunRequest, TimeEditRequest)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from app.sources import Source
+from app.sources import Source, stored_name
 from app.viewmodels.requests import Progress, Report, RunRequest, RunTimes
 from compiler.errors import CompilerError, ExecutionError
 from compiler.options import CompileOptions
@@ -75,7 +75,7 @@ def measurement_of(
 ) -> MeasureRequest:
     """What the profiler is asked for: this source, compiled as the window compiled it."""
     return MeasureRequest(
-        source=name, device=request.device, threads=request.threads, dims=sizes, seed=request.seed,
+        source=stored_name(name), device=request.device, threads=request.threads, dims=sizes, seed=request.seed,
         repeat=request.repeats or None, budget=1.0, options=options,
         libraries=tuple(str(folder) for folder in source.library_paths), processes=request.processes,
     )  # fmt: skip

@@ -34,7 +34,11 @@ def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, 
 
     def progress(words: str) -> None:
         number = next((int(word) for word in words.split() if word.isdigit()), 0)
-        report(Progress(f"timing the original and the edit in turns: {words}", min(0.1 + 0.85 * (number - 1) / pairs, 0.95)))
+        report(
+            Progress(
+                f"timing the original and the edit in turns: {words}", min(0.1 + 0.85 * (number - 1) / pairs, 0.95)
+            )
+        )
 
     with open_store(None) as store:
         runs = run_in_turns(

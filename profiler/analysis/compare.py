@@ -128,6 +128,10 @@ def _facts(side: Side) -> dict[str, str]:
         facts |= {name: str(run[name]) for name in ("source", "device", "seed")}
         facts["threads"] = str(run["conditions"].get("threads", run["threads"]))
         facts |= {f"dim {name}": str(size) for name, size in run["dims"].items()}
+        noted = run["conditions"]
+        facts |= {name: str(noted[name]) for name in ("nice", "affinity", "governor") if name in noted}
+        if "pinned" in noted:
+            facts["threads pinned to"] = ", ".join(map(str, noted["pinned"])) or "none"
         facts["buffer sets"] = str(run["conditions"].get("buffer_sets", "?"))
     if side.compilation is not None:
         compiled = side.compilation
@@ -188,6 +192,12 @@ def _break_even(a: Side, b: Side, verdict: Verdict | None) -> str:
     """After how many calls longer compiling has paid off."""
     if a.compilation is None or b.compilation is None or a.run is None or b.run is None or verdict is None:
         return "no compilations to weigh against the runs"
+    cached = [side.label for side in (a, b) if _from_cache(side)]
+    if cached:
+        return (
+            f"{' and '.join(cached)} came from the cache, in part or whole, so compile times are not compared; "
+            "`compile --no-cache --repeat 5` measures them"
+        )
     extra = b.compilation["seconds"] - a.compilation["seconds"]
     saved = a.run["median"] - b.run["median"]
     if verdict.verdict == CANNOT_TELL:
@@ -202,6 +212,11 @@ def _break_even(a: Side, b: Side, verdict: Verdict | None) -> str:
         return _even(a, -extra, -saved)
     winner = b if saved > 0 else a
     return f"{winner.label} compiles no slower and runs faster: it pays from the first call"
+
+
+def _from_cache(side: Side) -> bool:
+    """Whether any of a side's kernels was not compiled but found."""
+    return bool(side.compilation and side.compilation["stats"].get("cache", {}).get("hits"))
 
 
 def _even(side: Side, extra: float, saved: float) -> str:

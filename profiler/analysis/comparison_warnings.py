@@ -23,6 +23,12 @@ def run_warnings(sides: Sequence[Side], times: Sequence[Taken], verdicts: Sequen
     for name in ("dims", "threads", "device"):
         if len({str(side.run[name]) for side in sides if side.run}) > 1:
             found.append(f"these runs differ in {name}: their times are of different work")
+    graphs = {side.compilation["graph_hash"] for side in sides if side.compilation}
+    if len(graphs) > 1:
+        found.append("these runs are of different graphs: they may compute different things")
+    for side in sides:
+        if side.run and not side.run["conditions"].get("check", {}).get("ok", True):
+            found.append(f"{side.label}: its check failed, so its times are of wrong results")
     for side, (summary, blocks) in zip(sides, times):
         found += [f"{side.label}: {note}" for note in _busy(side)]
         if blocks < 5:

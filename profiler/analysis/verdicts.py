@@ -130,7 +130,7 @@ def _in_turns(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdict]:
     found = []
     for (a, b), p, change in zip(pairs, chances, changes.T):
         low, high = signed_rank_interval(change)
-        middle = _within(float(np.median(change)), low, high)
+        middle = float(np.median(change if steady else b.logs - a.logs))
         seen = None if steady else signed_rank_interval(b.logs - a.logs)
         found.append(_verdict(middle, (low, high), float(p), TURNS, _WIDE, _QUIET, seen=seen))
     return found
@@ -152,7 +152,7 @@ def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdi
         # The exact test knows nothing of drift, so that a verdict takes an interval with its own confidence too.
         least, most = _welch_interval(one, two, 1 - ALPHA)
         chance = float(p) if least > 0 or most < 0 else max(float(p), 2 * ALPHA)
-        change = _within(float(np.median(two) - np.median(one)), low, high)
+        change = float(np.median(two) - np.median(one) if steady else np.median(b.logs) - np.median(a.logs))
         seen = None if steady else _welch_interval(a.logs, b.logs, CONFIDENCE)
         unlike = not steady and abs(a.lost_share - b.lost_share) > _ALIKE
         doubt = _UNLIKE if unlike else _APART if chance <= ALPHA and _close(one, two) else ""
@@ -247,6 +247,7 @@ def _few(a: Times, b: Times, family: int, seed: int) -> Verdict:
     ends = np.quantile(moves - np.median(moves), (tail, 1 - tail))
     spread = np.array([min(ends[0], 0.0), max(ends[1], 0.0)]) + math.log1p(ALLOWANCE) * np.array([-1, 1])
     low, high = (float(x) for x in change + spread)
+    shown = change if steady else float(np.median(b.logs) - np.median(a.logs))
     p = min(rank_test([float(np.median(x)) for x in first], [float(np.median(x)) for x in second]) * family, 1.0)
     seen, doubt = None, "too few calls were timed" if min(len(first), len(second)) < 5 else ""
     if not steady:
@@ -254,7 +255,7 @@ def _few(a: Times, b: Times, family: int, seed: int) -> Verdict:
         seen = least, most
         doubt = doubt or _UNLIKE * (abs(a.lost_share - b.lost_share) > _ALIKE)
     why = f"few processes: up to {ALLOWANCE:.0%} may be theirs"
-    return _verdict(change, (low, high), p, FEW, why, _MORE, seen=seen, doubt=doubt)
+    return _verdict(shown, (low, high), p, FEW, why, _MORE, seen=seen, doubt=doubt)
 
 
 def _chunks(values: np.ndarray, blocks: Sequence[int]) -> list[np.ndarray]:

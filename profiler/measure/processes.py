@@ -23,6 +23,8 @@ from profiler.records import FINISHED, Counter, Launch, MeasuredRun, MeasureRequ
 Once = Callable[[MeasureRequest, int], Outcome]
 """Measures a request in one process; the number tells which process of the run it is, from 0."""
 
+_LEAST_CALLS = 20
+"""With so many calls for each, as many processes are started as were asked for: an exact test needs five."""
 _HIGHEST = ("resident memory, highest", "device memory, peak")
 _PER_PROCESS = ("load", "load_after", "megahertz", "lost_share", "disturbed_calls", "buffer_sets", "device")
 
@@ -34,7 +36,8 @@ def process_requests(request: MeasureRequest) -> list[MeasureRequest]:
     """
     count = max(request.processes, 1)
     if request.repeat is not None:
-        count = max(min(count, request.repeat // (2 * BLOCKS)), 1)
+        enough = request.repeat >= _LEAST_CALLS * count
+        count = count if enough else max(min(count, request.repeat // (2 * BLOCKS)), 1)
     calls = [None] * count if request.repeat is None else [
         request.repeat // count + (i < request.repeat % count) for i in range(count)
     ]  # fmt: skip

@@ -35,12 +35,16 @@ def run_markdown(document: dict[str, Any]) -> str:
     ]
     if run["error"]:
         parts.append(f"**{run['status']}**: {md(run['error'])}")
+    if not (check := document["conditions"].get("check", {"ok": True}))["ok"]:
+        parts.append(
+            f"**check failed**: its results are wrong, so its times mean nothing. {md('; '.join(check['lines']))}"
+        )
     if run["note"]:
         parts.append(md(run["note"]))
     if times:
         parts.append(
             f"Median{' of process medians' * (times['processes'] > 1)} **{seconds(times['median'])}** "
-            f"(95 % interval {seconds(times['low'])} to {seconds(times['high'])}), "
+            f"({100 * times['coverage']:.0f} % interval {seconds(times['low'])} to {seconds(times['high'])}), "
             f"fastest {seconds(times['minimum'])}, {times['count']} calls, {times['outliers']} outliers kept."
         )
         rows = [

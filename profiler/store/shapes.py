@@ -75,7 +75,7 @@ _MEMORY = {
 }  # fmt: skip
 _STATS = {
     "seconds": Every(NUMBER), "funnel": [{"stage": TEXT, "ops": Maybe(COUNT)}], "cache": {"hits": COUNT},
-    "llvm_share": Maybe(NUMBER),
+    "llvm_share": Maybe(NUMBER), "imports": AMOUNT,
 }  # fmt: skip
 _DESCRIPTION = {"memory_bytes": COUNT, "caches": Every(COUNT), "card": Every(object), "features": [TEXT]}
 SHAPES: dict[str, Any] = {

@@ -13,8 +13,8 @@ from profiler.analysis.gate import Gate, gate
 from profiler.model_records import compilation_record, stage_records
 from profiler.records import FAILED, Launch, Machine, MeasuredRun
 from profiler.report.document import comparison_document
-from profiler.report.write import COMPARISON_FORMATS, export_comparison
-from profiler.store import writer
+from profiler.report.write import COMPARISON_FORMATS, export_comparison, export_run
+from profiler.store import queries, writer
 
 
 def times(level, seed=0):
@@ -203,3 +203,20 @@ def test_time_lost_to_other_programs_is_kept_and_credited(store):
         assert verdict.verdict == "cannot tell" and "other programs" in verdict.why and verdict.low <= 1
     for kind in COMPARISON_FORMATS:
         assert "cannot tell" in export_comparison(found, kind) and "other programs" in export_comparison(found, kind)
+
+
+def test_runs_of_different_graphs_are_warned_of(store):
+    other = writer.add_compilation(store, made.compilation(text="mo.graph @h() {}\n"), made.MACHINE)
+    found = compare_runs(store, [a_run(store), a_run(store, compilation=other)])
+    assert any("different graphs" in words for words in found.warnings)
+    assert not any("different graphs" in words for words in compare_runs(store, [1, 1]).warnings)
+
+
+def test_a_run_whose_check_failed_is_marked_wherever_it_is_shown(store):
+    runs = [a_run(store), a_run(store)]
+    writer.keep_check(store, runs[1], False, ["output 0 differs"])
+    writer.keep_check(store, runs[0], True, ["output 0 is right"])
+    assert {row["id"]: row["check_ok"] for row in queries.list_runs(store)} == {1: True, 2: False}
+    assert any("run 2: its check failed" in words for words in compare_runs(store, runs).warnings)
+    for kind in ("md", "html"):
+        assert "check failed" in export_run(store, 2, kind) and "check failed" not in export_run(store, 1, kind)

@@ -98,12 +98,26 @@ def _compared(store: Store, items: tuple[str, ...], again: bool, pairs: int) -> 
 
     numbers = [queries.find_compilation(store, words) for words in items]
     if again:
-        return compare_runs(store, _again(store, [queries.find_run(store, words) for words in items], pairs))
+        return compare_runs(store, _again(store, _runs(store, items), pairs))
     if all(number is not None for number in numbers):
         return compare_compilations(store, [number for number in numbers if number is not None])
     if any(number is not None for number in numbers):
         raise ExecutionError("a run and a compilation cannot be compared; give two of a kind")
-    return compare_runs(store, [queries.find_run(store, words) for words in items])
+    return compare_runs(store, _runs(store, items))
+
+
+def _runs(store: Store, items: tuple[str, ...]) -> list[int]:
+    """The runs that are meant; plain `baseline` is that of the source it is compared with, where that has one."""
+    from profiler.store import StoreError, queries
+
+    known = {words: queries.find_run(store, words) for words in items if words != "baseline"}
+    if "baseline" in items and known:
+        source = queries.run_row(store, next(iter(known.values())))["source"]
+        try:
+            known["baseline"] = queries.find_run(store, f"baseline:{source}")
+        except StoreError:
+            known["baseline"] = queries.find_run(store, "baseline")
+    return [known[words] if words in known else queries.find_run(store, words) for words in items]
 
 
 def _ending(comparison: Comparison, limit: float, unlike: bool) -> CheckFailed | CannotTell | None:

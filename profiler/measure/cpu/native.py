@@ -115,7 +115,8 @@ declare i32 @clock_gettime(i32, ptr)
 
 
 @lru_cache(maxsize=1)
-def _loop() -> LoadedCode:
+def load_loop() -> LoadedCode:
+    """The loop in this process; loaded once, with LLVM."""
     target = get_target("cpu")
     text = f'target datalayout = "{target.data_layout}"\ntarget triple = "{target.triple}"\n{_MEASURE}'
     image = compile_llvm(text, target, 1).object
@@ -157,7 +158,7 @@ class BoundProgram:
         self._measure = ctypes.CFUNCTYPE(
             None, pointer, pointer, pointer, number, pointer, number, number, number, number, pointer, pointer, number,
             pointer, number, pointer, number, ctypes.c_int32,
-        )(_loop().address("kg_measure"))  # fmt: skip
+        )(load_loop().address("kg_measure"))  # fmt: skip
 
     def kernel_address(self, kernel: str) -> int:
         """Where a kernel's machine code begins, to call it by other means."""

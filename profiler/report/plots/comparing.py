@@ -25,7 +25,7 @@ def whole_plot(document: dict[str, Any]) -> Markup:
     unit, one = time_unit(most)
     scale = linear(0.0, most * 1.05, LEFT, WIDTH - RIGHT)
     bottom = TOP + len(rows) * ROW
-    parts = x_axis(scale, TOP, bottom, f"median of a call, {unit}, with its 95 % interval", lambda v: plain(v / one))
+    parts = x_axis(scale, TOP, bottom, f"median of a call, {unit}, with its interval", lambda v: plain(v / one))
     for number, (side, times) in enumerate(rows):
         y = TOP + number * ROW + ROW / 2
         words = f"{side['label']}: {seconds(times['median'])} ({seconds(times['low'])} to {seconds(times['high'])})"
