@@ -19,7 +19,7 @@ from profiler.analysis.statistics import median_of, split_processes
 CLEAN = 0.02
 """What a call may have lost, as a share of its time, and count as undisturbed: two clocks are never read at once."""
 _LEAST_CALLS = 3
-_LEAST_SHARE = 0.02
+_LEAST_SHARE = 0.01
 _SHORTEST = 1e-3  # nanoseconds: a logarithm needs some
 
 

@@ -11,7 +11,8 @@ chosen percentage. Three ways, by what was measured:
 - *Few processes*: nothing tells how processes differ, so much is allowed for that.
 
 Where other programs left runs no undisturbed calls, the processor time of their threads stands for it, if both were
-disturbed alike; that has room for what threads spent waiting, and no difference is only stated if the times show none.
+disturbed alike; a difference must then be larger than what threads may have spent waiting, unless it was measured in
+turns, and that there is none is only stated if the times show none either.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ TURNS, PROCESSES, FEW = "turns", "processes", "few processes"
 
 OTHERS = "other programs took so much processor time that no undisturbed calls are left"
 _UNLIKE = "other programs disturbed one of them more than the other"
+_WASTE = math.log(2)  # threads are taken to spend at most as much time waiting as they work
 _ALIKE = 0.15  # shares of lost processor time that lie no further apart count as the same
 _APART = "processes of the same run differ as much"
 _WIDE = "the times scatter too much"
@@ -132,7 +134,7 @@ def _in_turns(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdict]:
         low, high = signed_rank_interval(change)
         middle = float(np.median(change if steady else b.logs - a.logs))
         seen = None if steady else signed_rank_interval(b.logs - a.logs)
-        found.append(_verdict(middle, (low, high), float(p), TURNS, _WIDE, _QUIET, seen=seen))
+        found.append(_verdict(middle, (low, high), float(p), TURNS, _WIDE, _QUIET, seen=seen, waits=_waits(a, b)))
     return found
 
 
@@ -155,8 +157,11 @@ def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdi
         change = float(np.median(two) - np.median(one) if steady else np.median(b.logs) - np.median(a.logs))
         seen = None if steady else _welch_interval(a.logs, b.logs, CONFIDENCE)
         unlike = not steady and abs(a.lost_share - b.lost_share) > _ALIKE
+        unlike = unlike and _waits(a, b)
         doubt = _UNLIKE if unlike else _APART if chance <= ALPHA and _close(one, two) else ""
-        found.append(_verdict(change, (low, high), chance, PROCESSES, _WIDE, _AGAIN, seen=seen, doubt=doubt))
+        found.append(
+            _verdict(change, (low, high), chance, PROCESSES, _WIDE, _AGAIN, seen=seen, waits=_waits(a, b), doubt=doubt)
+        )
     return found
 
 
@@ -165,31 +170,37 @@ def _metric(times: Times, steady: bool) -> np.ndarray:
     return times.logs if steady else times.own_logs
 
 
+def _waits(a: Times, b: Times) -> bool:
+    return max(a.threads, b.threads) > 1
+
+
 def _within(value: float, low: float, high: float) -> float:
     return min(max(value, low), high)
 
 
 def _verdict(
     change: float, ends: tuple[float, float], p: float, method: str, why: str, advice: str, *,
-    seen: tuple[float, float] | None = None, doubt: str = "",
+    seen: tuple[float, float] | None = None, waits: bool = False, doubt: str = "",
 ) -> Verdict:  # fmt: skip
     """What a change of logarithms, its interval and its chance come to; `why` it could not be told, if so.
 
-    `seen` is the interval of the times themselves where processor time had to stand for them (`_wasted`).
+    `seen` is the interval of the times themselves where processor time had to stand for them; `waits` tells whether
+    there were threads that may have waited for each other meanwhile.
     """
     low, high = ends
+    if seen is not None and waits and method != TURNS:
+        # What threads spent waiting for one that had lost its processor may be all of one run and none of the other.
+        low, high = low - _WASTE, high + _WASTE
     called = p <= ALPHA and (low > 0 or high < 0) and not doubt
     if seen is not None:
         why = OTHERS
         # Times may contradict processor time, which knows nothing of how work is shared out among threads.
         called = called and (seen[1] > 0 if low > 0 else seen[0] < 0)
-        low, high = _wasted(low, high)
-        low, high = (
-            (low if called and low > 0 else min(low, seen[0])),
-            (high if called and high < 0 else max(high, seen[1])),
-        )
+        low, high = _wasted(low, high) if waits and method == TURNS else (low, high)
+        low = low if called and low > 0 else min(low, seen[0])
+        high = high if called and high < 0 else max(high, seen[1])
     if doubt == _UNLIKE:
-        low, high = min(low, 0.0) - math.log(2), max(high, 0.0) + math.log(2)
+        low, high = min(low, 0.0) - _WASTE, max(high, 0.0) + _WASTE
     bound = math.expm1(min(max(high, -low), 700.0))
     if called:
         found, why, advice = (SLOWER if low > 0 else FASTER), "", ""
@@ -205,8 +216,8 @@ def _verdict(
 def _wasted(low: float, high: float) -> tuple[float, float]:
     """An interval of processor time with room for what threads spent waiting for one that had lost its processor.
 
-    That is the same amount on both sides, and taken to be at most as much as they worked: a ratio without it lies up
-    to twice as far from 1.
+    In turns that is the same amount on both sides, and at most as much as they worked (`_WASTE`): a ratio without it
+    lies up to twice as far from 1.
     """
     ends = [2 * math.expm1(min(x, 300.0)) if x > 0 else x for x in (high, -low)]
     return -math.log1p(ends[1]) if low < 0 else low, math.log1p(ends[0]) if high > 0 else high
@@ -253,9 +264,9 @@ def _few(a: Times, b: Times, family: int, seed: int) -> Verdict:
     if not steady:
         least, most = (float(x) for x in np.median(b.logs) - np.median(a.logs) + spread)
         seen = least, most
-        doubt = doubt or _UNLIKE * (abs(a.lost_share - b.lost_share) > _ALIKE)
+        doubt = doubt or _UNLIKE * (_waits(a, b) and abs(a.lost_share - b.lost_share) > _ALIKE)
     why = f"few processes: up to {ALLOWANCE:.0%} may be theirs"
-    return _verdict(shown, (low, high), p, FEW, why, _MORE, seen=seen, doubt=doubt)
+    return _verdict(shown, (low, high), p, FEW, why, _MORE, seen=seen, waits=_waits(a, b), doubt=doubt)
 
 
 def _chunks(values: np.ndarray, blocks: Sequence[int]) -> list[np.ndarray]:

@@ -26,7 +26,7 @@ from profiler.store import Store, queries, writer
 
 PAIRS = 8
 """Enough for an exact test: by chance all pairs agree in 1 of 128 comparisons."""
-MORE = 3
+MORE = 2
 """How many times as many pairs are made at most, where other programs disturb them."""
 
 

@@ -37,8 +37,9 @@ def _environment() -> Environment:
 
 
 def run_html(
-    document: dict[str, Any], stages: list[StageRecord], notes: list[str], comparison: dict[str, Any] | None = None
-) -> str:
+    document: dict[str, Any], stages: list[StageRecord], notes: list[str], comparison: dict[str, Any] | None = None,
+    history: dict[str, Any] | None = None,
+) -> str:  # fmt: skip
     """The report of a run. Where IR would take it past two megabytes, whole stages are left out and named."""
     template = _environment().get_template("run.html.j2")
     compilation = document["compilation"]
@@ -49,6 +50,7 @@ def run_html(
         "funnel": figures.funnel(compilation, stages) if compilation else [],
         "rules": figures.rules(compilation["decisions"]) if compilation else [],
         "comparison": comparison,
+        "history": history,
     }
     hot = max(document["launches"], key=lambda launch: launch["median"], default={"kernel": ""})["kernel"]
     left_out: list[str] = []

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")
 @click.option("--no-cache", is_flag=True, help="Compile everything anew.")
 @click.option("--repeat", type=click.IntRange(2, 1000), metavar="N",
-              help="Compile N times in new processes, with an empty cache each, and say how long it takes.")  # fmt: skip
+              help="Compile N times in new processes, each with an empty cache, and say how long.")  # fmt: skip
 @library_option
 @db_option
 @json_option
