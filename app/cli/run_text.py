@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.text_tables import seconds, size, table
+from profiler.analysis.aggregation import uneven_words
 from profiler.units import figure, percent
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def run_text(document: dict[str, Any], checks: list[OutputCheck] | None, by: str
         lines += [f"stage      {line}" for line in document["stages"]["lines"]]
     lines += [f"{word:<10} {words}" for word, words in _meanwhile(document)]
     lines += [f"note       {note}" for note in document["conditions"].get("notes", ())]
-    lines += [f"note       {note}" for note in _uneven(document)]
+    lines += [f"note       {note}" for note in uneven_words(document["launches"])]
     launches = document["launches"]
     by = by or ("launch" if len(launches) <= _MOST_LAUNCHES else "kernel")
     if by != "launch":
@@ -59,20 +60,6 @@ def _groups(document: dict[str, Any], by: str) -> list[str]:
     header = (by, "launches", "time", "of the call", "bytes", "slowest thread / mean", "")
     words = f"{len(document['launches'])} launches by {by}; --by launch shows each"
     return [table(header, rows, right=(1, 2, 3, 4, 5)), words]
-
-
-def _uneven(document: dict[str, Any]) -> list[str]:
-    """Launches whose threads share the work badly, the costliest first; a few of them."""
-    known = {launch["position"]: launch for launch in document["launches"]}
-    found = sorted((known[position] for position in document["uneven"]), key=lambda launch: -launch["median"])
-    lines = [
-        f"{launch['kernel']} is uneven: its threads take {', '.join(seconds(x) for x in launch['thread_seconds'])}"
-        for launch in found[:_MOST_NAMED]
-    ]
-    return lines + [f"and {len(found) - _MOST_NAMED} launches more are uneven"] * (len(found) > _MOST_NAMED)
-
-
-_MOST_NAMED = 3
 
 
 def _compiled(document: dict[str, Any]) -> str:

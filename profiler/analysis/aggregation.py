@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from profiler.units import seconds
+
 BY = ("launch", "kernel", "layer", "op")
 UNEVEN = 1.5
 """How many times its threads' mean a thread may take before the launch is said to be uneven."""
@@ -46,6 +48,16 @@ def uneven_launches(launches: Sequence[Mapping[str, Any]]) -> list[tuple[int, fl
     total = sum(launch["median"] for launch in launches)
     found = [(at, imbalance(launch.get("thread_seconds") or ())) for at, launch in enumerate(launches)]
     return [(at, over) for at, over in found if over > UNEVEN and launches[at]["median"] >= _LEAST_SHARE * total]
+
+
+def uneven_words(launches: Sequence[Mapping[str, Any]], most: int = 3) -> list[str]:
+    """The same as people read it, the costliest first; a few of them."""
+    found = sorted((launches[at] for at, _ in uneven_launches(launches)), key=lambda launch: -launch["median"])
+    lines = [
+        f"{launch['kernel']} is uneven: its threads take {', '.join(seconds(x) for x in launch['thread_seconds'])}"
+        for launch in found[:most]
+    ]
+    return lines + [f"and {len(found) - most} launches more are uneven"] * (len(found) > most)
 
 
 def imbalance(thread_seconds: Sequence[float]) -> float:

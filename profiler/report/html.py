@@ -14,6 +14,7 @@ from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup, escape
 
 from profiler import units
+from profiler.analysis.aggregation import BY, grouped, uneven_words
 from profiler.records import StageRecord
 from profiler.report import figures, plots, words
 
@@ -51,6 +52,8 @@ def run_html(
         "rules": figures.rules(compilation["decisions"]) if compilation else [],
         "comparison": comparison,
         "history": history,
+        "groups": {by: grouped(document["launches"], by) for by in BY if by != "launch"},
+        "uneven": uneven_words(document["launches"]),
     }
     hot = max(document["launches"], key=lambda launch: launch["median"], default={"kernel": ""})["kernel"]
     left_out: list[str] = []

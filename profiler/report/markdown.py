@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from profiler.analysis.aggregation import grouped, uneven_words
 from profiler.units import count, figure, percent, seconds, size
 
 WHOLE_COLUMNS = ("median", "interval", "ratio", "verdict")
 KERNEL_COLUMNS = ("ratio", "verdict", "IR differs from")
+_MOST_LAUNCHES = 40  # more of them are put together by kernel
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
 
@@ -53,7 +55,20 @@ def run_markdown(document: dict[str, Any]) -> str:
             for x in document["launches"]
         ]  # fmt: skip
         header = ("kernel", "median", "interval", "FLOPs", "bytes", "GFLOP/s", "GB/s", "of roof")
+        if len(rows) > _MOST_LAUNCHES:
+            header = ("kernel", "launches", "time", "of the call", "slowest thread / mean")
+            rows = [
+                (
+                    group.name,
+                    len(group.launches),
+                    seconds(group.seconds),
+                    percent(group.share),
+                    f"{group.imbalance:.2f}",
+                )
+                for group in grouped(document["launches"], "kernel")
+            ]
         parts.append(table(header, rows))
+    parts += [f"> {md(note)}" for note in uneven_words(document["launches"])]
     parts += [f"> {md(note)}" for note in document["conditions"].get("notes", ())]
     memory = document["memory"]
     if "planned_peak" in memory:

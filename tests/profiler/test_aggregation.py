@@ -1,8 +1,12 @@
 """Launches put together by kernel, layer and op, and threads that share the work badly."""
 
 import pytest
+import records_for_tests as made
 
 from profiler.analysis.aggregation import grouped, imbalance, repeated_stretch, uneven_launches
+from profiler.records import Launch, MeasuredRun
+from profiler.report.write import export_run
+from profiler.store import writer
 
 
 def launches(keys, **more):
@@ -25,7 +29,7 @@ def test_the_layers_of_a_model_are_what_is_repeated_in_it(keys, found):
 
 
 def test_launches_that_compute_the_same_are_one_kernel():
-    groups = grouped(launches("embed" and list("xabababy")), "kernel")
+    groups = grouped(launches("xabababy"), "kernel")
     assert [(group.name, len(group.launches)) for group in groups] == [("a_1", 3), ("b_2", 3), ("x_0", 1), ("y_7", 1)]
     assert sum(group.share for group in groups) == pytest.approx(1) and groups[0].flops == 30
 
@@ -52,3 +56,13 @@ def test_a_launch_that_one_thread_does_alone_is_flagged_if_it_matters():
     found[1]["median"] = 1e-9
     assert uneven_launches(found) == []
     assert imbalance(()) == 1.0 == imbalance((0.0, 0.0))
+
+
+def test_reports_put_many_launches_together_and_name_uneven_ones(store):
+    kernels = [Launch(at, f"k{at}", f"key{at % 3}", (f"add_{at}",), (1000,) * 6, (9e-7, 1e-7)) for at in range(60)]
+    run = writer.begin_run(store, made.request(), made.MACHINE)
+    result = MeasuredRun("finished", (60_000,) * 6, (6,), tuple(kernels), conditions={"threads": 2})
+    writer.finish_run(store, run, result, writer.add_compilation(store, made.compilation(), made.MACHINE))
+    text, page = export_run(store, run, "md"), export_run(store, run, "html")
+    assert "| k0 | 20 |" in text and "k0 is uneven" in text.replace("\\", "") and text.count("\n| k") == 3 + 1
+    assert "By layer" in page and "layer 20" in page and "57 launches more are uneven" in page
