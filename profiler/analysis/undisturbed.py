@@ -20,6 +20,7 @@ CLEAN = 0.02
 """What a call may have lost, as a share of its time, and count as undisturbed: two clocks are never read at once."""
 _LEAST_CALLS = 3
 _LEAST_SHARE = 0.01
+_LOW = 0.1  # not the very least: how much a call lost is not known to a microsecond
 _SHORTEST = 1e-3  # nanoseconds: a logarithm needs some
 
 
@@ -61,10 +62,15 @@ class Times:
 
     @cached_property
     def own_logs(self) -> np.ndarray:
-        """The same, but of a disturbed process the processor time that a thread had for a call."""
+        """The same, but of a disturbed process the processor time that a thread had for a call.
+
+        Of several threads those calls tell most in which none of them waited for another, which are the ones that had
+        the least.
+        """
         threads = max(self.threads, 1)
         had = [part * np.maximum(1 - share / threads, 0) for part, share in zip(self.parts, self._shares)]
-        return np.where(self.steady, self.logs, log_medians(had))
+        least = [np.quantile(part, _LOW if threads > 1 else 0.5) for part in had]
+        return np.where(self.steady, self.logs, np.log(np.maximum(least, _SHORTEST)))
 
     @cached_property
     def lost_share(self) -> float:

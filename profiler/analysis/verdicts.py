@@ -42,7 +42,7 @@ TURNS, PROCESSES, FEW = "turns", "processes", "few processes"
 
 OTHERS = "other programs took so much processor time that no undisturbed calls are left"
 _UNLIKE = "other programs disturbed one of them more than the other"
-_WASTE = math.log(2)  # threads are taken to spend at most as much time waiting as they work
+_WASTE = math.log(1.5)  # what threads waited is taken to be no more than half of what they worked
 _ALIKE = 0.15  # shares of lost processor time that lie no further apart count as the same
 _APART = "processes of the same run differ as much"
 _WIDE = "the times scatter too much"
@@ -216,10 +216,10 @@ def _verdict(
 def _wasted(low: float, high: float) -> tuple[float, float]:
     """An interval of processor time with room for what threads spent waiting for one that had lost its processor.
 
-    In turns that is the same amount on both sides, and at most as much as they worked (`_WASTE`): a ratio without it
-    lies up to twice as far from 1.
+    In turns that is the same amount on both sides, and at most half as much as they worked (`_WASTE`): a ratio without
+    it lies up to one and a half times as far from 1.
     """
-    ends = [2 * math.expm1(min(x, 300.0)) if x > 0 else x for x in (high, -low)]
+    ends = [1.5 * math.expm1(min(x, 300.0)) if x > 0 else x for x in (high, -low)]
     return -math.log1p(ends[1]) if low < 0 else low, math.log1p(ends[0]) if high > 0 else high
 
 

@@ -28,7 +28,6 @@ PAIRS = 8
 """Enough for an exact test: by chance all pairs agree in 1 of 128 comparisons."""
 MORE = 2
 """How many times as many pairs are made at most, where other programs disturb them."""
-_HOPE = 4  # more pairs are of use as long as one of so many is undisturbed
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,7 @@ def run_in_turns(
     taken: tuple[list[Outcome], list[Outcome]] = [], []
     try:
         parts = [process_requests(request) for request in asked]
-        while len(order) < pairs or (steady < pairs and len(order) < min(MORE * pairs, _HOPE * steady)):
+        while steady < pairs and len(order) < MORE * pairs:
             number, first = len(order), secrets.randbelow(2)
             order.append(first)
             progress(f"pair {number + 1} of {pairs}{f', as {number - steady} were disturbed' * (number >= pairs)}")
