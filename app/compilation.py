@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ _COMMENT = {"llvm": ";", "llvm-opt": ";", "source": "#"}
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled source and how long that took."""
+    """A compiled source and how long that took, apart from the imports that it caused."""
 
     source: Source
     options: CompileOptions
@@ -34,20 +33,22 @@ class Compiled:
     seconds: float
     folders: tuple[Path, ...] = ()
     """Where kernels beyond the library's own came from."""
+    imports: float = 0.0
 
 
 def compile_source(source: Source, options: CompileOptions, library: Path | None = None) -> Compiled:
     """Compile a source, with more kernels from a folder; what the compiler cannot do with it is a CompilationFailed."""
     from compiler import load_library
+    from compiler.import_time import without_imports
     from compiler.pipeline import compile_graph
     from compiler.targets import get_target
 
     get_target(options.target)  # an unknown name is bad usage, not a failed compilation
     folders = (*source.library_paths, *([library] if library else ()))
-    start = time.perf_counter()
-    with _compiling():
-        model = compile_graph(source.graph, options, load_library(*folders) if folders else None)
-    return Compiled(source, options, model, time.perf_counter() - start, folders)
+    more = load_library(*folders) if folders else None
+    with _compiling(), without_imports() as took:
+        model = compile_graph(source.graph, options, more)
+    return Compiled(source, options, model, took.seconds, folders, took.imports)
 
 
 @contextlib.contextmanager

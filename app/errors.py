@@ -1,10 +1,10 @@
-"""The two failures that only the program knows, and the exit status each error ends it with."""
+"""The failures that only the program knows, and the exit status each error ends it with."""
 
 from __future__ import annotations
 
 from compiler.errors import CompilerError, UnavailableError
 
-OK, BAD_INPUT, COMPILATION_FAILED, UNAVAILABLE, CHECK_FAILED, INTERRUPTED = 0, 2, 3, 4, 5, 130
+OK, BAD_INPUT, COMPILATION_FAILED, UNAVAILABLE, CHECK_FAILED, UNTOLD, INTERRUPTED = 0, 2, 3, 4, 5, 6, 130
 
 
 class CompilationFailed(CompilerError):
@@ -15,6 +15,10 @@ class CheckFailed(CompilerError):
     """Results that differ from the reference by more than their dtype allows."""
 
 
+class CannotTell(CompilerError):
+    """A gate that has no verdict: neither passed nor failed."""
+
+
 def exit_status(error: CompilerError) -> int:
     """The exit status that tells a script what kind of failure this was."""
     if isinstance(error, UnavailableError):
@@ -23,4 +27,6 @@ def exit_status(error: CompilerError) -> int:
         return COMPILATION_FAILED
     if isinstance(error, CheckFailed):
         return CHECK_FAILED
+    if isinstance(error, CannotTell):
+        return UNTOLD
     return BAD_INPUT

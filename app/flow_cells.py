@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -64,12 +63,14 @@ class Told:
     kernels: int = 0
     compile_seconds: float = 0.0
     first_result_seconds: float = 0.0
+    imports: float = 0.0
+    """Seconds of importing, which are no part of the compilation's own."""
     stages: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One process: seconds and bytes, and what it said about itself."""
+    """One process: seconds, the most bytes that it and its own workers held together, and what it said of itself."""
 
     user: float
     system: float
@@ -96,11 +97,11 @@ class Row:
 
         return statistics.median(what(sample) for sample in self.samples)
 
-    def spread(self, what: Callable[[Sample], float]) -> float:
-        """(largest - smallest) / median."""
+    def spread(self, what: Callable[[Sample], float]) -> float | None:
+        """(largest - smallest) / median; of one sample there is none."""
         values = [what(sample) for sample in self.samples]
         middle = self.median(what)
-        return (max(values) - min(values)) / middle if middle else 0.0
+        return (max(values) - min(values)) / middle if middle and len(values) > 1 else None
 
     @property
     def kernels(self) -> int:
@@ -117,7 +118,8 @@ class Row:
             "cpu_percent": 100 * self.median(lambda s: s.cpu) / elapsed if elapsed else 0.0,
             "peak_bytes": int(self.median(lambda s: s.peak_bytes)),
             "repeats": len(self.samples),
-            "spread": self.spread(lambda s: s.cpu),
+            "spread": self.spread((lambda s: s.told.first_result_seconds) if self.cell.execute else (lambda s: s.cpu)),
+            "import_s": self.median(lambda s: s.told.imports),
             "compile_s": self.median(lambda s: s.told.compile_seconds),
             "first_result_s": self.median(lambda s: s.told.first_result_seconds) if self.cell.execute else None,
         }
@@ -132,6 +134,8 @@ class Measured:
     base: Sample
     samples: dict[Cell, list[Sample]]
     interrupted: bool = False
+    notes: tuple[str, ...] = ()
+    """What else to know of the machine: that it was busy before or after."""
 
     @property
     def rows(self) -> list[Row]:
@@ -155,7 +159,10 @@ def measure(request: Request, wanted: Sequence[Cell], repeat: int, say: Callable
 
     An interrupt ends the measuring and keeps what is finished.
     """
+    from profiler.measure.machine import busy_notes
+
     measured: Measured | None = None
+    notes = busy_notes()
     total = len(wanted) * repeat
     taken = take_samples(request, wanted, repeat)
     try:
@@ -174,6 +181,7 @@ def measure(request: Request, wanted: Sequence[Cell], repeat: int, say: Callable
     finally:
         taken.close()
     assert measured is not None
+    measured.notes = notes  # the load afterwards is our own
     return measured
 
 
@@ -204,6 +212,7 @@ def _sample(request: Request, cell: Cell, folder: Path, turn: int) -> Sample:
 def _process(request: Request, cell: Cell, cache: str) -> Sample:
     from compiler.processes.messages import Refusal, remade
     from compiler.processes.supervisor import Child
+    from profiler.measure.tree_memory import watched
 
     options = replace(request.options, flow=cell.flow, opt_level=cell.opt_level, debug=cell.debug)
     task = Task(request.source, None if cell == BASE else options, request.library, cell.execute)
@@ -214,10 +223,11 @@ def _process(request: Request, cell: Cell, cache: str) -> Sample:
     )
     told: Told | Refusal | None = None
     try:
-        with suppress(EOFError, ConnectionError):
-            child.channel.send(task)
-            told = child.channel.receive().value
-        usage = child.end_measured()
+        with watched(child.pid) as peak:
+            with suppress(EOFError, ConnectionError):
+                child.channel.send(task)
+                told = child.channel.receive().value
+            usage = child.end_measured()
     except BaseException:
         child.end()
         raise
@@ -227,8 +237,7 @@ def _process(request: Request, cell: Cell, cache: str) -> Sample:
         raise CompilationFailed(f"the process that compiles {cell} ended with status {status}")
     if isinstance(told, Refusal):
         raise CompilationFailed(str(remade(told)))
-    scale = 1 if sys.platform == "darwin" else 1024
-    return Sample(usage.ru_utime, usage.ru_stime, elapsed, usage.ru_maxrss * scale, told)
+    return Sample(usage.ru_utime, usage.ru_stime, elapsed, peak.bytes, told)
 
 
 def _check_platform() -> None:

@@ -34,6 +34,7 @@ def document(measured: Measured, machine: str, cores: int) -> dict[str, Any]:
         "jobs": request.options.jobs or cores,
         "repeat": measured.repeat,
         "interrupted": measured.interrupted,
+        "notes": list(measured.notes),
         "base": {
             "cpu_s": measured.base.cpu,
             "elapsed_s": measured.base.elapsed,
@@ -90,7 +91,7 @@ def _cells_text(found: dict[str, Any]) -> list[tuple[str, ...]]:
             cell["flow"], str(cell["opt_level"]), cell["debug"], cell["cache"], seconds(cell["user_s"]),
             seconds(cell["system_s"]), seconds(cell["elapsed_s"]), f"{cell['cpu_percent']:.0f} %",
             size(cell["peak_bytes"]), _ratio(cell["time_ratio"]), _ratio(cell["memory_ratio"]),
-            f"{100 * cell['spread']:.0f} %",
+            _spread(cell["spread"]),
         )
         for cell in found["cells"]
     ]  # fmt: skip
@@ -100,10 +101,15 @@ def _starts_text(found: dict[str, Any]) -> list[tuple[str, ...]]:
     return [
         (
             cell["flow"], cell["cache"], seconds(cell["compile_s"]), seconds(cell["first_result_s"]),
-            _ratio(cell["start_ratio"]), f"{100 * cell['spread']:.0f} %",
+            _ratio(cell["start_ratio"]), _spread(cell["spread"]),
         )
         for cell in found["start_up"]
     ]  # fmt: skip
+
+
+def _spread(value: float | None) -> str:
+    """A single repeat has no spread, which is not one of 0."""
+    return "unknown" if value is None else f"{100 * value:.0f} %"
 
 
 def _ratio(value: float | None) -> str:
@@ -122,7 +128,8 @@ def _notes(found: dict[str, Any]) -> list[str]:
     base = found["base"]
     notes = [
         "Ratios are per-kernel / all-kernel, of user + system time and of peak memory: above 1, all-kernel takes less.",
-        "Figures are medians; spread is (max - min) / median of user + system.",
+        "Figures are medians; spread is (max - min) / median of user + system, or of the time to the first result.",
+        "Peak memory is that of a process and its workers together, pages they share counted once.",
         f"A process that only loads the source takes {seconds(base['cpu_s'])} and {size(base['peak_bytes'])}.",
     ]
     for cost in found["line_tables"]:
@@ -130,6 +137,7 @@ def _notes(found: dict[str, Any]) -> list[str]:
             f"Line tables, {cost['flow']} -O{cost['opt_level']}: {cost['time']:.2f} times the time, "
             f"{cost['memory']:.2f} times the memory."
         )
+    notes += [f"Note: {note}." for note in found["notes"]]
     if found["interrupted"]:
         notes.append("Interrupted: only what was finished is shown.")
     return notes

@@ -6,6 +6,7 @@ Some samples come in sizes: `sample:many-kernels:128`.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import types
 from collections.abc import Iterator
@@ -81,6 +82,11 @@ def source_path(text: str) -> Path | None:
         return Path(text)
     name = text.removeprefix(_SAMPLE).partition(":")[0]
     return next((path for path in _sample_files() if _sample_name(path) == name), None)
+
+
+def stored_name(text: str) -> str:
+    """The name under which runs of a source are kept: a file by its whole path, so that two of a name stay two."""
+    return text if text.startswith(_SAMPLE) else os.path.abspath(text)
 
 
 def load_source(text: str) -> Source:

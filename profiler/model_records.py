@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compiler.errors import CompilerError
+from compiler.import_time import Stretch, without_imports
 from compiler.options import COMMON_STAGES, MODEL_STAGES, CompileOptions
 from profiler.analysis.work import Grid, count_call
 from profiler.measure.machine import versions
@@ -24,18 +24,21 @@ if TYPE_CHECKING:
     from compiler.passes.fusion.records import KernelCall
 
 
-def compiled(graph: Graph, options: CompileOptions, libraries: Sequence[str | Path] = ()) -> tuple[Model, float]:
+def compiled(graph: Graph, options: CompileOptions, libraries: Sequence[str | Path] = ()) -> tuple[Model, Stretch]:
     """A graph compiled with kernels of some folders beside the library's own, and the seconds that took."""
     from compiler import load_library
     from compiler.pipeline import compile_graph
 
     library = load_library(*map(Path, libraries)) if libraries else None
-    start = perf_counter()
-    return compile_graph(graph, options, library), perf_counter() - start
+    with without_imports() as took:
+        model = compile_graph(graph, options, library)
+    return model, took
 
 
-def compilation_record(model: Model, source: str, seconds: float, libraries: Iterable[str] = ()) -> CompilationRecord:
-    """What a compilation was asked and did, without the IR of its stages."""
+def compilation_record(
+    model: Model, source: str, seconds: float, libraries: Iterable[str] = (), imports: float = 0.0
+) -> CompilationRecord:
+    """What a compilation was asked and did, without the IR of its stages; `imports` are no part of its seconds."""
     asked = model.options
     options = {
         "jobs": asked.jobs, "cache": asked.cache, "fuse": asked.fuse, "force_cut": sorted(map(list, asked.force_cut)),
@@ -61,7 +64,7 @@ def compilation_record(model: Model, source: str, seconds: float, libraries: Ite
         decisions=tuple(
             Decision(d.producer, d.consumer, d.accepted, d.rule, d.reason, str(d.bytes_saved)) for d in model.ledger
         ),
-        stats=_plain(model.stats),
+        stats=_plain(model.stats) | {"imports": imports},
     )
 
 

@@ -113,6 +113,8 @@ class Summary:
     count: int
     outliers: int
     processes: int = 1
+    coverage: float = 0.95
+    """How often such an interval has the true median in it: of few times none can have it as often as is asked for."""
 
     @property
     def width(self) -> float:
@@ -174,6 +176,8 @@ class MeasureRequest:
     libraries: tuple[str, ...] = ()
     count: bool = True
     processes: int = 1
+    pin: bool | None = None
+    """Whether each thread gets a processor of its own; None: where there is a thread for each of them."""
 
 
 @dataclass(frozen=True)

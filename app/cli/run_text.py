@@ -5,22 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.text_tables import seconds, size, table
+from profiler.analysis.aggregation import uneven_words
 from profiler.units import figure, percent
 
 if TYPE_CHECKING:
     from app.checking import OutputCheck
 
 
-def run_text(document: dict[str, Any], checks: list[OutputCheck] | None) -> str:
-    """The document of a run, and the checks that passed, as a person reads them."""
+_MOST_LAUNCHES = 40
+"""More of them are put together by kernel, unless asked for one by one."""
+
+
+def run_text(document: dict[str, Any], checks: list[OutputCheck] | None, by: str | None = None) -> str:
+    """The document of a run, and the checks that passed, as a person reads them; launches put together `by` what."""
     took, kernels = document["seconds"], len(document["kernels"])
     sizes = ", ".join(f"{name}={size}" for name, size in document["dims"].items())
     shapes = ", ".join(f"{y['dtype']}[{'x'.join(map(str, y['shape']))}]" for y in document["outputs"])
     kept = "" if document["run"] is None else f"run {document['run']}: "
     lines = [
         f"{kept}{document['source']} on {document['device']}{f' ({sizes})' if sizes else ''}: "
-        f"{kernels} kernel{'s' * (kernels != 1)}, compiled in {seconds(document['compile_seconds'])}",
-        f"per call   median {seconds(took['median'])} ({seconds(took['low'])} to {seconds(took['high'])}), "
+        f"{kernels} kernel{'s' * (kernels != 1)}, {_compiled(document)}",
+        f"per call   median {seconds(took['median'])} ({seconds(took['low'])} to {seconds(took['high'])}"
+        f"{_coverage(took)}), "
         f"{seconds(took['min'])} to {seconds(took['max'])}, {_made(document)}",
         f"outputs    {shapes}",
     ]
@@ -29,12 +35,44 @@ def run_text(document: dict[str, Any], checks: list[OutputCheck] | None) -> str:
         lines += [f"stage      {line}" for line in document["stages"]["lines"]]
     lines += [f"{word:<10} {words}" for word, words in _meanwhile(document)]
     lines += [f"note       {note}" for note in document["conditions"].get("notes", ())]
-    rows = [_launch_row(launch) for launch in document["launches"]]
+    lines += [f"note       {note}" for note in uneven_words(document["launches"])]
+    launches = document["launches"]
+    by = by or ("launch" if len(launches) <= _MOST_LAUNCHES else "kernel")
+    if by != "launch":
+        return "\n".join([*lines, "", *_groups(document, by)])
+    rows = [_launch_row(launch) for launch in launches]
     if rows:
         header = ("kernel", "median", "GFLOP/s", "GB/s", "loaded", "stored", "of roof")
         shown = len(header) - (not document["ceilings"])
         lines += ["", table(header[:shown], [row[:shown] for row in rows], right=(1, 2, 3, 4, 5, 6))]
     return "\n".join(lines)
+
+
+def _groups(document: dict[str, Any], by: str) -> list[str]:
+    """Launches put together, and how to see them one by one."""
+    found = document["groups"][by]
+    rows = [
+        (group["name"], str(len(group["launches"])), seconds(group["seconds"]), percent(group["share"]),
+         size(group["bytes"]) if group["bytes"] is not None else "", f"{group['imbalance']:.2f}",
+         "uneven" if group["uneven"] else "")
+        for group in found
+    ]  # fmt: skip
+    header = (by, "launches", "time", "of the call", "bytes", "slowest thread / mean", "")
+    words = f"{len(document['launches'])} launches by {by}; --by launch shows each"
+    return [table(header, rows, right=(1, 2, 3, 4, 5)), words]
+
+
+def _compiled(document: dict[str, Any]) -> str:
+    """What compiling took, or finding all of it in the cache; what was imported first is told apart."""
+    cached = document["from_cache"] == len(document["kernels"]) > 0
+    words = f"{'taken from the cache' if cached else 'compiled'} in {seconds(document['compile_seconds'])}"
+    imports = document["import_seconds"]
+    return f"{words} (imports {seconds(imports)} before that)" if imports >= 0.001 else words
+
+
+def _coverage(took: dict[str, Any]) -> str:
+    """What the interval covers, where that is less than the usual 95 %."""
+    return f", a {took['coverage']:.0%} interval" if took["coverage"] < 0.945 else ""
 
 
 def _made(document: dict[str, Any]) -> str:

@@ -39,13 +39,13 @@ def _done(task: Task) -> Told:
     inputs = random_inputs(source.graph, graph_sizes(source.graph, source.dims, {}), 0) if task.execute else []
     start = time.perf_counter()
     compiled = compile_source(source, task.options, library)
-    compile_seconds = time.perf_counter() - start
     if task.execute:
         execute(compiled, inputs, None)
     return Told(
         len(compiled.model.kernels),
-        compile_seconds,
+        compiled.seconds,
         time.perf_counter() - start if task.execute else 0.0,
+        compiled.imports,
         {step.stage: step.seconds for step in funnel_of(compiled.model.trace.passes)},
     )
 

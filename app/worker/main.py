@@ -28,6 +28,7 @@ from app.viewmodels.requests import (
     TimeEditRequest,
 )
 from app.worker.answers import PIECE, REQUESTS
+from app.worker.usual_priority import UsualPriority
 from compiler.processes.frames import Channel
 
 KNOWN = REQUESTS
@@ -41,14 +42,15 @@ LATER = (
 
 
 def prepare() -> None:
-    """Before any request: give way to the window, and load what opening a source begins with."""
-    _give_way()
+    """Before any request: load what opening a source begins with."""
     import compiler.pipeline  # noqa: F401
 
 
 def serve(channel: Channel) -> None:
-    """Answer requests until the other end closes."""
-    handlers = _Handlers()
+    """Answer requests until the other end closes, giving way to the window in all that is not measured."""
+    usual = UsualPriority()
+    _give_way()
+    handlers = _Handlers(usual)
     with contextlib.suppress(EOFError, OSError):
         while True:
             request, job = (found := channel.receive()).value, found.job
@@ -80,17 +82,12 @@ def _give_way() -> None:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-def _work_as_usual() -> None:
-    """What is measured must not wait longer than other programs do."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-
-
 class _Handlers:
     """The state of a worker: at most one compilation, and what was asked of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, usual: UsualPriority) -> None:
         self._session: Any = None
+        self._usual = usual
 
     def answer(self, request: Any, report: Report) -> Any:
         from compiler.errors import CompilerError, UnavailableError
@@ -123,12 +120,15 @@ class _Handlers:
                 self._session = StoredSession(request.run)
                 return self._session.records()
         if type(request) in _MEASURING:
-            _work_as_usual()
+            return self._usual.call(lambda: self._asked(request, report))
         if type(request) in _ASKED:
-            return getattr(self._session, _ASKED[type(request)])(request, report)
+            return self._asked(request, report)
         from app.worker import store_jobs
 
         return store_jobs.answer(request, report)
+
+    def _asked(self, request: Any, report: Report) -> Any:
+        return getattr(self._session, _ASKED[type(request)])(request, report)
 
 
 _MEASURING = (RunRequest, TimeEditRequest)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from app.sources import Source
+from app.sources import Source, stored_name
 from app.viewmodels.requests import Progress, Report, RunRequest, RunTimes
 from compiler.errors import CompilerError, ExecutionError
 from compiler.options import CompileOptions
@@ -85,7 +85,7 @@ def measurement_of(
 ) -> MeasureRequest:
     """What the profiler is asked for: this source, compiled as the window compiled it."""
     return MeasureRequest(
-        source=name, device=request.device, threads=request.threads, dims=sizes, seed=request.seed,
+        source=stored_name(name), device=request.device, threads=request.threads, dims=sizes, seed=request.seed,
         repeat=request.repeats or None, budget=1.0, options=options,
         libraries=tuple(str(folder) for folder in source.library_paths), processes=request.processes,
     )  # fmt: skip
@@ -95,11 +95,17 @@ def plain_result(
     result: Any, sizes: dict[str, int], number: int, checks: tuple[str, ...], ok: bool | None, note: str = ""
 ) -> RunTimes:
     """A profiler's result as the window's record."""
+    from profiler.analysis.aggregation import uneven_words
     from profiler.analysis.statistics import summarise
 
+    summaries = tuple(summarise(launch.samples, result.blocks, result.processes) for launch in result.launches)
     calls = tuple((launch.kernel, tuple(x * 1e-9 for x in launch.samples)) for launch in result.launches)
     trace = np.array(result.timeline, np.int64).reshape(-1, len(calls), 2) if result.timeline else np.zeros((0, 0, 2))
-    notes = (*result.conditions.get("notes", ()), *([note] if note else ()))
+    launches = [
+        {"kernel": x.kernel, "median": s.median, "thread_seconds": x.thread_seconds}
+        for x, s in zip(result.launches, summaries)
+    ]
+    notes = (*result.conditions.get("notes", ()), *uneven_words(launches), *([note] if note else ()))
     return RunTimes(
         tuple(x * 1e-9 for x in result.samples),
         calls,
@@ -112,7 +118,7 @@ def plain_result(
         notes,
         tuple((launch.flops or 0, launch.bytes or 0) for launch in result.launches),
         summary=summarise(result.samples, result.blocks, result.processes) if result.samples else None,
-        summaries=tuple(summarise(launch.samples, result.blocks, result.processes) for launch in result.launches),
+        summaries=summaries,
         counters=tuple((counter.name, counter.value, counter.unit, counter.note) for counter in result.counters),
     )
 

@@ -45,7 +45,7 @@ def _runs(request: ListRunsRequest, _report: Report) -> tuple[RunRow, ...]:
             str(row["started"])[:19].replace("T", " "),
             row["source"],
             row["device"],
-            row["status"],
+            "check failed" if row["check_ok"] is False else row["status"],
             row["median"] or -1.0,
             row["low"] or -1.0,
             row["high"] or -1.0,

@@ -34,7 +34,11 @@ def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, 
 
     def progress(words: str) -> None:
         number = next((int(word) for word in words.split() if word.isdigit()), 0)
-        report(Progress(f"timing the original and the edit in turns: {words}", 0.1 + 0.85 * (number - 1) / pairs))
+        report(
+            Progress(
+                f"timing the original and the edit in turns: {words}", min(0.1 + 0.85 * (number - 1) / pairs, 0.95)
+            )
+        )
 
     with open_store(None) as store:
         runs = run_in_turns(
@@ -45,7 +49,7 @@ def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, 
     if verdict is None or found.times[0] is None or found.times[-1] is None:
         raise ExecutionError(f"the runs have no times of {kernel} to compare")
     return EditTiming(
-        kernel, _three(found.times[0]), _three(found.times[-1]), verdict.verdict,
+        kernel, _three(found.times[0]), _three(found.times[-1]), verdict.words,
         (verdict.ratio, verdict.low, verdict.high), checks, ok, runs, method, warnings,
     )  # fmt: skip
 

@@ -89,6 +89,10 @@ class Pool:
         """Threads that can take part in a job now, the caller included."""
         return len(self._threads) + 1
 
+    def thread_ids(self) -> list[int]:
+        """The system's numbers of the threads that take part in jobs of the thread that asks, itself first."""
+        return [threading.get_native_id(), *(thread.native_id or 0 for thread in self._threads)]
+
     @contextmanager
     def reserved(self, nthreads: int) -> Iterator[int]:
         """The pool for this thread alone, with so many threads: its address, for native code that calls `kg_run`."""

@@ -7,6 +7,7 @@ kernels of the same graph, those that share nodes are put together and their tim
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from profiler.analysis.comparison import Comparison, Difference, KernelCompariso
 from profiler.analysis.comparison_warnings import kernel_warnings, run_warnings
 from profiler.analysis.matching import first_stage, groups, model_stage
 from profiler.analysis.statistics import summarise
-from profiler.analysis.verdicts import SAME, SLOWER, Times, Verdict, compare_family, compare_times, stated
+from profiler.analysis.undisturbed import Times
+from profiler.analysis.verdicts import CANNOT_TELL, SAME, Verdict, compare_family, compare_times, stated
 from profiler.records import FINISHED, LOST, LOST_TRACED, WHOLE
 from profiler.store import Store, queries
 from profiler.store.finished import finished_samples
@@ -88,7 +90,8 @@ class _Times:
         conditions = side.run["conditions"]
         self.blocks = tuple(conditions.get("blocks", ()))
         self.processes = tuple(conditions.get("processes", ()))
-        self.whole = Times(samples[WHOLE], self.blocks, self.processes, samples.get(LOST))
+        self.threads = int(conditions.get("threads") or 1)
+        self.whole = Times(samples[WHOLE], self.blocks, self.processes, samples.get(LOST), self.threads)
         self.summary = summarise(samples[WHOLE], self.blocks, self.processes)
         self._samples = samples
 
@@ -97,7 +100,13 @@ class _Times:
         chosen = [self._samples[x["position"]] for x in self.launches if x["kernel"] in names]
         if not chosen:
             return None
-        return Times(np.sum(chosen, axis=0), self.blocks, self.processes, self._samples.get(LOST_TRACED))
+        taken = np.sum(chosen, axis=0)
+        return Times(taken, self.blocks, self.processes, self._samples.get(LOST_TRACED), self.threads, self._traced)
+
+    @cached_property
+    def _traced(self) -> np.ndarray:
+        """Time of each traced call, which is what lost time is a share of."""
+        return np.sum([self._samples[x["position"]] for x in self.launches], axis=0)
 
 
 def _differences(sides: Sequence[Side]) -> tuple[Difference, ...]:
@@ -119,6 +128,10 @@ def _facts(side: Side) -> dict[str, str]:
         facts |= {name: str(run[name]) for name in ("source", "device", "seed")}
         facts["threads"] = str(run["conditions"].get("threads", run["threads"]))
         facts |= {f"dim {name}": str(size) for name, size in run["dims"].items()}
+        noted = run["conditions"]
+        facts |= {name: str(noted[name]) for name in ("nice", "affinity", "governor") if name in noted}
+        if "pinned" in noted:
+            facts["threads pinned to"] = ", ".join(map(str, noted["pinned"])) or "none"
         facts["buffer sets"] = str(run["conditions"].get("buffer_sets", "?"))
     if side.compilation is not None:
         compiled = side.compilation
@@ -179,8 +192,16 @@ def _break_even(a: Side, b: Side, verdict: Verdict | None) -> str:
     """After how many calls longer compiling has paid off."""
     if a.compilation is None or b.compilation is None or a.run is None or b.run is None or verdict is None:
         return "no compilations to weigh against the runs"
+    cached = [side.label for side in (a, b) if _from_cache(side)]
+    if cached:
+        return (
+            f"{' and '.join(cached)} came from the cache, in part or whole, so compile times are not compared; "
+            "`compile --no-cache --repeat 5` measures them"
+        )
     extra = b.compilation["seconds"] - a.compilation["seconds"]
     saved = a.run["median"] - b.run["median"]
+    if verdict.verdict == CANNOT_TELL:
+        return "whether a call takes longer cannot be told, so nothing is weighed against compile time"
     if verdict.verdict == SAME:
         return "no measurable difference per call, so compile time decides: " + (
             f"{a.label} compiles {extra:.3g} s faster" if extra > 0 else f"{b.label} compiles {-extra:.3g} s faster"
@@ -193,16 +214,11 @@ def _break_even(a: Side, b: Side, verdict: Verdict | None) -> str:
     return f"{winner.label} compiles no slower and runs faster: it pays from the first call"
 
 
+def _from_cache(side: Side) -> bool:
+    """Whether any of a side's kernels was not compiled but found."""
+    return bool(side.compilation and side.compilation["stats"].get("cache", {}).get("hits"))
+
+
 def _even(side: Side, extra: float, saved: float) -> str:
     words = f"{side.label} compiles {extra:.3g} s longer and saves {saved:.3g} s a call"
     return f"{words}: even after {extra / saved:,.0f} calls"
-
-
-def slower_than(comparison: Comparison, share: float) -> list[str]:
-    """What a CI job should stop at: sides measurably slower than the first by more than `share`, in words."""
-    found = []
-    for side, verdict in zip(comparison.sides[1:], comparison.verdicts[1:]):
-        if verdict is not None and verdict.verdict == SLOWER and verdict.ratio > 1 + share:
-            words = f"{side.label} is {verdict.ratio - 1:.1%} slower than {comparison.sides[0].label}"
-            found.append(f"{words} (interval {verdict.low - 1:+.1%} to {verdict.high - 1:+.1%})")
-    return found

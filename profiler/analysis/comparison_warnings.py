@@ -23,6 +23,12 @@ def run_warnings(sides: Sequence[Side], times: Sequence[Taken], verdicts: Sequen
     for name in ("dims", "threads", "device"):
         if len({str(side.run[name]) for side in sides if side.run}) > 1:
             found.append(f"these runs differ in {name}: their times are of different work")
+    graphs = {side.compilation["graph_hash"] for side in sides if side.compilation}
+    if len(graphs) > 1:
+        found.append("these runs are of different graphs: they may compute different things")
+    for side in sides:
+        if side.run and not side.run["conditions"].get("check", {}).get("ok", True):
+            found.append(f"{side.label}: its check failed, so its times are of wrong results")
     for side, (summary, blocks) in zip(sides, times):
         found += [f"{side.label}: {note}" for note in _busy(side)]
         if blocks < 5:
@@ -45,14 +51,14 @@ def _limits(sides: Sequence[Side], times: Sequence[Taken], verdicts: Sequence[Ve
         )
     for side, verdict in zip(sides, verdicts):
         if verdict is not None and verdict.why:
-            found.append(f"{side.label}: {verdict.ratio - 1:+.1%} is not called a difference: {verdict.why}")
+            found.append(f"{side.label}: {_untold(verdict)}")
     return found
 
 
 def kernel_warnings(sides: Sequence[Side], kernels: Sequence[KernelComparison]) -> list[str]:
-    """Kernels whose times lie apart and are not called different, with the reason; a few of them."""
+    """Kernels of which nothing can be told, with the reason; a few of them."""
     found = [
-        f"{side.label}, {' + '.join(kernel.names[0])}: {verdict.ratio - 1:+.1%} is not a difference: {verdict.why}"
+        f"{side.label}, {' + '.join(kernel.names[0])}: {_untold(verdict)}"
         for kernel in kernels
         for side, verdict in zip(sides, kernel.verdicts)
         if verdict is not None and verdict.why
@@ -60,6 +66,12 @@ def kernel_warnings(sides: Sequence[Side], kernels: Sequence[KernelComparison]) 
     return found[:_MOST_KERNELS] + (
         [f"and {len(found) - _MOST_KERNELS} kernels more"] if len(found) > _MOST_KERNELS else []
     )
+
+
+def _untold(verdict: Verdict) -> str:
+    """Why there is no verdict, and what to do."""
+    words = f"cannot tell whether {verdict.ratio - 1:+.1%} is a difference: {verdict.why}"
+    return f"{words}; {verdict.advice}" if verdict.advice else words
 
 
 def _busy(side: Side) -> list[str]:

@@ -34,6 +34,7 @@ def summarise(
     apart = split_processes(given, blocks, processes)
     medians = np.sort([median_of(part) for part in apart])
     middle = median_of(medians)
+    coverage = confidence
     if len(apart) > 1:
         enough = _order_tells(len(medians), confidence)
         low, high = order_interval(medians, confidence) if enough else _log_interval(medians, confidence)
@@ -41,10 +42,12 @@ def summarise(
         # With enough blocks their medians tell how the median moves; with few, the order statistics have to do.
         parts = split_blocks(given, blocks)
         enough = _order_tells(len(parts), confidence)
-        low, high = order_interval(np.sort([median_of(part) for part in parts]) if enough else times, confidence)
+        ordered = np.sort([median_of(part) for part in parts]) if enough else times
+        low, high = order_interval(ordered, confidence)
+        coverage = min(confidence, 1 - 2.0 ** (1 - len(ordered)))  # that of all of them, from the least to the largest
     low, high = min(low, middle), max(high, middle)
     outliers = int(np.sum(times > outlier_limit(times)))
-    return Summary(middle, low, high, float(times[0]), float(times[-1]), times.size, outliers, len(apart))
+    return Summary(middle, low, high, float(times[0]), float(times[-1]), times.size, outliers, len(apart), coverage)
 
 
 def quartiles(values: Sequence[float] | np.ndarray) -> tuple[float, float]:

@@ -1,89 +1,62 @@
-"""Whether runs differ measurably: what decides is how processes that run the same code differ, not a chosen percentage.
+"""Whether runs differ: a difference, none beyond a stated bound, or that it cannot be told, with the reason.
 
-Three ways, by what was measured:
+What decides is how processes that run the same code differ, each by its undisturbed calls (`undisturbed`), and not a
+chosen percentage. Three ways, by what was measured:
 
 - *In turns*: both sides were measured alternately, in pairs whose order was drawn. Whatever drifts, drifts for both.
-  An exact sign-flip test of the pairs.
+  An exact sign-flip test of the pairs, and the signed-rank interval of their ratios, which is exact as well.
 - *Process by process*: each run has processes enough for an exact permutation test, in which every process counts once.
-  Runs are made at different times, though, and a machine drifts; so the runs must also lie further apart than the
-  processes of either lie among themselves (the outermost tenths aside), and stay apart when calls are credited with
-  processor time they lost.
+  Runs are made at different times, though, and a machine drifts: the interval has that in it, and the runs must lie
+  further apart than the processes of either lie among themselves (the outermost tenths aside).
 - *Few processes*: nothing tells how processes differ, so much is allowed for that.
 
-Kernels that are compared together are a family: p is that of the step-down max-T procedure of Westfall and Young, which
-bounds the chance of one or more wrong verdicts among them all.
+Where other programs left runs no undisturbed calls, the processor time of their threads stands for it, if both were
+disturbed alike; a difference must then be larger than what threads may have spent waiting, unless it was measured in
+turns, and that there is none is only stated if the times show none either.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 
 import numpy as np
 
-from profiler.analysis.statistics import (
-    CONFIDENCE,
-    median_of,
-    rank_test,
-    split_blocks,
-    split_processes,
-    student_quantile,
-)
+from profiler.analysis.exact_tests import permuted, sign_flips, signed_rank_interval, step_down
+from profiler.analysis.statistics import CONFIDENCE, rank_test, split_blocks, student_quantile
+from profiler.analysis.undisturbed import Times
 
 ALPHA = 0.01
 """The chance of a wrong verdict on the whole model, and of one or more among all kernels."""
 ALLOWANCE = 0.10
 """What processes that run the same code are taken to differ by where that was not measured."""
-_MOST_LABELLINGS = 20_000
-_DRAWN = 9_999
+DRIFT = 0.005
+"""How far (one standard deviation) two runs of the same code lie apart only because they were made at other times."""
+WIDEST = 0.20
+"""How far an interval may reach from 1 for `no difference` to be worth saying."""
 _RESAMPLES = 1000
-_TINY = 1e-9
 
-FASTER, SLOWER, SAME = "faster", "slower", "no measurable difference"
+FASTER, SLOWER, SAME, CANNOT_TELL = "faster", "slower", "no measurable difference", "cannot tell"
 TURNS, PROCESSES, FEW = "turns", "processes", "few processes"
 
-
-@dataclass(frozen=True, eq=False)
-class Times:
-    """Times of one thing in one run, in nanoseconds, with the processor time each call lost."""
-
-    values: np.ndarray
-    blocks: tuple[int, ...] = ()
-    processes: tuple[int, ...] = ()
-    lost: np.ndarray | None = None
-
-    @cached_property
-    def parts(self) -> list[np.ndarray]:
-        """The values process by process."""
-        return split_processes(np.asarray(self.values, np.float64), self.blocks, self.processes)
-
-    @cached_property
-    def logs(self) -> np.ndarray:
-        """The logarithm of each process's median."""
-        return _log_medians(self.parts)
-
-    @cached_property
-    def undisturbed_logs(self) -> np.ndarray:
-        """The same, had no call lost any time: what a process would at least have needed."""
-        if self.lost is None or len(self.lost) != len(self.values):
-            return self.logs
-        left = np.maximum(np.asarray(self.values, np.float64) - self.lost, 1.0)
-        return _log_medians(split_processes(left, self.blocks, self.processes))
-
-
-def _log_medians(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return np.array([math.log(max(median_of(part), 1e-3)) for part in parts])
+OTHERS = "other programs took so much processor time that no undisturbed calls are left"
+_UNLIKE = "other programs disturbed one of them more than the other"
+_WASTE = math.log(1.5)  # what threads waited is taken to be no more than half of what they worked
+_ALIKE = 0.15  # shares of lost processor time that lie no further apart count as the same
+_APART = "processes of the same run differ as much"
+_WIDE = "the times scatter too much"
+_AGAIN = "`compare --again` measures both in turns"
+_QUIET = "measure again when the machine is less busy, or with more --pairs"
+_MORE = "`run --processes 5` measures how processes differ"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """B against A: the ratio of medians with its interval, p, and what that means; `why` a difference was not called.
+    """B against A: the ratio of medians with its interval, p, and what that means; if it cannot be told, `why`.
 
-    `p` is corrected for the kernels compared along with this one. `enough` tells whether any difference, however
-    large, could have been called.
+    `p` is corrected for the kernels compared along with this one. `enough` tells whether there is a verdict at all;
+    `bound` how far, as a share, the interval reaches from 1: there is no difference beyond it; `advice` what to do.
     """
 
     ratio: float
@@ -94,29 +67,44 @@ class Verdict:
     enough: bool
     method: str = PROCESSES
     why: str = ""
+    bound: float = 0.0
+    advice: str = ""
+    words: str = ""
+    """All of it as people read it, wherever it is shown."""
 
 
 def method_of(a: Times, b: Times, turns: bool) -> str:
     """How two runs can be compared."""
     first, second = len(a.parts), len(b.parts)
-    if turns and first == second and 2 / 2**first <= ALPHA:
+    if turns and first == second and _pairs_tell(first):
         return TURNS
+    return PROCESSES if _processes_tell(first, second) else FEW
+
+
+def _pairs_tell(pairs: int) -> bool:
+    return pairs > 1 and 2 / 2**pairs <= ALPHA
+
+
+def _processes_tell(first: int, second: int) -> bool:
     # Of equally many processes, a labelling and its mirror image are as extreme as each other.
     least = (2 if first == second else 1) / math.comb(first + second, first)
-    return PROCESSES if min(first, second) > 1 and least <= ALPHA else FEW
+    return min(first, second) > 1 and least <= ALPHA
 
 
 def stated(methods: Sequence[str]) -> str:
     """The tests behind some verdicts, as every comparison states them."""
     words = {
-        TURNS: "measured in turns, the order within each pair drawn: exact sign-flip test of the pairs' log ratios",
-        PROCESSES: "each process counts once: exact permutation test (Welch's t of the processes' log medians); runs "
-        "must also lie further apart than the processes of either, and apart without the processor time they lost",
+        TURNS: "measured in turns, the order within each pair drawn: exact sign-flip test of the pairs' log ratios and "
+        "their signed-rank interval",
+        PROCESSES: "each process counts once, by its undisturbed calls: exact permutation test (Welch's t of the "
+        f"processes' log medians), {DRIFT:.1%} allowed for drift between runs, which must also lie further apart than "
+        "the processes of either",
         FEW: "few processes, so that between-process variation is unknown: block bootstrap of the ratio of medians, "
         f"widened by {ALLOWANCE:.0%} for it, and Mann-Whitney rank test of block medians",
     }
     chosen = [words[name] for name in (TURNS, PROCESSES, FEW) if name in methods]
-    return "; ".join([*chosen, f"p < {ALPHA:g}, for all kernels together (Westfall-Young); {CONFIDENCE:.0%} intervals"])
+    ends = f"p < {ALPHA:g}, for all kernels together (Westfall-Young); {CONFIDENCE:.0%} intervals"
+    return "; ".join([*chosen, f"{ends}, which may reach {WIDEST:.0%} from 1 for no difference to be stated"])
 
 
 def compare_family(pairs: Sequence[tuple[Times, Times]], *, turns: bool = False, seed: int = 0) -> list[Verdict]:
@@ -126,13 +114,7 @@ def compare_family(pairs: Sequence[tuple[Times, Times]], *, turns: bool = False,
     method = method_of(*pairs[0], turns)
     if method == FEW:
         return [_few(a, b, len(pairs), seed) for a, b in pairs]
-    first = np.stack([a.logs for a, _ in pairs], axis=1)  # [processes, questions]
-    second = np.stack([b.logs for _, b in pairs], axis=1)
-    if method == TURNS:
-        chances = step_down(sign_flips(second - first, seed))
-    else:
-        chances = step_down(permuted(first, second, seed))
-    return [_judged(a, b, float(p), method) for (a, b), p in zip(pairs, chances)]
+    return (_in_turns if method == TURNS else _by_processes)(pairs, seed)
 
 
 def compare_times(a: Times, b: Times, *, turns: bool = False, seed: int = 0) -> Verdict:
@@ -140,30 +122,111 @@ def compare_times(a: Times, b: Times, *, turns: bool = False, seed: int = 0) -> 
     return compare_family([(a, b)], turns=turns, seed=seed)[0]
 
 
-def _judged(a: Times, b: Times, p: float, method: str) -> Verdict:
-    one, two = a.logs, b.logs
-    change = float(np.median(two) - np.median(one))
-    low, high = _paired_interval(two - one) if method == TURNS else _welch_interval(one, two)
-    low, high = min(low, change), max(high, change)
-    verdict, why = SAME, ""
-    if p <= ALPHA:
-        verdict, why = (SLOWER if change > 0 else FASTER), ""
-        if method == PROCESSES:
-            why = _doubt(a, b, slower=change > 0)
-        if why:
-            verdict = SAME
-    return Verdict(math.exp(change), math.exp(low), math.exp(high), p, verdict, True, method, why)
+def _in_turns(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdict]:
+    """Pairs of which both processes are steady, if those are enough; otherwise all, whose disturbance is alike."""
+    both = np.logical_and.reduce([a.steady & b.steady for a, b in pairs])
+    steady = _pairs_tell(int(both.sum()))
+    kept = both if steady else np.ones(len(both), bool)
+    changes = np.stack([_metric(b, steady)[kept] - _metric(a, steady)[kept] for a, b in pairs], axis=1)
+    chances = step_down(sign_flips(changes, seed))  # [pairs, questions]
+    found = []
+    for (a, b), p, change in zip(pairs, chances, changes.T):
+        low, high = signed_rank_interval(change)
+        middle = float(np.median(change if steady else b.logs - a.logs))
+        seen = None if steady else signed_rank_interval(b.logs - a.logs)
+        found.append(_verdict(middle, (low, high), float(p), TURNS, _WIDE, _QUIET, seen=seen, waits=_waits(a, b)))
+    return found
 
 
-def _doubt(a: Times, b: Times, *, slower: bool) -> str:
-    """Why a difference between runs made at different times may be the machine's, in words; empty if it is not."""
-    fast, slow = (a, b) if slower else (b, a)
-    quick, late = _inner(fast.logs), _inner(slow.logs)
-    if late.min() - quick.max() <= max(float(np.ptp(quick)), float(np.ptp(late))):
-        return "processes of the same run differ as much"
-    if _inner(slow.undisturbed_logs).min() <= quick.max():
-        return "processor time that other programs took may be all of it"
-    return ""
+def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdict]:
+    """Processes that are steady, if those are enough; otherwise all, if they were disturbed alike."""
+    first = np.logical_and.reduce([a.steady for a, _ in pairs])
+    second = np.logical_and.reduce([b.steady for _, b in pairs])
+    steady = _processes_tell(int(first.sum()), int(second.sum()))
+    if not steady:
+        first, second = np.ones(len(first), bool), np.ones(len(second), bool)
+    ones = np.stack([_metric(a, steady)[first] for a, _ in pairs], axis=1)  # [processes, questions]
+    twos = np.stack([_metric(b, steady)[second] for _, b in pairs], axis=1)
+    chances = step_down(permuted(ones, twos, seed))
+    found = []
+    for (a, b), p, one, two in zip(pairs, chances, ones.T, twos.T):
+        low, high = _welch_interval(one, two, CONFIDENCE)
+        # The exact test knows nothing of drift, so that a verdict takes an interval with its own confidence too.
+        least, most = _welch_interval(one, two, 1 - ALPHA)
+        chance = float(p) if least > 0 or most < 0 else max(float(p), 2 * ALPHA)
+        change = float(np.median(two) - np.median(one) if steady else np.median(b.logs) - np.median(a.logs))
+        seen = None if steady else _welch_interval(a.logs, b.logs, CONFIDENCE)
+        unlike = not steady and abs(a.lost_share - b.lost_share) > _ALIKE
+        unlike = unlike and _waits(a, b)
+        doubt = _UNLIKE if unlike else _APART if chance <= ALPHA and _close(one, two) else ""
+        found.append(
+            _verdict(change, (low, high), chance, PROCESSES, _WIDE, _AGAIN, seen=seen, waits=_waits(a, b), doubt=doubt)
+        )
+    return found
+
+
+def _metric(times: Times, steady: bool) -> np.ndarray:
+    """What processes are compared by: undisturbed calls, or else the processor time that a thread had for a call."""
+    return times.logs if steady else times.own_logs
+
+
+def _waits(a: Times, b: Times) -> bool:
+    return max(a.threads, b.threads) > 1
+
+
+def _within(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
+
+
+def _verdict(
+    change: float, ends: tuple[float, float], p: float, method: str, why: str, advice: str, *,
+    seen: tuple[float, float] | None = None, waits: bool = False, doubt: str = "",
+) -> Verdict:  # fmt: skip
+    """What a change of logarithms, its interval and its chance come to; `why` it could not be told, if so.
+
+    `seen` is the interval of the times themselves where processor time had to stand for them; `waits` tells whether
+    there were threads that may have waited for each other meanwhile.
+    """
+    low, high = ends
+    if seen is not None and waits and method != TURNS:
+        # What threads spent waiting for one that had lost its processor may be all of one run and none of the other.
+        low, high = low - _WASTE, high + _WASTE
+    called = p <= ALPHA and (low > 0 or high < 0) and not doubt
+    if seen is not None:
+        why = OTHERS
+        # Times may contradict processor time, which knows nothing of how work is shared out among threads.
+        called = called and (seen[1] > 0 if low > 0 else seen[0] < 0)
+        low, high = _wasted(low, high) if waits and method == TURNS else (low, high)
+        low = low if called and low > 0 else min(low, seen[0])
+        high = high if called and high < 0 else max(high, seen[1])
+    if doubt == _UNLIKE:
+        low, high = min(low, 0.0) - _WASTE, max(high, 0.0) + _WASTE
+    bound = math.expm1(min(max(high, -low), 700.0))
+    if called:
+        found, why, advice = (SLOWER if low > 0 else FASTER), "", ""
+    elif bound <= WIDEST and not doubt:
+        found, why, advice = SAME, "", ""
+    else:
+        found, why = CANNOT_TELL, doubt or why
+    words = f"{SAME} beyond {bound:.1%}" if found == SAME else f"{CANNOT_TELL}: {why}" if why else found
+    ratio, low, high = (math.exp(min(x, 700.0)) for x in (_within(change, low, high), low, high))
+    return Verdict(ratio, low, high, p, found, found != CANNOT_TELL, method, why, bound, advice, words)
+
+
+def _wasted(low: float, high: float) -> tuple[float, float]:
+    """An interval of processor time with room for what threads spent waiting for one that had lost its processor.
+
+    In turns that is the same amount on both sides, and at most half as much as they worked (`_WASTE`): a ratio without
+    it lies up to one and a half times as far from 1.
+    """
+    ends = [1.5 * math.expm1(min(x, 300.0)) if x > 0 else x for x in (high, -low)]
+    return -math.log1p(ends[1]) if low < 0 else low, math.log1p(ends[0]) if high > 0 else high
+
+
+def _close(one: np.ndarray, two: np.ndarray) -> bool:
+    """Whether two runs made at different times lie no further apart than the processes of either."""
+    quick, late = sorted((_inner(one), _inner(two)), key=lambda values: float(np.median(values)))
+    return bool(late.min() - quick.max() <= max(float(np.ptp(quick)), float(np.ptp(late))))
 
 
 def _inner(values: np.ndarray) -> np.ndarray:
@@ -173,98 +236,37 @@ def _inner(values: np.ndarray) -> np.ndarray:
     return ordered[cut : len(ordered) - cut]
 
 
-def _welch_interval(one: np.ndarray, two: np.ndarray) -> tuple[float, float]:
+def _welch_interval(one: np.ndarray, two: np.ndarray, confidence: float) -> tuple[float, float]:
+    """Student's interval of the change, with what runs drift by added to how their processes scatter."""
     parts = [float(np.var(x, ddof=1)) / len(x) for x in (one, two)]
-    error = math.sqrt(sum(parts))
-    change = float(two.mean() - one.mean())
-    if error < _TINY:
-        return change, change
-    freedom = sum(parts) ** 2 / sum(part**2 / (len(x) - 1) for part, x in zip(parts, (one, two)))
-    reach = student_quantile(max(freedom, 1.0)) * error
+    change, drift = float(two.mean() - one.mean()), 2 * DRIFT**2
+    error = math.sqrt(sum(parts) + drift)
+    scatter = sum(part**2 / (len(x) - 1) for part, x in zip(parts, (one, two)))
+    freedom = (sum(parts) + drift) ** 2 / scatter if scatter else 1e6
+    reach = student_quantile(round(min(max(freedom, 1.0), 1e6), 3), confidence) * error
     return change - reach, change + reach
-
-
-def _paired_interval(changes: np.ndarray) -> tuple[float, float]:
-    reach = student_quantile(len(changes) - 1) * float(np.std(changes, ddof=1)) / math.sqrt(len(changes))
-    return float(changes.mean()) - reach, float(changes.mean()) + reach
-
-
-def permuted(first: np.ndarray, second: np.ndarray, seed: int = 0) -> np.ndarray:
-    """|Welch's t| of every way to tell the processes apart, [ways, questions]; the true way is the first of them."""
-    values = np.concatenate([first, second])
-    values = values - values.mean(axis=0)
-    count, total = len(first), len(values)
-    chosen = _labellings(count, total, seed)
-    sides = []
-    for labels, size in ((chosen, count), (~chosen, total - count)):
-        weights = labels.astype(np.float64)
-        mean = weights @ values / size
-        variance = np.maximum(weights @ values**2 / size - mean**2, 0) * size / (size - 1)
-        sides.append((mean, variance / size))
-    (mean_a, error_a), (mean_b, error_b) = sides
-    return np.abs(mean_b - mean_a) / np.sqrt(error_a + error_b + _TINY**2)
-
-
-@lru_cache(maxsize=16)
-def _labellings(count: int, total: int, seed: int) -> np.ndarray:
-    """Ways to choose `count` of `total`, a row of booleans each, the first `count` of them first; drawn if too many."""
-    first = np.arange(total) < count
-    if math.comb(total, count) <= _MOST_LABELLINGS:
-        picked = np.array(list(itertools.combinations(range(total), count)))
-        chosen = np.zeros((len(picked), total), bool)
-        np.put_along_axis(chosen, picked, True, axis=1)
-        return chosen
-    ranks = np.random.default_rng(seed).random((_DRAWN, total)).argsort(axis=1)
-    return np.vstack([first, ranks < count])
-
-
-def sign_flips(changes: np.ndarray, seed: int = 0) -> np.ndarray:
-    """|t| of the pairs' changes for every choice of signs, [choices, questions]; the true one is the first of them."""
-    count = len(changes)
-    if 2**count <= _MOST_LABELLINGS:
-        signs = 1 - 2 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
-    else:
-        drawn = np.random.default_rng(seed).integers(0, 2, (_DRAWN, count))
-        signs = np.vstack([np.ones(count, np.int64), 1 - 2 * drawn])
-    mean = signs @ changes / count
-    variance = np.maximum((changes**2).mean(axis=0) - mean**2, 0) * count / (count - 1)
-    return np.abs(mean) / np.sqrt(variance / count + _TINY**2)
-
-
-def step_down(statistics: np.ndarray) -> np.ndarray:
-    """Corrected p of each question (Westfall and Young): row 0 is what was seen, the others what chance would give."""
-    seen = statistics[0]
-    order = np.argsort(-seen)
-    # The largest of this question and all that look less extreme, for each labelling.
-    largest = np.maximum.accumulate(statistics[:, order[::-1]], axis=1)[:, ::-1]
-    chances = (largest >= seen[order] * (1 - 1e-9)).mean(axis=0)
-    found = np.empty(len(seen))
-    found[order] = np.maximum.accumulate(chances)
-    return found
 
 
 def _few(a: Times, b: Times, family: int, seed: int) -> Verdict:
     """Blocks stand in for processes, and what processes may differ by is allowed for on top."""
     first, second = (_chunks(np.asarray(x.values, np.float64), x.blocks) for x in (a, b))
     rng = np.random.default_rng(seed)
-    ratio = math.exp(float(np.median(b.logs) - np.median(a.logs)))
-    ratios = _resampled(rng, second) / _resampled(rng, first)
+    steady = bool(a.steady.all() and b.steady.all())
+    change = float(np.median(_metric(b, steady)) - np.median(_metric(a, steady)))
+    moves = np.log(_resampled(rng, second) / _resampled(rng, first))
     tail = (1 - CONFIDENCE) / 2
-    low, high = (float(x) for x in np.quantile(ratios, (tail, 1 - tail)))
-    low, high = min(low, ratio) / (1 + ALLOWANCE), max(high, ratio) * (1 + ALLOWANCE)
+    ends = np.quantile(moves - np.median(moves), (tail, 1 - tail))
+    spread = np.array([min(ends[0], 0.0), max(ends[1], 0.0)]) + math.log1p(ALLOWANCE) * np.array([-1, 1])
+    low, high = (float(x) for x in change + spread)
+    shown = change if steady else float(np.median(b.logs) - np.median(a.logs))
     p = min(rank_test([float(np.median(x)) for x in first], [float(np.median(x)) for x in second]) * family, 1.0)
-    enough = min(len(first), len(second)) >= 5
-    verdict, why = SAME, "" if enough else "too few calls were timed"
-    if enough and p <= ALPHA:
-        slower = ratio > 1
-        if low > 1 or high < 1:
-            verdict = SLOWER if slower else FASTER
-            fast, slow = (a, b) if slower else (b, a)
-            if np.median(slow.undisturbed_logs) <= np.median(fast.logs):
-                verdict, why = SAME, "processor time that other programs took may be all of it"
-        else:
-            why = f"few processes: up to {ALLOWANCE:.0%} may be theirs"
-    return Verdict(ratio, low, high, p, verdict, enough, FEW, why)
+    seen, doubt = None, "too few calls were timed" if min(len(first), len(second)) < 5 else ""
+    if not steady:
+        least, most = (float(x) for x in np.median(b.logs) - np.median(a.logs) + spread)
+        seen = least, most
+        doubt = doubt or _UNLIKE * (_waits(a, b) and abs(a.lost_share - b.lost_share) > _ALIKE)
+    why = f"few processes: up to {ALLOWANCE:.0%} may be theirs"
+    return _verdict(shown, (low, high), p, FEW, why, _MORE, seen=seen, waits=_waits(a, b), doubt=doubt)
 
 
 def _chunks(values: np.ndarray, blocks: Sequence[int]) -> list[np.ndarray]:
@@ -277,6 +279,6 @@ def _chunks(values: np.ndarray, blocks: Sequence[int]) -> list[np.ndarray]:
 
 def _resampled(rng: np.random.Generator, blocks: list[np.ndarray]) -> np.ndarray:
     """Medians of resampled runs: as many block medians as there are blocks, drawn with replacement."""
-    medians = np.array([np.median(block) for block in blocks])
+    medians = np.array([max(float(np.median(block)), 1e-3) for block in blocks])
     picks = rng.integers(0, len(medians), (_RESAMPLES, len(medians)))
     return np.median(medians[picks], axis=1)

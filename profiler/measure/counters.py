@@ -10,6 +10,7 @@ import struct
 import sys
 from time import perf_counter
 
+from profiler.measure.tree_memory import highest_resident
 from profiler.records import Counter
 
 _SYSCALL = {"x86_64": 298, "aarch64": 241}
@@ -118,7 +119,7 @@ def _usage() -> dict[str, float]:
     scale = 1 if sys.platform == "darwin" else 1024
     return {
         "minor": found.ru_minflt, "major": found.ru_majflt, "voluntary": found.ru_nvcsw, "involuntary": found.ru_nivcsw,
-        "user": found.ru_utime, "system": found.ru_stime, "resident": found.ru_maxrss * scale,
+        "user": found.ru_utime, "system": found.ru_stime, "resident": highest_resident() or found.ru_maxrss * scale,
     }  # fmt: skip
 
 
@@ -145,10 +146,3 @@ def _stolen_nanoseconds() -> int:
         return stolen * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     except (OSError, IndexError, ValueError):
         return 0
-
-
-def resident_bytes() -> int:
-    """The memory this process holds now."""
-    import psutil
-
-    return psutil.Process().memory_info().rss

@@ -19,13 +19,15 @@ from compiler.graph.graph import Graph
 from profiler.measure.machine import machine_with, versions
 from profiler.measure.measuring import measure_once
 from profiler.measure.outcome import Outcome
-from profiler.measure.processes import joined, process_requests
+from profiler.measure.processes import is_steady, joined, process_requests
 from profiler.recording import ending_words, keep_outcome
 from profiler.records import FAILED, FINISHED, INTERRUPTED, MeasuredRun, MeasureRequest, request_from_json
 from profiler.store import Store, queries, writer
 
 PAIRS = 8
 """Enough for an exact test: by chance all pairs agree in 1 of 128 comparisons."""
+MORE = 2
+"""How many times as many pairs are made at most, where other programs disturb them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,19 +59,23 @@ def run_in_turns(
 ) -> tuple[int, int]:  # fmt: skip
     """Measure both in `pairs` pairs of processes and keep them as two runs of one session; their numbers.
 
-    If one fails, both are kept as failed runs and the error says why.
+    Pairs of which one had no undisturbed calls are made up for, within reason: whether one had says nothing about which
+    side is faster. If one fails, both are kept as failed runs and the error says why.
     """
     asked = [replace(side.request, processes=pairs, repeat=None) for side in contenders]
     machines = [machine_with(request.device) for request in asked]
     runs = [writer.begin_run(store, request, machine) for request, machine in zip(asked, machines)]
-    order = [secrets.randbelow(2) for _ in range(pairs)]
+    order: list[int] = []
+    steady = 0
     taken: tuple[list[Outcome], list[Outcome]] = [], []
     try:
         parts = [process_requests(request) for request in asked]
-        for number, first in enumerate(order):
-            progress(f"pair {number + 1} of {pairs}")
+        while steady < pairs and len(order) < MORE * pairs:
+            number, first = len(order), secrets.randbelow(2)
+            order.append(first)
+            progress(f"pair {number + 1} of {pairs}{f', as {number - steady} were disturbed' * (number >= pairs)}")
             for side in (first, 1 - first):
-                made, each = contenders[side], parts[side][number]
+                made, each = contenders[side], parts[side][min(number, pairs - 1)]
                 first_time = not number
                 taken[side].append(
                     measure_once(
@@ -77,6 +83,7 @@ def run_in_turns(
                     )
                 )
                 _check(taken[side][-1], ("the first", "the second")[side])
+            steady += all(is_steady(outcomes[-1].result) for outcomes in taken)
     except BaseException as error:
         status = FAILED if isinstance(error, ExecutionError) and not cancelled() else INTERRUPTED
         for run in runs:

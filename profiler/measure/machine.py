@@ -75,6 +75,11 @@ def versions() -> dict[str, str]:
     return found
 
 
+def busy_notes() -> tuple[str, ...]:
+    """Whether other programs keep this machine busy now, in words."""
+    return tuple(note for note in conditions()["notes"] if "busy" in note)
+
+
 def conditions() -> dict[str, Any]:
     """Load and clock now: a time taken on a busy or throttled machine should say so."""
     import psutil

@@ -16,12 +16,15 @@ import numpy as np
 
 from profiler.analysis.statistics import summarise
 from profiler.measure.cpu.timing import BLOCKS
+from profiler.analysis.undisturbed import Times
 from profiler.measure.outcome import Outcome
 from profiler.records import FINISHED, Counter, Launch, MeasuredRun, MeasureRequest
 
 Once = Callable[[MeasureRequest, int], Outcome]
 """Measures a request in one process; the number tells which process of the run it is, from 0."""
 
+_LEAST_CALLS = 20
+"""With so many calls for each, as many processes are started as were asked for: an exact test needs five."""
 _HIGHEST = ("resident memory, highest", "device memory, peak")
 _PER_PROCESS = ("load", "load_after", "megahertz", "lost_share", "disturbed_calls", "buffer_sets", "device")
 
@@ -33,7 +36,8 @@ def process_requests(request: MeasureRequest) -> list[MeasureRequest]:
     """
     count = max(request.processes, 1)
     if request.repeat is not None:
-        count = max(min(count, request.repeat // (2 * BLOCKS)), 1)
+        enough = request.repeat >= _LEAST_CALLS * count
+        count = count if enough else max(min(count, request.repeat // (2 * BLOCKS)), 1)
     calls = [None] * count if request.repeat is None else [
         request.repeat // count + (i < request.repeat % count) for i in range(count)
     ]  # fmt: skip
@@ -56,6 +60,12 @@ def measure_in_processes(request: MeasureRequest, once: Once) -> Outcome:
             return _failed(outcome, outcomes, request, len(asked))
         outcomes.append(outcome)
     return joined(outcomes, request)
+
+
+def is_steady(result: MeasuredRun) -> bool:
+    """Whether a process that measured had undisturbed calls enough to be compared by them."""
+    threads = int(result.conditions.get("threads") or 1)
+    return bool(Times(np.asarray(result.samples), lost=np.asarray(result.lost), threads=threads).steady.all())
 
 
 def _failed(outcome: Outcome, before: Sequence[Outcome], request: MeasureRequest, count: int) -> Outcome:

@@ -14,6 +14,7 @@ from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup, escape
 
 from profiler import units
+from profiler.analysis.aggregation import BY, grouped, uneven_words
 from profiler.records import StageRecord
 from profiler.report import figures, plots, words
 
@@ -37,8 +38,9 @@ def _environment() -> Environment:
 
 
 def run_html(
-    document: dict[str, Any], stages: list[StageRecord], notes: list[str], comparison: dict[str, Any] | None = None
-) -> str:
+    document: dict[str, Any], stages: list[StageRecord], notes: list[str], comparison: dict[str, Any] | None = None,
+    history: dict[str, Any] | None = None,
+) -> str:  # fmt: skip
     """The report of a run. Where IR would take it past two megabytes, whole stages are left out and named."""
     template = _environment().get_template("run.html.j2")
     compilation = document["compilation"]
@@ -49,6 +51,9 @@ def run_html(
         "funnel": figures.funnel(compilation, stages) if compilation else [],
         "rules": figures.rules(compilation["decisions"]) if compilation else [],
         "comparison": comparison,
+        "history": history,
+        "groups": {by: grouped(document["launches"], by) for by in BY if by != "launch"},
+        "uneven": uneven_words(document["launches"]),
     }
     hot = max(document["launches"], key=lambda launch: launch["median"], default={"kernel": ""})["kernel"]
     left_out: list[str] = []

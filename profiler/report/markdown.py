@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from profiler.analysis.aggregation import grouped, uneven_words
 from profiler.units import count, figure, percent, seconds, size
 
 WHOLE_COLUMNS = ("median", "interval", "ratio", "verdict")
 KERNEL_COLUMNS = ("ratio", "verdict", "IR differs from")
+_MOST_LAUNCHES = 40  # more of them are put together by kernel
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
 
@@ -35,12 +37,16 @@ def run_markdown(document: dict[str, Any]) -> str:
     ]
     if run["error"]:
         parts.append(f"**{run['status']}**: {md(run['error'])}")
+    if not (check := document["conditions"].get("check", {"ok": True}))["ok"]:
+        parts.append(
+            f"**check failed**: its results are wrong, so its times mean nothing. {md('; '.join(check['lines']))}"
+        )
     if run["note"]:
         parts.append(md(run["note"]))
     if times:
         parts.append(
             f"Median{' of process medians' * (times['processes'] > 1)} **{seconds(times['median'])}** "
-            f"(95 % interval {seconds(times['low'])} to {seconds(times['high'])}), "
+            f"({100 * times['coverage']:.0f} % interval {seconds(times['low'])} to {seconds(times['high'])}), "
             f"fastest {seconds(times['minimum'])}, {times['count']} calls, {times['outliers']} outliers kept."
         )
         rows = [
@@ -49,7 +55,20 @@ def run_markdown(document: dict[str, Any]) -> str:
             for x in document["launches"]
         ]  # fmt: skip
         header = ("kernel", "median", "interval", "FLOPs", "bytes", "GFLOP/s", "GB/s", "of roof")
+        if len(rows) > _MOST_LAUNCHES:
+            header = ("kernel", "launches", "time", "of the call", "slowest thread / mean")
+            rows = [
+                (
+                    group.name,
+                    len(group.launches),
+                    seconds(group.seconds),
+                    percent(group.share),
+                    f"{group.imbalance:.2f}",
+                )
+                for group in grouped(document["launches"], "kernel")
+            ]
         parts.append(table(header, rows))
+    parts += [f"> {md(note)}" for note in uneven_words(document["launches"])]
     parts += [f"> {md(note)}" for note in document["conditions"].get("notes", ())]
     memory = document["memory"]
     if "planned_peak" in memory:
@@ -98,7 +117,7 @@ def verdict_words(verdict: dict[str, Any] | None) -> tuple[str, str]:
     """The ratio with its interval, and the verdict."""
     if verdict is None:
         return "", ""
-    return f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})", verdict["verdict"]
+    return f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})", verdict["words"]
 
 
 def kernel_words(kernel: dict[str, Any]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from profiler.analysis.compare import compare_runs
 from profiler.analysis.comparison import Comparison
+from profiler.analysis.history import history
 from profiler.recording import ensure_stages
 from profiler.records import StageRecord
 from profiler.report.document import comparison_document, run_document
@@ -56,7 +58,8 @@ def _html(store: Store, document: dict[str, Any], comparison: dict[str, Any] | N
     if document["compilation"] is not None:
         stages, note = ensure_stages(store, document["compilation"]["id"])
         notes += [note] if note else []
-    return run_html(document, stages, notes, comparison)
+    past = asdict(history(store, document["run"]["source"], document["run"]["id"])) if document["times"] else None
+    return run_html(document, stages, notes, comparison, past)
 
 
 def export_comparison(comparison: Comparison, kind: str) -> str:

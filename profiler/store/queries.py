@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -37,7 +38,10 @@ class RunFilter:
 def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, Any]]:  # noqa: B008  it is frozen
     """Runs, newest first, with their tags and how they were compiled."""
     wheres, values = ["1"], []
-    for column in ("source", "status", "device"):
+    if chosen.source:  # a file is kept by its whole path, and may be asked for by a part of it
+        wheres.append("source IN (?, ?)")
+        values += [chosen.source, os.path.abspath(chosen.source)]
+    for column in ("status", "device"):
         if getattr(chosen, column):
             wheres.append(f"{column} = ?")
             values.append(getattr(chosen, column))
@@ -60,6 +64,7 @@ def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, A
             runs.threads, runs.dims, runs.seed, runs.median, runs.low, runs.high, runs.minimum, runs.count, runs.error,
             runs.signal, runs.kernel, runs.note, runs.pinned, compilations.flow, compilations.opt_level,
             compilations.debug, compilations.seconds AS compile_seconds, machines.name AS machine,
+            CASE WHEN json_valid(runs.conditions) THEN json_extract(runs.conditions, '$.check.ok') END AS check_ok,
             (SELECT group_concat(tag, ' ') FROM tags WHERE tags.run = runs.id) AS tags
             FROM runs JOIN machines ON machines.id = runs.machine
             LEFT JOIN compilations ON compilations.id = runs.compilation
@@ -78,6 +83,8 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
         row["tags"] = (row["tags"] or "").split()
     if "pinned" in row:
         row["pinned"] = bool(row["pinned"])
+    if "check_ok" in row:
+        row["check_ok"] = None if row["check_ok"] is None else bool(row["check_ok"])
     return row
 
 
@@ -224,9 +231,9 @@ def find_run(store: Store, words: str) -> int:
         return _must(store.rows(sql, (int(match[1] or 0),)), store, f"finished run {words}")["id"]
     if words == "baseline" or words.startswith("baseline:"):
         source = words.partition(":")[2]
-        sql = """SELECT id FROM runs INDEXED BY runs_pinned WHERE pinned AND (? = '' OR source = ?)
+        sql = """SELECT id FROM runs INDEXED BY runs_pinned WHERE pinned AND (? = '' OR source IN (?, ?))
                  ORDER BY id DESC LIMIT 1"""
-        pinned = store.rows(sql, (source, source))
+        pinned = store.rows(sql, (source, source, os.path.abspath(source)))
         return _must(pinned, store, "pinned run; pin one with `kernelglass runs pin ID`")["id"]
     rows = store.rows("SELECT max(run) AS id FROM tags WHERE tag = ?", (words,))
     return _must([row for row in rows if row["id"] is not None], store, f"run or tag {words!r}")["id"]

@@ -56,14 +56,14 @@ _REQUEST = _OPTIONS | {
     "source": TEXT, "device": TEXT, "threads": Maybe(COUNT), "dims": Every(COUNT), "seed": COUNT,
     "repeat": Maybe(COUNT), "width": NUMBER, "budget": NUMBER, "rotate": FLAG, "time_limit": NUMBER,
     "memory_limit": Maybe(COUNT), "target": TEXT, "flow": TEXT, "opt_level": COUNT, "debug": TEXT, "count": FLAG,
-    "processes": COUNT,
+    "processes": COUNT, "pin": Maybe(FLAG),
 }  # fmt: skip
 _CONDITIONS = {
     "load": [NUMBER], "load_after": [NUMBER], "cores": COUNT, "megahertz": Maybe(NUMBER), "governor": Maybe(TEXT),
     "notes": [TEXT], "threads": Maybe(COUNT), "buffer_sets": COUNT, "interval_reached": FLAG,
     "lost_share": Maybe(NUMBER), "disturbed_calls": Maybe(COUNT), "each_process": [Every(object)], "blocks": [COUNT],
     "processes": [COUNT], "turns": {"session": TEXT, "first": [COUNT]}, "device": Every(object), "phase": TEXT,
-    "call": COUNT, "check": {"ok": FLAG, "lines": [TEXT]},
+    "call": COUNT, "check": {"ok": FLAG, "lines": [TEXT]}, "nice": WHOLE_NUMBER, "affinity": [COUNT], "pinned": [COUNT],
 }  # fmt: skip
 _BLOCK = {
     "name": TEXT, "offset": COUNT, "size": COUNT, "first": COUNT, "last": COUNT, "reuses": Maybe(TEXT),
@@ -75,7 +75,7 @@ _MEMORY = {
 }  # fmt: skip
 _STATS = {
     "seconds": Every(NUMBER), "funnel": [{"stage": TEXT, "ops": Maybe(COUNT)}], "cache": {"hits": COUNT},
-    "llvm_share": Maybe(NUMBER),
+    "llvm_share": Maybe(NUMBER), "imports": AMOUNT,
 }  # fmt: skip
 _DESCRIPTION = {"memory_bytes": COUNT, "caches": Every(COUNT), "card": Every(object), "features": [TEXT]}
 SHAPES: dict[str, Any] = {

@@ -8,12 +8,13 @@ import records_for_tests as made
 from compiler.errors import ExecutionError
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
-from profiler.analysis.compare import compare_compilations, compare_runs, slower_than
+from profiler.analysis.compare import compare_compilations, compare_runs
+from profiler.analysis.gate import Gate, gate
 from profiler.model_records import compilation_record, stage_records
 from profiler.records import FAILED, Launch, Machine, MeasuredRun
 from profiler.report.document import comparison_document
-from profiler.report.write import COMPARISON_FORMATS, export_comparison
-from profiler.store import writer
+from profiler.report.write import COMPARISON_FORMATS, export_comparison, export_run
+from profiler.store import queries, writer
 
 
 def times(level, seed=0):
@@ -49,13 +50,21 @@ def compiled(store, graph, **options):
 def test_equal_runs_differ_in_nothing(store):
     found = compare_runs(store, [a_run(store), a_run(store)])
     assert found.differences == () and found.verdicts[1].verdict == "no measurable difference"
-    assert found.kernels[0].matched == "what it computes" and slower_than(found, 0.0) == []
+    assert found.kernels[0].matched == "what it computes" and not gate(found, 0.02).slower
 
 
 def test_a_slower_run_is_called_slower_and_stops_a_ci_job(store):
     found = compare_runs(store, [a_run(store, 100_000), a_run(store, 110_000)])
     assert found.verdicts[1].verdict == "slower" and found.verdicts[1].ratio == pytest.approx(1.1, rel=0.01)
-    assert slower_than(found, 0.05)[0].startswith("run 2 is 10") and slower_than(found, 0.2) == []
+    assert gate(found, 0.05).slower[0].startswith("run 2 is 10") and gate(found, 0.2) == Gate((), ())
+
+
+def test_a_gate_whose_limit_lies_within_the_interval_cannot_tell(store):
+    found = compare_runs(store, [a_run(store, 100_000), a_run(store, 100_000)])
+    high = found.verdicts[1].high
+    assert gate(found, high - 1 + 0.001) == Gate((), ())
+    (words,) = gate(found, (high - 1) / 2).untold
+    assert words.startswith("cannot tell whether run 2 is more than") and "the interval reaches past the limit" in words
 
 
 def test_kernels_are_matched_by_what_they_compute_not_by_name(store):
@@ -156,9 +165,10 @@ def test_every_format_shows_the_verdict_and_names_the_test(store):
 
 def test_old_runs_of_one_process_are_compared_with_caution(store):
     close = compare_runs(store, [a_run(store, 100_000, processes=()), a_run(store, 106_000, processes=())])
-    assert close.verdicts[1].verdict == "no measurable difference"
+    assert close.verdicts[1].verdict == "no measurable difference" and gate(close, 0.05).untold
     assert any("one process each: between-process variation unknown" in words for words in close.warnings)
-    assert any("+6.0% is not called a difference" in words for words in close.warnings)
+    between = compare_runs(store, [a_run(store, 100_000, processes=()), a_run(store, 109_600, processes=())])
+    assert any("cannot tell whether +9.6% is a difference" in words for words in between.warnings)
     assert "Mann-Whitney" in close.test and "widened by 10%" in close.test
     far = compare_runs(store, [a_run(store, 100_000, processes=()), a_run(store, 150_000)])
     assert far.verdicts[1].verdict == "slower" and any("1 and 6 processes" in words for words in far.warnings)
@@ -190,4 +200,23 @@ def test_time_lost_to_other_programs_is_kept_and_credited(store):
     found = compare_runs(store, runs)
     assert found.verdicts[1].ratio == pytest.approx(3, rel=0.01)
     for verdict in (found.verdicts[1], found.kernels[0].verdicts[1]):
-        assert verdict.verdict == "no measurable difference" and "other programs" in verdict.why
+        assert verdict.verdict == "cannot tell" and "other programs" in verdict.why and verdict.low <= 1
+    for kind in COMPARISON_FORMATS:
+        assert "cannot tell" in export_comparison(found, kind) and "other programs" in export_comparison(found, kind)
+
+
+def test_runs_of_different_graphs_are_warned_of(store):
+    other = writer.add_compilation(store, made.compilation(text="mo.graph @h() {}\n"), made.MACHINE)
+    found = compare_runs(store, [a_run(store), a_run(store, compilation=other)])
+    assert any("different graphs" in words for words in found.warnings)
+    assert not any("different graphs" in words for words in compare_runs(store, [1, 1]).warnings)
+
+
+def test_a_run_whose_check_failed_is_marked_wherever_it_is_shown(store):
+    runs = [a_run(store), a_run(store)]
+    writer.keep_check(store, runs[1], False, ["output 0 differs"])
+    writer.keep_check(store, runs[0], True, ["output 0 is right"])
+    assert {row["id"]: row["check_ok"] for row in queries.list_runs(store)} == {1: True, 2: False}
+    assert any("run 2: its check failed" in words for words in compare_runs(store, runs).warnings)
+    for kind in ("md", "html"):
+        assert "check failed" in export_run(store, 2, kind) and "check failed" not in export_run(store, 1, kind)

@@ -47,8 +47,8 @@ def test_counters_of_processes_are_joined_by_their_names():
 
 
 def test_a_few_calls_are_not_worth_more_processes():
-    assert [len(process_requests(MeasureRequest("x", repeat=n, processes=5))) for n in (1, 23, 24, 60, 1000)] == [
-        1, 1, 1, 2, 5,
+    assert [len(process_requests(MeasureRequest("x", repeat=n, processes=5))) for n in (1, 23, 24, 60, 100, 1000)] == [
+        1, 1, 1, 2, 5, 5,
     ]  # fmt: skip
     parts = process_requests(MeasureRequest("x", repeat=1001, processes=5, budget=2.0))
     assert sum(part.repeat for part in parts) == 1001 and {part.processes for part in parts} == {1}

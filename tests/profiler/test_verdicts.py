@@ -3,22 +3,24 @@
 import numpy as np
 import pytest
 
+from profiler.analysis.exact_tests import permuted, sign_flips, signed_rank_interval, step_down
+from profiler.analysis.undisturbed import Times
 from profiler.analysis.verdicts import (
     ALPHA,
+    CANNOT_TELL,
     FASTER,
     FEW,
     PROCESSES,
     SAME,
     SLOWER,
     TURNS,
-    Times,
+    WIDEST,
     compare_family,
     compare_times,
-    permuted,
-    sign_flips,
     stated,
-    step_down,
 )
+
+CALLED = (FASTER, SLOWER)
 
 
 def a_run(rng, level=1e6, processes=5, between=0.01, blocks=6, size=20, noise=0.02, lost=0.0):
@@ -39,8 +41,11 @@ def a_run(rng, level=1e6, processes=5, between=0.01, blocks=6, size=20, noise=0.
 def test_a_run_compared_with_itself_is_hardly_ever_said_to_differ(between, processes):
     rng = np.random.default_rng(1)
     made = dict(processes=processes, between=between)
-    called = sum(compare_times(a_run(rng, **made), a_run(rng, **made)).verdict != SAME for _ in range(300))
-    assert called <= 300 * ALPHA * 2
+    found = [compare_times(a_run(rng, **made), a_run(rng, **made)) for _ in range(300)]
+    assert sum(verdict.verdict in CALLED for verdict in found) <= 300 * ALPHA * 2
+    if between <= 0.01:
+        assert sum(verdict.verdict == SAME for verdict in found) >= 294
+    assert all(verdict.bound <= WIDEST for verdict in found if verdict.verdict == SAME)
 
 
 def test_processes_of_two_kinds_are_not_two_programs():
@@ -51,7 +56,7 @@ def test_processes_of_two_kinds_are_not_two_programs():
         blocks, counts = parts[0].blocks * 5, (6,) * 5
         return Times(np.concatenate([part.values for part in parts]), blocks, counts)
 
-    assert sum(compare_times(bimodal(), bimodal()).verdict != SAME for _ in range(300)) <= 6
+    assert sum(compare_times(bimodal(), bimodal()).verdict in CALLED for _ in range(300)) <= 6
 
 
 @pytest.mark.parametrize("kernels", [1, 20])
@@ -60,7 +65,7 @@ def test_many_kernels_compared_together_are_not_more_often_wrong(kernels):
     wrong = 0
     for _ in range(150):
         pairs = [(a_run(rng, blocks=2, size=5), a_run(rng, blocks=2, size=5)) for _ in range(kernels)]
-        wrong += any(verdict.verdict != SAME for verdict in compare_family(pairs))
+        wrong += any(verdict.verdict in CALLED for verdict in compare_family(pairs))
     assert wrong <= 150 * ALPHA * 3
 
 
@@ -83,7 +88,8 @@ def test_what_processes_differ_by_is_what_cannot_be_told():
     verdicts = [compare_times(a_run(rng, between=0.03), a_run(rng, 1.03e6, between=0.03)) for _ in range(50)]
     assert sum(verdict.verdict == SLOWER for verdict in verdicts) <= 2
     doubts = [compare_times(a_run(rng, between=0.01), a_run(rng, 1.035e6, between=0.01)) for _ in range(50)]
-    assert any("processes of the same run" in verdict.why for verdict in doubts)
+    assert any(verdict.verdict == CANNOT_TELL and "processes of the same run" in verdict.why for verdict in doubts)
+    assert all("--again" in verdict.advice for verdict in doubts if verdict.why)
 
 
 def test_the_interval_covers_the_true_ratio_as_often_as_it_says():
@@ -95,14 +101,54 @@ def test_the_interval_covers_the_true_ratio_as_often_as_it_says():
     assert 0.91 <= held / 300 <= 0.99
 
 
+def test_processes_that_hardly_scatter_do_not_make_drift_between_runs_a_difference():
+    rng = np.random.default_rng(13)
+    held = called = 0
+    for _ in range(300):
+        drift = np.exp(0.005 * rng.standard_normal(2))
+        runs = [a_run(rng, 1e6 * moved, between=0.0001) for moved in drift]
+        got = compare_times(*runs)
+        held += got.low <= 1 <= got.high
+        called += got.verdict in CALLED
+    assert held >= 276 and called <= 6
+
+
 def test_time_that_others_took_is_not_held_against_a_run():
     rng = np.random.default_rng(7)
     plain, disturbed = a_run(rng, between=0.001), a_run(rng, between=0.001, lost=0.4)
     for one, two in ((plain, disturbed), (disturbed, plain)):
         got = compare_times(one, two)
-        assert got.verdict == SAME and "other programs" in got.why and abs(got.ratio - 1) > 0.3
+        assert got.verdict == CANNOT_TELL and "other programs" in got.why and abs(got.ratio - 1) > 0.3
+        assert got.low <= 1 <= got.high and not got.enough and got.words.startswith("cannot tell: other programs")
     really = compare_times(plain, a_run(rng, 2e6, between=0.001, lost=0.1))
     assert really.verdict == SLOWER
+
+
+def two_threads(rng, level, share=0.5, processes=5, clean=0.0):
+    """A run whose two threads lost `share` of all their time, but for a part of calls that lost nothing."""
+    made = a_run(rng, level, processes, between=0.01)
+    values = np.array(made.values, np.float64)
+    disturbed = rng.random(len(values)) >= clean
+    values[disturbed] /= 1 - share
+    lost = np.where(disturbed, 2 * share * values, 0).astype(np.int64)
+    return Times(values.astype(np.int64), made.blocks, made.processes, lost, threads=2)
+
+
+def test_two_threads_that_lost_half_of_their_time_still_tell_a_large_difference():
+    rng = np.random.default_rng(14)
+    got = compare_times(two_threads(rng, 1e6), two_threads(rng, 5e6))
+    assert got.verdict == SLOWER and 2 < got.low < 5 < got.high
+    near = [compare_times(two_threads(rng, 1e6), two_threads(rng, 1e6)) for _ in range(50)]
+    assert not any(verdict.verdict in CALLED for verdict in near)
+
+
+def test_undisturbed_calls_are_compared_however_busy_the_machine_was():
+    rng = np.random.default_rng(15)
+    quiet = a_run(rng)
+    for clean in (0.05, 0.5):
+        got = compare_times(quiet, two_threads(rng, 1e6, 0.6, clean=clean))
+        assert got.verdict == SAME and got.ratio == pytest.approx(1, abs=0.02)
+        assert compare_times(quiet, two_threads(rng, 1.5e6, 0.6, clean=clean)).verdict == SLOWER
 
 
 def test_turns_find_through_drift_what_runs_made_one_after_the_other_cannot():
@@ -116,7 +162,7 @@ def test_turns_find_through_drift_what_runs_made_one_after_the_other_cannot():
             return Times(np.concatenate([x.values for x in parts]), parts[0].blocks * 8, (6,) * 8)
 
         a, b, slow = run(1e6), run(1e6), run(1.03e6)
-        wrong += compare_times(a, b, turns=True).verdict != SAME
+        wrong += compare_times(a, b, turns=True).verdict in CALLED
         got = compare_times(a, slow, turns=True)
         assert got.method == TURNS
         found += got.verdict == SLOWER
@@ -129,7 +175,11 @@ def test_one_process_each_allows_for_what_is_not_known():
     one = a_run(rng, processes=1, blocks=12, between=0)
     close, far = (a_run(rng, level, processes=1, blocks=12, between=0) for level in (1.07e6, 1.3e6))
     near = compare_times(one, close)
-    assert near.verdict == SAME and near.method == FEW and "few processes" in near.why
+    assert near.verdict == SAME and near.method == FEW and 0.15 < near.bound < 0.2
+    between = compare_times(one, a_run(rng, 1.095e6, processes=1, blocks=12, between=0))
+    assert between.verdict == CANNOT_TELL and "few processes" in between.why
+    alike = compare_times(one, a_run(rng, processes=1, blocks=12, between=0))
+    assert alike.verdict == SAME and 0.1 < alike.bound < 0.15
     assert compare_times(one, far).verdict == SLOWER and compare_times(far, one).verdict == FASTER
     assert compare_times(one, a_run(rng, 1.3e6, processes=5)).method == FEW
     assert "between-process variation is unknown" in stated([FEW])
@@ -137,7 +187,7 @@ def test_one_process_each_allows_for_what_is_not_known():
 
 def test_too_few_calls_never_tell_a_difference():
     found = compare_times(Times(np.array([100, 100])), Times(np.array([900, 900])))
-    assert found.verdict == SAME and not found.enough
+    assert found.verdict == CANNOT_TELL and not found.enough and found.why == "too few calls were timed"
 
 
 def test_the_verdict_is_the_same_every_time():
@@ -172,4 +222,20 @@ def test_runs_of_many_processes_are_compared_by_drawn_labellings():
 def test_equal_times_do_not_differ():
     flat = Times(np.full(100, 1000), (4,) * 25, (5,) * 5)
     found = compare_times(flat, flat)
-    assert (found.verdict, found.ratio, found.low, found.high) == (SAME, 1.0, 1.0, 1.0)
+    assert (found.verdict, found.ratio) == (SAME, 1.0) and found.low <= 1 <= found.high and found.bound < 0.02
+
+
+@pytest.mark.parametrize("count", [6, 8, 12])
+def test_the_interval_of_pairs_holds_for_heavy_tails_too(count):
+    rng = np.random.default_rng(16)
+    ends = [signed_rank_interval(rng.standard_t(2, count)) for _ in range(1000)]
+    assert 940 <= sum(low <= 0 <= high for low, high in ends) <= 985
+
+
+def test_no_difference_beyond_a_bound_is_only_said_if_the_bound_is_worth_saying():
+    rng = np.random.default_rng(17)
+    found = [compare_times(a_run(rng, between=0.3), a_run(rng, between=0.3)) for _ in range(40)]
+    assert sum(verdict.verdict == CANNOT_TELL for verdict in found) >= 38
+    assert all(verdict.words.startswith("cannot tell: the times scatter") for verdict in found if not verdict.enough)
+    narrow = compare_times(a_run(rng), a_run(rng))
+    assert narrow.words == f"no measurable difference beyond {narrow.bound:.1%}"

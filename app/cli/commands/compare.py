@@ -1,4 +1,7 @@
-"""`kernelglass compare A B`: runs or compilations side by side, with verdicts; exit 5 for CI when one got slower."""
+"""`kernelglass compare A B`: runs or compilations side by side, with verdicts.
+
+For CI, `--fail-if-slower` ends with 5 when one got slower, with 6 when that cannot be told.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ import click
 
 from app.cli.options import json_option, out_option, store_option
 from app.cli.output import print_json, write_out
-from app.errors import CheckFailed
+from app.errors import CannotTell, CheckFailed
 from app.files import check_place
 
 if TYPE_CHECKING:
+    from profiler.analysis.comparison import Comparison
     from profiler.store import Store
 
 
@@ -42,8 +46,10 @@ class Share(click.ParamType):
 )
 @out_option
 @click.option(
-    "--fail-if-slower", "limit", type=Share(), help="Exit with 5 if one is measurably slower by more than this."
-)
+    "--fail-if-slower", "limit", type=Share(),
+    help="Exit with 5 if one is measurably slower by more than this, with 6 if that cannot be told, also not by "
+    "measuring both again in turns.",
+)  # fmt: skip
 @click.option("--again", is_flag=True, help="Make both runs again, in turns: the sharpest comparison there is.")
 @click.option("--pairs", default=8, type=click.IntRange(8, 500), metavar="N", show_default=True,
               help="Pairs of new processes for --again.")  # fmt: skip
@@ -62,44 +68,94 @@ def command(
     as_json: bool,
 ) -> None:
     """Compare runs (12, latest, latest~1, baseline, a tag) or compilations (c12); the first is the measure."""
-    from compiler.errors import ExecutionError
-    from profiler.analysis.compare import compare_compilations, compare_runs, slower_than
     from profiler.report.write import export_comparison
-    from profiler.store import open_store, queries
+    from profiler.store import open_store
 
     if len(items) < 2:
         raise click.UsageError("compare takes at least two runs or compilations")
     if out is not None:
         check_place(out)
     with open_store(db, create=False) as store:
-        numbers = [queries.find_compilation(store, words) for words in items]
-        if again:
-            runs = _again(store, [queries.find_run(store, words) for words in items], pairs)
-            comparison = compare_runs(store, runs)
-        elif all(number is not None for number in numbers):
-            comparison = compare_compilations(store, [number for number in numbers if number is not None])
-        elif any(number is not None for number in numbers):
-            raise ExecutionError("a run and a compilation cannot be compared; give two of a kind")
-        else:
-            comparison = compare_runs(store, [queries.find_run(store, words) for words in items])
+        comparison = _compared(store, items, again, pairs)
+        ending = None if limit is None else _ending(comparison, limit, unlike)
+        if isinstance(ending, CannotTell) and not again and (more := _more(store, comparison, ending, pairs)):
+            comparison = more
+            ending = _ending(comparison, limit or 0.0, unlike)
     if as_json:
         print_json(json.loads(export_comparison(comparison, "json")))
         kind = "json" if kind == "text" else kind
     if out is not None or not as_json:
         write_out(export_comparison(comparison, kind), out)
-    if limit is not None:
-        if len({side.machine["fingerprint"] for side in comparison.sides}) > 1 and not unlike:
-            raise CheckFailed(
-                "these runs are from unlike machines, so none can be called slower; --unlike does it all the same"
-            )
-        slower = slower_than(comparison, limit)
-        if slower:
-            raise CheckFailed(slower[0])
+    if ending is not None:
+        raise ending
+
+
+def _compared(store: Store, items: tuple[str, ...], again: bool, pairs: int) -> Comparison:
+    """What is asked for, from what is stored, or measured again."""
+    from compiler.errors import ExecutionError
+    from profiler.analysis.compare import compare_compilations, compare_runs
+    from profiler.store import queries
+
+    numbers = [queries.find_compilation(store, words) for words in items]
+    if again:
+        return compare_runs(store, _again(store, _runs(store, items), pairs))
+    if all(number is not None for number in numbers):
+        return compare_compilations(store, [number for number in numbers if number is not None])
+    if any(number is not None for number in numbers):
+        raise ExecutionError("a run and a compilation cannot be compared; give two of a kind")
+    return compare_runs(store, _runs(store, items))
+
+
+def _runs(store: Store, items: tuple[str, ...]) -> list[int]:
+    """The runs that are meant; plain `baseline` is that of the source it is compared with, where that has one."""
+    from profiler.store import StoreError, queries
+
+    known = {words: queries.find_run(store, words) for words in items if words != "baseline"}
+    if "baseline" in items and known:
+        source = queries.run_row(store, next(iter(known.values())))["source"]
+        try:
+            known["baseline"] = queries.find_run(store, f"baseline:{source}")
+        except StoreError:
+            known["baseline"] = queries.find_run(store, "baseline")
+    return [known[words] if words in known else queries.find_run(store, words) for words in items]
+
+
+def _ending(comparison: Comparison, limit: float, unlike: bool) -> CheckFailed | CannotTell | None:
+    """How a gate ends: with one that is slower, with what cannot be told, or well."""
+    from profiler.analysis.gate import gate
+
+    if len({side.machine["fingerprint"] for side in comparison.sides}) > 1 and not unlike:
+        words = "these runs are from unlike machines, so none can be called slower; --unlike does it all the same"
+        return CannotTell(words)
+    found = gate(comparison, limit)
+    if found.slower:
+        return CheckFailed(found.slower[0])
+    return CannotTell(found.untold[0]) if found.untold else None
+
+
+def _more(store: Store, comparison: Comparison, ending: CannotTell, pairs: int) -> Comparison | None:
+    """Both runs measured again in turns, for a gate that cannot tell from what is stored; None where that cannot be."""
+    from compiler.errors import CompilerError
+    from profiler.analysis.compare import compare_runs
+    from profiler.measure.machine import machine_with
+
+    runs = [side.run for side in comparison.sides if side.run is not None]
+    here = len(runs) == 2 and {side.machine["fingerprint"] for side in comparison.sides} == {
+        machine_with(str(runs[0]["device"])).fingerprint
+    }
+    if not here or store.readonly:
+        return None
+    click.echo(f"kernelglass: {ending.message}; measuring both again, in turns", err=True)
+    try:
+        return compare_runs(store, _again(store, [run["id"] for run in runs], pairs))
+    except CompilerError as error:
+        click.echo(f"kernelglass: they cannot be measured again: {error.message}", err=True)
+        return None
 
 
 def _again(store: Store, runs: list[int], pairs: int) -> tuple[int, int]:
     """Make two stored runs again, in turns, and keep them; the numbers of the new ones."""
-    from app.inputs import random_inputs
+    from app.inputs import graph_sizes, random_inputs
     from compiler.errors import ExecutionError
     from profiler.measure.in_turns import Contender, run_in_turns, stored_contender
 
@@ -108,7 +164,7 @@ def _again(store: Store, runs: list[int], pairs: int) -> tuple[int, int]:
     contenders: list[Contender] = []
     for run in runs:
         request, graph = stored_contender(store, run)
-        arrays = random_inputs(graph, request.dims, request.seed)
+        arrays = random_inputs(graph, graph_sizes(graph, request.dims, {}), request.seed)
         contenders.append(Contender(request, graph, arrays))
     if contenders[0].request.device != contenders[1].request.device:
         raise ExecutionError("these runs are of different devices, which cannot take turns")

@@ -20,7 +20,7 @@ from app.cli.options import (
 )
 from app.cli.output import print_json, write_out
 from app.text_tables import seconds, size, table
-from compiler.options import EMITTED
+from compiler.options import EMITTED, CompileOptions
 
 if TYPE_CHECKING:
     from app.compilation import Compiled
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 @click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there, with --emit.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")
 @click.option("--no-cache", is_flag=True, help="Compile everything anew.")
+@click.option("--repeat", type=click.IntRange(2, 1000), metavar="N",
+              help="Compile N times in new processes, each with an empty cache, and say how long.")  # fmt: skip
 @library_option
 @db_option
 @json_option
@@ -51,6 +53,7 @@ def command(
     out: Path | None,
     jobs: int | None,
     no_cache: bool,
+    repeat: int | None,
     library: Path | None,
     db: str | None,
     as_json: bool,
@@ -58,15 +61,19 @@ def command(
     """Compile SRC and show its kernels, or emit one stage."""
     if emit is None and (kernel is not None or out is not None):
         raise click.UsageError(f"{'--kernel' if kernel is not None else '-o'} needs --emit")
+    if repeat is not None:
+        if emit is not None or db is not None:
+            raise click.UsageError("--repeat measures; it goes with neither --emit nor --db")
+        found = _repeated(src, CompileOptions(target, flow, opt_level, debug, jobs), library, repeat)
+        return print_json(found) if as_json else click.echo(_repeated_text(found))
     from app.compilation import compile_source
     from app.compilation import emit as emit_stage
-    from app.sources import load_source
-    from compiler.options import CompileOptions
+    from app.sources import load_source, stored_name
 
     options = CompileOptions(target, flow, opt_level, debug, jobs, not no_cache)
     compiled = compile_source(load_source(src), options, library)
     if db is not None:
-        _keep(compiled, src, db)
+        _keep(compiled, stored_name(src), db)
     if emit is not None:
         content = emit_stage(compiled, emit, kernel)
         if as_json:
@@ -77,6 +84,43 @@ def command(
         print_json(summary(compiled))
     else:
         click.echo(summary_text(compiled))
+
+
+def _repeated(src: str, options: CompileOptions, library: Path | None, repeat: int) -> dict[str, Any]:
+    """Cold compilations in processes of their own: what compiling takes, and what starting and importing do."""
+    from app.worker.flow_cells import Cell, Request, measure
+    from profiler.analysis.statistics import summarise
+
+    cell = Cell(options.flow, options.opt_level, options.debug, "cold")
+    request = Request(src, options, str(library) if library else None)
+    measured = measure(request, [cell], repeat, lambda words: click.echo(words, err=True))
+    samples = measured.samples[cell]
+    parts = {
+        "compile": [sample.told.compile_seconds for sample in samples],
+        "imports": [sample.told.imports for sample in samples],
+        "start_and_end": [s.elapsed - s.told.compile_seconds - s.told.imports for s in samples],
+    }
+    figures = {name: summarise([max(round(x * 1e9), 0) for x in values]) for name, values in parts.items()}
+    names = ("median", "low", "high", "minimum", "maximum", "coverage")
+    return {
+        "source": src, "target": options.target, "flow": options.flow, "opt_level": options.opt_level,
+        "debug": options.debug, "repeats": len(samples), "notes": list(measured.notes),
+        "peak_bytes": max(sample.peak_bytes for sample in samples),
+        "seconds": {name: {key: getattr(found, key) for key in names} for name, found in figures.items()},
+    }  # fmt: skip
+
+
+def _repeated_text(found: dict[str, Any]) -> str:
+    """The same as a person reads it."""
+    words = {"compile": "compile", "imports": "imports", "start_and_end": "start and end"}
+    rows = [
+        (words[name], seconds(took["median"]), f"{seconds(took['minimum'])} to {seconds(took['maximum'])}")
+        for name, took in found["seconds"].items()
+    ]
+    title = f"{found['source']} for {found['target']} ({found['flow']}, -O{found['opt_level']}, debug {found['debug']})"
+    lines = [f"{title}: {found['repeats']} cold compilations, {size(found['peak_bytes'])} at most", ""]
+    lines.append(table(("part", "median", "range"), rows, right=(1,)))
+    return "\n".join([*lines, *(f"note: {note}" for note in found["notes"])])
 
 
 def _keep(compiled: Compiled, src: str, db: str) -> None:
@@ -109,6 +153,7 @@ def _described(compiled: Compiled) -> dict[str, Any]:
         "opt_level": options.opt_level,
         "debug": options.debug,
         "seconds": compiled.seconds,
+        "import_seconds": compiled.imports,
     }
 
 
@@ -140,6 +185,7 @@ def summary_text(compiled: Compiled) -> str:
             f"fusion       {taken} taken, {left} not",
             f"memory peak  {_peak(peak, compiled)}",
             f"cache        {hits} of {len(kernels)} kernels",
+            f"imports      {seconds(compiled.imports)}, not part of the compile time",
         ]
     )
 

@@ -20,6 +20,7 @@ from app.cli.options import (
 )
 from app.cli.output import print_json
 from app.errors import CheckFailed, CompilationFailed
+from profiler.analysis.aggregation import BY
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +57,10 @@ if TYPE_CHECKING:
               help="Share the timing between N new processes: each may run a little faster or slower.")  # fmt: skip
 @click.option("--time-limit", default=120.0, type=Finite(0.1), metavar="S", show_default=True,
               help="End a run that takes longer.")  # fmt: skip
+@click.option("--pin/--no-pin", default=None, help="Give each thread a processor of its own, or leave that to the "
+              "system; by default where there is a thread for every processor.")  # fmt: skip
 @click.option("--warm", is_flag=True, help="Use the same buffers for every call, so that data may stay in cache.")
+@click.option("--by", type=click.Choice(BY), help="Put launches together; by kernel where they are many.")
 @click.option("--tag", metavar="TAG", help="Put a tag on the run.")
 @click.option("--note", metavar="TEXT", help="Write a note on the run.")
 @click.option("--no-db", is_flag=True, help="Keep no record.")
@@ -65,12 +69,13 @@ if TYPE_CHECKING:
 def command(
     src: str, device: str, threads: int | None, repeat: int | None, dims: tuple[tuple[str, int], ...], seed: int,
     check: bool, stages: bool, flow: str, opt_level: int, debug: str, width: float, budget: float, processes: int,
-    time_limit: float, warm: bool, tag: str | None, note: str | None, no_db: bool, db: str | None, as_json: bool,
+    time_limit: float, pin: bool | None, warm: bool, by: str | None, tag: str | None, note: str | None, no_db: bool,
+    db: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Run SRC on random inputs and say how long a call takes."""
     from app.compilation import device_index
     from app.inputs import graph_sizes, random_inputs
-    from app.sources import load_source
+    from app.sources import load_source, stored_name
     from compiler.options import CompileOptions
     from profiler.records import MeasureRequest
     from profiler.store.writer import check_tag
@@ -85,10 +90,11 @@ def command(
     target = "cpu" if index is None else _cuda_target(index)
     inputs = random_inputs(source.graph, sizes, seed)
     request = MeasureRequest(
-        source=src, device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat, width=width / 100,
-        budget=budget, rotate=not warm, time_limit=time_limit,
+        source=stored_name(src), device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat,
+        width=width / 100, budget=budget, rotate=not warm, time_limit=time_limit,
         options=CompileOptions(target, flow, opt_level, debug),
         libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
+        pin=pin,
     )  # fmt: skip
     store = None if no_db else _store(db, needed=any(asked is not None for asked in (db, tag, note)))
     try:
@@ -106,7 +112,7 @@ def command(
     else:
         from app.cli.run_text import run_text
 
-        click.echo(run_text(document, checks))
+        click.echo(run_text(document, checks, by))
     wrong = [c for c in checks or () if not c.ok]
     if wrong:
         raise CheckFailed(str(wrong[0]))
@@ -198,6 +204,7 @@ def _document(
     source: Source, request: Any, run: int | None, outcome: Outcome, checks: list[OutputCheck] | None, staged: Any,
     ceilings: list[Ceiling],
 ) -> dict[str, Any]:  # fmt: skip
+    from profiler.analysis.aggregation import grouped, uneven_launches
     from profiler.analysis.roofline import kernel_dtype, roofline
     from profiler.analysis.statistics import summarise
 
@@ -214,15 +221,20 @@ def _document(
     return {
         "source": source.name, "run": run, "device": request.device, "threads": result.conditions.get("threads"),
         "dims": dict(request.dims), "seed": request.seed, "compile_seconds": compiled.seconds,
+        "import_seconds": compiled.stats.get("imports", 0.0),
+        "from_cache": compiled.stats.get("cache", {}).get("hits", 0),
         "kernels": [kernel.name for kernel in compiled.kernels],
         "outputs": [{"dtype": dtype, "shape": list(shape)} for dtype, shape in outcome.output_types],
         "repeat": figures.count, "processes": figures.processes,
         "seconds": {
             "median": figures.median, "low": figures.low, "high": figures.high, "min": figures.minimum,
-            "max": figures.maximum, "outliers": figures.outliers, "all": [x * 1e-9 for x in result.samples],
+            "max": figures.maximum, "outliers": figures.outliers, "coverage": figures.coverage,
+            "all": [x * 1e-9 for x in result.samples],
             "lost": [x * 1e-9 for x in result.lost],
         },
-        "launches": launches, "ceilings": [asdict(ceiling) for ceiling in ceilings],
+        "launches": launches, "uneven": [launches[at]["position"] for at, _ in uneven_launches(launches)],
+        "groups": {by: [asdict(group) for group in grouped(launches, by)] for by in BY if by != "launch"},
+        "ceilings": [asdict(ceiling) for ceiling in ceilings],
         "counters": [asdict(counter) for counter in result.counters],
         "memory": {k: v for k, v in result.memory.items() if k not in ("blocks", "steps")},
         "conditions": dict(result.conditions),
@@ -230,5 +242,5 @@ def _document(
     }  # fmt: skip
 
 
-_LAUNCH = ("position", "kernel", "flops", "bytes", "loads", "stores", "thread_seconds")
+_LAUNCH = ("position", "kernel", "key", "nodes", "flops", "bytes", "loads", "stores", "thread_seconds")
 _POINT = ("intensity", "gflops", "gbytes", "roof", "share", "bound", "dtype", "peak")

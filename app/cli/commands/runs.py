@@ -91,13 +91,18 @@ def _runs(rows: list[dict[str, Any]]) -> str:
         (
             f"{row['id']}{'*' if row['pinned'] else ''}", row["started"][:19].replace("T", " "), row["source"],
             row["device"],
-            row["status"], seconds(row["median"]) if row["median"] else "",
+            marked_status(row), seconds(row["median"]) if row["median"] else "",
             f"{seconds(row['low'])} to {seconds(row['high'])}" if row["median"] else row["error"] or "",
             " ".join([*row["tags"], *([f"({row['note']})"] if row["note"] else [])]),
         )
         for row in rows
     ]  # fmt: skip
     return table(("run", "started", "source", "device", "status", "median", "interval", "tags"), lines, right=(0, 5))
+
+
+def marked_status(row: dict[str, Any]) -> str:
+    """How a run ended, and whether its results were found to be wrong."""
+    return f"{row['status']}, CHECK FAILED" if row["check_ok"] is False else row["status"]
 
 
 def _compilations(rows: list[dict[str, Any]]) -> str:
@@ -235,3 +240,27 @@ def vacuum(store: Store) -> Said:
 
     before, after = writer.vacuum(store)
     return f"{size(before)} before, {size(after)} after", {"before": before, "after": after}
+
+
+@command.command("history")
+@click.argument("source", metavar="SRC")
+@_with_store
+def past(store: Store, source: str) -> Said:
+    """The time of a source's runs under the same conditions, and from which run on it changed."""
+    from dataclasses import asdict
+
+    from profiler.analysis.history import FALSE_ALARMS, history
+
+    found = history(store, source)
+    changes = {change.run: change for change in found.changes}
+    rows = [
+        (moment.label, moment.started[:19].replace("T", " "), seconds(moment.median),
+         f"{seconds(moment.low)} to {seconds(moment.high)}",
+         f"{changes[moment.run].ratio - 1:+.1%} from here on" if moment.run in changes else "")
+        for moment in found.moments
+    ]  # fmt: skip
+    words = [table(("run", "started", "median", "interval", "change"), rows, right=(2,))]
+    if found.others:
+        words.append(f"{found.others} runs under other conditions are left out")
+    words.append(f"of histories without a change, {FALSE_ALARMS:.0%} are said to have one; it takes about ten runs")
+    return "\n".join(words), asdict(found)

@@ -47,8 +47,17 @@ def run_preview(document: dict[str, Any]) -> ReportPreview:
         f"{run['source']}, run {run['id']}",
         f"{str(run['started'])[:19].replace('T', ' ')} on {document['machine']['name']}, {run['device']}{sizes}",
         tuple(section for section in sections if section is not None),
-        f"{run['status']}: {run['error']}" if run["error"] else "",
+        _state(document),
     )
+
+
+def _state(document: dict[str, Any]) -> str:
+    """What is wrong with a run: that it failed, or that its results are not the reference's."""
+    run = document["run"]
+    if run["error"]:
+        return f"{run['status']}: {run['error']}"
+    good = document["conditions"].get("check", {}).get("ok", True)
+    return "" if good else "check failed: its results are wrong, so its times mean nothing"
 
 
 def comparison_preview(document: dict[str, Any], runs: tuple[int, ...]) -> ReportPreview:
@@ -88,7 +97,7 @@ def comparison_preview(document: dict[str, Any], runs: tuple[int, ...]) -> Repor
 def _verdict(verdict: dict[str, Any] | None) -> tuple[str, str]:
     if verdict is None:
         return "", ""
-    return f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})", verdict["verdict"]
+    return f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})", verdict["words"]
 
 
 def _times(document: dict[str, Any]) -> ReportSection | None:
@@ -97,7 +106,8 @@ def _times(document: dict[str, Any]) -> ReportSection | None:
         return None
     outliers = times["outliers"]
     lines = [
-        f"Median {seconds(times['median'])}, 95 % interval {seconds(times['low'])} to {seconds(times['high'])}.",
+        f"Median {seconds(times['median'])}, {100 * times['coverage']:.0f} % interval {seconds(times['low'])} "
+        f"to {seconds(times['high'])}.",
         f"Fastest {seconds(times['minimum'])}, slowest {seconds(times['maximum'])}, {times['count']} calls, "
         f"{outliers} outlier{'s' * (outliers != 1)}, kept in every figure.",
         *(f"Note: {note}." for note in document["conditions"].get("notes", ())),

@@ -31,11 +31,12 @@ class Fact:
 
 @dataclass(frozen=True)
 class SideVerdict:
-    """A side against the first: the ratio of medians, its interval, and what that means."""
+    """A side against the first: the ratio of medians, its interval, what that means, and that in full."""
 
     ratio: float
     interval: str
     words: str
+    told: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,13 +132,19 @@ def _stage(differs: str | None) -> str | None:
     return "mo" if differs == "graph" else differs
 
 
+def _told(verdict: dict[str, Any]) -> str:
+    """The verdict in full, with what to do where there is none."""
+    return "; ".join(filter(None, (verdict["words"], verdict["advice"])))
+
+
 def _row(
     name: str, nodes: tuple[str, ...], names: tuple[str, ...], times: Any, verdicts: Any, differs: str | None,
     timed: bool,
 ) -> KernelVerdict:  # fmt: skip
     texts = tuple(f"{seconds(t['median'])}" if t else "" for t in times)
     found = tuple(
-        SideVerdict(v["ratio"], f"{v['low']:.2f} to {v['high']:.2f}", v["verdict"]) if v else None for v in verdicts
+        SideVerdict(v["ratio"], f"{v['low']:.2f} to {v['high']:.2f}", v["verdict"], _told(v)) if v else None
+        for v in verdicts
     )
     note = "IR not kept" if differs is None else "" if differs else "same IR"
     return KernelVerdict(name, nodes, names, texts, found, differs or "", note if timed else note or "compiled")

@@ -98,6 +98,7 @@ class Distribution:
     outliers: tuple[float, ...]
     cut: float
     """Where the bars end; outliers may lie far beyond it."""
+    coverage: float = 0.95
 
     @property
     def scale(self) -> tuple[float, str]:
@@ -123,5 +124,12 @@ def distribution(times: Sequence[float], summary: Summary | None = None) -> Dist
         else np.histogram(rest, 1, (rest[0] * 0.995, rest[0] * 1.005 + 1e-12))
     )
     return Distribution(
-        counts, edges, found.median, found.low, found.high, tuple(float(x) for x in outliers), float(edges[-1])
+        counts,
+        edges,
+        found.median,
+        found.low,
+        found.high,
+        tuple(float(x) for x in outliers),
+        float(edges[-1]),
+        found.coverage,
     )

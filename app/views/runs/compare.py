@@ -14,7 +14,8 @@ from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, flat_button, header, label
 
-_VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower", "no measurable difference": "no difference"}
+_VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower", "no measurable difference": "no difference",
+            "cannot tell": "? cannot tell"}  # fmt: skip
 _NARROW = 1100  # pixels below which the facts and the verdicts do not fit beside each other
 _STAGES = [stage for stage in STAGES if stage != "sass"]
 
@@ -155,7 +156,7 @@ class CompareView(QWidget):
                 f"{prefix}Verdict",
                 lambda r: _VERDICT.get(v.words, v.words) if (v := of(r)) else "one side only",
                 colour=lambda r: self._colour(v.words if (v := of(r)) else ""),
-                tip=lambda r: v.words if (v := of(r)) else "only one of the sides has this kernel",
+                tip=lambda r: v.told if (v := of(r)) else "only one of the sides has this kernel",
             ),
             Column(f"{prefix}Ratio", lambda r: v.ratio if (v := of(r)) else None, _ratio, right=True),
             Column(f"{prefix}95 % interval", lambda r: v.interval if (v := of(r)) else "", right=True),
@@ -178,7 +179,8 @@ class CompareView(QWidget):
 
     def _colour(self, verdict: str) -> str | None:
         theme = self._look.theme
-        return theme.good if verdict == "faster" else theme.bad if verdict == "slower" else None
+        colours = {"faster": theme.good, "slower": theme.bad, "cannot tell": theme.warning}
+        return colours.get(verdict)
 
 
 def _differs(row: KernelVerdict) -> str:

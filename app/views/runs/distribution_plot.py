@@ -67,8 +67,8 @@ class DistributionPlot(QWidget):
             return "no times"
         far = f", {len(found.outliers)} outliers up to {seconds(max(found.outliers))}" if found.outliers else ""
         return (
-            f"{self.name}: median {seconds(found.median)}, 95 % interval {seconds(found.low)} to "
-            f"{seconds(found.high)}{far}"
+            f"{self.name}: median {seconds(found.median)}, {100 * found.coverage:.0f} % interval "
+            f"{seconds(found.low)} to {seconds(found.high)}{far}"
         )
 
     def _draw(self) -> None:

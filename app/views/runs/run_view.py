@@ -174,7 +174,7 @@ class RunView(QWidget):
         whole = self._rows[0]
         sizes = ", ".join(f"{name}={value}" for name, value in run.dims)
         taken = run.summary
-        surely = f" (95 %: {seconds(taken.low)} to {seconds(taken.high)})" if taken else ""
+        surely = f" ({100 * taken.coverage:.0f} %: {seconds(taken.low)} to {seconds(taken.high)})" if taken else ""
         middle = "median of process medians" if taken and taken.processes > 1 else "median"
         best = f", best {seconds(taken.minimum)}" if taken else ""
         where = f"{run.threads} thread{'s' * (run.threads != 1)}" if run.device == "cpu" else run.device

@@ -7,6 +7,7 @@ the number of the call and the step every thread is in, so that the parent can t
 from __future__ import annotations
 
 import mmap
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -130,9 +131,11 @@ def _compile(asked: Measure, channel: Channel) -> Model:
     from profiler.model_records import compilation_record, compiled, stage_records
 
     request = asked.request
-    model, seconds = compiled(graph_of(asked.graph, request.source), request.options, request.libraries)
+    model, took = compiled(graph_of(asked.graph, request.source), request.options, request.libraries)
     # Writing a compilation down takes longer than finding it in the cache, and an earlier process has done so.
-    record = None if asked.brief else compilation_record(model, request.source, seconds, request.libraries)
+    record = None
+    if not asked.brief:
+        record = compilation_record(model, request.source, took.seconds, request.libraries, took.imports)
     channel.send(Compiled(record, tuple(call.kernel.name for call in model.fusion.calls)))
     for stage in stage_records(model) if asked.texts else ():
         channel.send(stage)
@@ -145,17 +148,20 @@ def _run(
 ) -> None:  # fmt: skip
     from compiler.graph.dtypes import from_numpy
     from profiler.analysis.memory import memory_record
-    from profiler.measure.counters import HardwareCounters, Usage, resident_bytes
-    from profiler.measure.cpu.native import BoundProgram
+    from profiler.measure.counters import HardwareCounters, Usage
+    from profiler.measure.cpu.native import BoundProgram, load_loop
+    from profiler.measure.cpu.pinning import pinned, scheduling
     from profiler.measure.cpu.timing import buffer_sets, time_program
     from profiler.measure.machine import conditions
+    from profiler.measure.tree_memory import tree_bytes
     from profiler.model_records import launch_records
 
     hardware = HardwareCounters()  # before any worker thread starts, so that those are counted too
-    before = conditions()
-    resident = {"before": resident_bytes()}
+    before = conditions() | scheduling()
+    load_loop()  # with LLVM, which a model from the cache has not loaded yet: no part of what it needs
+    resident = {"before": tree_bytes(os.getpid())}
     probe = BoundProgram(model.program, [arrays], request.threads, shared.watch)
-    resident["bound"] = resident_bytes()
+    resident["bound"] = tree_bytes(os.getpid())
     shared.phase(PROBING)
     probe.measure(1)
     outputs = probe.outputs[0]
@@ -164,16 +170,18 @@ def _run(
     shared.phase(PREPARING)
     copies = buffer_sets(arrays, sum(y.nbytes for y in outputs), request.rotate)
     bound = BoundProgram(model.program, copies, request.threads, shared.watch, probe.made)
-    resident["rotating"] = resident_bytes()
+    resident["rotating"] = tree_bytes(os.getpid())
     shared.phase(TIMING)
-    usage = Usage()
-    hardware.start()
-    timing = time_program(
-        bound, len(copies), repeat=request.repeat, width=request.width, budget=request.budget,
-        report=lambda block: channel.send(Block(block)),
-    )  # fmt: skip
+    with pinned(bound.threads, request.pin) as places:
+        before["pinned"] = list(places)
+        usage = Usage()
+        hardware.start()
+        timing = time_program(
+            bound, len(copies), repeat=request.repeat, width=request.width, budget=request.budget,
+            report=lambda block: channel.send(Block(block)),
+        )  # fmt: skip
     counted = [*hardware.stop(), *usage.stop()]
-    resident["after"] = resident_bytes()
+    resident["after"] = tree_bytes(os.getpid())
     launches = launch_records(model, request, timing.launches, threads=timing.threads, brief=brief)
     memory = {} if brief else memory_record(model, request.dims, resident, bound.arena_bytes)
     channel.send(

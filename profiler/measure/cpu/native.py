@@ -115,7 +115,8 @@ declare i32 @clock_gettime(i32, ptr)
 
 
 @lru_cache(maxsize=1)
-def _loop() -> LoadedCode:
+def load_loop() -> LoadedCode:
+    """The loop in this process; loaded once, with LLVM."""
     target = get_target("cpu")
     text = f'target datalayout = "{target.data_layout}"\ntarget triple = "{target.triple}"\n{_MEASURE}'
     image = compile_llvm(text, target, 1).object
@@ -157,7 +158,7 @@ class BoundProgram:
         self._measure = ctypes.CFUNCTYPE(
             None, pointer, pointer, pointer, number, pointer, number, number, number, number, pointer, pointer, number,
             pointer, number, pointer, number, ctypes.c_int32,
-        )(_loop().address("kg_measure"))  # fmt: skip
+        )(load_loop().address("kg_measure"))  # fmt: skip
 
     def kernel_address(self, kernel: str) -> int:
         """Where a kernel's machine code begins, to call it by other means."""
@@ -206,13 +207,17 @@ def lost_time(spans: np.ndarray, clocks: np.ndarray, every: int, threads: int) -
     """Processor time (ns) each call lost, from (wall, used) clocks read before every `every`th call and at the end.
 
     A turn on the processor often ends while a clock is read, between two calls: only what is missing from the time
-    inside the calls is theirs.
+    inside the calls is theirs. A call that was interrupted is longer than its neighbours, by what it lost; what that
+    does not explain, all calls of the group lost: their threads shared a processor all along.
     """
     used = np.diff(clocks[:, 1])
     lost = np.zeros(len(spans), np.int64)
     for group, got in enumerate(used):
         part = spans[group * every : (group + 1) * every]
-        longest = int(np.argmax(part))
-        missing = max(threads * int(part.sum()) - int(got), 0)
-        lost[group * every + longest] = min(missing, threads * int(part[longest]))
+        longest, total = int(np.argmax(part)), int(part.sum())
+        missing = max(threads * total - int(got), 0)
+        alone = min(missing, threads * int(part[longest] - np.median(part)) if len(part) > 1 else missing)
+        each = lost[group * every : group * every + len(part)]
+        each += (part * ((missing - alone) / max(total, 1))).astype(np.int64)
+        each[longest] = min(each[longest] + alone, threads * int(part[longest]))
     return lost

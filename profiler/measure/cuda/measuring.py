@@ -42,10 +42,10 @@ def measure_cuda_once(
     from profiler.measure.cuda.worker import CudaWorker
 
     try:
-        model, seconds = compiled(graph, request.options, request.libraries)
+        model, took = compiled(graph, request.options, request.libraries)
     except CompilerError as error:
         return Outcome(MeasuredRun(FAILED, error=str(error)), error=error, compiling=True)
-    record = None if brief else compilation_record(model, request.source, seconds, request.libraries)
+    record = None if brief else compilation_record(model, request.source, took.seconds, request.libraries, took.imports)
     stages = tuple(stage_records(model)) if texts else ()
     progress("compiled")
     try:

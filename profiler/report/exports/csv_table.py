@@ -12,7 +12,7 @@ from profiler.report.markdown import kernel_words
 RUN_COLUMNS = ("run", "position", "kernel", "key", "median_s", "low_s", "high_s", "minimum_s", "count", "flops",
                "bytes", "loads", "stores", "gflops", "gbytes", "intensity", "share_of_roof", "nodes")  # fmt: skip
 COMPARISON_COLUMNS = ("kernel", "side", "names", "median_s", "low_s", "high_s", "ratio", "ratio_low", "ratio_high",
-                      "verdict", "differs_at", "matched")  # fmt: skip
+                      "verdict", "differs_at", "matched", "bound", "why")  # fmt: skip
 
 _FORMULA = tuple("=+-@") + tuple("\uff1d\uff0b\uff0d\uff20")  # also as wide letters, which some programs take for these
 _SKIPPED = tuple("\t\r\n\0")
@@ -39,11 +39,11 @@ def comparison_csv(document: dict[str, Any]) -> str:
     rows: list[Sequence[Any]] = []
     labels = [side["label"] for side in document["sides"]]
     for label, times, verdict in zip(labels, document["whole"], document["verdicts"]):
-        rows.append(("*", label, "", *_figures(times, verdict), document["model_differs_at"], ""))
+        rows.append(("*", label, "", *_figures(times, verdict), document["model_differs_at"], "", *_limits(verdict)))
     for kernel in document["kernels"]:
         parts = zip(labels, kernel["names"], kernel["times"], kernel["verdicts"])
         for label, names, times, verdict in parts:
-            ends = (kernel["differs_at"], kernel["matched"])
+            ends = (kernel["differs_at"], kernel["matched"], *_limits(verdict))
             rows.append((kernel_words(kernel), label, " + ".join(names), *_figures(times, verdict), *ends))
     return _written(COMPARISON_COLUMNS, rows)
 
@@ -51,6 +51,11 @@ def comparison_csv(document: dict[str, Any]) -> str:
 def _figures(times: dict[str, Any] | None, verdict: dict[str, Any] | None) -> list[Any]:
     taken = [times[name] for name in ("median", "low", "high")] if times else [""] * 3
     return taken + ([verdict[name] for name in ("ratio", "low", "high", "verdict")] if verdict else [""] * 4)
+
+
+def _limits(verdict: dict[str, Any] | None) -> list[Any]:
+    """How far the interval reaches from 1, and why there is no verdict, where that is so."""
+    return [verdict[name] for name in ("bound", "why")] if verdict else [""] * 2
 
 
 def _written(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -11,7 +11,9 @@ from profiler.report.plots.axes import WIDTH, Scale, box, dot, fitted, line, lin
 from profiler.report.words import seconds, time_unit
 
 LEFT, RIGHT, TOP, ROW = 230.0, 190.0, 8.0, 28.0
-_KINDS = {"faster": "good", "slower": "bad"}
+_KINDS = {"faster": "good", "slower": "bad", "cannot tell": "untold"}
+_BRIEF = {"no measurable difference": "no difference"}
+_FARTHEST = 20.0  # an interval may reach anywhere; the others are still to be read
 
 
 def whole_plot(document: dict[str, Any]) -> Markup:
@@ -23,7 +25,7 @@ def whole_plot(document: dict[str, Any]) -> Markup:
     unit, one = time_unit(most)
     scale = linear(0.0, most * 1.05, LEFT, WIDTH - RIGHT)
     bottom = TOP + len(rows) * ROW
-    parts = x_axis(scale, TOP, bottom, f"median of a call, {unit}, with its 95 % interval", lambda v: plain(v / one))
+    parts = x_axis(scale, TOP, bottom, f"median of a call, {unit}, with its interval", lambda v: plain(v / one))
     for number, (side, times) in enumerate(rows):
         y = TOP + number * ROW + ROW / 2
         words = f"{side['label']}: {seconds(times['median'])} ({seconds(times['low'])} to {seconds(times['high'])})"
@@ -46,8 +48,8 @@ def ratio_plot(document: dict[str, Any]) -> Markup:
         rows.insert(0, ("whole model", document["verdicts"][-1], ()))
     if not rows:
         return Markup("")
-    low = min(min(v["low"] for _, v, _ in rows), 0.9)
-    high = max(max(v["high"] for _, v, _ in rows), 1.1)
+    low = min(min(max(v["low"], v["ratio"] / _FARTHEST) for _, v, _ in rows), 0.9)
+    high = max(max(min(v["high"], v["ratio"] * _FARTHEST) for _, v, _ in rows), 1.1)
     low = max(low, 1e-3)
     scale = Scale(low / 1.04, high * 1.04, LEFT, WIDTH - RIGHT, log=high / low > 4)
     if not scale.log:
@@ -61,9 +63,9 @@ def ratio_plot(document: dict[str, Any]) -> Markup:
         kind = _KINDS.get(verdict["verdict"], "same")
         figures = f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})"
         parts.append(text(LEFT - 10, y + 4, fitted(name, LEFT - 20), "end", "strong" if number == 0 else ""))
-        parts += _whisker(scale, y, verdict["low"], verdict["high"])
+        parts += _whisker(scale, y, max(verdict["low"], low), min(verdict["high"], high))
         parts.append(
-            dot(scale(verdict["ratio"]), y, 5, f"verdict {kind}", f"{name}: {figures}, {verdict['verdict']}", nodes)
+            dot(scale(verdict["ratio"]), y, 5, f"verdict {kind}", f"{name}: {figures}, {verdict['words']}", nodes)
         )
         parts.append(
             text(WIDTH - RIGHT + 12, y + 4, f"{verdict['ratio']:.3f} {_brief(verdict['verdict'])}", "start", kind)
@@ -72,4 +74,4 @@ def ratio_plot(document: dict[str, Any]) -> Markup:
 
 
 def _brief(verdict: str) -> str:
-    return verdict if verdict in _KINDS else "no difference"
+    return _BRIEF.get(verdict, verdict)

@@ -1,0 +1,48 @@
+"""A thread with the priority this process began with, for what must not wait longer than other programs do.
+
+The worker gives way to the window, and on Linux a process cannot take that back. But there niceness is each thread's
+own, and a child process has that of the thread which starts it: so a thread begun before can start what is measured.
+"""
+
+from __future__ import annotations
+
+import _thread
+from collections.abc import Callable
+from typing import Any
+
+
+class UsualPriority:
+    """One thread that waits; made before the process gives way.
+
+    It is not a `threading.Thread`: as long as it waits it holds no lock that a fork of this process could miss, and
+    whoever counts threads to know whether a fork is safe (`compiler.backend.workers`) need not know of it.
+    """
+
+    def __init__(self) -> None:
+        self._asked, self._done = _thread.allocate_lock(), _thread.allocate_lock()
+        self._asked.acquire()
+        self._done.acquire()
+        self._work: Callable[[], Any] = lambda: None
+        self._result: Any = None
+        self._error: BaseException | None = None
+        _thread.start_new_thread(self._serve, ())
+
+    def call(self, work: Callable[[], Any]) -> Any:
+        """What the work gives or raises, done there."""
+        self._work = work
+        self._asked.release()
+        self._done.acquire()
+        result, error = self._result, self._error
+        self._result = self._error = None
+        if error is not None:
+            raise error
+        return result
+
+    def _serve(self) -> None:
+        while True:
+            self._asked.acquire()
+            try:
+                self._result = self._work()
+            except BaseException as error:  # whoever asked has to know, whatever it was
+                self._error = error
+            self._done.release()
