@@ -18,9 +18,15 @@ def einsum(equation: str, operands: Sequence[Value]) -> Value:
     text = equation.replace(" ", "")
     given, arrow, result = text.partition("->")
     terms = given.split(",")
-    if len(terms) != len(operands) or not re.fullmatch(r"[A-Za-z.,]*", given) or not re.fullmatch(r"[A-Za-z.]*", result):
+    if (
+        len(terms) != len(operands)
+        or not re.fullmatch(r"[A-Za-z.,]*", given)
+        or not re.fullmatch(r"[A-Za-z.]*", result)
+    ):
         raise GraphError(f"einsum: {equation!r} does not say what to do with {len(operands)} operands")
-    dots = max([x.rank - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True) if "..." in t], default=0)
+    dots = max(
+        [x.rank - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True) if "..." in t], default=0
+    )
     if not 0 <= dots <= len(_ELLIPSIS):
         raise GraphError(f"einsum: {equation!r} does not fit its operands")
     terms = [_spelled(t, x.rank, dots) for t, x in zip(terms, operands, strict=True)]
@@ -89,7 +95,9 @@ def _met(a: Value, mine: str, b: Value, theirs: str, later: set[str]) -> tuple[V
     left = ops.broadcast_to(left, [size[c] for c in [*batch, *rows, *inner]])
     right = ops.broadcast_to(right, [size[c] for c in [*batch, *inner, *columns]])
     sizes = [product([size[c] for c in group]) for group in (batch, rows, inner, columns)]
-    flat = ops.matmul(ops.reshape(left, (sizes[0], sizes[1], sizes[2])), ops.reshape(right, (sizes[0], sizes[2], sizes[3])))
+    flat = ops.matmul(
+        ops.reshape(left, (sizes[0], sizes[1], sizes[2])), ops.reshape(right, (sizes[0], sizes[2], sizes[3]))
+    )
     letters = [*batch, *rows, *columns]
     return ops.reshape(flat, [size[c] for c in letters]), "".join(letters)
 

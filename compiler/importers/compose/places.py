@@ -184,4 +184,6 @@ def _by_counting(x: Value, k: int, axis: int, largest: bool) -> Value:
     rank = ops.sum(ops.logical_or(before, first), axis=axis + 1)
     wanted = ops.reshape(ops.iota((k,)), (k, 1, *(1,) * (x.rank - axis - 1)))
     here = ops.equal(ops.expand_dims(rank, axis), wanted)  # (.., k, size, ..)
-    return ops.sum(ops.where(here, ops.reshape(ops.iota((size,)), (size, *(1,) * (x.rank - axis - 1))), 0), axis=axis + 1)
+    return ops.sum(
+        ops.where(here, ops.reshape(ops.iota((size,)), (size, *(1,) * (x.rank - axis - 1))), 0), axis=axis + 1
+    )

@@ -226,11 +226,15 @@ def sum_pool(x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Pads,
 def average_pool(x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Pads, dilation: Sequence[int],
                  counted: Pads | None) -> Value:  # fmt: skip
     """The mean of each window; of the padding only `counted` counts, none where it is None."""
-    plain = len(kernel) == 2 and all(d == 1 for d in dilation) and all(
-        low == high and 2 * low <= k for (low, high), k in zip(pads, kernel, strict=True)
+    plain = (
+        len(kernel) == 2
+        and all(d == 1 for d in dilation)
+        and all(low == high and 2 * low <= k for (low, high), k in zip(pads, kernel, strict=True))
     )
     if plain and (counted is None or list(counted) == list(pads)):
-        return ops.avg_pool2d(x, tuple(kernel), tuple(stride), (pads[0][0], pads[1][0]), count_include_pad=counted is not None)
+        return ops.avg_pool2d(
+            x, tuple(kernel), tuple(stride), (pads[0][0], pads[1][0]), count_include_pad=counted is not None
+        )
     inside = ops.ones((1, 1, *x.shape[2:]), x.dtype)
     rest = list(pads)
     if counted is not None:

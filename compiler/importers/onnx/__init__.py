@@ -1,4 +1,4 @@
-"""Graphs from ONNX models: `from_onnx`. Whatever the file holds, the answer is a Graph or a CompilerError of one line."""
+"""Graphs from ONNX models: `from_onnx`. Whatever a file holds, the answer is a Graph or an error of one line."""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ class Bodies:
             found[attribute.name] = _attribute(attribute, folder)
         return found
 
-    def of_schema(self, node: Any, domain: str, opset: int, inputs: list[Tensor | None], attributes: dict[str, Any]) -> Any:
+    def of_schema(
+        self, node: Any, domain: str, opset: int, inputs: list[Tensor | None], attributes: dict[str, Any]
+    ) -> Any:
         """ONNX's own definition of an op by simpler ones."""
         schema = self._schema(domain, node.op_type, opset)
         if schema is not None and schema.has_function:
@@ -87,7 +89,9 @@ class Bodies:
             for name, value in attributes.items():
                 if not isinstance(value, np.ndarray):
                     twin.attribute.append(onnx.helper.make_attribute(name, value))
-            data = schema.get_context_dependent_function(twin.SerializeToString(), [t.SerializeToString() for t in types])
+            data = schema.get_context_dependent_function(
+                twin.SerializeToString(), [t.SerializeToString() for t in types]
+            )
             body = onnx.FunctionProto()
             body.ParseFromString(data)
             if body.node:
@@ -124,7 +128,9 @@ class Bodies:
             more = f" and {count - 1} more" if count > 1 else ""
             listed.append(f"{domain + '.' if domain else ''}{op} (opset {version}, node {name!r}{more})")
         word = "an op" if len(listed) == 1 else f"{len(listed)} ops"
-        raise GraphError(f"the model uses {word} that this version does not have: {', '.join(listed)}", Location(self.file))
+        raise GraphError(
+            f"the model uses {word} that this version does not have: {', '.join(listed)}", Location(self.file)
+        )
 
     def _nodes(self) -> Iterator[tuple[str, Any]]:
         for node in _all_nodes(self.model.graph):
@@ -162,7 +168,7 @@ def _type_proto(onnx: Any, tensor: Tensor | None) -> Any:
         return made
     if tensor.content is not None:
         dtype, shape = tensor.content.dtype, tensor.content.shape
-        number = 7 if dtype == object else onnx.helper.np_dtype_to_tensor_dtype(dtype)
+        number = 7 if dtype.kind == "O" else onnx.helper.np_dtype_to_tensor_dtype(dtype)
     else:
         kind = tensor.value.type
         assert isinstance(kind, TensorType)

@@ -15,7 +15,6 @@ from compiler.graph.types import Shape, Size
 from compiler.graph.value import Value
 from compiler.importers.compose.functions import size_value
 
-
 _NOT_IN_NAMES = re.compile(r"[^\w$.-]+", re.ASCII)
 
 

@@ -1,4 +1,4 @@
-"""Reading an ONNX file: the model message and its tensors as arrays, with nothing allocated that the file does not hold.
+"""Reading an ONNX file: the message and its tensors as arrays, with nothing allocated that the file does not hold.
 
 Data outside the file is read only from regular files below the model's own folder, never through a link.
 """
@@ -137,7 +137,9 @@ def _inside(folder: Path, location: str, what: str) -> Path:
     """A path that stays below the folder, of regular files and folders only."""
     parts = Path(location).parts
     if not parts or "\0" in location or os.path.isabs(location) or ".." in parts or "\\" in location or ":" in location:
-        raise GraphError(f"{what}: its data is said to be in {location!r}, which is not a path inside the model's folder")
+        raise GraphError(
+            f"{what}: its data is said to be in {location!r}, which is not a path inside the model's folder"
+        )
     path = folder
     for at, part in enumerate(parts):
         path = path / part

@@ -90,9 +90,7 @@ def _folded(node: Node, handler: Handler) -> list[Tensor] | None:
             found[op.results[0]] = REFERENCES[op.name](*[found[x] for x in op.operands], **op.all_attrs)
     except CompilerError:
         return None
-    return [
-        t if t is None or t.content is not None else Tensor("", np.array(found[t.made], order="C")) for t in wanted
-    ]
+    return [t if t is None or t.content is not None else Tensor("", np.array(found[t.made], order="C")) for t in wanted]
 
 
 class _Beyond(Exception):
@@ -112,7 +110,11 @@ def _cast(node: Node, arrays: list[Any]) -> np.ndarray:
 
 def _gather(node: Node, arrays: list[Any]) -> np.ndarray:
     axis, (x, index) = node.attr("axis", 0), arrays[:2]
-    if index.dtype == object or x.ndim == 0 or index.size and (index.max() >= x.shape[axis] or index.min() < -x.shape[axis]):
+    if (
+        index.dtype == object
+        or x.ndim == 0
+        or (index.size and (index.max() >= x.shape[axis] or index.min() < -x.shape[axis]))
+    ):
         raise _Beyond
     return np.asarray(np.take(x, index.astype(np.int64), axis=axis))
 
@@ -152,7 +154,9 @@ def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Node, list[Any]], 
         a, b = arrays
         if a.dtype != object and b.dtype != object:
             raise _Beyond
-        return np.frompyfunc(function, 2, 1)(a.astype(object), b.astype(object)) * np.array(1, object)
+        out = np.empty(np.broadcast_shapes(a.shape, b.shape), object)
+        out[...] = np.frompyfunc(function, 2, 1)(a.astype(object), b.astype(object))
+        return out
 
     return run
 
@@ -168,7 +172,7 @@ def _quotient(a: Any, b: Any) -> Any:
 def _product(node: Node, arrays: list[Any]) -> np.ndarray:
     (x, *_) = arrays
     axes = node.listed("axes", 1)
-    if axes is not None and axes != [0] or x.ndim != 1:
+    if (axes is not None and axes != [0]) or x.ndim != 1:
         raise _Beyond
     total = np.multiply.reduce(x.astype(object)) if x.size else 1
     return np.array([total] if node.attr("keepdims", 1) else total, dtype=object)

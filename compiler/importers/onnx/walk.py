@@ -87,7 +87,9 @@ class Walk:
         known = {entry.name for entry in entries}
         for name in self.given:
             if name not in known and name not in scope:
-                raise self._error(f"values gives {name!r}, which is no input; the inputs are {', '.join(sorted(known))}")
+                raise self._error(
+                    f"values gives {name!r}, which is no input; the inputs are {', '.join(sorted(known))}"
+                )
         for entry in entries:
             if entry.name in self.given:
                 scope[entry.name] = self._fixed(entry)
@@ -151,7 +153,9 @@ class Walk:
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, AssertionError,
                 MemoryError) as error:  # fmt: skip
             reason = " ".join(str(error).split())[:200] or type(error).__name__
-            raise self._error(f"node {prefix + label!r} ({node.op_type}, opset {opset}) is malformed: {reason}") from error
+            raise self._error(
+                f"node {prefix + label!r} ({node.op_type}, opset {opset}) is malformed: {reason}"
+            ) from error
         inner = scopes[-1]
         if len(results) < len([name for name in node.output if name]):
             raise self._error(f"node {prefix + label!r} ({node.op_type}): only {len(results)} of its outputs are known")

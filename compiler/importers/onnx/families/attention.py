@@ -46,6 +46,4 @@ def _attention(node: Node) -> Any:
 _PLAIN = {"is_causal", "scale", "q_num_heads", "kv_num_heads", "softcap", "qk_matmul_output_mode"}
 
 
-
-
 ATTENTION: dict[str, Handler] = {"Attention": _attention}

@@ -59,11 +59,11 @@ def _slice(node: Node) -> Value:
 
 def _bounds(start: Any, stop: Any, size: Any, step: int) -> tuple[Any, Any]:
     """Start and stop as Python has them: far away means the end."""
-    if isinstance(stop, int) and abs(stop) >= _FAR:
-        stop = None
-    elif step < 0 and isinstance(stop, int) and isinstance(size, int) and stop < -size:
-        stop = None
-    elif step > 0 and stop == size:
+    if (
+        (isinstance(stop, int) and abs(stop) >= _FAR)
+        or (step < 0 and isinstance(stop, int) and isinstance(size, int) and stop < -size)
+        or (step > 0 and stop == size)
+    ):
         stop = None
     if isinstance(start, int) and abs(start) >= _FAR:
         start = None if (start > 0) == (step < 0) else start

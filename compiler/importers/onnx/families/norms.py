@@ -31,7 +31,9 @@ def _training(node: Node) -> list[Value]:
     now, spread = ops.mean(x, axes), ops.var(x, axes)
     factor = ops.mul(scale, ops.rsqrt(ops.add(spread, node.attr("epsilon", 1e-5))))
     result = ops.add(ops.mul(ops.sub(x, _per_channel(now, x)), _per_channel(factor, x)), _per_channel(bias, x))
-    running = [ops.add(ops.mul(old, momentum), ops.mul(new, 1 - momentum)) for old, new in ((mean, now), (variance, spread))]
+    running = [
+        ops.add(ops.mul(old, momentum), ops.mul(new, 1 - momentum)) for old, new in ((mean, now), (variance, spread))
+    ]
     return [result, *running]
 
 

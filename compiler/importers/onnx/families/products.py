@@ -8,8 +8,8 @@ from compiler.errors import GraphError
 from compiler.graph import ops
 from compiler.graph.dims import Dim
 from compiler.graph.value import Value
-from compiler.importers.compose.functions import kind
 from compiler.importers.compose.einsum import einsum
+from compiler.importers.compose.functions import kind
 from compiler.importers.onnx.node import Handler, Node
 
 _LARGEST_DETERMINANT = 8

@@ -10,8 +10,8 @@ from compiler.errors import GraphError
 from compiler.graph import ops
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.value import Value
-from compiler.importers.onnx.families.convolution import window_of
 from compiler.importers.compose import windows
+from compiler.importers.onnx.families.convolution import window_of
 from compiler.importers.onnx.node import Handler, Node, axis_of
 from compiler.importers.onnx.reading import type_name
 

@@ -41,7 +41,7 @@ def _scaled(node: Node, x: Value, axes: list[int], scales: list[float] | None, s
         raise GraphError(f"the mode {mode!r} is not nearest, linear or cubic")
     if scales is None and sizes is None:
         raise GraphError("neither scales nor sizes are given")
-    if sizes is not None and len(sizes) != len(axes) or scales is not None and len(scales) != len(axes):
+    if (sizes is not None and len(sizes) != len(axes)) or (scales is not None and len(scales) != len(axes)):
         raise GraphError(f"scales or sizes for {len(axes)} axes")
     policy = node.attr("keep_aspect_ratio_policy", "stretch")
     if sizes is not None:
@@ -49,7 +49,7 @@ def _scaled(node: Node, x: Value, axes: list[int], scales: list[float] | None, s
         if policy != "stretch":
             one = (min if policy == "not_larger" else max)(scales)
             scales = [one] * len(axes)
-            sizes = [int(math.floor(one * _known(x, a) + 0.5)) for a in axes]
+            sizes = [math.floor(one * _known(x, a) + 0.5) for a in axes]
     assert scales is not None
     roi = [float(r) for r in node.known(1).ravel()] if node.opset >= 11 and how == "tf_crop_and_resize" else None
     outside: Any = None
@@ -58,7 +58,10 @@ def _scaled(node: Node, x: Value, axes: list[int], scales: list[float] | None, s
     for at, (axis, scale) in enumerate(zip(axes, scales, strict=True)):
         crop = None if roi is None else (roi[at], roi[len(axes) + at])
         wanted = None if sizes is None else sizes[at]
-        if (wanted is None and scale == 1.0 or wanted is not None and wanted == x.shape[axis]) and crop in (None, (0.0, 1.0)):
+        if ((wanted is None and scale == 1.0) or (wanted is not None and wanted == x.shape[axis])) and crop in (
+            None,
+            (0.0, 1.0),
+        ):
             continue
         if isinstance(x.shape[axis], Dim):
             work = _repeated(work, axis, scale, mode)
@@ -89,7 +92,7 @@ def _one_axis(node: Node, x: Value, axis: int, scale: float, wanted: Any, how: s
               crop: tuple[float, float] | None) -> tuple[Value, np.ndarray | None]:  # fmt: skip
     """One axis resized, and which results lie outside of the image."""
     size = _known(x, axis)
-    count = int(wanted) if wanted is not None else int(math.floor(size * scale))
+    count = int(wanted) if wanted is not None else math.floor(size * scale)
     if count < 0 or count > 1 << 16 or size > 1 << 16:
         raise GraphError(f"an axis resized from {size} to {count} is too large")
     places, outside = _places(np.arange(count, dtype=np.float64), size, scale, count, how, crop)

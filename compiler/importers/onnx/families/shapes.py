@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def _split(node: Node) -> list[Value]:
     if any(part < 0 for part in given) or (isinstance(size, int) and sum(given) != size):
         raise GraphError(f"parts of {given} do not add up to {size}")
     edges = [0, *np.cumsum(given).tolist()]
-    return [ops.slice(x, [a], [b], axes=[axis]) for a, b in zip(edges, edges[1:])]
+    return [ops.slice(x, [a], [b], axes=[axis]) for a, b in pairwise(edges)]
 
 
 def _tile(node: Node) -> Value:
