@@ -106,6 +106,38 @@ def _array(value: Any) -> np.ndarray:
     return numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)
 
 
+def check_against_runtime(case: Case, runtime: Any, run: Run, seed: int) -> bool:
+    """Compare with ONNX Runtime on random floats in place of the case's own; False where it does not have the op."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    model.ir_version = min(model.ir_version, 10)
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        rng = np.random.default_rng(seed)
+        names = [entry.name for entry in model.graph.input]
+        given = dict(zip(names, map(_array, case.data[0][0]), strict=True))
+        given = {name: _random_like(array, rng) for name, array in given.items()}
+        wanted = session.run(None, given)
+    except Exception:  # an opset, op or type that it lacks
+        return False
+    graph, arrays = imported(model, given)
+    for result, expected in zip(run(graph, *arrays), wanted, strict=True):
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+        bound = {2: 4e-3, 4: 1e-4, 8: 1e-9}[result.dtype.itemsize] if result.dtype.kind == "f" else 0
+        np.testing.assert_allclose(result, expected, rtol=bound, atol=bound)
+    return True
+
+
+def _random_like(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Random floats in the range of those there; other numbers may be sizes or places, and stay."""
+    if array.dtype.kind != "f" or not array.size or not np.isfinite(array).all():
+        return array
+    low, high = float(array.min()), float(array.max())
+    return np.asarray(low + (high - low) * rng.random(array.shape)).astype(array.dtype)
+
+
 def light_models() -> list[Path]:
     """The large models with weights made up by the model itself."""
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"

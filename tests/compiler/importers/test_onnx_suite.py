@@ -12,6 +12,7 @@ pytest.importorskip("onnx")
 from compiler import compile, reference
 from tests.compiler.importers.onnx_suite import (
     check,
+    check_against_runtime,
     check_light,
     light_models,
     node_cases,
@@ -54,6 +55,20 @@ def test_the_suite_passes_as_listed():
     assert len(done) >= 0.85 * len(cases)
     said = re.search(r"([\d,]+ of [\d,]+) node cases", README.read_text())
     assert said and said[1] == figure
+
+
+@pytest.mark.slow
+def test_cases_agree_with_onnx_runtime_on_random_inputs():
+    runtime = pytest.importorskip("onnxruntime")
+    cases, compared, wrong = node_cases(), 0, {}
+    for number, name in enumerate(passing()):
+        try:
+            compared += check_against_runtime(cases[name], runtime, reference, number)
+        except Exception as error:
+            wrong[name] = " ".join(str(error).split())[:200]
+    print(f"\n{compared} cases agree with ONNX Runtime on random inputs")
+    assert not wrong
+    assert compared > 500
 
 
 @pytest.mark.slow
