@@ -1,4 +1,4 @@
-"""Where graphs come from: `sample:NAME`, `FILE.py`, `FILE.mlir`, `FILE.onnx`, each loaded to one `Source` record.
+"""Where graphs come from: `sample:NAME`, `FILE.py`, `FILE.mlir`, `FILE.onnx`, `FILE.pt2`, each loaded to one `Source`.
 
 Some samples come in sizes: `sample:many-kernels:128`.
 """
@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.resources import resource_folder
-from compiler.errors import CompilerError, GraphError, Location, ParseError, UnavailableError
+from compiler.errors import CompilerError, GraphError, Location, ParseError
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
 
 _SAMPLE = "sample:"
-_SUFFIXES = (".py", ".mlir", ".onnx")
+_SUFFIXES = (".py", ".mlir", ".onnx", ".pt2")
+CODE = (".py", ".pt2")  # what may run code when it is opened, and so must be trusted
+NOT_TEXT = (".onnx", ".pt2")  # what no editor shows
 _MOST = 100_000  # of whatever a sample's size counts
 
 
@@ -92,7 +94,7 @@ def stored_name(text: str) -> str:
 def load_source(text: str) -> Source:
     """Load what the user named; anything wrong with it is a CompilerError of one line.
 
-    A `.py` file is executed: that is what the user asked for.
+    A `.py` file is executed, and a `.pt2` file may carry code: that is what the user asked for.
     """
     if text.startswith(_SAMPLE):
         name, colon, size = text.removeprefix(_SAMPLE).partition(":")
@@ -102,10 +104,9 @@ def load_source(text: str) -> Source:
         return _load_python(known[name], name + colon + size, _sample_size(size, text) if colon else None)
     path = Path(text)
     if path.suffix not in _SUFFIXES:
-        raise ParseError(f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir or FILE.onnx")
-    if path.suffix == ".onnx":
-        _read(path)
-        raise UnavailableError(f"{text}: this version does not read ONNX files yet")
+        raise ParseError(f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir, FILE.onnx or FILE.pt2")
+    if path.suffix in NOT_TEXT:
+        return Source(path.stem, _load_model(path))
     return _load_python(path, path.stem) if path.suffix == ".py" else _load_mlir(path)
 
 
@@ -128,6 +129,17 @@ def _load_mlir(path: Path) -> Source:
     except UnicodeDecodeError:
         raise ParseError(f"{path} is not a text file") from None
     return Source(path.stem, parse_graph(text, str(path)))
+
+
+def _load_model(path: Path) -> Graph:
+    """A model of another framework's."""
+    if path.suffix == ".onnx":
+        from compiler.importers.onnx import from_onnx
+
+        return from_onnx(path)
+    from compiler.importers.torch import load_exported
+
+    return load_exported(path)
 
 
 def _sample_size(size: str, text: str) -> int:

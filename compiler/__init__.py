@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from compiler.graph.graph import Graph as Graph
     from compiler.graph.types import BufferType as BufferType
     from compiler.graph.types import TensorType as TensorType
+    from compiler.importers.onnx import from_onnx as from_onnx
+    from compiler.importers.torch import from_torch as from_torch
     from compiler.language.library import load_library as load_library
     from compiler.pipeline import compile as compile
     from compiler.reference import reference as reference
@@ -20,9 +22,20 @@ if TYPE_CHECKING:
 _HOMES = {
     "Graph": "compiler.graph.graph", "TensorType": "compiler.graph.types", "BufferType": "compiler.graph.types",
     "compile": "compiler.pipeline", "load_library": "compiler.language.library",
+    "from_onnx": "compiler.importers.onnx", "from_torch": "compiler.importers.torch",
 }  # fmt: skip
 _MODULES = {"ops": "compiler.graph.ops"}
-__all__ = ["BufferType", "Graph", "TensorType", "compile", "load_library", "ops", "reference"]
+__all__ = [
+    "BufferType",
+    "Graph",
+    "TensorType",
+    "compile",
+    "from_onnx",
+    "from_torch",
+    "load_library",
+    "ops",
+    "reference",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -115,8 +115,8 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
             add_values(result, weights, values, used, seen, span, broad, width, lanes, rows=rows, across=across)
 
         for i in range(used):
-            # No key at all gives zeros; keys that are all masked give 0 / 0.
-            whole = total[i] if is_static(keys) and keys > 0 else select(index(keys) > 0, total[i], dt(1))
+            # No key at all gives zeros, and so do keys that are all masked, as in torch.
+            whole = select(total[i] != dt(0), total[i], dt(1))
 
             def finish(x, w):
                 value = result.load(i * broad + x, width=w) / whole

@@ -70,7 +70,7 @@ def gpu_attend(out, q, k, v, mask, *, is_causal, scale, enable_gqa):
                     sums[c] = muladd(weight, value_rows[j0 + t, x].cast(dt), sums[c])
         best = top
         barrier()
-    whole = select(index(keys) > 0, total, dt(1))
+    whole = select(total != dt(0), total, dt(1))  # a row that sees nothing gives zeros
     for c in unroll(each):
         x = thread + c * threads
         if x < result_size:

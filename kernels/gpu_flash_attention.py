@@ -171,7 +171,7 @@ def flash_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
         barrier()
     for half in unroll(2):
         whole = over_neighbours(total[half], lambda x, y: x + y)
-        scaled = f32(1) / select(index(keys) > 0, whole, f32(1))
+        scaled = f32(1) / select(whole != f32(0), whole, f32(1))  # a row that sees nothing gives zeros
         i = row + 8 * half
         if i < length:
             for c in unroll(size // 8):

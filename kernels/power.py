@@ -73,7 +73,7 @@ def pow_function(x, y):
 @function
 def integer_pow(x, y):
     """x**y of integers, wrapping; a negative exponent gives 1 / x**-y rounded toward zero, and 0 for x = 0."""
-    result = splat(x.dtype(1), x.width)
+    result = splat(x.dtype(1), max(x.width, y.width))
     base = x
     remaining = max(y, 0)
     while (remaining != 0).any():

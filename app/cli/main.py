@@ -51,7 +51,8 @@ class Commands(click.Group):
 def kernelglass(ctx: click.Context) -> None:
     """Compile tensor graphs to kernels and look through every layer.
 
-    SRC is sample:NAME, FILE.py (defines build() -> Graph), FILE.mlir or FILE.onnx. Without a command the window opens.
+    SRC is sample:NAME, FILE.py (defines build() -> Graph), FILE.mlir, FILE.onnx or FILE.pt2. Without a command the
+    window opens.
     """
     if ctx.invoked_subcommand is None:
         gui = kernelglass.get_command(ctx, "gui")

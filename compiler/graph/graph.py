@@ -160,6 +160,16 @@ class Graph:
         self._names.add(name)
         return name
 
+    def free_name(self, wanted: str) -> str:
+        """The name, or where a node has it already one with a number behind it; it is not taken by this."""
+        if wanted not in self._names:
+            return wanted
+        count = self._counts.get(wanted, 0)
+        while (name := f"{wanted}_{count}") in self._names:
+            count += 1
+        self._counts[wanted] = count + 1
+        return name
+
     def rename(self, value: Value, name: str) -> None:
         """Give the op behind a value another node name."""
         if value.graph is not self:

@@ -35,6 +35,8 @@ class Scope(Protocol):
 
     def rename(self, value: Value, name: str) -> None: ...
 
+    def free_name(self, wanted: str) -> str: ...
+
 
 entered: ContextVar[tuple[Scope, ...]] = ContextVar("entered_graphs", default=())
 

@@ -87,10 +87,17 @@ def test_devices_names_the_cpu_and_says_what_is_missing(kernelglass):
     assert document["cuda"] or document["cuda_unavailable"]
 
 
-def test_onnx_is_not_read_yet(kernelglass, tmp_path):
+def test_an_onnx_model_is_a_source(kernelglass, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    shape = lambda name: onnx.helper.make_tensor_value_info(name, 1, ["N", 4])  # noqa: E731
+    node = onnx.helper.make_node("Relu", ["x"], ["y"], name="/act")
+    graph = onnx.helper.make_graph([node], "net", [shape("x")], [shape("y")])
     path = tmp_path / "model.onnx"
+    onnx.save(onnx.helper.make_model(graph), path)
+    status, out, err = kernelglass("compile", path, "--emit", "mo")
+    assert (status, err) == (0, "") and "%act = mo.relu" in out and "[N, 4]" in out
     path.write_bytes(b"\x08\x07")
-    assert_one_line(kernelglass("compile", path), 4, "ONNX")
+    assert_one_line(kernelglass("compile", path), 2, "ONNX")
 
 
 def test_cuda_without_a_device_is_status_4(kernelglass):

@@ -29,6 +29,8 @@ def expected_attention(q, k, v, mask=None, is_causal=False, scale=None, enable_g
     with np.errstate(invalid="ignore"):
         weights = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
         weights = weights / (weights.sum(-1, keepdims=True) if keys else 1)
+    blind = np.isneginf(scores).all(-1, keepdims=True)  # who sees nothing gets zeros, as in torch
+    weights = np.where(blind, 0, weights)
     return (weights @ v).astype(dtype)
 
 

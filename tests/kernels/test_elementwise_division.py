@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from compiler import Graph, TensorType, compile, ops
 from tests.kernels.harness import run_elementwise
 
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8]
@@ -79,3 +80,10 @@ def test_negative_integer_powers_round_toward_zero() -> None:
     x = np.array([1, 1, -1, -1, 2, -2, 0, 5, np.iinfo(np.int32).min], np.int32)
     y = np.array([-1, -2, -1, -2, -1, -1, -1, np.iinfo(np.int32).min, -3], np.int32)
     np.testing.assert_array_equal(run_elementwise("pow", x, y), [1, 1, -1, 1, 0, 0, 0, 0, 0])
+
+
+def test_one_number_to_many_integer_powers() -> None:
+    with Graph("powers", inputs=[TensorType("i64", (40,))]) as g:
+        g.output(ops.pow(ops.constant(2, "i64"), g.inputs[0]))
+    exponents = np.arange(40)
+    np.testing.assert_array_equal(compile(g).execute(exponents)[0], 2**exponents)

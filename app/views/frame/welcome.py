@@ -115,7 +115,7 @@ class WelcomePage(QScrollArea):
         column.addWidget(paragraph(lead))
         buttons = QHBoxLayout()
         buttons.addWidget(push_button("Open a file", self.browse_wanted, role="primary"))
-        buttons.addWidget(label("  or drop a .py, .mlir or .onnx file anywhere on this window", "faint"))
+        buttons.addWidget(label("  or drop a .py, .mlir, .onnx or .pt2 file anywhere on this window", "faint"))
         buttons.addStretch(1)
         column.addSpacing(6)
         column.addLayout(buttons)

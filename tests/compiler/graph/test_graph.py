@@ -52,6 +52,8 @@ def test_a_value_can_be_renamed_once_to_a_free_name() -> None:
             (g.inputs[0] + 1).named("logits")
         with refused("is not a node name"):
             y.named("a b")
+        assert g.free_name("probabilities") == "probabilities"
+        assert (g.inputs[0] + 2).named(g.free_name("logits")).node_name == "logits_0"
 
 
 def test_graphs_nest_and_each_thread_has_its_own() -> None:

@@ -1,0 +1,178 @@
+"""ATen ops that make tensors or put the same elements under other shapes. PyTorch says what the result's shape is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compiler.errors import GraphError
+from compiler.graph import ops
+from compiler.graph.dims import Dim
+from compiler.graph.value import Value
+from compiler.importers.compose.functions import size_value
+from compiler.importers.torch.call import Call, Handler, axis_of
+from compiler.importers.torch.families.elements import operand
+
+
+def _view(call: Call) -> Value:
+    return ops.reshape(call.x(), call.shape)
+
+
+def _permute(call: Call) -> Value:
+    return ops.permute(call.x(), call.args[1])
+
+
+def _transpose(call: Call) -> Value:
+    x = call.x()
+    return ops.swapaxes(x, call.args[1], call.args[2]) if x.rank else x
+
+
+def _t(call: Call) -> Value:
+    return ops.transpose(call.x())
+
+
+def _expand(call: Call) -> Value:
+    return ops.broadcast_to(call.x(), call.shape)
+
+
+def _cat(call: Call) -> Value:
+    parts = [p for p in call.args[0] if p.shape != (0,)]  # PyTorch lets one that is empty join anything
+    return ops.concat([ops.cast(p, call.dtype) for p in parts], call.arg(1, "dim", 0))
+
+
+def _stack(call: Call) -> Value:
+    return ops.stack([ops.cast(p, call.dtype) for p in call.args[0]], call.arg(1, "dim", 0))
+
+
+def _split(call: Call) -> list[Value]:
+    x, axis = call.x(), axis_of(call.arg(2, "dim", 0), call.x().rank)
+    start: Any = 0
+    parts = []
+    for shape in call.shapes():
+        stop = start + shape[axis]
+        parts.append(ops.slice(x, [start], [stop], axes=[axis]))
+        start = stop
+    return parts
+
+
+def _slice(call: Call) -> Value:
+    x = call.x()
+    axis, size = axis_of(call.arg(1, "dim", 0), x.rank), x.shape[axis_of(call.arg(1, "dim", 0), x.rank)]
+    start, stop, step = call.arg(2, "start"), call.arg(3, "end"), call.arg(4, "step", 1)
+    wanted = call.shape[axis]
+    if wanted == size and step == 1:
+        return x
+    first = 0 if start is None else start
+    if isinstance(first, int) and first < 0:
+        first = size + first
+    del stop  # the result's own size says where it ends
+    return ops.slice(x, [first], [first + (wanted - 1) * step + 1], [step], [axis])
+
+
+def _select(call: Call) -> Value:
+    x, axis = call.x(), axis_of(call.args[1], call.x().rank)
+    at = call.args[2]
+    return x[(*[slice(None)] * axis, at)]
+
+
+def _full(call: Call) -> Value:
+    return filled(call, call.arg(1, "fill_value"))
+
+
+def filled(call: Call, number: Any) -> Value:
+    """One number everywhere, as the result's type has it."""
+    value = operand(number, call.dtype)
+    value = value if isinstance(value, Value) else ops.constant(value, call.dtype)
+    return ops.broadcast_to(value, call.shape)
+
+
+def _constant_fill(number: int) -> Handler:
+    return lambda call: filled(call, number)
+
+
+def _scalar_tensor(call: Call) -> Value:
+    return filled(call, call.args[0])
+
+
+def _arange(call: Call) -> Value:
+    start, step = 0, 1
+    if len(call.args) == 1:
+        (stop,) = call.args
+    else:
+        start, stop, *rest = call.args
+        step = rest[0] if rest else call.kwargs.get("step", 1)
+    dtype = call.dtype
+    if isinstance(start, Dim):  # a range has a number in front; what comes before it is added
+        return ops.add(ops.arange(0, stop - start, step, dtype), ops.cast(size_value(start), dtype))
+    return ops.arange(start, stop, step, dtype)
+
+
+def _pad(call: Call) -> Value:
+    x, flat = call.x(), call.args[1]
+    widths: list[Any] = [(0, 0)] * x.rank
+    for at in range(len(flat) // 2):
+        axis = x.rank - 1 - at
+        low, high = flat[2 * at], flat[2 * at + 1]
+        size = x.shape[axis]
+        if (isinstance(low, int) and low < 0) or (isinstance(high, int) and high < 0):
+            x = ops.slice(x, [max(-low, 0)], [size + min(high, 0)], axes=[axis])
+            low, high = max(low, 0), max(high, 0)
+        widths[axis] = (low, high)
+    return ops.pad(x, widths, constant_values=call.arg(2, "value", 0) or 0)
+
+
+def _repeat(call: Call) -> Value:
+    return ops.tile(call.x(), tuple(call.args[1]))
+
+
+def _flip(call: Call) -> Value:
+    return ops.flip(call.x(), tuple(call.args[1]))
+
+
+def _roll(call: Call) -> Value:
+    x, shifts, axes = call.x(), call.args[1], call.arg(2, "dims", [])
+    for shift, axis in zip(shifts, axes, strict=True):
+        x = ops.roll(x, shift, axis)
+    return x if axes else ops.roll(x, shifts[0])
+
+
+def _triangle(build: Any) -> Handler:
+    return lambda call: build(call.x(), call.arg(1, "diagonal", 0))
+
+
+def _empty(call: Call) -> Value:
+    if 0 in call.shape:
+        return filled(call, 0)
+    raise GraphError("what an uninitialised tensor holds is not known")
+
+
+def _pixel_shuffle(call: Call) -> Value:
+    x, by = call.x(), call.args[1]
+    *lead, c, h, w = x.shape
+    n = len(lead)
+    apart = ops.reshape(x, (*lead, c // (by * by), by, by, h, w))
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return ops.reshape(ops.transpose(apart, order), call.shape)
+
+
+_VIEWS = (
+    "view",
+    "_unsafe_view",
+    "reshape",
+    "unsqueeze",
+    "squeeze",
+    "flatten",
+    "unflatten",
+    "view_copy",
+    "_reshape_copy",
+)
+
+SHAPES: dict[str, Handler] = {
+    **dict.fromkeys(_VIEWS, _view), "permute": _permute, "transpose": _transpose, "t": _t, "expand": _expand,
+    "cat": _cat, "stack": _stack, "split_with_sizes": _split, "split": _split, "chunk": _split, "slice": _slice,
+    "select": _select, "full": _full, "full_like": _full, "zeros": _constant_fill(0), "zeros_like": _constant_fill(0),
+    "ones": _constant_fill(1), "ones_like": _constant_fill(1), "new_zeros": _constant_fill(0),
+    "new_ones": _constant_fill(1), "new_full": lambda call: filled(call, call.arg(2, "fill_value")),
+    "fill": _full, "scalar_tensor": _scalar_tensor, "arange": _arange, "constant_pad_nd": _pad, "repeat": _repeat,
+    "flip": _flip, "roll": _roll, "tril": _triangle(ops.tril), "triu": _triangle(ops.triu), "empty": _empty,
+    "pixel_shuffle": _pixel_shuffle,
+}  # fmt: skip
