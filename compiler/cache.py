@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 KINDS = ("model", "ir", "object")
+APART = ("weights",)
+"""What lies beside the entries and has rules of its own (`compiler.constants`): no limit drops it, clearing does."""
 LIMIT_BYTES = 512 << 20
 _MAGIC = b"kernelglass-cache-1 "
 _KEEP_SHARE = 0.8  # what eviction leaves, so that it is not needed again at once
@@ -119,7 +121,7 @@ class Cache:
     def clear(self) -> int:
         """Drop every entry; the number of files dropped."""
         dropped = 0
-        for _, _, path in self._files():
+        for _, _, path in self._files((*KINDS, *APART)):
             with suppress(OSError):
                 os.unlink(path)
                 dropped += 1
@@ -128,7 +130,7 @@ class Cache:
     def info(self) -> CacheInfo:
         """What there is."""
         kinds = []
-        for kind in KINDS:
+        for kind in (*KINDS, *APART):
             sizes = [size for _, size, path in self._files((kind,)) if not path.endswith(".tmp")]
             kinds.append(KindInfo(kind, len(sizes), sum(sizes)))
         return CacheInfo(self.path, self.limit, tuple(kinds))

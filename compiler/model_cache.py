@@ -53,7 +53,7 @@ class ModelEntry:
             payload = self._cache.get("model", self._key)
             if payload is None:
                 return None
-            host, objects = restore_model(payload, fused)
+            host, objects = restore_model(payload, graph, fused)
         for kernel in host.fusion.kernels:
             run.trace.add("model-hit", "cache", kernel.name, run.trace.begun, 0.0)
         return Compiled(optimised, host, with_edits(host.fusion.kernels, run.options.sources), tuple(objects))
@@ -63,7 +63,7 @@ class ModelEntry:
         if self._cache is None:
             return
         with self._run.trace.span("keep-model", "cache"):
-            payload = store_model(made.host, made.objects)
+            payload = store_model(made.host, made.objects, self._graph)
             if payload is not None:
                 self._cache.put("model", self._key, payload)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from compiler.constants.digests import digest_of
 from compiler.errors import CompilerError
 from compiler.options import COMMON_STAGES, MODEL_STAGES, CompileOptions
 from profiler.analysis.work import Grid, count_call
@@ -90,8 +91,8 @@ def _description(call: KernelCall) -> str:
 
 
 def _attribute(value: Any) -> str:
-    if hasattr(value, "tobytes"):
-        return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape}{digest_of(value)}"
     return repr(value)
 
 
