@@ -1,4 +1,4 @@
-"""Where graphs come from: `sample:NAME`, `FILE.py`, `FILE.mlir`, `FILE.onnx`, each loaded to one `Source` record.
+"""Where graphs come from: `sample:NAME`, `FILE.py`, `FILE.mlir`, `FILE.onnx`, `FILE.kgx`, each loaded to one `Source` record.
 
 Some samples come in sizes: `sample:many-kernels:128`.
 """
@@ -19,9 +19,10 @@ from compiler.errors import CompilerError, GraphError, Location, ParseError, Una
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
+    from compiler.options import CompileOptions
 
 _SAMPLE = "sample:"
-_SUFFIXES = (".py", ".mlir", ".onnx")
+_SUFFIXES = (".py", ".mlir", ".onnx", ".kgx")
 _MOST = 100_000  # of whatever a sample's size counts
 
 
@@ -35,6 +36,10 @@ class Source:
     """The sizes to run with where the user gives none."""
     library_paths: tuple[Path, ...] = ()
     """Folders of kernels the graph's custom ops need."""
+    artifact: str = ""
+    """The compiled model that the graph was read from, which runs without being compiled."""
+    options: CompileOptions | None = None
+    """What that was compiled with."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,12 @@ def load_source(text: str) -> Source:
         return _load_python(known[name], name + colon + size, _sample_size(size, text) if colon else None)
     path = Path(text)
     if path.suffix not in _SUFFIXES:
-        raise ParseError(f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir or FILE.onnx")
+        raise ParseError(f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir, FILE.onnx or FILE.kgx")
     if path.suffix == ".onnx":
         _read(path)
         raise UnavailableError(f"{text}: this version does not read ONNX files yet")
+    if path.suffix == ".kgx":
+        return _load_compiled(path)
     return _load_python(path, path.stem) if path.suffix == ".py" else _load_mlir(path)
 
 
@@ -122,6 +129,16 @@ def _load_mlir(path: Path) -> Source:
     except UnicodeDecodeError:
         raise ParseError(f"{path} is not a text file") from None
     return Source(path.stem, parse_graph(text, str(path)))
+
+
+def _load_compiled(path: Path) -> Source:
+    """The graph in a compiled model: read as data. Its code is loaded where it runs, as a `.py` is executed."""
+    from compiler.artifact.model_file import read_model
+
+    if not path.exists():
+        raise ParseError(f"there is no file {path}")
+    held = read_model(path)
+    return Source(path.stem, held.graph, artifact=str(path.resolve()), options=held.options)
 
 
 def _sample_size(size: str, text: str) -> int:

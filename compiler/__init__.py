@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from compiler.graph.types import BufferType as BufferType
     from compiler.graph.types import TensorType as TensorType
     from compiler.language.library import load_library as load_library
+    from compiler.loading import load as load
     from compiler.pipeline import compile as compile
     from compiler.reference import reference as reference
 
 _HOMES = {
     "Graph": "compiler.graph.graph", "TensorType": "compiler.graph.types", "BufferType": "compiler.graph.types",
-    "compile": "compiler.pipeline", "load_library": "compiler.language.library",
+    "compile": "compiler.pipeline", "load": "compiler.loading", "load_library": "compiler.language.library",
 }  # fmt: skip
 _MODULES = {"ops": "compiler.graph.ops"}
-__all__ = ["BufferType", "Graph", "TensorType", "compile", "load_library", "ops", "reference"]
+__all__ = ["BufferType", "Graph", "TensorType", "compile", "load", "load_library", "ops", "reference"]
 
 
 def __getattr__(name: str) -> Any:

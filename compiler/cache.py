@@ -182,6 +182,17 @@ def producer() -> tuple[str, ...]:
     return (*(_version(package) for package in ("llvmlite", "xdsl", "numpy")), _own_files())
 
 
+def producer_versions() -> dict[str, str]:
+    """The versions of what does the work, for whoever keeps what it made."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in ("kernelglass", "llvmlite", "xdsl", "numpy"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
 def _version(package: str) -> str:
     """What tells one version of a package from another, at a tenth of what importlib.metadata takes."""
     found = find_spec(package)

@@ -25,10 +25,19 @@ if TYPE_CHECKING:
     from compiler.passes.fusion.records import KernelCall
 
 
-def compiled(graph: Graph, options: CompileOptions, libraries: Sequence[str | Path] = ()) -> tuple[Model, float]:
-    """A graph compiled with kernels of some folders beside the library's own, and the seconds that took."""
-    from compiler import load_library
+def compiled(
+    graph: Graph, options: CompileOptions, libraries: Sequence[str | Path] = (), artifact: str = ""
+) -> tuple[Model, float]:
+    """A graph compiled with kernels of some folders beside the library's own, and the seconds that took.
+
+    Where a file has the compiled model, it is loaded instead.
+    """
+    from compiler import load, load_library
     from compiler.pipeline import compile_graph
+
+    if artifact:
+        start = perf_counter()
+        return load(artifact), perf_counter() - start
 
     library = load_library(*map(Path, libraries)) if libraries else None
     start = perf_counter()

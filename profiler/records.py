@@ -174,6 +174,7 @@ class MeasureRequest:
     libraries: tuple[str, ...] = ()
     count: bool = True
     processes: int = 1
+    artifact: str = ""  # a compiled model in a file, which is loaded instead of compiling
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
 from app.views.parts.later import one_shot
 
-SOURCES = (".py", ".mlir", ".onnx")
+SOURCES = (".py", ".mlir", ".onnx", ".kgx")
 DATABASES = (".db", ".sqlite", ".sqlite3")
 SUFFIXES = SOURCES + DATABASES
 
@@ -56,14 +56,14 @@ class OpeningFeature(Feature):
         if path is not None and path.suffix in DATABASES:
             return self._open_database(path)
         if path is None or path.suffix not in SOURCES:
-            self._complain(f"{source}: not a .py, .mlir or .onnx file, nor a database of runs (.db)")
+            self._complain(f"{source}: not a .py, .mlir, .onnx or .kgx file, nor a database of runs (.db)")
             return False
         if not source.startswith("sample:"):
             source = str(path.resolve())
         text = self._read(path)
         if text is None:
             return False
-        if path.suffix == ".py" and not source.startswith("sample:") and not self._trusted(source):
+        if path.suffix in (".py", ".kgx") and not source.startswith("sample:") and not self._trusted(source):
             return False
         self._messages.clear("window")
         for watched in self._watcher.files():
@@ -87,7 +87,7 @@ class OpeningFeature(Feature):
 
     def browse(self) -> None:
         """Choose a file and open it."""
-        kinds = "Graphs (*.py *.mlir *.onnx);;Databases of runs (*.db *.sqlite *.sqlite3)"
+        kinds = "Graphs (*.py *.mlir *.onnx *.kgx);;Databases of runs (*.db *.sqlite *.sqlite3)"
         path, _ = QFileDialog.getOpenFileName(self._window, "Open", "", kinds)
         if path:
             self.open(path)
@@ -123,17 +123,18 @@ class OpeningFeature(Feature):
         if self._settings.trusted(source) and self._settings.get("ask_trust", "once") == "once":
             return True
         if not self.ask_trust(source):
-            self._messages.log(f"{source} was not opened: it is Python code and was not trusted")
+            self._messages.log(f"{source} was not opened: it is code and was not trusted")
             return False
         self._settings.trust(source)
         return True
 
     def ask_trust(self, path: str) -> bool:
-        """Ask before a Python file is run."""
+        """Ask before a Python file, or compiled code, is run."""
         box = QMessageBox(self._window)
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle("Trust this file?")
-        box.setText(f"{Path(path).name} is Python code, and opening it runs it.")
+        kind = "compiled code" if path.endswith(".kgx") else "Python code"
+        box.setText(f"{Path(path).name} is {kind}, and opening it runs it.")
         box.setInformativeText(
             f"{path}\n\nTrust it only if you know where it came from. MLIR and ONNX files are never run."
         )
@@ -144,7 +145,7 @@ class OpeningFeature(Feature):
 
     def _read(self, path: Path) -> str | None:
         try:
-            return "" if path.suffix == ".onnx" else path.read_text(encoding="utf-8", errors="replace")
+            return "" if path.suffix in (".onnx", ".kgx") else path.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             self._complain(f"there is no file {path}")
         except OSError as error:
