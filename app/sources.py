@@ -1,4 +1,4 @@
-"""Where graphs come from: `sample:NAME`, `FILE.py`, `FILE.mlir`, `FILE.onnx`, `FILE.pt2`, each loaded to one `Source`.
+"""Where graphs come from: `sample:NAME` or a file (.py, .mlir, .onnx, .pt2, .kgx), each loaded to one `Source`.
 
 Some samples come in sizes: `sample:many-kernels:128`.
 """
@@ -20,11 +20,17 @@ from compiler.errors import CompilerError, GraphError, Location, ParseError
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
+    from compiler.options import CompileOptions
 
 _SAMPLE = "sample:"
-_SUFFIXES = (".py", ".mlir", ".onnx", ".pt2")
-CODE = (".py", ".pt2")  # what may run code when it is opened, and so must be trusted
-NOT_TEXT = (".onnx", ".pt2")  # what no editor shows
+_SUFFIXES = (".py", ".mlir", ".onnx", ".pt2", ".kgx")
+CODE = {
+    ".py": "Python code, and opening it runs it",
+    ".pt2": "a PyTorch export, which can carry code that runs",
+    ".kgx": "compiled code, and opening it runs it",
+}
+"""What may run code when it is opened, and so must be trusted."""
+NOT_TEXT = (".onnx", ".pt2", ".kgx")  # what no editor shows
 _MOST = 100_000  # of whatever a sample's size counts
 
 
@@ -38,6 +44,10 @@ class Source:
     """The sizes to run with where the user gives none."""
     library_paths: tuple[Path, ...] = ()
     """Folders of kernels the graph's custom ops need."""
+    artifact: str = ""
+    """The compiled model that the graph was read from, which runs without being compiled."""
+    options: CompileOptions | None = None
+    """What that was compiled with."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,11 @@ def load_source(text: str) -> Source:
         return _load_python(known[name], name + colon + size, _sample_size(size, text) if colon else None)
     path = Path(text)
     if path.suffix not in _SUFFIXES:
-        raise ParseError(f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir, FILE.onnx or FILE.pt2")
+        raise ParseError(
+            f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir, FILE.onnx, FILE.pt2 or FILE.kgx"
+        )
+    if path.suffix == ".kgx":
+        return _load_compiled(path)
     if path.suffix in NOT_TEXT:
         return Source(path.stem, _load_model(path))
     return _load_python(path, path.stem) if path.suffix == ".py" else _load_mlir(path)
@@ -140,6 +154,16 @@ def _load_model(path: Path) -> Graph:
     from compiler.importers.torch import load_exported
 
     return load_exported(path)
+
+
+def _load_compiled(path: Path) -> Source:
+    """The graph in a compiled model: read as data. Its code is loaded where it runs, as a `.py` is executed."""
+    from compiler.artifact.model_file import read_model
+
+    if not path.exists():
+        raise ParseError(f"there is no file {path}")
+    held = read_model(path)
+    return Source(path.stem, held.graph, artifact=str(path.resolve()), options=held.options)
 
 
 def _sample_size(size: str, text: str) -> int:

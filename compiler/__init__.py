@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from compiler.importers.onnx import from_onnx as from_onnx
     from compiler.importers.torch import from_torch as from_torch
     from compiler.language.library import load_library as load_library
+    from compiler.loading import load as load
     from compiler.pipeline import compile as compile
     from compiler.reference import reference as reference
 
 _HOMES = {
     "Graph": "compiler.graph.graph", "TensorType": "compiler.graph.types", "BufferType": "compiler.graph.types",
-    "compile": "compiler.pipeline", "load_library": "compiler.language.library",
+    "compile": "compiler.pipeline", "load": "compiler.loading", "load_library": "compiler.language.library",
     "from_onnx": "compiler.importers.onnx", "from_torch": "compiler.importers.torch",
 }  # fmt: skip
 _MODULES = {"ops": "compiler.graph.ops"}
@@ -32,6 +33,7 @@ __all__ = [
     "compile",
     "from_onnx",
     "from_torch",
+    "load",
     "load_library",
     "ops",
     "reference",

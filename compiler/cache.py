@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 KINDS = ("model", "ir", "object")
+APART = ("weights",)
+"""What lies beside the entries and has rules of its own (`compiler.constants`): no limit drops it, clearing does."""
 LIMIT_BYTES = 512 << 20
 _MAGIC = b"kernelglass-cache-1 "
 _KEEP_SHARE = 0.8  # what eviction leaves, so that it is not needed again at once
@@ -119,7 +121,7 @@ class Cache:
     def clear(self) -> int:
         """Drop every entry; the number of files dropped."""
         dropped = 0
-        for _, _, path in self._files():
+        for _, _, path in self._files((*KINDS, *APART)):
             with suppress(OSError):
                 os.unlink(path)
                 dropped += 1
@@ -128,7 +130,7 @@ class Cache:
     def info(self) -> CacheInfo:
         """What there is."""
         kinds = []
-        for kind in KINDS:
+        for kind in (*KINDS, *APART):
             sizes = [size for _, size, path in self._files((kind,)) if not path.endswith(".tmp")]
             kinds.append(KindInfo(kind, len(sizes), sum(sizes)))
         return CacheInfo(self.path, self.limit, tuple(kinds))
@@ -178,6 +180,17 @@ def key_of(*parts: object) -> str:
 def producer() -> tuple[str, ...]:
     """Which compiler makes the entries: the versions of what does the work, and the state of our own files."""
     return (*(_version(package) for package in ("llvmlite", "xdsl", "numpy")), _own_files())
+
+
+def producer_versions() -> dict[str, str]:
+    """The versions of what does the work, for whoever keeps what it made."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in ("kernelglass", "llvmlite", "xdsl", "numpy"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def _version(package: str) -> str:

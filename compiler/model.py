@@ -6,6 +6,7 @@ nobody reads.
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -181,7 +182,7 @@ class Model:
         self.trace = run.trace
         self._program = program
         self._optimised = made.graph
-        self._objects = () if run.target.emission.in_process else made.objects  # those of a CPU are in the program
+        self._objects = made.objects
         calls: dict[str, list[KernelCall]] = {}
         for call in self.fusion.calls:
             calls.setdefault(call.kernel.name, []).append(call)
@@ -225,6 +226,24 @@ class Model:
         if self._program is None:
             raise UnavailableError(f"a model for {self.target.name} cannot be launched on this machine's CPU")
         return self._program
+
+    def save(self, path: str | os.PathLike[str], *, weights: str = "inline", source: str = "") -> None:
+        """Write the model to a file that `compiler.load` runs without compiling, on the same target.
+
+        `weights="reference"` leaves weights that lie in files where they are; `source` says where the graph came from.
+        """
+        from datetime import UTC, datetime
+
+        from compiler.artifact.model_file import Provenance, write_model
+        from compiler.artifact.stored_model import store_model
+        from compiler.cache import producer_versions
+
+        payload = store_model(self.host, self._objects, self.graph)
+        if payload is None:
+            raise CompilerError(f"{self.graph.name} has constants that are not its graph's and too large to be kept")
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        provenance = Provenance(source or self.graph.name, producer_versions(), created)
+        write_model(path, self.graph, payload, self.options, self.target, provenance, weights)
 
     def device_code(self) -> tuple[DeviceUnit, ...]:
         """The code that was made for a GPU, as it was made; linked together it is what the device loads."""

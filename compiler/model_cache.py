@@ -33,39 +33,44 @@ class ModelEntry:
         """The model as an earlier compilation left it."""
         if self._cache is None:
             return None
-        graph, run = self._graph, self._run
-
-        # Graph ops are not stored. Whoever asks for them has the graph's half of the compilation done again, and what
-        # that takes is not part of this one.
-        @cache
-        def optimised() -> GraphOp:
-            from compiler.passes.graph.run import graph_passes
-
-            return graph_passes(graph, Trace())
-
-        @cache
-        def fused() -> FusionResult:
-            from compiler.passes.fusion.run import fuse_graph
-
-            return fuse_graph(optimised(), run.library, run.options, Trace())
-
+        run = self._run
         with run.trace.span("find-model", "cache"):
             payload = self._cache.get("model", self._key)
-            if payload is None:
-                return None
-            host, objects = restore_model(payload, fused)
-        for kernel in host.fusion.kernels:
-            run.trace.add("model-hit", "cache", kernel.name, run.trace.begun, 0.0)
-        return Compiled(optimised, host, with_edits(host.fusion.kernels, run.options.sources), tuple(objects))
+            return None if payload is None else restored(self._graph, run, payload)
 
     def keep(self, made: Compiled) -> None:
         """Keep a model, unless it is not worth it."""
         if self._cache is None:
             return
         with self._run.trace.span("keep-model", "cache"):
-            payload = store_model(made.host, made.objects)
+            payload = store_model(made.host, made.objects, self._graph)
             if payload is not None:
                 self._cache.put("model", self._key, payload)
+
+
+def restored(graph: Graph, run: Compilation, payload: bytes) -> Compiled:
+    """A model from what was stored of it.
+
+    Graph ops are not: whoever asks for them has the graph's half of the compilation done again, and what that takes is
+    not part of this one.
+    """
+
+    @cache
+    def optimised() -> GraphOp:
+        from compiler.passes.graph.run import graph_passes
+
+        return graph_passes(graph, Trace())
+
+    @cache
+    def fused() -> FusionResult:
+        from compiler.passes.fusion.run import fuse_graph
+
+        return fuse_graph(optimised(), run.library, run.options, Trace())
+
+    host, objects = restore_model(payload, graph, fused)
+    for kernel in host.fusion.kernels:
+        run.trace.add("model-hit", "cache", kernel.name, run.trace.begun, 0.0)
+    return Compiled(optimised, host, with_edits(host.fusion.kernels, run.options.sources), tuple(objects))
 
 
 def find_runtime(run: Compilation) -> None:

@@ -67,7 +67,7 @@ def compile_graph(
         if made is None:
             made = _compiled(graph, run)
             entry.keep(made)
-        program = _linked(made, run)
+        program = linked(made, run)
     return Model(graph, made, run, program)
 
 
@@ -118,7 +118,7 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     return Compiled(lambda: optimised, host, kernels, (*known, *objects))
 
 
-def _linked(made: Compiled, run: Compilation) -> Program | None:
+def linked(made: Compiled, run: Compilation) -> Program | None:
     """The host program with its kernels, loaded, where this machine can run it."""
     if not runs_here(run.target):
         return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from compiler.constants.digests import digest_of
 from compiler.errors import CompilerError
 from compiler.import_time import Stretch, without_imports
 from compiler.options import COMMON_STAGES, MODEL_STAGES, CompileOptions
@@ -24,14 +25,19 @@ if TYPE_CHECKING:
     from compiler.passes.fusion.records import KernelCall
 
 
-def compiled(graph: Graph, options: CompileOptions, libraries: Sequence[str | Path] = ()) -> tuple[Model, Stretch]:
-    """A graph compiled with kernels of some folders beside the library's own, and the seconds that took."""
-    from compiler import load_library
+def compiled(
+    graph: Graph, options: CompileOptions, libraries: Sequence[str | Path] = (), artifact: str = ""
+) -> tuple[Model, Stretch]:
+    """A graph compiled with kernels of some folders beside the library's own, and the seconds that took.
+
+    Where a file has the compiled model, it is loaded instead.
+    """
+    from compiler import load, load_library
     from compiler.pipeline import compile_graph
 
     library = load_library(*map(Path, libraries)) if libraries else None
     with without_imports() as took:
-        model = compile_graph(graph, options, library)
+        model = load(artifact) if artifact else compile_graph(graph, options, library)
     return model, took
 
 
@@ -93,8 +99,8 @@ def _description(call: KernelCall) -> str:
 
 
 def _attribute(value: Any) -> str:
-    if hasattr(value, "tobytes"):
-        return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape}{digest_of(value)}"
     return repr(value)
 
 

@@ -178,6 +178,7 @@ class MeasureRequest:
     processes: int = 1
     pin: bool | None = None
     """Whether each thread gets a processor of its own; None: where there is a thread for each of them."""
+    artifact: str = ""  # a compiled model in a file, which is loaded instead of compiling
 
 
 @dataclass(frozen=True)

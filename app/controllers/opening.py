@@ -16,7 +16,7 @@ from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
 from app.views.parts.later import one_shot
 
-SOURCES = (".py", ".mlir", ".onnx", ".pt2")
+SOURCES = (".py", ".mlir", ".onnx", ".pt2", ".kgx")
 DATABASES = (".db", ".sqlite", ".sqlite3")
 SUFFIXES = SOURCES + DATABASES
 
@@ -56,7 +56,7 @@ class OpeningFeature(Feature):
         if path is not None and path.suffix in DATABASES:
             return self._open_database(path)
         if path is None or path.suffix not in SOURCES:
-            self._complain(f"{source}: not a .py, .mlir, .onnx or .pt2 file, nor a database of runs (.db)")
+            self._complain(f"{source}: not a .py, .mlir, .onnx, .pt2 or .kgx file, nor a database of runs (.db)")
             return False
         if not source.startswith("sample:"):
             source = str(path.resolve())
@@ -87,7 +87,7 @@ class OpeningFeature(Feature):
 
     def browse(self) -> None:
         """Choose a file and open it."""
-        kinds = "Graphs (*.py *.mlir *.onnx *.pt2);;Databases of runs (*.db *.sqlite *.sqlite3)"
+        kinds = "Graphs (*.py *.mlir *.onnx *.pt2 *.kgx);;Databases of runs (*.db *.sqlite *.sqlite3)"
         path, _ = QFileDialog.getOpenFileName(self._window, "Open", "", kinds)
         if path:
             self.open(path)
@@ -129,13 +129,11 @@ class OpeningFeature(Feature):
         return True
 
     def ask_trust(self, path: str) -> bool:
-        """Ask before a Python file is run, or a PyTorch export that may carry code is opened."""
+        """Ask before a file is opened that is code, or may carry some."""
         box = QMessageBox(self._window)
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle("Trust this file?")
-        name = Path(path).name
-        python = f"{name} is Python code, and opening it runs it."
-        box.setText(python if name.endswith(".py") else f"{name} is a PyTorch export, which can carry code that runs.")
+        box.setText(f"{Path(path).name} is {CODE[Path(path).suffix]}.")
         box.setInformativeText(
             f"{path}\n\nTrust it only if you know where it came from. MLIR and ONNX files are never run."
         )

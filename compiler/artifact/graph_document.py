@@ -1,6 +1,7 @@
 """A graph as plain data, to be handed to another process: its ops in order, values by number, constants as arrays.
 
-Arrays stay the ones the graph has; whoever sends a document sends them by reference. Neither making a document of a
+Arrays stay the ones the graph has; whoever sends a document sends them by reference. Many large ones in memory are put
+into files for that, by their content: whoever reads those maps the same pages. Neither making a document of a
 graph nor making the graph again needs xDSL, so that a child which finds its model in the cache starts without it.
 """
 
@@ -13,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from compiler.artifact.plain_types import PlainType, plain_type, read_size, read_type
+from compiler.constants.file_arrays import is_large, place_of
+from compiler.constants.sharing import shared_array
 from compiler.graph.dims import Dim
 from compiler.graph.graph import Graph
 from compiler.graph.types import Type
@@ -42,6 +45,9 @@ class GraphDocument:
     text: str = ""
 
 
+_MOST_IN_MEMORY = 256 << 20  # bytes of large arrays that each process may have a copy of
+
+
 class _NotPlain(Exception):
     """An attribute of the IR, which only its text can carry."""
 
@@ -53,12 +59,13 @@ def document_of(graph: Graph) -> GraphDocument:
     def typed(values: Sequence[Value]) -> tuple[tuple[str, int], ...]:
         return tuple([(value.name, types.setdefault(value.type, len(types))) for value in values])
 
+    plain = _plain if _large_bytes(graph) <= _MOST_IN_MEMORY else _plain_shared
     numbers: dict[Value, int] = {value: number for number, value in enumerate(graph.inputs)}
     inputs = typed(graph.inputs)
     ops: list[OpDocument] = []
     try:
         for op in graph.ops:
-            attrs = {name: _plain(value) for name, value in op.attrs.items()}
+            attrs = {name: plain(value) for name, value in op.attrs.items()}
             operands = tuple([numbers[value] for value in op.operands])
             ops.append(OpDocument(op.name, operands, typed(op.results), attrs, op.nodes))
             for result in op.results:
@@ -88,6 +95,17 @@ def graph_of(document: GraphDocument, source: str = "") -> Graph:
     return graph
 
 
+def _large_bytes(graph: Graph) -> int:
+    """Bytes of the large constants that lie in memory."""
+    arrays = [op.attrs["value"] for op in graph.ops if op.name == "mo.constant"]
+    return sum(array.nbytes for array in arrays if is_large(array) and place_of(array) is None)
+
+
+def _plain_shared(value: Any) -> Any:
+    """As `_plain`; large arrays lie in files then."""
+    return shared_array(value) if isinstance(value, np.ndarray) and is_large(value) else _plain(value)
+
+
 def _plain(value: Any) -> Any:
     """An attribute; a symbolic size is told from a text by the table around it."""
     if isinstance(value, Dim):
@@ -104,7 +122,9 @@ def _value(plain: Any) -> Any:
         return tuple(map(_value, plain))
     if isinstance(plain, dict):
         return read_size(plain["dim"])
-    if isinstance(plain, np.ndarray):  # into memory like any other: pages mapped from a file may be slower to read
+    if (
+        isinstance(plain, np.ndarray) and place_of(plain) is None
+    ):  # into memory like any other: pages mapped from a file may be slower to read
         plain = np.array(plain)
         plain.flags.writeable = False
     return plain

@@ -2,6 +2,7 @@
 
 Kept are the records that a host program is built of, and the objects. The graph's own ops are not: whoever follows a
 restored fusion to its origin has the graph passes and fusion run again; executing a model does not ask for that.
+Nor are large constants: whoever looks a graph up has them, and the entry says which of the graph's they are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from compiler.artifact.kernel_records import read_record, record_document
 from compiler.artifact.plain_types import plain_size, plain_type, read_size, read_type
 from compiler.cache import key_of, pack, producer, target_identity, unpack
+from compiler.constants.file_arrays import identity, is_large
 from compiler.graph.constraints import Constraint
 from compiler.graph.digest import graph_digest
 from compiler.graph.dtypes import numpy_dtype
@@ -42,10 +44,13 @@ def model_key(graph: Graph, options: CompileOptions, target: Target, library: Li
 # Writing
 
 
-def store_model(host: HostProgram, objects: Sequence[bytes]) -> bytes | None:
+def store_model(host: HostProgram, objects: Sequence[bytes], graph: Graph) -> bytes | None:
     """The payload of a model, or None for one that is not worth keeping whole."""
     fusion, interface = host.fusion, host.interface
-    arrays = [buffer.array for buffer in fusion.constants if buffer.array is not None]
+    places = {identity(array): number for number, array in enumerate(_large(graph))}
+    held = [buffer.array for buffer in fusion.constants if buffer.array is not None]
+    taken = [places.get(identity(array)) if is_large(array) else None for array in held]
+    arrays = [array for array, place in zip(held, taken, strict=True) if place is None]
     if sum(array.nbytes for array in arrays) > _MOST_CONSTANT_BYTES:
         return None
     types, buffers = _Table(), _Table()
@@ -63,6 +68,7 @@ def store_model(host: HostProgram, objects: Sequence[bytes]) -> bytes | None:
         "inputs": [None if buffer is None else buffers.number(buffer) for buffer in fusion.inputs],
         "outputs": list(map(buffers.number, fusion.outputs)),
         "constants": list(map(buffers.number, fusion.constants)),
+        "large": taken,
         "kernels": [_kernel_document(kernel, types) for kernel in fusion.kernels],
         "buffers": [[b.name, types.number(b.type), b.kind, b.index, b.nodes] for b in buffers.items],
         "types": list(map(plain_type, types.items)),
@@ -71,6 +77,12 @@ def store_model(host: HostProgram, objects: Sequence[bytes]) -> bytes | None:
     }  # fmt: skip
     ledger = [[d.producer, d.consumer, d.accepted, d.rule, d.reason, plain_size(d.bytes_saved)] for d in fusion.ledger]
     return pack(document, [json.dumps(ledger).encode(), *objects, *(array.tobytes() for array in arrays)])
+
+
+def _large(graph: Graph) -> list[np.ndarray]:
+    """The graph's large constants in order."""
+    arrays = [op.attrs["value"] for op in graph.ops if op.name == "mo.constant"]
+    return [array for array in arrays if is_large(array)]
 
 
 class _Table:
@@ -97,13 +109,19 @@ def _kernel_document(kernel: FusedKernel, types: _Table) -> list[Any]:
 # Reading
 
 
-def restore_model(payload: bytes, fused_again: Callable[[], FusionResult]) -> tuple[HostProgram, list[bytes]]:
+def restore_model(
+    payload: bytes, graph: Graph, fused_again: Callable[[], FusionResult]
+) -> tuple[HostProgram, list[bytes]]:
     """The host program and the objects; `fused_again` fuses the graph anew."""
     document, blobs = unpack(payload)
     count = 1 + document["objects"]
     ledger, objects = json.loads(blobs[0]), blobs[1:count]
     types = [read_type(*kind) for kind in document["types"]]
-    held = dict(zip(document["constants"], blobs[count:], strict=True))
+    large, inline = _large(graph), iter(blobs[count:])
+    held = {
+        number: next(inline) if place is None else large[place]
+        for number, place in zip(document["constants"], document["large"], strict=True)
+    }
     buffers = [
         _read_buffer(name, types[kind], role, index, nodes, held.get(number))
         for number, (name, kind, role, index, nodes) in enumerate(document["buffers"])
@@ -140,9 +158,12 @@ def restore_model(payload: bytes, fused_again: Callable[[], FusionResult]) -> tu
     return host_program(fusion, records, interface), objects
 
 
-def _read_buffer(name: str, kind: Any, role: str, index: int, nodes: list[str], data: bytes | None) -> Buffer:
-    array = None if data is None else np.frombuffer(data, numpy_dtype(kind.dtype)).reshape(kind.shape)
-    return Buffer(name, kind, role, index, tuple(nodes), array)
+def _read_buffer(
+    name: str, kind: Any, role: str, index: int, nodes: list[str], data: bytes | np.ndarray | None
+) -> Buffer:
+    if isinstance(data, bytes):
+        data = np.frombuffer(data, numpy_dtype(kind.dtype)).reshape(kind.shape)
+    return Buffer(name, kind, role, index, tuple(nodes), data)
 
 
 def _read_kernel(

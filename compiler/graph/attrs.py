@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.constants.file_arrays import place_of
 from compiler.errors import GraphError
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import from_numpy
@@ -59,7 +60,7 @@ def are_sizes(items: Sequence[Any]) -> bool:
 def frozen_array(array: np.ndarray) -> np.ndarray:
     """The array, or a copy of one that somebody may still write to: a constant never changes under the compiler."""
     from_numpy(array.dtype)
-    if array.flags.writeable or not array.flags.c_contiguous or array.base is not None:
+    if place_of(array) is None and (array.flags.writeable or not array.flags.c_contiguous or array.base is not None):
         array = np.array(array, order="C", copy=True)
         array.flags.writeable = False
     return array

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.constants.file_arrays import FileArray, identity, is_large
 from compiler.graph.attrs import are_sizes
 from compiler.graph.dims import Dim
 from compiler.graph.graph import Graph
@@ -15,7 +16,7 @@ from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
 
 
 def graph_digest(graph: Graph) -> str:
-    """Ops, attributes, types, names, provenance."""
+    """Ops, attributes, types, names, provenance; of large constants only which are the same, as no pass reads them."""
     parts = "\0".join(_parts(graph))
     return hashlib.blake2b(parts.encode(errors="surrogatepass"), digest_size=20).hexdigest()
 
@@ -29,7 +30,7 @@ class _TypeTexts(dict[Any, str]):
 
 
 def _parts(graph: Graph) -> Iterator[str]:
-    types, numbers = _TypeTexts(), {}
+    types, numbers, large = _TypeTexts(), {}, {}
     yield repr(graph.name)
     for number, value in enumerate(graph.inputs):
         numbers[value] = str(number)
@@ -45,7 +46,10 @@ def _parts(graph: Graph) -> Iterator[str]:
         yield from op.nodes
         for name, value in op.attrs.items():
             yield name
-            yield _value_text(value)
+            if op.name == "mo.constant" and is_large(value):
+                yield f"large {value.dtype}{value.shape} {large.setdefault(identity(value), len(large))}"
+            else:
+                yield _value_text(value)
     if graph.outputs:
         yield "mo.output"
         for value in graph.outputs:
@@ -79,4 +83,5 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     float: lambda f: f"float {f.hex()}",
     tuple: _tuple_text,
     np.ndarray: _array_text,
+    FileArray: _array_text,
 }

@@ -1,4 +1,7 @@
-"""How sizes, numbers, strings and arrays are spelled in mo text. What is written here reads back bit for bit."""
+"""How sizes, numbers, strings and arrays are spelled in mo text. What is written here reads back bit for bit.
+
+Arrays that are named by a digest are read back where a file that has them is still there.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ import re
 
 import numpy as np
 
+from compiler.constants.digests import digest_of
+from compiler.constants.file_arrays import is_large
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import DTYPES, from_numpy, numpy_dtype
 
 _SMALL = 32  # arrays up to here are written as numbers, larger ones as the hex of their bytes
+DIGEST = "blake2b:"
+"""How the name of an array that is not written out begins."""
 _IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_$.]*")
 
 
@@ -43,10 +50,15 @@ def identifier_text(name: str) -> str:
 
 
 def array_text(array: np.ndarray, *, elide: bool = False) -> str:
-    """`<[2], f32, [1.0, 2.0]>`; a large array as the hex of its bytes, or only named when it is elided."""
+    """`<[2], f32, [1.0, 2.0]>`; a larger one as the hex of its bytes, or only named when it is elided.
+
+    Weights are not text: a large array is named by the digest of its content.
+    """
     dtype = from_numpy(array.dtype)
     small = array.size <= _SMALL
     body = "elided" if elide and not small else numbers_text(array, dtype) if small else None
+    if body is None and is_large(array):
+        body = f'"{DIGEST}{digest_of(array)}"'
     if body is None:
         body = f'"0x{array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes().hex().upper()}"'
     return f"<[{', '.join(map(str, array.shape))}], {DTYPES[dtype].mlir}, {body}>"

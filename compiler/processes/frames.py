@@ -1,8 +1,9 @@
 """How processes of this program talk: frames, each one typed message and the arrays that belong to it.
 
 A frame is a head (what follows, and how long), the message as msgpack, and the arrays' bytes. Large arrays do not go
-through the pipe: they are put into memory that the other side maps, and only its descriptor is sent. Nothing is
-pickled; what is read is checked against the type that its name stands for, and whatever does not fit is `Unreadable`.
+through the pipe: they are put into memory that the other side maps, and only its descriptor is sent; of an array that
+lies in a file only the place is. Nothing is pickled; what is read is checked against the type that its name stands for,
+and whatever does not fit is `Unreadable`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ _MARK = b"kgf1"
 _INLINE, _MAPPED = 0, 1
 _LARGE = 1 << 20  # bytes of arrays from which on mapping them is cheaper than copying them through a pipe
 _ALIGNED = 64
-_ARRAY, _TEXT = 1, 2  # msgpack extensions: an array of this frame, and a text that is not UTF-8
+_ARRAY, _TEXT, _PLACE = (
+    1,
+    2,
+    3,
+)  # msgpack extensions: an array of this frame, a text that is not UTF-8, a place in a file
 _POLL = 0.1  # seconds between two looks at whether a wait is still wanted
 
 
@@ -199,6 +204,8 @@ class Channel:
             return self._arrays[int.from_bytes(data, "little")]
         if code == _TEXT:
             return bytes(data).decode(errors="surrogatepass")
+        if code == _PLACE:
+            return _array_in_file(msgspec.msgpack.decode(data, type=_Placed))
         raise ValueError(f"no extension {code}")
 
     def _mapped(self, total: int) -> mmap.mmap:
@@ -237,6 +244,9 @@ def _encoded(value: Any, arrays: list[np.ndarray]) -> tuple[bytes, bool]:
         import numpy as np
 
         if isinstance(found, np.ndarray):
+            placed = _placed(found)
+            if placed is not None:
+                return msgspec.msgpack.Ext(_PLACE, msgspec.msgpack.encode(placed))
             arrays.append(np.asarray(found, order="C"))
             return msgspec.msgpack.Ext(_ARRAY, (len(arrays) - 1).to_bytes(4, "little"))
         if isinstance(found, np.generic):
@@ -269,17 +279,51 @@ def _padded(arrays: Iterable[np.ndarray]) -> Iterable[Any]:
             yield bytes(-array.nbytes % _ALIGNED)
 
 
+class _Placed(msgspec.Struct, array_like=True):
+    """An array that lies in a file."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    path: bytes
+    state: tuple[int, int, int, int]
+    offset: int
+
+
+def _placed(array: np.ndarray) -> _Placed | None:
+    from compiler.constants.file_arrays import place_of
+
+    place = place_of(array)
+    if place is None:
+        return None
+    file = place.file
+    state = (file.device, file.inode, file.size, file.modified)
+    return _Placed(array.dtype.name, array.shape, os.fsencode(file.path), state, place.offset)
+
+
+def _array_in_file(placed: _Placed) -> np.ndarray:
+    from compiler.constants.file_arrays import FileState, Place, array_at
+
+    place = Place(FileState(os.fsdecode(placed.path), *placed.state), placed.offset)
+    return array_at(place, _dtype(placed.dtype), placed.shape)
+
+
 def _array(data: bytearray | mmap.mmap, dtype: str, shape: tuple[int, ...], start: int) -> np.ndarray:
     import numpy as np
 
+    kind = _dtype(dtype)
+    count = prod(shape)
+    return np.frombuffer(data, kind, count, start).reshape(shape) if count else np.zeros(shape, kind)
+
+
+def _dtype(name: str) -> np.dtype:
+    import numpy as np
+
     try:
-        kind = np.dtype(dtype)
+        return np.dtype(name)
     except TypeError:
         import ml_dtypes  # noqa: F401  after this NumPy knows the names of its dtypes
 
-        kind = np.dtype(dtype)
-    count = prod(shape)
-    return np.frombuffer(data, kind, count, start).reshape(shape) if count else np.zeros(shape, kind)
+        return np.dtype(name)
 
 
 def memory_file() -> Any:

@@ -12,6 +12,7 @@ _HELD = {
     "model": "whole models: fused graph and objects",
     "ir": "kernels as LLVM IR, before optimisation",
     "object": "compiled kernels and shared functions",
+    "weights": "digests of weights, and large constants that had no file",
 }
 
 

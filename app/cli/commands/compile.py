@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 @debug_option
 @click.option("--emit", type=click.Choice(EMITTED), help="Print this instead of the summary.")
 @click.option("--kernel", metavar="K", help="Only this kernel, with --emit.")
-@click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there, with --emit.")
+@click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT",
+              help="Write there: what --emit asks for, or the compiled model, as FILE.kgx.")  # fmt: skip
+@click.option("--weights", type=click.Choice(("inline", "reference")), default="inline", show_default=True,
+              help="In FILE.kgx: weights copied, or only where they lie.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")
 @click.option("--no-cache", is_flag=True, help="Compile everything anew.")
 @click.option("--repeat", type=click.IntRange(2, 1000), metavar="N",
@@ -51,6 +54,7 @@ def command(
     emit: str | None,
     kernel: str | None,
     out: Path | None,
+    weights: str,
     jobs: int | None,
     no_cache: bool,
     repeat: int | None,
@@ -59,11 +63,12 @@ def command(
     as_json: bool,
 ) -> None:
     """Compile SRC and show its kernels, or emit one stage."""
-    if emit is None and (kernel is not None or out is not None):
-        raise click.UsageError(f"{'--kernel' if kernel is not None else '-o'} needs --emit")
+    whole = emit is None and out is not None and out.suffix == ".kgx"
+    if emit is None and (kernel is not None or (out is not None and not whole)):
+        raise click.UsageError("--kernel needs --emit" if kernel is not None else "-o needs --emit, or a FILE.kgx")
     if repeat is not None:
-        if emit is not None or db is not None:
-            raise click.UsageError("--repeat measures; it goes with neither --emit nor --db")
+        if emit is not None or out is not None or db is not None:
+            raise click.UsageError("--repeat measures; it goes with none of --emit, -o and --db")
         found = _repeated(src, CompileOptions(target, flow, opt_level, debug, jobs), library, repeat)
         return print_json(found) if as_json else click.echo(_repeated_text(found))
     from app.compilation import compile_source
@@ -80,8 +85,11 @@ def command(
             print_json(_described(compiled) | {"stage": emit, "kernel": kernel} | _carried(content, out))
         else:
             write_out(content, out)
-    elif as_json:
-        print_json(summary(compiled))
+        return
+    if whole and out is not None:
+        compiled.model.save(out, weights=weights, source=src)
+    if as_json:
+        print_json(summary(compiled) | ({"out": str(out), "bytes": out.stat().st_size} if out is not None else {}))
     else:
         click.echo(summary_text(compiled))
 

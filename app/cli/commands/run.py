@@ -76,6 +76,7 @@ def command(
     from app.compilation import device_index
     from app.inputs import graph_sizes, random_inputs
     from app.sources import load_source, stored_name
+    from compiler.errors import UnavailableError
     from compiler.options import CompileOptions
     from profiler.records import MeasureRequest
     from profiler.store.writer import check_tag
@@ -88,11 +89,15 @@ def command(
     source = load_source(src)
     sizes = graph_sizes(source.graph, source.dims, sizes_of(dims))
     target = "cpu" if index is None else _cuda_target(index)
+    if source.options is not None and (source.options.target != target and index is not None):
+        raise UnavailableError(
+            f"{src} is compiled for {source.options.target}; {device} needs {target}: compile it for that"
+        )
     inputs = random_inputs(source.graph, sizes, seed)
     request = MeasureRequest(
         source=stored_name(src), device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat,
         width=width / 100, budget=budget, rotate=not warm, time_limit=time_limit,
-        options=CompileOptions(target, flow, opt_level, debug),
+        options=source.options or CompileOptions(target, flow, opt_level, debug), artifact=source.artifact,
         libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
         pin=pin,
     )  # fmt: skip

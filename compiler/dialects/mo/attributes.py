@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from compiler.constants.file_arrays import identity, is_large
 from compiler.dialects.mo.literals import parse_array, parse_dims_attr, parse_shaped
 from compiler.errors import GraphError
 from compiler.graph.attrs import are_sizes, frozen_array, plain
@@ -91,7 +92,7 @@ class DimsAttr(ParametrizedAttribute):
 
 
 class ArrayConstant(ParametrizedAttribute):
-    """A constant's array, bit for bit: `#mo.array<[2], f32, [1.0, 2.0]>`, or the hex of its bytes when it is large."""
+    """A constant's array, bit for bit: `#mo.array<[2], f32, [1.0, 2.0]>`, the hex of its bytes, or its digest."""
 
     name = "mo.array"
     array: np.ndarray
@@ -109,8 +110,10 @@ class ArrayConstant(ParametrizedAttribute):
 
     @cached_property
     def _hash(self) -> int:
+        if is_large(self.array):
+            return hash(identity(self.array))
         flat = self.array.reshape(-1)
-        if flat.nbytes > _SAMPLED:  # weights are many and large; those that only differ elsewhere are told by __eq__
+        if flat.nbytes > _SAMPLED:  # those that only differ elsewhere are told by __eq__
             flat = np.concatenate([flat[:: max(flat.size // 256, 1)], flat[-16:]])
         return hash((self.array.dtype, self.array.shape, flat.tobytes()))
 
@@ -124,6 +127,8 @@ class ArrayConstant(ParametrizedAttribute):
             return True
         if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
             return False
+        if is_large(mine):  # weights are many and large: only the same memory is known to be equal
+            return identity(mine) == identity(theirs)
         return np.array_equal(mine.reshape(-1).view(np.uint8), theirs.reshape(-1).view(np.uint8))
 
     def __hash__(self) -> int:

@@ -11,11 +11,12 @@ from xdsl.parser import AttrParser
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from compiler.constants.digests import find_array
 from compiler.errors import GraphError, ParseError
 from compiler.graph.dim_text import parse_dim
 from compiler.graph.dims import Dim
 from compiler.graph.dtypes import DTYPES, dtype_info, numpy_dtype
-from compiler.graph.literals import array_from_bytes
+from compiler.graph.literals import DIGEST, array_from_bytes
 from compiler.graph.types import Shape, Size, as_size, dtype_from_mlir
 
 _K = MLIRTokenKind
@@ -99,7 +100,7 @@ def parse_dims_attr(parser: AttrParser) -> tuple[Shape, bool]:
 
 
 def parse_array(parser: AttrParser) -> tuple[np.ndarray]:
-    """`<[2], f32, [1.0, 2.0]>` or `<[2], f32, "0x...">`."""
+    """`<[2], f32, [1.0, 2.0]>`, `<[2], f32, "0x...">`, or a digest that names an array in a file."""
     with parser.in_angle_brackets():
         span = parser._current_token.span
         shape = parse_shape(parser)
@@ -113,6 +114,8 @@ def parse_array(parser: AttrParser) -> tuple[np.ndarray]:
             count *= size
         span = parser._current_token.span
         if (digits := parser.parse_optional_str_literal()) is not None:
+            if digits.startswith(DIGEST):
+                return (_named_array(parser, digits, dtype, shape, span),)
             return (_bytes_array(parser, digits, dtype, shape, count, span),)
         values = parse_value(parser)
         if not isinstance(values, tuple) or len(values) != count:
@@ -127,6 +130,13 @@ def _bytes_array(parser: AttrParser, digits: str, dtype: str, shape: Any, count:
         return array_from_bytes(bytes.fromhex(digits[2:]), dtype, shape)
     except ValueError:
         parser.raise_error("not hex digits", span)
+
+
+def _named_array(parser: AttrParser, name: str, dtype: str, shape: Any, span: Span) -> np.ndarray:
+    found = find_array(name.removeprefix(DIGEST), numpy_dtype(dtype), shape)
+    if found is None:
+        parser.raise_error(f"the weights {name} are in no file that this machine has seen and still has", span)
+    return found
 
 
 def _numbers_array(parser: AttrParser, values: tuple[Any, ...], dtype: str, shape: Any, span: Span) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from compiler.constants.file_arrays import FileArray
 from compiler.errors import GraphError
 from compiler.graph.broadcasting import Scalar, broadcast_shapes, common_dtype, fits
 from compiler.graph.dims import Dim
@@ -38,14 +39,18 @@ def find_graph(op: str, operands: Iterable[Any]) -> Scope:
     return graph
 
 
-def native(array: np.ndarray) -> np.ndarray:
-    """The array in this machine's byte order."""
+def given_array(value: Any) -> np.ndarray:
+    """What NumPy makes of a value, in this machine's byte order; an array in a file stays there."""
+    return value if isinstance(value, FileArray) and value.dtype.isnative else _native(np.asarray(value))
+
+
+def _native(array: np.ndarray) -> np.ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _array(op: str, operand: Any) -> np.ndarray:
     try:
-        array = native(np.asarray(operand))
+        array = given_array(operand)
         from_numpy(array.dtype)
     except (ValueError, TypeError, GraphError):
         kind = type(operand).__name__

@@ -18,8 +18,8 @@ from compiler.graph.ops.build import (
     Operand,
     constant_value,
     find_graph,
+    given_array,
     is_scalar,
-    native,
     scalar_value,
     tensors,
     to_shape,
@@ -65,7 +65,7 @@ def constant(value: Any, dtype: str | None = None) -> Value:
     if isinstance(value, Value):
         raise GraphError("constant: is already a value; use cast to change its dtype")
     try:
-        array = native(np.asarray(value)) if dtype is None else _converted(value, dtype)
+        array = given_array(value) if dtype is None else _converted(value, dtype)
         from_numpy(array.dtype)
     except (ValueError, TypeError, OverflowError) as error:
         raise GraphError(f"constant: cannot make an array of {type(value).__name__}: {error}") from None

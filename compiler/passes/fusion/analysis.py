@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from compiler.constants.file_arrays import is_large
 from compiler.dialects.mo import attrs_of, nodes_of
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
@@ -185,7 +186,7 @@ class Analysis:
 
 def _splat(array: np.ndarray) -> Any:
     """The one element that an array repeats, or None."""
-    if array.size == 0:
+    if array.size == 0 or is_large(array):
         return None
     flat = array.reshape(-1)
     first = flat[:1].tobytes()

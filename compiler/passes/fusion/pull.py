@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from compiler.constants.file_arrays import is_large
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.groups import Group, Groups, Store
@@ -126,7 +127,8 @@ def _is_slow(reader: Group, node: Node) -> bool:
 def _constant(placed: Placement, node: Node) -> None:
     value = node.result
     if placed.groups.readers(value):
-        array = np.ascontiguousarray(node.attrs["value"])
+        held = node.attrs["value"]
+        array = held if is_large(held) else np.ascontiguousarray(held)
         value.buffer = Buffer(value.name, tensor_of(value), "constant", -1, node.nodes, array)
         placed.constants.append(value.buffer)
 

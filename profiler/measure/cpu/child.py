@@ -131,7 +131,8 @@ def _compile(asked: Measure, channel: Channel) -> Model:
     from profiler.model_records import compilation_record, compiled, stage_records
 
     request = asked.request
-    model, took = compiled(graph_of(asked.graph, request.source), request.options, request.libraries)
+    graph = graph_of(asked.graph, request.source)
+    model, took = compiled(graph, request.options, request.libraries, request.artifact)
     # Writing a compilation down takes longer than finding it in the cache, and an earlier process has done so.
     record = None
     if not asked.brief:

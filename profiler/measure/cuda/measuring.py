@@ -42,7 +42,7 @@ def measure_cuda_once(
     from profiler.measure.cuda.worker import CudaWorker
 
     try:
-        model, took = compiled(graph, request.options, request.libraries)
+        model, took = compiled(graph, request.options, request.libraries, request.artifact)
     except CompilerError as error:
         return Outcome(MeasuredRun(FAILED, error=str(error)), error=error, compiling=True)
     record = None if brief else compilation_record(model, request.source, took.seconds, request.libraries, took.imports)
