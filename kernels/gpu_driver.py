@@ -1,10 +1,12 @@
 """Elementwise groups on a GPU: a thread takes 16 bytes of the result, neighbouring threads take neighbouring bytes."""
 
 from kernels.gpu_blocks import grid_thread
-from kernels.indexing import along, delinearise, product
+from kernels.indexing import along, delinearise, product, replace
 from kernels.language import *
 
 THREADS = 256
+# Where memory runs along another axis than the last: tiles of so many elements along either.
+SIDE = 64
 
 
 @inline
@@ -55,3 +57,53 @@ def gpu_elementwise_rows(out, x):
             lead = delinearise(row, out.shape[:-1])
             i = (worker - row * pieces) * width
             out[along(lead, i, width)] = x[along(lead, i, width)]
+
+
+@inline
+def read_across(x):
+    """The axis, not the last, along which everything that x reads is contiguous in memory; -1 where there is none."""
+    found = -1
+    for axis in unroll(x.rank - 1):
+        along_it, along_last = True, True
+        for source in unroll(x.reads):
+            if source.rank == x.rank:
+                along_it = along_it and source.is_contiguous(axis)
+                along_last = along_last and source.is_contiguous(x.rank - 1)
+            elif source.rank > 0:
+                along_it = False  # read at a place that nothing is known of
+        if along_it and not along_last:
+            found = axis
+    return found
+
+
+@inline
+def gpu_elementwise_tiles(out, x, axis):
+    """x is read along `axis`, as it lies in memory, and turned in shared memory, so that out is written along its rows."""
+    last = out.rank - 1
+    high, wide = out.shape[axis], out.shape[last]
+    widest = max(16 // out.dtype.bytes, 1)
+    down, across = gpu_width(high, min(widest, 8)), gpu_width(wide, min(widest, 8))
+    tiles = replace(replace(out.shape, axis, ceildiv(high, SIDE)), last, ceildiv(wide, SIDE))
+    launch(blocks=product(tiles), threads=THREADS)
+    # A row more than the tile has keeps what is read together in different banks.
+    tile = shared(out.dtype, SIDE * (SIDE + max(4 // out.dtype.bytes, 1)))
+    pitch = SIDE + max(4 // out.dtype.bytes, 1)
+    place = delinearise(block_index(), tiles)
+    i0, j0 = place[axis] * SIDE, place[last] * SIDE
+    thread = thread_index()
+    for step in unroll(SIDE * SIDE // (THREADS * down)):
+        e = (thread + step * THREADS) * down
+        j, i = e // SIDE, e % SIDE
+        if (i0 + i < high) & (j0 + j < wide):
+            where = replace(replace(place, axis, i0 + i), last, j0 + j)
+            v = x[position(where, width=down, axis=axis)]
+            for k in unroll(down):
+                tile[j * pitch + i + k] = v[k] if down > 1 else v
+    barrier()
+    for step in unroll(SIDE * SIDE // (THREADS * across)):
+        e = (thread + step * THREADS) * across
+        i, j = e // SIDE, e % SIDE
+        if (i0 + i < high) & (j0 + j < wide):
+            where = replace(replace(place, axis, i0 + i), last, j0 + j)
+            v = [tile[(j + k) * pitch + i] for k in range(across)]
+            out[position(where, width=across, axis=last)] = vector(*v) if across > 1 else v[0]

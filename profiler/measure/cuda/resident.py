@@ -14,7 +14,8 @@ from profiler.measure.cuda.device import Device
 from profiler.measure.cuda.driver import call, check, driver, milliseconds
 from profiler.measure.cuda.memory import Allocation
 from profiler.measure.cuda.module import Loaded, load
-from profiler.measure.cuda.program import DeviceProgram, Packed
+from profiler.measure.cuda.launching import allow_shared, encoded_map, resident_blocks
+from profiler.measure.cuda.program import DeviceProgram, MapSlot, Packed
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Executable:
         device.activate()
         self.device = device
         self.loaded: Loaded = load(device, program.ptx, program.kernels)
+        for step in program.steps:
+            allow_shared(self.loaded.functions[step.kernel], step)
         self._stream = device.stream()
         self._constants: dict[int, Allocation] = {}
         for number, data in program.constants:
@@ -104,11 +107,16 @@ class Resident:
         self._packed: list[Packed] = []
         self._launches: list[tuple[str, tuple[Any, ...]]] = []
         for step in program.steps:
+            for asked in step.maps:
+                self._write_map(asked)
             packed = Packed([self.pointers[slot] for slot in step.slots], step.dims)
             self._packed.append(packed)
             if all(step.blocks):  # a grid without blocks is an error to the driver, and nothing to do
-                handle = executable.loaded.functions[step.kernel].handle
-                arguments = (handle, *step.blocks, step.threads, 1, 1, 0, self.stream, packed.address, 0)
+                function = executable.loaded.functions[step.kernel]
+                blocks = resident_blocks(self.device, function, step) if step.resident else step.blocks
+                arguments = (
+                    function.handle, *blocks, step.threads, 1, 1, step.shared, self.stream, packed.address, 0
+                )  # fmt: skip
                 self._launches.append((step.kernel, arguments))
 
     def __enter__(self) -> Resident:
@@ -134,6 +142,12 @@ class Resident:
                     call(driver().cuMemsetD8Async, pointers[-1], 0, slot.bytes, self.stream)
         self._arena = arena
         return pointers
+
+    def _write_map(self, asked: MapSlot) -> None:
+        """Tell the copy engine of a tensor, where the kernel will look for it."""
+        slot = self.program.slots[asked.source]
+        words = encoded_map(asked, slot.dtype, self.pointers[asked.source])
+        self.device.transfers.to_device(self.pointers[asked.slot], words, "tensor map", self.stream)
 
     def _take(self, size: int, label: str) -> int:
         made = self.device.pool.allocate(size, label)

@@ -1,0 +1,191 @@
+"""Matrix products of 16-bit floats by warpgroups (sm_90a), summed in f32.
+
+A block has three warpgroups: one has the copy engine bring tiles of the operands, 64 deep, into shared memory; two
+multiply them, each 64 of a tile's 128 rows. Blocks stay and take one tile of the result after the other, so that the
+next one's operands are on their way while a tile is stored.
+"""
+
+from kernels.gpu_warpgroups import (
+    arrive,
+    arrive_expecting,
+    barriers_are_made,
+    describe_tile,
+    fewer_registers,
+    has_warpgroups,
+    make_barrier,
+    more_registers,
+    multiply_tiles,
+    next_stage,
+    shared_address,
+    start_tile_copy,
+    wait_for,
+)
+from kernels.indexing import delinearise, product
+from kernels.language import *
+
+DOWN = 128
+DEEP = 64
+ROW_BYTES = 128
+WARPGROUP = 128
+# Bytes of shared memory for the stages, of which there are at most eight.
+STAGE_BYTES = 200 * 1024
+# Rows of tiles that are worked on together, so that what they share is in the L2 cache.
+BAND = 16
+# Multiprocessors to spread tiles over, where that decides how wide tiles are: those of an H100 or H200.
+PROCESSORS = 132
+
+
+@inline
+def swapped(x):
+    """The matrices of x transposed."""
+    return x.permute(tuple(range(x.rank - 2)) + (x.rank - 1, x.rank - 2))
+
+
+@inline
+def fits_warpgroups(a, b):
+    """Whether these operands can be multiplied by warpgroups: both where the copy engine finds them, along any axis."""
+    if not has_warpgroups(a.dtype) or a.dtype != b.dtype:
+        return False
+    return (can_map(a) or can_map(swapped(a))) and (can_map(b) or can_map(swapped(b)))
+
+
+@inline
+def tile_columns(m, n, groups):
+    """How wide a tile is: the width at which all tiles together take the least time; wide ones read less."""
+    best, least = 128, None
+    if not is_static(m) or not is_static(n) or not is_static(groups):
+        return best
+    for columns, cost in unroll(((256, 256), (128, 142), (64, 88))):
+        rounds = ceildiv(ceildiv(m, DOWN) * ceildiv(n, columns) * groups, PROCESSORS)
+        if least is None or rounds * cost < least:
+            best, least = columns, rounds * cost
+    return best
+
+
+@inline
+def operand_map(x, *, rows, by_k):
+    """The map of an operand whose tile has `rows` rows or columns beside k; `by_k`: k runs along its rows in memory."""
+    lead = (1,) * (len(map_axes(x)) - 2)
+    return tensor_map(x, lead + (rows, DEEP)) if by_k else tensor_map(x, lead + (DEEP, 64))
+
+
+@inline
+def copy_operand(to, source, x, lead, first, k, barrier_at, *, rows, by_k):
+    """Start the copies of one tile of an operand: `rows` from `first` on, DEEP from k on."""
+    groups = tuple([lead[axis].cast(i32) for axis in map_axes(x)[:-2]])
+    outer = tuple([groups[len(groups) - 1 - e] for e in range(len(groups))])
+    if by_k:
+        start_tile_copy(to, source, (k, first) + outer, barrier_at)
+    else:
+        for c in unroll(0, rows, 64):
+            start_tile_copy(to + c * ROW_BYTES, source, (first + c, k) + outer, barrier_at)
+
+
+@inline
+def warpgroup_matmul(out, a, b):
+    """out[..., i, j] is the sum over k of a[..., i, k] * b[..., k, j]."""
+    dt = a.dtype
+    m, n, depth = out.shape[-2], out.shape[-1], a.shape[-1]
+    batch = out.shape[:-2]
+    across = tile_columns(m, n, product(batch))
+    left_bytes, right_bytes = DOWN * DEEP * 2, across * DEEP * 2
+    stages = min(STAGE_BYTES // (left_bytes + right_bytes), 8)
+    tiles_down, tiles_across = ceildiv(m, DOWN), ceildiv(n, across)
+    tiles = tiles_down * tiles_across * product(batch)
+    launch(blocks=tiles, threads=3 * WARPGROUP, resident=True)
+    left_by_k, right_by_k = can_map(a), can_map(swapped(b))
+    left, right = a if left_by_k else swapped(a), swapped(b) if right_by_k else b
+    left_map = operand_map(left, rows=DOWN, by_k=left_by_k)
+    right_map = operand_map(right, rows=across, by_k=right_by_k)
+    memory = shared_address(shared(dt, stages * (left_bytes + right_bytes) // 2, of_launch=True))
+    barriers = shared_address(shared(i64, 2 * stages))
+    thread = thread_index()
+    steps = ceildiv(index(depth), DEEP)
+
+    def full(stage):
+        return barriers + stage * 16
+
+    def empty(stage):
+        return barriers + stage * 16 + 8
+
+    def place(tile):
+        """Leading indices, row and column of a tile: bands of BAND rows of tiles, which go column by column."""
+        group = tile // (tiles_down * tiles_across)
+        rest = tile - group * (tiles_down * tiles_across)
+        band = rest // (tiles_across * BAND)
+        within = rest - band * (tiles_across * BAND)
+        high = min(index(tiles_down) - band * BAND, index(BAND))
+        return delinearise(group, batch), (band * BAND + within % high) * DOWN, within // high * across
+
+    def produce():
+        stage, parity = i32(0), i32(1)
+        for tile in range(block_index(), tiles, block_count()):
+            lead, i0, j0 = place(tile)
+            row, column = i0.cast(i32), j0.cast(i32)
+            for step in range(steps):
+                k = (step * DEEP).cast(i32)
+                to = memory + stage * (left_bytes + right_bytes)
+                wait_for(empty(stage), parity)
+                arrive_expecting(full(stage), size=left_bytes + right_bytes)
+                copy_operand(to, left_map, left, lead, row, k, full(stage), rows=DOWN, by_k=left_by_k)
+                copy_operand(
+                    to + left_bytes, right_map, right, lead, column, k, full(stage), rows=across, by_k=right_by_k
+                )
+                stage, parity = next_stage(stage, parity, stages=stages)
+
+    def consume(half):
+        stage, parity = i32(0), i32(0)
+        within = thread % WARPGROUP
+        g, t = within % 32 // 4, within % 4
+        for tile in range(block_index(), tiles, block_count()):
+            acc = [f32(0) for _ in range(across // 2)]
+            for step in range(steps):
+                wait_for(full(stage), parity)
+                at = memory + stage * (left_bytes + right_bytes)
+                first = describe_tile(at + half.cast(i32) * (left_bytes // 2), between=ROW_BYTES)
+                second = describe_tile(at + left_bytes, between=DEEP * ROW_BYTES)
+                # 16 of k are 32 bytes along a row, or 16 rows.
+                lefts = [first + (k * 2 if left_by_k else k * 128) for k in range(DEEP // 16)]
+                rights = [second + (k * 2 if right_by_k else k * 128) for k in range(DEEP // 16)]
+                acc = multiply_tiles(dt, acc, lefts, rights, left_turned=not left_by_k, right_turned=not right_by_k)
+                if within == 0:
+                    arrive(empty(stage))
+                stage, parity = next_stage(stage, parity, stages=stages)
+            lead, i0, j0 = place(tile)
+            i, j = i0 + half * 64 + within // 32 * 16 + g, j0 + t * 2
+            store_sums(out, acc, lead, i, j)
+
+    if thread == 0:
+        for stage in unroll(stages):
+            make_barrier(full(stage), arrivals=1)
+            make_barrier(empty(stage), arrivals=2)
+        barriers_are_made()
+    barrier()
+    if thread < WARPGROUP:
+        if across > 64:
+            fewer_registers(count=40)
+        if thread == 0:
+            produce()
+    else:
+        if across > 64:  # narrow tiles need no more than every thread has
+            more_registers(count=232)
+        consume(thread // WARPGROUP - 1)
+
+
+@inline
+def store_sums(out, acc, lead, i, j):
+    """The sums of one thread to their places, of which i, j is the first."""
+    m, n = out.shape[-2], out.shape[-1]
+    pairs = is_static(n % 2) and n % 2 == 0
+    for half in unroll(2):
+        if i + 8 * half < m:
+            for c in unroll(len(acc) // 4):
+                at = c * 4 + half * 2
+                if pairs:
+                    if j + c * 8 < n:
+                        both = vector(acc[at], acc[at + 1]).cast(out.dtype)
+                        out[position(lead + (i + 8 * half, j + c * 8), width=2, axis=out.rank - 1)] = both
+                else:
+                    for s in unroll(2):
+                        if j + c * 8 + s < n:
+                            out[position(lead + (i + 8 * half, j + c * 8 + s))] = acc[at + s].cast(out.dtype)
