@@ -5,6 +5,8 @@ from kernels.indexing import along, delinearise, product, replace
 from kernels.language import *
 
 THREADS = 256
+# Vectors of which each thread takes two: enough of them for every multiprocessor, many times over.
+MANY = 2 * THREADS * 1024
 # Where memory runs along another axis than the last: tiles of so many elements along either.
 SIDE = 64
 
@@ -50,13 +52,25 @@ def gpu_elementwise_rows(out, x):
     else:
         width = gpu_width(n, min(widest, 8))
         pieces = n // width
-        launch(blocks=ceildiv(rows * pieces, THREADS), threads=THREADS)
-        worker, workers = grid_thread()
-        if worker < rows * pieces:
-            row = worker // pieces
-            lead = delinearise(row, out.shape[:-1])
-            i = (worker - row * pieces) * width
-            out[along(lead, i, width)] = x[along(lead, i, width)]
+
+        def place(piece):
+            row = piece // pieces
+            return along(delinearise(row, out.shape[:-1]), (piece - row * pieces) * width, width)
+
+        if target.is_nvidia and is_static(rows * pieces) and rows * pieces % MANY == 0:
+            launch(blocks=rows * pieces // (2 * THREADS), threads=THREADS)
+            first = block_index() * (2 * THREADS) + thread_index()
+            values = [x[place(first)], x[place(first + THREADS)]]
+            out[place(first)] = values[0]
+            out[place(first + THREADS)] = values[1]
+        else:
+            launch(blocks=ceildiv(rows * pieces, THREADS), threads=THREADS)
+            worker, workers = grid_thread()
+            if worker < rows * pieces:
+                row = worker // pieces
+                lead = delinearise(row, out.shape[:-1])
+                i = (worker - row * pieces) * width
+                out[along(lead, i, width)] = x[along(lead, i, width)]
 
 
 @inline
@@ -91,19 +105,46 @@ def gpu_elementwise_tiles(out, x, axis):
     place = delinearise(block_index(), tiles)
     i0, j0 = place[axis] * SIDE, place[last] * SIDE
     thread = thread_index()
-    for step in unroll(SIDE * SIDE // (THREADS * down)):
-        e = (thread + step * THREADS) * down
-        j, i = e // SIDE, e % SIDE
-        if (i0 + i < high) & (j0 + j < wide):
-            where = replace(replace(place, axis, i0 + i), last, j0 + j)
-            v = x[position(where, width=down, axis=axis)]
+    def inside(i, j):
+        return (i0 + i < high) & (j0 + j < wide)
+
+    def where(i, j):
+        return replace(replace(place, axis, i0 + i), last, j0 + j)
+
+    def turn(whole):
+        # Everything is loaded before anything is stored: a whole tile waits for memory once.
+        loaded = []
+        for step in unroll(SIDE * SIDE // (THREADS * down)):
+            e = (thread + step * THREADS) * down
+            j, i = e // SIDE, e % SIDE
+            if whole:
+                v = x[position(where(i, j), width=down, axis=axis)]
+            else:
+                v = splat(x.dtype(0), down)
+                if inside(i, j):
+                    v = x[position(where(i, j), width=down, axis=axis)]
+            loaded = loaded + [v]
+        for step in unroll(SIDE * SIDE // (THREADS * down)):
+            e = (thread + step * THREADS) * down
+            j, i = e // SIDE, e % SIDE
             for k in unroll(down):
-                tile[j * pitch + i + k] = v[k] if down > 1 else v
-    barrier()
-    for step in unroll(SIDE * SIDE // (THREADS * across)):
-        e = (thread + step * THREADS) * across
-        i, j = e // SIDE, e % SIDE
-        if (i0 + i < high) & (j0 + j < wide):
-            where = replace(replace(place, axis, i0 + i), last, j0 + j)
-            v = [tile[(j + k) * pitch + i] for k in range(across)]
-            out[position(where, width=across, axis=last)] = vector(*v) if across > 1 else v[0]
+                tile[j * pitch + i + k] = loaded[step][k] if down > 1 else loaded[step]
+        barrier()
+        for step in unroll(SIDE * SIDE // (THREADS * across)):
+            e = (thread + step * THREADS) * across
+            i, j = e // SIDE, e % SIDE
+            values = [tile[(j + k) * pitch + i] for k in range(across)]
+            v = vector(*values) if across > 1 else values[0]
+            if whole:
+                out[position(where(i, j), width=across, axis=last)] = v
+            else:
+                if inside(i, j):
+                    out[position(where(i, j), width=across, axis=last)] = v
+
+    even = is_static(high % SIDE) and is_static(wide % SIDE) and high % SIDE == 0 and wide % SIDE == 0
+    if even:
+        turn(True)
+    elif (i0 + SIDE <= high) & (j0 + SIDE <= wide):
+        turn(True)
+    else:
+        turn(False)

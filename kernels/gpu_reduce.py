@@ -11,9 +11,9 @@ from kernels.language import *
 from kernels.rows import fold
 
 # Blocks that a reduction is spread over, where it has the elements for it.
-BLOCKS = 1024
+BLOCKS = 528
 # Vectors that a thread loads before it combines them.
-AHEAD = 4
+AHEAD = 8
 THREADS = 256
 
 
@@ -46,16 +46,16 @@ def memory_fence():
 @inline
 def combine_strided(first, last, step, width, start, load, combine):
     """load(i) of first, first + step, ... below last, combined lane by lane; several are loaded ahead."""
-    lanes = [splat(start, width) for _ in range(AHEAD)]
+    lanes = [splat(start, width) for _ in range(2)]
     rounds = max(last - first, index(0)) // (step * AHEAD)
     for round in range(rounds):
         base = first + round * (step * AHEAD)
         loaded = [load(base + u * step) for u in range(AHEAD)]
         for u in unroll(AHEAD):
-            lanes[u] = combine(lanes[u], loaded[u])
+            lanes[u % 2] = combine(lanes[u % 2], loaded[u])
     for i in range(first + rounds * (step * AHEAD), last, step):
         lanes[0] = combine(lanes[0], load(i))
-    return combine(combine(lanes[0], lanes[1]), combine(lanes[2], lanes[3]))
+    return combine(lanes[0], lanes[1])
 
 
 @inline

@@ -5,11 +5,14 @@ multiply them, each 64 of a tile's 128 rows. Blocks stay and take one tile of th
 next one's operands are on their way while a tile is stored.
 """
 
+from kernels.gpu_blocks import exchange
+from kernels.gpu_layout import laid_out, meet_all
 from kernels.gpu_warpgroups import (
     arrive,
     arrive_expecting,
     barriers_are_made,
     describe_tile,
+    fetch_map,
     fewer_registers,
     has_warpgroups,
     make_barrier,
@@ -33,6 +36,8 @@ STAGE_BYTES = 200 * 1024
 BAND = 16
 # Multiprocessors to spread tiles over, where that decides how wide tiles are: those of an H100 or H200.
 PROCESSORS = 132
+# Products that make it worth laying out an operand: below, blocks would wait for each other longer than they work.
+LEAST_WORK = 1 << 25
 
 
 @inline
@@ -42,11 +47,28 @@ def swapped(x):
 
 
 @inline
-def fits_warpgroups(a, b):
-    """Whether these operands can be multiplied by warpgroups: both where the copy engine finds them, along any axis."""
+def fits_warpgroups(out, a, b):
+    """Whether these operands are worth multiplying by warpgroups: all types that can be, but for what is done at once.
+
+    Where the copy engine cannot be told of an operand it is laid out first, which pays where it is read often enough.
+    """
     if not has_warpgroups(a.dtype) or a.dtype != b.dtype:
         return False
-    return (can_map(a) or can_map(swapped(a))) and (can_map(b) or can_map(swapped(b)))
+    work = out.size * a.shape[-1]
+    return (is_mapped(a) and is_mapped(b)) or not is_static(work) or work >= LEAST_WORK
+
+
+@inline
+def is_mapped(x):
+    """Whether the copy engine can be told of the matrices of x, along either axis."""
+    return can_map(x) or can_map(swapped(x))
+
+
+@inline
+def along_rows(x):
+    """x, or x with its matrices transposed, such that rows lie together in memory; and whether it is transposed."""
+    turned = not can_map(x) and (can_map(swapped(x)) or (x.is_contiguous(x.rank - 2) and not x.is_contiguous(x.rank - 1)))
+    return (swapped(x), True) if turned else (x, False)
 
 
 @inline
@@ -92,9 +114,20 @@ def warpgroup_matmul(out, a, b):
     stages = min(STAGE_BYTES // (left_bytes + right_bytes), 8)
     tiles_down, tiles_across = ceildiv(m, DOWN), ceildiv(n, across)
     tiles = tiles_down * tiles_across * product(batch)
-    launch(blocks=tiles, threads=3 * WARPGROUP, resident=True)
-    left_by_k, right_by_k = can_map(a), can_map(swapped(b))
-    left, right = a if left_by_k else swapped(a), swapped(b) if right_by_k else b
+    at_hand = is_mapped(a) and is_mapped(b)
+    # Laying out is work for all; there may be fewer tiles than multiprocessors.
+    launch(
+        blocks=tiles if at_hand else max(tiles, PROCESSORS), threads=3 * WARPGROUP, resident=True, together=not at_hand
+    )
+    left, left_turned = along_rows(a)
+    right, right_turned = along_rows(b)
+    if not can_map(left):
+        left = laid_out(left)
+    if not can_map(right):
+        right = laid_out(right)
+    if not at_hand:
+        meet_all()
+    left_by_k, right_by_k = not left_turned, right_turned
     left_map = operand_map(left, rows=DOWN, by_k=left_by_k)
     right_map = operand_map(right, rows=across, by_k=right_by_k)
     memory = shared_address(shared(dt, stages * (left_bytes + right_bytes) // 2, of_launch=True))
@@ -152,10 +185,11 @@ def warpgroup_matmul(out, a, b):
                     arrive(empty(stage))
                 stage, parity = next_stage(stage, parity, stages=stages)
             lead, i0, j0 = place(tile)
-            i, j = i0 + half * 64 + within // 32 * 16 + g, j0 + t * 2
-            store_sums(out, acc, lead, i, j)
+            store_sums(out, acc, lead, i0 + half * 64 + within // 32 * 16 + g, j0, t)
 
     if thread == 0:
+        for source in unroll((left_map, right_map)):
+            fetch_map(source)
         for stage in unroll(stages):
             make_barrier(full(stage), arrivals=1)
             make_barrier(empty(stage), arrivals=2)
@@ -173,19 +207,43 @@ def warpgroup_matmul(out, a, b):
 
 
 @inline
-def store_sums(out, acc, lead, i, j):
-    """The sums of one thread to their places, of which i, j is the first."""
+def store_sums(out, acc, lead, i, j, t):
+    """The sums of one thread to their places: four lanes that share rows i and i + 8 first get 8 columns each."""
     m, n = out.shape[-2], out.shape[-1]
-    pairs = is_static(n % 2) and n % 2 == 0
+    whole = is_static(n % 8) and n % 8 == 0
     for half in unroll(2):
-        if i + 8 * half < m:
-            for c in unroll(len(acc) // 4):
-                at = c * 4 + half * 2
-                if pairs:
-                    if j + c * 8 < n:
-                        both = vector(acc[at], acc[at + 1]).cast(out.dtype)
-                        out[position(lead + (i + 8 * half, j + c * 8), width=2, axis=out.rank - 1)] = both
+        for c in unroll(0, len(acc) // 4, 4):
+            eight = columns_of_lane([acc[(c + e // 2) * 4 + half * 2 + e % 2] for e in range(8)], t)
+            row, column = i + 8 * half, j + c * 8 + t * 8
+            if row < m:
+                if whole:
+                    if column < n:
+                        values = vector(*eight).cast(out.dtype)
+                        out[position(lead + (row, column), width=8, axis=out.rank - 1)] = values
                 else:
-                    for s in unroll(2):
-                        if j + c * 8 + s < n:
-                            out[position(lead + (i + 8 * half, j + c * 8 + s))] = acc[at + s].cast(out.dtype)
+                    for e in unroll(8):
+                        if column + e < n:
+                            out[position(lead + (row, column + e))] = eight[e].cast(out.dtype)
+
+
+@inline
+def columns_of_lane(mine, t):
+    """Of four blocks of 8 columns, of each of which every lane has two, block t: all 8 of it."""
+    odd, high = t % 2 == 1, t // 2 == 1
+    pairs = [mine[0:2], mine[2:4], mine[4:6], mine[6:8]]
+    fours = []
+    for b in unroll(0, 4, 2):
+        fours = fours + [exchanged(pairs[b], pairs[b + 1], odd, 1)]
+    return exchanged(fours[0], fours[1], high, 2)
+
+
+@inline
+def exchanged(low, high, upper, distance):
+    """The lower lane of two gets both lanes' `low`, the upper one both lanes' `high`."""
+    first, second = [], []
+    for e in unroll(len(low)):
+        kept = select(upper, high[e], low[e])
+        given = exchange(select(upper, low[e], high[e]), distance)
+        first = first + [select(upper, given, kept)]
+        second = second + [select(upper, kept, given)]
+    return first + second

@@ -67,6 +67,12 @@ def next_stage(stage, parity, *, stages):
 
 
 @inline
+def fetch_map(source):
+    """Have a tensor map brought near before it is used."""
+    asm("prefetch.tensormap [$0];", "l,~{memory}", None, 1, source)
+
+
+@inline
 def start_tile_copy(to, source, at, barrier_at):
     """Have the copy engine bring a box of a mapped tensor: `at` is its place, the last axis first."""
     places = ""
@@ -129,3 +135,24 @@ def multiply_tiles(dt, acc, lefts, rights, *, left_turned, right_turned):
     text = text + "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
     constraints = "=f" + ",=f" * (count - 1) + tied + ",l" * (2 * len(lefts)) + ",~{memory}"
     return list(asm(text, constraints, f32, 1, *acc, *described, results=count))
+
+
+@inline
+def multiply_words_tiles(dt, acc, words, rights, *, right_turned):
+    """As multiply_tiles, with the left operand in registers: four words of each of its 64 x 16 tiles."""
+    count = len(acc)
+    text = "wgmma.fence.sync.aligned;\n"
+    tied = ""
+    for k in unroll(count):
+        tied = tied + f",{k}"
+    base = count * 2 + len(words)
+    for k in unroll(len(rights)):
+        text = text + (
+            f"wgmma.mma_async.sync.aligned.m64n{count * 2}k16.f32.{dt.name}.{dt.name} {{{listed(0, count)}}}, "
+            f"{{{listed(count * 2 + 4 * k, 4)}}}, ${base + k}, 1, 1, 1, {1 if right_turned else 0};\n"
+        )
+    text = text + "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
+    constraints = (
+        "=f" + ",=f" * (count - 1) + tied + ",r" * len(words) + ",l" * len(rights) + ",~{memory}"
+    )  # fmt: skip
+    return list(asm(text, constraints, f32, 1, *acc, *words, *rights, results=count))

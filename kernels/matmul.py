@@ -34,7 +34,7 @@ def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
         vector_product(out, a, b, product_dtype(out.dtype))
     elif target.is_nvidia and is_static(out.shape[-1]) and out.shape[-1] == 1 and out.dtype.is_float:
         vector_product(out.permute(swapped), b.permute(swapped), a.permute(swapped), product_dtype(out.dtype))
-    elif target.is_gpu and fits_warpgroups(a, b):
+    elif target.is_gpu and fits_warpgroups(out, a, b):
         warpgroup_matmul(out, a, b)
     elif target.is_gpu and has_tensor_cores(a, b):
         tensor_core_matmul(out, a, b)

@@ -35,6 +35,7 @@ class Launch:
     threads: int
     shared: int = 0  # bytes of shared memory that the launch sets aside for each block
     resident: bool = False  # no more blocks than the device runs at once: each takes several shares of the work
+    together: bool = False  # all blocks run at once, so that they may wait for each other
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,9 @@ def _refused(run: Context, x: Any) -> str:
 
 
 def _argument(kernel: OpenKernel, x: Tensor) -> int | None:
-    """Which argument of the kernel a tensor lies in."""
-    return next((k for k, a in enumerate(kernel.block.args[: kernel.buffers]) if a is x.buffer), None)
+    """Which argument of the kernel, workspaces included, a tensor lies in."""
+    buffers = kernel.block.args[: kernel.buffers + len(kernel.workspaces)]
+    return next((k for k, argument in enumerate(buffers) if argument is x.buffer), None)
 
 
 @builtin("map_axes")

@@ -106,7 +106,7 @@ def _barrier(run: Context) -> None:
 
 
 @builtin("launch")
-def _launch(run: Context, *, blocks: Any, threads: Any, resident: Any = False) -> None:
+def _launch(run: Context, *, blocks: Any, threads: Any, resident: Any = False, together: Any = False) -> None:
     kernel = run.host.kernel
     if kernel is None or isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
         raise KernelError("launch states the blocks and a compile-time number of threads (1 to 1024), in a kernel")
@@ -115,7 +115,7 @@ def _launch(run: Context, *, blocks: Any, threads: Any, resident: Any = False) -
         raise KernelError("the blocks of a launch are one to three compile-time sizes")
     if kernel.launch is not None:
         raise KernelError("a kernel states its launch once")
-    kernel.launch = Launch(grid, threads, resident=bool(resident))
+    kernel.launch = Launch(grid, threads, resident=bool(resident), together=bool(together))
 
 
 @builtin("position")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -12,7 +13,10 @@ from compiler.graph.dtypes import dtype_info
 from profiler.measure.cuda.device import Device
 from profiler.measure.cuda.driver import call, driver
 from profiler.measure.cuda.module import Function
-from profiler.measure.cuda.program import MapSlot, Step
+from profiler.measure.cuda.program import MapSlot, Packed, Step
+
+Start = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A function of the driver, and what it is called with."""
 
 _UNASKED_SHARED = 48 << 10  # what a block may have without asking
 _KINDS = {
@@ -39,6 +43,14 @@ def resident_blocks(device: Device, function: Function, step: Step) -> tuple[int
     if each < 1:
         raise ExecutionError(f"{step.kernel} does not fit on cuda:{device.index}: no block of it can run")
     return min(prod(step.blocks), each * device.attribute("MULTIPROCESSOR_COUNT")), 1, 1
+
+
+def start_of(step: Step, function: Function, blocks: tuple[int, int, int], stream: Any, packed: Packed) -> Start:
+    """The driver's call that starts a launch."""
+    arguments = (function.handle, *blocks, step.threads, 1, 1, step.shared, stream, packed.address)
+    if step.together:
+        return driver().cuLaunchCooperativeKernel, arguments
+    return driver().cuLaunchKernel, (*arguments, 0)
 
 
 def encoded_map(asked: MapSlot, dtype: str, pointer: int) -> np.ndarray:

@@ -67,7 +67,8 @@ class MapSlot:
 class Step:
     """One launch: outputs, inputs and workspaces by slot, then the sizes of the kernel's symbols.
 
-    `shared` are bytes of shared memory for each block; a `resident` launch has at most as many blocks as run at once.
+    `shared` are bytes of shared memory for each block; a `resident` launch has at most as many blocks as run at once,
+    and one whose blocks run `together` starts when all of them can.
     """
 
     kernel: str
@@ -77,6 +78,7 @@ class Step:
     dims: tuple[int, ...]
     shared: int = 0
     resident: bool = False
+    together: bool = False
     maps: tuple[MapSlot, ...] = ()
 
 
@@ -137,9 +139,9 @@ def program_of(
         blocks, threads = _grid(launch, sizes, name)
         numbers = tuple(host.slots[buffer] for buffer in call.buffers)
         dims = tuple(sizes[symbol] for symbol in call.sizes)
-        shared, resident = (launch.shared, launch.resident) if launch else (0, False)
+        how = (launch.shared, launch.resident, launch.together) if launch else (0, False, False)
         maps = tuple(_map_slot(asked, call, numbers, sizes) for asked in call.maps)
-        steps.append(Step(name, blocks, threads, numbers, dims, shared, resident, maps))
+        steps.append(Step(name, blocks, threads, numbers, dims, *how, maps))
     return DeviceProgram(
         host.fusion.name,
         model.target.name,

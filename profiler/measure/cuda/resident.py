@@ -14,7 +14,7 @@ from profiler.measure.cuda.device import Device
 from profiler.measure.cuda.driver import call, check, driver, milliseconds
 from profiler.measure.cuda.memory import Allocation
 from profiler.measure.cuda.module import Loaded, load
-from profiler.measure.cuda.launching import allow_shared, encoded_map, resident_blocks
+from profiler.measure.cuda.launching import Start, allow_shared, encoded_map, resident_blocks, start_of
 from profiler.measure.cuda.program import DeviceProgram, MapSlot, Packed
 
 
@@ -105,7 +105,7 @@ class Resident:
             self.close()
             raise
         self._packed: list[Packed] = []
-        self._launches: list[tuple[str, tuple[Any, ...]]] = []
+        self._launches: list[tuple[str, Start]] = []
         for step in program.steps:
             for asked in step.maps:
                 self._write_map(asked)
@@ -114,10 +114,7 @@ class Resident:
             if all(step.blocks):  # a grid without blocks is an error to the driver, and nothing to do
                 function = executable.loaded.functions[step.kernel]
                 blocks = resident_blocks(self.device, function, step) if step.resident else step.blocks
-                arguments = (
-                    function.handle, *blocks, step.threads, 1, 1, step.shared, self.stream, packed.address, 0
-                )  # fmt: skip
-                self._launches.append((step.kernel, arguments))
+                self._launches.append((step.kernel, start_of(step, function, blocks, self.stream, packed)))
 
     def __enter__(self) -> Resident:
         return self
@@ -165,9 +162,7 @@ class Resident:
     def launch(self) -> None:
         """Start every kernel in order; does not wait."""
         self.device.activate()
-        api = driver()
-        start = api.cuLaunchKernel
-        for kernel, arguments in self._launches:
+        for kernel, (start, arguments) in self._launches:
             (status,) = start(*arguments)
             if status.value:
                 check(status, f"launching {kernel}")
@@ -176,10 +171,10 @@ class Resident:
         """Launch and wait kernel by kernel, so that an error names the kernel it happened in."""
         self.device.activate()
         api = driver()
-        for kernel, arguments in self._launches:
+        for kernel, (start, arguments) in self._launches:
             if before is not None:
                 before(kernel)
-            (status,) = api.cuLaunchKernel(*arguments)
+            (status,) = start(*arguments)
             if status.value == 0:
                 (status,) = api.cuStreamSynchronize(self.stream)
             check(status, kernel)
@@ -235,8 +230,8 @@ class Resident:
         while len(self._events) <= len(self._launches):
             self._events.append(self.device.event())
         call(api.cuEventRecord, self._events[0], self.stream)
-        for (_, arguments), event in zip(self._launches, self._events[1:], strict=True):
-            call(api.cuLaunchKernel, *arguments)
+        for (_, (start, arguments)), event in zip(self._launches, self._events[1:], strict=True):
+            call(start, *arguments)
             call(api.cuEventRecord, event, self.stream)
         self.synchronize()
         return [
