@@ -5,10 +5,9 @@ from kernels.indexing import along, delinearise, product, replace
 from kernels.language import *
 
 THREADS = 256
-# Vectors of which each thread takes two: enough of them for every multiprocessor, many times over.
-MANY = 2 * THREADS * 1024
 # Where memory runs along another axis than the last: tiles of so many elements along either.
 SIDE = 64
+BAND = 8
 
 
 @inline
@@ -52,25 +51,13 @@ def gpu_elementwise_rows(out, x):
     else:
         width = gpu_width(n, min(widest, 8))
         pieces = n // width
-
-        def place(piece):
-            row = piece // pieces
-            return along(delinearise(row, out.shape[:-1]), (piece - row * pieces) * width, width)
-
-        if target.is_nvidia and is_static(rows * pieces) and rows * pieces % MANY == 0:
-            launch(blocks=rows * pieces // (2 * THREADS), threads=THREADS)
-            first = block_index() * (2 * THREADS) + thread_index()
-            values = [x[place(first)], x[place(first + THREADS)]]
-            out[place(first)] = values[0]
-            out[place(first + THREADS)] = values[1]
-        else:
-            launch(blocks=ceildiv(rows * pieces, THREADS), threads=THREADS)
-            worker, workers = grid_thread()
-            if worker < rows * pieces:
-                row = worker // pieces
-                lead = delinearise(row, out.shape[:-1])
-                i = (worker - row * pieces) * width
-                out[along(lead, i, width)] = x[along(lead, i, width)]
+        launch(blocks=ceildiv(rows * pieces, THREADS), threads=THREADS)
+        worker, workers = grid_thread()
+        if worker < rows * pieces:
+            row = worker // pieces
+            lead = delinearise(row, out.shape[:-1])
+            i = (worker - row * pieces) * width
+            out[along(lead, i, width)] = x[along(lead, i, width)]
 
 
 @inline
@@ -102,7 +89,15 @@ def gpu_elementwise_tiles(out, x, axis):
     # A row more than the tile has keeps what is read together in different banks.
     tile = shared(out.dtype, SIDE * (SIDE + max(4 // out.dtype.bytes, 1)))
     pitch = SIDE + max(4 // out.dtype.bytes, 1)
-    place = delinearise(block_index(), tiles)
+    # Blocks that run together read whole stretches of memory, and write them: BAND tiles along `axis`, then the next.
+    others = replace(replace(tiles, axis, 1), last, 1)
+    group = block_index() // (tiles[axis] * tiles[last])
+    rest = block_index() - group * (tiles[axis] * tiles[last])
+    band = rest // (tiles[last] * BAND)
+    within = rest - band * (tiles[last] * BAND)
+    high_band = min(index(tiles[axis]) - band * BAND, index(BAND))
+    place = replace(delinearise(group, others), axis, band * BAND + within % high_band)
+    place = replace(place, last, within // high_band)
     i0, j0 = place[axis] * SIDE, place[last] * SIDE
     thread = thread_index()
     def inside(i, j):

@@ -76,21 +76,24 @@ def seen_scores(scores, row, j0, t, keys, *, is_causal):
 
 
 @inline
-def weigh(scores, best, total, acc):
-    """A block of scores, in powers of two, becomes weights; what was summed so far is put on the same footing."""
+def weigh(scores, best, total, acc, *, unit):
+    """A block of scores becomes weights, 2 to the score times `unit`; what was summed so far is put on their footing.
+
+    `unit` is positive, so that the best score is the best one before it is multiplied.
+    """
     for half in unroll(2):
         top = best[half]
         for c in unroll(len(scores) // 4):
             top = fmax(top, fmax(scores[c * 4 + half * 2], scores[c * 4 + half * 2 + 1]))
         top = over_neighbours(top, lambda x, y: fmax(x, y))
-        base_score = select(top > f32(-f32.inf), top, f32(0))
-        correction = fast_exp2(best[half] - base_score)
+        base_score = select(top > f32(-f32.inf), top, f32(0)) * unit
+        correction = fast_exp2(fma(best[half], unit, -base_score))
         best[half] = top
         part = f32(0)
         for c in unroll(len(scores) // 4):
             for s in unroll(2):
                 e = c * 4 + half * 2 + s
-                scores[e] = fast_exp2(scores[e] - base_score)
+                scores[e] = fast_exp2(fma(scores[e], unit, -base_score))
                 part = part + scores[e]
         total[half] = total[half] * correction + part
         for c in unroll(len(acc) // 4):
@@ -179,17 +182,18 @@ def flash_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
                     sums = multiply_words(dt, left, four[2 * half : 2 * half + 2], scores[at : at + 4])
                     for s in unroll(4):
                         scores[at + s] = sums[s]
+        unit = factor * LOG2E
         if masked:
-            scores = masked_scores(scores, mask, lead, row, j0, t, factor, length, keys)
-        else:
-            scores = [score * (factor * LOG2E) for score in scores]
+            scores, unit = masked_scores(scores, mask, lead, row, j0, t, factor, length, keys), 1.0
+        elif factor <= 0:
+            scores, unit = [score * unit for score in scores], 1.0
         # Only the last blocks have keys that some query of this block does not see.
         bound = j0 + span > keys
         if is_causal:
             bound = bound | (j0 + span > i0 + 1)
         if bound:
             scores = seen_scores(scores, row, j0, t, keys, is_causal=is_causal)
-        scores, best, total, acc = weigh(scores, best, total, acc)
+        scores, best, total, acc = weigh(scores, best, total, acc, unit=unit)
         for j in unroll(0, span, 16):
             at = j // 2
             left = [pair(dt, scores[at + 2 * p], scores[at + 2 * p + 1]) for p in range(4)]

@@ -10,16 +10,17 @@ from kernels.indexing import delinearise, product
 from kernels.language import *
 
 CHUNK = 8  # elements of 16 bits in 16 bytes
+LINE = 64  # and in a line of the cache
 # Chunks that a thread loads before it stores them.
 AHEAD = 4
 
 
 @inline
 def laid_out(x):
-    """x in a workspace: row-major, rows padded to chunks. Complete for a block once it has been through meet_all()."""
+    """x in a workspace: row-major, rows padded to lines. Complete for a block once it has been through meet_all()."""
     lead, high, wide = x.shape[:-2], x.shape[-2], x.shape[-1]
     chunks = ceildiv(wide, CHUNK)
-    pitch = chunks * CHUNK
+    pitch = ceildiv(wide, LINE) * LINE
     rows = product(lead) * high
     buffer = workspace(x.dtype, rows * pitch)
     worker, workers = grid_thread()
@@ -28,7 +29,11 @@ def laid_out(x):
     def chunk(e):
         row = e // chunks
         column = (e - row * chunks) * CHUNK
-        where = delinearise(row, lead + (high,))
+        return row, column, loaded_at(delinearise(row, lead + (high,)), column)
+
+    def loaded_at(where, column):
+        if not whole and x.is_strided and x.is_contiguous(x.rank - 1):
+            return unaligned_chunk(x, x.place(*where, column), x.place(*[size - 1 for size in x.shape]))
         if whole:
             return x[position(where + (column,), width=CHUNK, axis=x.rank - 1)]
         # What is past the end of a row is never looked at: the copy engine knows how long rows are.
@@ -39,16 +44,32 @@ def laid_out(x):
     for round in range(rounds):
         first = worker + round * (workers * AHEAD)
         loaded = [chunk(first + u * workers) for u in range(AHEAD)]
-        for u in unroll(AHEAD):
-            buffer.store(loaded[u], (first + u * workers) * CHUNK)
+        for row, column, v in unroll(loaded):
+            buffer.store(v, row * pitch + column)
     for e in range(worker + rounds * (workers * AHEAD), count, workers):
-        buffer.store(chunk(e), e * CHUNK)
+        row, column, v = chunk(e)
+        buffer.store(v, row * pitch + column)
     strides = [1, pitch]
     step = pitch * high
     for k in unroll(len(lead)):
         strides = [*strides, step]
         step = step * lead[len(lead) - 1 - k]
     return strided(buffer.flat, x.shape, tuple([strides[x.rank - 1 - k] for k in range(x.rank)]), 0)
+
+
+@inline
+def unaligned_chunk(x, at, last):
+    """A chunk that begins anywhere in a buffer of which `last` is read at most: of two that do not, the part between."""
+    first = at // CHUNK * CHUNK
+    skipped = at - first
+    pair = concat(
+        x.flat.load(first, width=CHUNK), x.flat.load(min(first + CHUNK, last // CHUNK * CHUNK), width=CHUNK)
+    )
+    for step in unroll((4, 2, 1)):
+        kept = CHUNK + step - 1
+        moved = shuffle(pair, pair, tuple(range(step, step + kept)))
+        pair = select((skipped & step) != 0, moved, shuffle(pair, pair, tuple(range(kept))))
+    return pair
 
 
 @inline

@@ -10,10 +10,14 @@ from kernels.indexing import delinearise, interleave, product, replace, without
 from kernels.language import *
 from kernels.rows import fold
 
-# Blocks that a reduction is spread over, where it has the elements for it.
-BLOCKS = 528
+# Blocks that a reduction is spread over, where it has the elements for it: of rows, of columns.
+BLOCKS = 1056
+COLUMN_BLOCKS = 528
+# From so many rows on, each is one warp's: nothing then waits for another warp.
+MANY_ROWS = 4096
 # Vectors that a thread loads before it combines them.
-AHEAD = 8
+AHEAD = 4
+COLUMN_AHEAD = 8
 THREADS = 256
 
 
@@ -44,17 +48,26 @@ def memory_fence():
 
 
 @inline
-def combine_strided(first, last, step, width, start, load, combine):
-    """load(i) of first, first + step, ... below last, combined lane by lane; several are loaded ahead."""
+def combine_strided(first, last, step, start, load, combine, *, width, ahead, parts=1, part=0):
+    """load(i) of first, first + step, ... below last, combined lane by lane; `ahead` are loaded before they are used.
+
+    Of `parts` that share the work this is the one called `part`: rounds of `ahead` go around among them, so that all
+    together read memory in order.
+    """
     lanes = [splat(start, width) for _ in range(2)]
-    rounds = max(last - first, index(0)) // (step * AHEAD)
-    for round in range(rounds):
-        base = first + round * (step * AHEAD)
-        loaded = [load(base + u * step) for u in range(AHEAD)]
-        for u in unroll(AHEAD):
+    stretch = step * ahead
+    whole = max(last - first, index(0)) // stretch
+    for round in range(part, whole, parts):
+        base = first + round * stretch
+        loaded = [load(base + u * step) for u in range(ahead)]
+        for u in unroll(ahead):
             lanes[u % 2] = combine(lanes[u % 2], loaded[u])
-    for i in range(first + rounds * (step * AHEAD), last, step):
-        lanes[0] = combine(lanes[0], load(i))
+    if parts == 1:
+        for i in range(first + whole * stretch, last, step):
+            lanes[0] = combine(lanes[0], load(i))
+    elif whole % parts == part:
+        for i in range(first + whole * stretch, last, step):
+            lanes[0] = combine(lanes[0], load(i))
     return combine(lanes[0], lanes[1])
 
 
@@ -68,11 +81,11 @@ def nvidia_reduce(x, axes, start, combine, store):
 
 
 @inline
-def parts_for(blocks, work, least):
-    """How many blocks share one result: enough that all together are BLOCKS, each with at least `least` of `work`."""
+def parts_for(blocks, work, least, *, wanted):
+    """How many blocks share one result: enough that all together are `wanted`, each with at least `least` of `work`."""
     if not is_static(blocks):
         return 1
-    most = BLOCKS // max(blocks, 1)
+    most = wanted // max(blocks, 1)
     if is_static(work):
         most = min(most, work // least)
     return max(most, 1)
@@ -96,24 +109,30 @@ def reduce_to_rows(x, axes, start, combine, store):
 
         return load
 
-    parts = parts_for(rows, count, THREADS * AHEAD)
+    parts = parts_for(rows, count, THREADS * AHEAD, wanted=BLOCKS)
     threads = THREADS
     if is_static(count):
         threads = fitting_power(ceildiv(count, AHEAD), 1, THREADS)
-    if threads < target.warp:
+        if is_static(rows) and rows >= MANY_ROWS:
+            threads = min(threads, target.warp)
+    if threads <= target.warp:
         # Several rows a warp; shuffles need all lanes, so that a row that there is not is one without elements.
         launch(blocks=ceildiv(rows, 128 // threads), threads=128)
         row = block_index() * (128 // threads) + thread_index() // threads
         lead = delinearise(min(row, index(rows) - 1), kept)
         end = select(row < rows, index(count), index(0))
-        v = combine_strided(thread_index() % threads, end, threads, width, start, loader(lead), combine)
+        v = combine_strided(
+            thread_index() % threads, end, threads, start, loader(lead), combine, width=width, ahead=AHEAD
+        )
         v = combine_warp(fold(v, combine), combine, threads // 2)
         if (row < rows) & (thread_index() % threads == 0):
             store(position(lead), v)
     elif parts == 1:
         launch(blocks=rows, threads=threads)
         lead = delinearise(block_index(), kept)
-        v = combine_strided(thread_index(), index(count), threads, width, start, loader(lead), combine)
+        v = combine_strided(
+            thread_index(), index(count), threads, start, loader(lead), combine, width=width, ahead=AHEAD
+        )
         v = combine_block(fold(v, combine), combine, threads=threads)
         if thread_index() == 0:
             store(position(lead), v)
@@ -124,11 +143,10 @@ def reduce_to_rows(x, axes, start, combine, store):
         row = block_index() // parts
         part = block_index() - row * parts
         lead = delinearise(row, kept)
-        span = ceildiv(index(count), parts)
-        first = min(part * span, index(count))
         v = combine_strided(
-            first + thread_index(), min(first + span, index(count)), THREADS, width, start, loader(lead), combine
-        )
+            thread_index(), index(count), THREADS, start, loader(lead), combine,
+            width=width, ahead=AHEAD, parts=parts, part=part,
+        )  # fmt: skip
         v = combine_block(fold(v, combine), combine, threads=THREADS)
         if thread_index() == 0:
             partial[block_index()] = v
@@ -158,7 +176,7 @@ def reduce_to_columns(x, axes, start, combine, store, *, widest):
     groups = THREADS // side
     strips = ceildiv(n // width, side)
     outer = product(kept[:-1])
-    parts = parts_for(outer * strips, count, groups * AHEAD)
+    parts = parts_for(outer * strips, count, groups * COLUMN_AHEAD, wanted=COLUMN_BLOCKS)
     launch(blocks=outer * strips * parts, threads=THREADS)
     tile = shared(start.dtype, (groups, side * width))
     part = block_index() % parts
@@ -167,9 +185,7 @@ def reduce_to_columns(x, axes, start, combine, store, *, widest):
     lead = delinearise(row, kept[:-1])
     column, group = thread_index() % side, thread_index() // side
     j = (strip * side + column) * width
-    span = ceildiv(index(count), parts)
-    first = min(part * span, index(count))
-    last = select(j < n, min(first + span, index(count)), index(0))
+    last = select(j < n, index(count), index(0))
 
     def load(r):
         where = interleave(axes, delinearise(r, reduced), lead + (j,))
@@ -184,7 +200,10 @@ def reduce_to_columns(x, axes, start, combine, store, *, widest):
                 total = combine(total, tile.load(other, column * width, width=width))
         return total
 
-    v = over_groups(combine_strided(first + group, last, groups, width, start, load, combine))
+    v = combine_strided(
+        group, last, groups, start, load, combine, width=width, ahead=COLUMN_AHEAD, parts=parts, part=part
+    )
+    v = over_groups(v)
     if parts == 1:
         if (group == 0) & (j < n):
             store(position(lead + (j,), width=width, axis=len(lead)), v)
@@ -195,8 +214,8 @@ def reduce_to_columns(x, axes, start, combine, store, *, widest):
             partial.store(v, (row * parts + part) * n + j)
         if arrives_last(counters, row * strips + strip, parts):
             v = combine_strided(
-                group, select(j < n, index(parts), index(0)), groups, width, start,
-                lambda p: partial.load((row * parts + p) * n + j, width=width), combine,
+                group, select(j < n, index(parts), index(0)), groups, start,
+                lambda p: partial.load((row * parts + p) * n + j, width=width), combine, width=width, ahead=2,
             )  # fmt: skip
             v = over_groups(v)
             if (group == 0) & (j < n):

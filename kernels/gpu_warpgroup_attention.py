@@ -156,37 +156,38 @@ def warpgroup_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa
                 rights = [second + (x // ROW * (SPAN * ROW_BYTES) + x % ROW * 2) // 16 for x in range(0, size, 16)]
                 scores = [f32(0) for _ in range(SPAN // 2)]
                 scores = multiply_tiles(dt, scores, lefts, rights, left_turned=False, right_turned=False)
-                if within == 0:
+                if within % 32 == 0:
                     arrive(barrier_of(stage, 1))
+                unit = factor * LOG2E
                 if masked:
-                    scores = masked_scores(scores, mask, lead, row, j0, t, factor, length, keys)
-                else:
-                    scores = [score * (factor * LOG2E) for score in scores]
+                    scores, unit = masked_scores(scores, mask, lead, row, j0, t, factor, length, keys), 1.0
+                elif factor <= 0:
+                    scores, unit = [score * unit for score in scores], 1.0
                 # Only the last blocks have keys that some query of this block does not see.
                 bound = j0 + SPAN > keys
                 if is_causal:
                     bound = bound | (j0 + SPAN > i0 + 1)
                 if bound:
                     scores = seen_scores(scores, row, j0, t, keys, is_causal=is_causal)
-                scores, best, total, acc = weigh(scores, best, total, acc)
+                scores, best, total, acc = weigh(scores, best, total, acc, unit=unit)
                 words = [pair(dt, scores[2 * w], scores[2 * w + 1]) for w in range(SPAN // 4)]
                 wait_for(barrier_of(stage, 2), parity)
                 third = describe_tile(values_at(stage), between=SPAN * ROW_BYTES)
                 rights = [third + j * ROW_BYTES // 16 for j in range(0, SPAN, 16)]
                 acc = multiply_words_tiles(dt, acc, words, rights, right_turned=True)
-                if within == 0:
+                if within % 32 == 0:
                     arrive(barrier_of(stage, 3))
                 stage, parity = next_stage(stage, parity, stages=STAGES)
-            if within == 0:
+            if within % 32 == 0:
                 arrive(queries_done)
             store_sums(out, scaled_sums(acc, total, keys), lead, row, index(0), t)
 
     if thread == 0:
         for stage in unroll(STAGES):
             for which in unroll(4):
-                make_barrier(barrier_of(stage, which), arrivals=1 if which % 2 == 0 else 2)
+                make_barrier(barrier_of(stage, which), arrivals=1 if which % 2 == 0 else 8)
         make_barrier(queries_there, arrivals=1)
-        make_barrier(queries_done, arrivals=2)
+        make_barrier(queries_done, arrivals=8)
         barriers_are_made()
     barrier()
     if thread < WARPGROUP:

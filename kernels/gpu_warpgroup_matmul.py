@@ -36,6 +36,8 @@ STAGE_BYTES = 200 * 1024
 BAND = 16
 # Multiprocessors to spread tiles over, where that decides how wide tiles are: those of an H100 or H200.
 PROCESSORS = 132
+# What a tile takes besides its columns, in columns.
+TILE_COST = 28
 # Products that make it worth laying out an operand: below, blocks would wait for each other longer than they work.
 LEAST_WORK = 1 << 25
 
@@ -72,15 +74,20 @@ def along_rows(x):
 
 
 @inline
-def tile_columns(m, n, groups):
-    """How wide a tile is: the width at which all tiles together take the least time; wide ones read less."""
+def tile_columns(m, n, groups, *, any_width):
+    """How wide a tile is: the width at which all tiles together take the least time; wide ones read less.
+
+    `any_width`: multiples of 32 will do; where columns are copied by the 64, multiples of that.
+    """
     best, least = 128, None
     if not is_static(m) or not is_static(n) or not is_static(groups):
         return best
-    for columns, cost in unroll(((256, 256), (128, 142), (64, 88))):
-        rounds = ceildiv(ceildiv(m, DOWN) * ceildiv(n, columns) * groups, PROCESSORS)
-        if least is None or rounds * cost < least:
-            best, least = columns, rounds * cost
+    for columns in unroll((256, 224, 192, 160, 128, 96, 64)):
+        if any_width or columns % 64 == 0:
+            rounds = ceildiv(ceildiv(m, DOWN) * ceildiv(n, columns) * groups, PROCESSORS)
+            cost = rounds * (columns + TILE_COST)
+            if least is None or cost < least:
+                best, least = columns, cost
     return best
 
 
@@ -109,7 +116,8 @@ def warpgroup_matmul(out, a, b):
     dt = a.dtype
     m, n, depth = out.shape[-2], out.shape[-1], a.shape[-1]
     batch = out.shape[:-2]
-    across = tile_columns(m, n, product(batch))
+    right, right_turned = along_rows(b)
+    across = tile_columns(m, n, product(batch), any_width=right_turned)
     left_bytes, right_bytes = DOWN * DEEP * 2, across * DEEP * 2
     stages = min(STAGE_BYTES // (left_bytes + right_bytes), 8)
     tiles_down, tiles_across = ceildiv(m, DOWN), ceildiv(n, across)
@@ -120,7 +128,6 @@ def warpgroup_matmul(out, a, b):
         blocks=tiles if at_hand else max(tiles, PROCESSORS), threads=3 * WARPGROUP, resident=True, together=not at_hand
     )
     left, left_turned = along_rows(a)
-    right, right_turned = along_rows(b)
     if not can_map(left):
         left = laid_out(left)
     if not can_map(right):
@@ -132,6 +139,8 @@ def warpgroup_matmul(out, a, b):
     right_map = operand_map(right, rows=across, by_k=right_by_k)
     memory = shared_address(shared(dt, stages * (left_bytes + right_bytes) // 2, of_launch=True))
     barriers = shared_address(shared(i64, 2 * stages))
+    whole = is_static(n % 8) and n % 8 == 0
+    turn = None if whole else shared(f32, (8, 16, 33), of_launch=True)
     thread = thread_index()
     steps = ceildiv(index(depth), DEEP)
 
@@ -169,7 +178,6 @@ def warpgroup_matmul(out, a, b):
     def consume(half):
         stage, parity = i32(0), i32(0)
         within = thread % WARPGROUP
-        g, t = within % 32 // 4, within % 4
         for tile in range(block_index(), tiles, block_count()):
             acc = [f32(0) for _ in range(across // 2)]
             for step in range(steps):
@@ -181,49 +189,62 @@ def warpgroup_matmul(out, a, b):
                 lefts = [first + (k * 2 if left_by_k else k * 128) for k in range(DEEP // 16)]
                 rights = [second + (k * 2 if right_by_k else k * 128) for k in range(DEEP // 16)]
                 acc = multiply_tiles(dt, acc, lefts, rights, left_turned=not left_by_k, right_turned=not right_by_k)
-                if within == 0:
+                if within % 32 == 0:
                     arrive(empty(stage))
                 stage, parity = next_stage(stage, parity, stages=stages)
             lead, i0, j0 = place(tile)
-            store_sums(out, acc, lead, i0 + half * 64 + within // 32 * 16 + g, j0, t)
+            i = i0 + half * 64 + within // 32 * 16
+            if whole:
+                store_sums(out, acc, lead, i + within % 32 // 4, j0, within % 4)
+            else:
+                store_ragged(out, acc, lead, i, j0, turn, thread // 32 - 4, within % 32)
 
     if thread == 0:
         for source in unroll((left_map, right_map)):
             fetch_map(source)
         for stage in unroll(stages):
             make_barrier(full(stage), arrivals=1)
-            make_barrier(empty(stage), arrivals=2)
+            make_barrier(empty(stage), arrivals=8)
         barriers_are_made()
     barrier()
     if thread < WARPGROUP:
-        if across > 64:
+        if across > 96:
             fewer_registers(count=40)
         if thread == 0:
             produce()
     else:
-        if across > 64:  # narrow tiles need no more than every thread has
+        if across > 96:  # narrow tiles need no more than every thread has
             more_registers(count=232)
         consume(thread // WARPGROUP - 1)
 
 
 @inline
 def store_sums(out, acc, lead, i, j, t):
-    """The sums of one thread to their places: four lanes that share rows i and i + 8 first get 8 columns each."""
+    """The sums of one thread to rows i and i + 8, whole multiples of 8 columns; its four lanes first get 8 each."""
     m, n = out.shape[-2], out.shape[-1]
-    whole = is_static(n % 8) and n % 8 == 0
     for half in unroll(2):
+        row = i + 8 * half
         for c in unroll(0, len(acc) // 4, 4):
             eight = columns_of_lane([acc[(c + e // 2) * 4 + half * 2 + e % 2] for e in range(8)], t)
-            row, column = i + 8 * half, j + c * 8 + t * 8
-            if row < m:
-                if whole:
-                    if column < n:
-                        values = vector(*eight).cast(out.dtype)
-                        out[position(lead + (row, column), width=8, axis=out.rank - 1)] = values
-                else:
-                    for e in unroll(8):
-                        if column + e < n:
-                            out[position(lead + (row, column + e))] = eight[e].cast(out.dtype)
+            column = j + c * 8 + t * 8
+            if (row < m) & (column < n):
+                out[position(lead + (row, column), width=8, axis=out.rank - 1)] = vector(*eight).cast(out.dtype)
+
+
+@inline
+def store_ragged(out, acc, lead, i, j, turn, warp, lane):
+    """The sums of a warp's 16 rows from i on, any number of columns: through shared memory, so that lanes lie along rows."""
+    m, n = out.shape[-2], out.shape[-1]
+    g, t = lane // 4, lane % 4
+    for c in unroll(0, len(acc) // 4, 4):
+        for e in unroll(16):
+            turn[warp, g + e // 2 % 2 * 8, e // 4 * 8 + t * 2 + e % 2] = acc[c * 4 + e]
+        asm("bar.warp.sync 0xffffffff;", "~{memory}", None, 1)
+        column = j + c * 8 + lane
+        for r in unroll(16):
+            if (i + r < m) & (column < n):
+                out[position(lead + (i + r, column))] = turn[warp, r, lane].cast(out.dtype)
+        asm("bar.warp.sync 0xffffffff;", "~{memory}", None, 1)
 
 
 @inline

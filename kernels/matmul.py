@@ -2,6 +2,7 @@
 
 from kernels.gemm import gemm, multiply_add, pack_panel, pack_panels
 from kernels.gpu_matmul import gpu_matmul
+from kernels.gpu_register_tiles import register_matmul
 from kernels.gpu_tensor_cores import has_tensor_cores, tensor_core_matmul
 from kernels.gpu_vectors import vector_product
 from kernels.gpu_warpgroup_matmul import fits_warpgroups, warpgroup_matmul
@@ -38,6 +39,8 @@ def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
         warpgroup_matmul(out, a, b)
     elif target.is_gpu and has_tensor_cores(a, b):
         tensor_core_matmul(out, a, b)
+    elif target.is_nvidia:
+        register_matmul(out, a, b, product_dtype(out.dtype))
     elif target.is_gpu:
         gpu_matmul(out, a, b, product_dtype(out.dtype))
     elif one_row:

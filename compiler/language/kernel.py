@@ -36,6 +36,7 @@ class Launch:
     shared: int = 0  # bytes of shared memory that the launch sets aside for each block
     resident: bool = False  # no more blocks than the device runs at once: each takes several shares of the work
     together: bool = False  # all blocks run at once, so that they may wait for each other
+    per_processor: int = 0  # blocks that a multiprocessor shall have registers for at once; 0: the compiler's choice
 
 
 @dataclass(frozen=True)

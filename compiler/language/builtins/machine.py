@@ -106,7 +106,15 @@ def _barrier(run: Context) -> None:
 
 
 @builtin("launch")
-def _launch(run: Context, *, blocks: Any, threads: Any, resident: Any = False, together: Any = False) -> None:
+def _launch(
+    run: Context,
+    *,
+    blocks: Any,
+    threads: Any,
+    resident: Any = False,
+    together: Any = False,
+    per_processor: Any = 0,
+) -> None:
     kernel = run.host.kernel
     if kernel is None or isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
         raise KernelError("launch states the blocks and a compile-time number of threads (1 to 1024), in a kernel")
@@ -115,7 +123,9 @@ def _launch(run: Context, *, blocks: Any, threads: Any, resident: Any = False, t
         raise KernelError("the blocks of a launch are one to three compile-time sizes")
     if kernel.launch is not None:
         raise KernelError("a kernel states its launch once")
-    kernel.launch = Launch(grid, threads, resident=bool(resident), together=bool(together))
+    if not isinstance(per_processor, int) or not 0 <= per_processor <= 32:
+        raise KernelError("per_processor is a compile-time number of blocks, 0 to 32")
+    kernel.launch = Launch(grid, threads, 0, bool(resident), bool(together), per_processor)
 
 
 @builtin("position")
