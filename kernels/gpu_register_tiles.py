@@ -85,6 +85,7 @@ def put(shared_tile, stage, operand, parts, *, tile):
 def register_tiles(m, n, depth, groups, dt, left, right, store):
     """`groups` products of m x depth by depth x n matrices; store(group, i, j, width, v) takes results along j."""
     down, across = tile_sides(m, n, groups, dt)
+    assert 64 * DEEP >= WORKERS * LANES, "every thread fetches at least one vector of a tile"
     tiles_down, tiles_across = ceildiv(m, down), ceildiv(n, across)
     launch(blocks=tiles_down * tiles_across * groups, threads=WORKERS, per_processor=TWICE)
     lefts = shared(dt, (2, DEEP, down + PAD))

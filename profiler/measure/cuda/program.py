@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -135,7 +135,10 @@ def program_of(
     steps: list[Step] = []
     for call in host.calls:
         name = call.kernel.name
-        launch = launch_outside(launches[name], call.fused) if launches and name in launches else call.launch
+        launch = call.launch
+        if launches and name in launches:
+            asked = launch_outside(launches[name], call.fused)
+            launch = replace(launch or asked, blocks=asked.blocks, threads=asked.threads)
         blocks, threads = _grid(launch, sizes, name)
         numbers = tuple(host.slots[buffer] for buffer in call.buffers)
         dims = tuple(sizes[symbol] for symbol in call.sizes)
