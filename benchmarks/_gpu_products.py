@@ -24,9 +24,16 @@ class _OnDevice:
         }  # fmt: skip
 
 
-def _result(bench: Bench, resident: Any) -> Any:
+def on_device(tensor: Any) -> Any:
+    """A torch tensor as the launcher takes it."""
+    return _OnDevice(tensor) if str(tensor.dtype) == "torch.bfloat16" else tensor
+
+
+def result_of(bench: Bench, resident: Any, dtype: str = "bf16") -> Any:
     """What a resident computed, as a torch tensor."""
     made = resident.outputs()[0]
+    if dtype == "f32":
+        return bench.torch.as_tensor(made, device="cuda")
     holder = type("Words", (), {})()
     holder.__cuda_array_interface__ = {
         "shape": made.shape, "typestr": "<i2", "data": (made.pointer, False), "version": 3, "strides": None,
@@ -44,7 +51,7 @@ def _row(
     residents[0].launch()
     residents[0].synchronize()
     wanted = truth(*sets[0]).double()
-    error = float((_result(bench, residents[0]).double() - wanted).norm() / wanted.norm())
+    error = float((result_of(bench, residents[0]).double() - wanted).norm() / wanted.norm())
     times = bench.timer({"ours": [r.launch for r in residents], "peer": [lambda s=s: peer(*s) for s in sets]})
     ours, theirs = statistics.median(times["ours"]), statistics.median(times["peer"])
     bench.close(model, residents)

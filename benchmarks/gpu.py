@@ -3,7 +3,7 @@
     python benchmarks/gpu.py [--only grayscale,softmax,...] [--repeats N] [--json FILE]
 
 Inputs are random and rotate; times are medians of CUDA events, ours and the peer's in turn, with the GPU kept busy
-while the host queues the next launch; results are checked against float64 on outputs that were poisoned before. A part
+while the host queues the next launch; ratio is the peer's time over ours, time ours over the peer's; results are checked against float64 on outputs that were poisoned before. A part
 that fails prints its error and the others go on. The table comes last.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 import traceback
@@ -24,6 +25,7 @@ from _gpu_bandwidth import chain, chain_exp, grayscale, layernorm_gelu, softmax
 from _gpu_bench import Bench, Row, conditions
 from _gpu_launch import launch
 from _gpu_products import attention, matmul
+from _gpu_workloads import llama, memory, products
 
 PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "grayscale": grayscale,
@@ -34,6 +36,9 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "launch": launch,
     "matmul": matmul,
     "attention": attention,
+    "products": products,
+    "memory": memory,
+    "llama": llama,
 }
 
 
@@ -81,18 +86,22 @@ def main() -> None:
 
 
 def table(rows: list[Row], failures: dict[str, str]) -> str:
-    lines = [f"{'part':<22}{'ours':>10}{'peer':>10} {'unit':<10}{'ratio':>7}{'target':>8}{'error':>10}  peer"]
+    lines = [f"{'part':<22}{'ours':>10}{'peer':>10} {'unit':<10}{'ratio':>7}{'target':>8}{'time':>7}{'error':>10}  peer"]
     for row in rows:
         if row.unit == "us/kernel":
-            ratio, goal = f"{row.ours / row.theirs:.2f}", "<10 us"
+            ratio, goal, time_of = f"{row.ours / row.theirs:.2f}", "<10 us", ""
         else:
-            ratio, goal = f"{row.ratio:.3f}", f"{row.target:.2f}"
+            ratio, goal, time_of = f"{row.ratio:.3f}", f"{row.target:.2f}", f"{1 / row.ratio:.3f}"
         verdict = "" if row.met else "   MISSED"
         lines.append(
-            f"{row.part:<22}{row.ours:>10.3f}{row.theirs:>10.3f} {row.unit:<10}{ratio:>7}{goal:>8}{row.error:>10.1e}  "
+            f"{row.part:<22}{row.ours:>10.3f}{row.theirs:>10.3f} {row.unit:<10}{ratio:>7}{goal:>8}{time_of:>7}{row.error:>10.1e}  "
             f"{row.peer}{verdict}"
         )
     lines += [f"{name:<22}FAILED {' '.join(words.split())[:200]}" for name, words in failures.items()]
+    ratios = [row.ratio for row in rows if row.unit != "us/kernel"]
+    if ratios:
+        mean = math.exp(-sum(map(math.log, ratios)) / len(ratios))
+        lines.append(f"{'geometric mean':<22}our time over the best peer's, {len(ratios)} workloads: {mean:.3f}")
     return "\n".join(lines)
 
 

@@ -103,7 +103,8 @@ class Kernel:
         if "sass" not in self._model.target.emission.stages:
             raise CompilerError(f"{self._model.target.name} has no sass; its machine stage is asm")
         launch = self.record.launch
-        return sass_of(self.device_unit.code, self._model.target.cpu, launch.threads if launch else None)
+        asked = (launch.threads, launch.shared) if launch else (None, 0)
+        return sass_of(self.device_unit.code, self._model.target.cpu, *asked)
 
     @property
     def device_unit(self) -> DeviceUnit:

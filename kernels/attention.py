@@ -4,6 +4,7 @@ from kernels.exponential import exp
 from kernels.gemm import load_column, load_tile, pack_panel, round_up, store_tile, tile_product
 from kernels.gpu_attention import gpu_attend
 from kernels.gpu_flash_attention import fits_flash_attention, flash_attend
+from kernels.gpu_warpgroup_attention import fits_warpgroup_attention, warpgroup_attend
 from kernels.indexing import along, delinearise, fix_leading, product, replace
 from kernels.language import *
 from kernels.parallel import split
@@ -46,6 +47,9 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
 
     mask(lead, i, j, width, score) gives the scores of query i and keys j..j+width as the softmax is to see them.
     """
+    if target.is_gpu and fits_warpgroup_attention(q, k, v):
+        warpgroup_attend(out, q, k, v, mask, masked=masked, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+        return None
     if target.is_gpu and fits_flash_attention(q, k, v):
         flash_attend(out, q, k, v, mask, masked=masked, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
         return None

@@ -2,6 +2,7 @@
 
 from kernels.gemm import gemm, most_columns, multiply_add, pack_panel
 from kernels.gpu_matmul import gpu_conv2d
+from kernels.gpu_register_tiles import register_conv2d
 from kernels.indexing import delinearise, product
 from kernels.language import *
 from kernels.parallel import split
@@ -15,7 +16,9 @@ DIRECT_CHANNELS = 4
 def conv2d(out: FusedOutput, x: FusedInput, w: FusedInput, *, stride, padding, dilation, groups):
     """out[n, o, i, j] is the sum over c, p, q of x[n, c, i*stride + p*dilation - padding, ...] * w[o, c, p, q]."""
     channels = out.shape[1] // groups
-    if target.is_gpu:
+    if target.is_nvidia:
+        register_conv2d(out, x, w, stride, padding, dilation, groups)
+    elif target.is_gpu:
         gpu_conv2d(out, x, w, stride, padding, dilation, groups)
     elif is_static(channels) and channels < DIRECT_CHANNELS:
         direct_conv2d(out, x, w, stride, padding, dilation, groups)

@@ -1,6 +1,6 @@
 """The kernel that a group of elementwise ops, views and index ops becomes: one value stored per element."""
 
-from kernels.gpu_driver import gpu_elementwise
+from kernels.gpu_driver import gpu_elementwise, gpu_elementwise_tiles, read_across
 from kernels.indexing import along, delinearise, product, replace
 from kernels.language import *
 from kernels.parallel import split
@@ -22,7 +22,9 @@ def element_width(dt):
 @kernel("kg.elementwise")
 def elementwise(out: FusedOutput, x: FusedInput):
     """Store x at every position of out."""
-    if target.is_gpu:
+    if target.is_nvidia and out.rank > 1 and read_across(x) >= 0:
+        gpu_elementwise_tiles(out, x, read_across(x))
+    elif target.is_gpu:
         gpu_elementwise(out, x)
     elif out.rank == 0:
         if thread_index() == 0:

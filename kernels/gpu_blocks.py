@@ -25,22 +25,39 @@ def exchange_word(v, distance):
 
 
 @inline
+def word_from_below(v, distance):
+    """The 32 bits that the lane `distance` before this one holds; the first lanes get their own (NVIDIA)."""
+    return intrinsic("llvm.nvvm.shfl.sync.up.i32", i32, 1, i32(-1), v, i32(distance), i32(0))
+
+
+@inline
 def exchange(v, distance):
     """The value that the lane whose number differs by `distance` (xor) holds; any dtype."""
+    return by_words(v, lambda word: exchange_word(word, distance))
+
+
+@inline
+def shift_up(v, distance):
+    """The value that the lane `distance` before this one holds; the first lanes get their own; any dtype (NVIDIA)."""
+    return by_words(v, lambda word: word_from_below(word, distance))
+
+
+@inline
+def by_words(v, move):
+    """`v` through a function that moves 32 bits."""
     dt = v.dtype
     if dt.bits == 64:
         whole = v.bits(i64) if dt.is_float else v.cast(i64)
-        low = exchange_word(whole.cast(i32), distance).cast(i64) & 4294967295
-        high = exchange_word(lshr(whole, 32).cast(i32), distance).cast(i64) << 32
+        low = move(whole.cast(i32)).cast(i64) & 4294967295
+        high = move(lshr(whole, 32).cast(i32)).cast(i64) << 32
         joined = low | high
         return joined.bits(dt) if dt.is_float else joined.cast(dt)
     if dt.bits == 32:
-        word = v.bits(i32) if dt.is_float else v
-        other = exchange_word(word, distance)
+        other = move(v.bits(i32) if dt.is_float else v)
         return other.bits(dt) if dt.is_float else other
     if dt.is_float:
-        return exchange_word(v.bits(i16).cast(i32), distance).cast(i16).bits(dt)
-    return exchange_word(v.cast(i32), distance).cast(dt)
+        return move(v.bits(i16).cast(i32)).cast(i16).bits(dt)
+    return move(v.cast(i32)).cast(dt)
 
 
 @inline

@@ -50,6 +50,69 @@ def over_neighbours(v, combine):
 
 
 @inline
+def masked_scores(scores, mask, lead, row, j0, t, factor, length, keys):
+    """Scores as the mask makes them, in powers of two; -inf where there is no such query or key."""
+    made = []
+    for e in unroll(len(scores)):
+        i, j = row + 8 * (e % 4 // 2), j0 + e // 4 * 8 + t * 2 + e % 2
+        score = f32(-f32.inf)
+        if (i < length) & (j < keys):
+            score = mask(lead, i, j, 1, scores[e] * factor) * LOG2E
+        made = [*made, score]
+    return made
+
+
+@inline
+def seen_scores(scores, row, j0, t, keys, *, is_causal):
+    """Scores of keys that a query sees, -inf for the others."""
+    made = []
+    for e in unroll(len(scores)):
+        j = j0 + e // 4 * 8 + t * 2 + e % 2
+        seen = j < keys
+        if is_causal:
+            seen = seen & (j <= row + 8 * (e % 4 // 2))
+        made = [*made, select(seen, scores[e], f32(-f32.inf))]
+    return made
+
+
+@inline
+def weigh(scores, best, total, acc, *, unit):
+    """A block of scores becomes weights, 2 to the score times `unit`; what was summed so far is put on their footing.
+
+    `unit` is positive, so that the best score is the best one before it is multiplied.
+    """
+    for half in unroll(2):
+        top = best[half]
+        for c in unroll(len(scores) // 4):
+            top = fmax(top, fmax(scores[c * 4 + half * 2], scores[c * 4 + half * 2 + 1]))
+        top = over_neighbours(top, lambda x, y: fmax(x, y))
+        base_score = select(top > f32(-f32.inf), top, f32(0)) * unit
+        correction = fast_exp2(fma(best[half], unit, -base_score))
+        best[half] = top
+        part = f32(0)
+        for c in unroll(len(scores) // 4):
+            for s in unroll(2):
+                e = c * 4 + half * 2 + s
+                scores[e] = fast_exp2(fma(scores[e], unit, -base_score))
+                part = part + scores[e]
+        total[half] = total[half] * correction + part
+        for c in unroll(len(acc) // 4):
+            for s in unroll(2):
+                acc[c * 4 + half * 2 + s] = acc[c * 4 + half * 2 + s] * correction
+    return scores, best, total, acc
+
+
+@inline
+def scaled_sums(acc, total):
+    """The results of a thread: its sums over the whole weight of their rows."""
+    scale = []
+    for half in unroll(2):
+        whole = over_neighbours(total[half], lambda x, y: x + y)
+        scale = [*scale, f32(1) / select(whole != f32(0), whole, f32(1))]  # a row that sees nothing gives zeros
+    return [acc[e] * scale[e % 4 // 2] for e in range(len(acc))]
+
+
+@inline
 def flash_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
     """As attend, for operands that fit."""
     dt = q.dtype
@@ -119,45 +182,18 @@ def flash_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
                     sums = multiply_words(dt, left, four[2 * half : 2 * half + 2], scores[at : at + 4])
                     for s in unroll(4):
                         scores[at + s] = sums[s]
+        unit = factor * LOG2E
         if masked:
-            for e in unroll(span // 2):
-                i, j = row + 8 * (e % 4 // 2), j0 + e // 4 * 8 + t * 2 + e % 2
-                score = f32(-f32.inf)
-                if (i < length) & (j < keys):
-                    score = mask(lead, i, j, 1, scores[e] * factor) * LOG2E
-                scores[e] = score
-        else:
-            for e in unroll(span // 2):
-                scores[e] = scores[e] * (factor * LOG2E)
+            scores, unit = masked_scores(scores, mask, lead, row, j0, t, factor, length, keys), 1.0
+        elif factor <= 0:
+            scores, unit = [score * unit for score in scores], 1.0
         # Only the last blocks have keys that some query of this block does not see.
         bound = j0 + span > keys
         if is_causal:
             bound = bound | (j0 + span > i0 + 1)
         if bound:
-            for e in unroll(span // 2):
-                j = j0 + e // 4 * 8 + t * 2 + e % 2
-                seen = j < keys
-                if is_causal:
-                    seen = seen & (j <= row + 8 * (e % 4 // 2))
-                scores[e] = select(seen, scores[e], f32(-f32.inf))
-        for half in unroll(2):
-            top = best[half]
-            for c in unroll(span // 8):
-                top = fmax(top, fmax(scores[c * 4 + half * 2], scores[c * 4 + half * 2 + 1]))
-            top = over_neighbours(top, lambda x, y: fmax(x, y))
-            base_score = select(top > f32(-f32.inf), top, f32(0))
-            correction = fast_exp2(best[half] - base_score)
-            best[half] = top
-            part = f32(0)
-            for c in unroll(span // 8):
-                for s in unroll(2):
-                    e = c * 4 + half * 2 + s
-                    scores[e] = fast_exp2(scores[e] - base_score)
-                    part = part + scores[e]
-            total[half] = total[half] * correction + part
-            for c in unroll(size // 8):
-                for s in unroll(2):
-                    acc[c * 4 + half * 2 + s] = acc[c * 4 + half * 2 + s] * correction
+            scores = seen_scores(scores, row, j0, t, keys, is_causal=is_causal)
+        scores, best, total, acc = weigh(scores, best, total, acc, unit=unit)
         for j in unroll(0, span, 16):
             at = j // 2
             left = [pair(dt, scores[at + 2 * p], scores[at + 2 * p + 1]) for p in range(4)]
@@ -169,12 +205,10 @@ def flash_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
                     for s in unroll(4):
                         acc[to + s] = sums[s]
         barrier()
+    acc = scaled_sums(acc, total)
     for half in unroll(2):
-        whole = over_neighbours(total[half], lambda x, y: x + y)
-        scaled = f32(1) / select(whole != f32(0), whole, f32(1))  # a row that sees nothing gives zeros
         i = row + 8 * half
         if i < length:
             for c in unroll(size // 8):
-                at = c * 4 + half * 2
-                both = vector(acc[at] * scaled, acc[at + 1] * scaled).cast(out.dtype)
+                both = vector(acc[c * 4 + half * 2], acc[c * 4 + half * 2 + 1]).cast(out.dtype)
                 out[position(lead + (i, c * 8 + t * 2), width=2, axis=out.rank - 1)] = both

@@ -2,7 +2,10 @@
 
 from kernels.gemm import gemm, multiply_add, pack_panel, pack_panels
 from kernels.gpu_matmul import gpu_matmul
+from kernels.gpu_register_tiles import register_matmul
 from kernels.gpu_tensor_cores import has_tensor_cores, tensor_core_matmul
+from kernels.gpu_vectors import vector_product
+from kernels.gpu_warpgroup_matmul import fits_warpgroups, warpgroup_matmul
 from kernels.indexing import delinearise, fix_leading, product
 from kernels.language import *
 from kernels.parallel import split, strip_length
@@ -27,11 +30,20 @@ def product_dtype(dt):
 def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
     """out[..., i, j] is the sum over k of a[..., i, k] * b[..., k, j]."""
     swapped = tuple(range(out.rank - 2)) + (out.rank - 1, out.rank - 2)
-    if target.is_gpu and has_tensor_cores(a, b):
+    one_row = is_static(out.shape[-2]) and out.shape[-2] == 1
+    if target.is_nvidia and one_row and out.dtype.is_float:
+        vector_product(out, a, b, product_dtype(out.dtype))
+    elif target.is_nvidia and is_static(out.shape[-1]) and out.shape[-1] == 1 and out.dtype.is_float:
+        vector_product(out.permute(swapped), b.permute(swapped), a.permute(swapped), product_dtype(out.dtype))
+    elif target.is_gpu and fits_warpgroups(out, a, b):
+        warpgroup_matmul(out, a, b)
+    elif target.is_gpu and has_tensor_cores(a, b):
         tensor_core_matmul(out, a, b)
+    elif target.is_nvidia:
+        register_matmul(out, a, b, product_dtype(out.dtype))
     elif target.is_gpu:
         gpu_matmul(out, a, b, product_dtype(out.dtype))
-    elif is_static(out.shape[-2]) and out.shape[-2] == 1:
+    elif one_row:
         row_product(out, a, b)
     elif is_static(out.shape[-1]) and out.shape[-1] == 1:
         row_product(out.permute(swapped), b.permute(swapped), a.permute(swapped))

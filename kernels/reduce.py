@@ -1,5 +1,6 @@
 """Reductions over any set of axes: sum, mean, max, min, prod."""
 
+from kernels.gpu_reduce import nvidia_reduce
 from kernels.gpu_rows import gpu_reduce
 from kernels.indexing import along, delinearise, interleave, product, without
 from kernels.language import *
@@ -100,6 +101,8 @@ def reduce_with(out, x, partial, axes, start, combine, finish, *, blocked):
     small = is_static(x.size) and x.size <= PARTS * BLOCK
     if len(axes) == 0:
         copy_elements(out, x, start.dtype, store)
+    elif target.is_nvidia:
+        nvidia_reduce(x, axes, start, combine, store)
     elif target.is_gpu:
         gpu_reduce(out, x, axes, start, combine, store)
     elif x.rank - 1 not in axes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compiler.artifact.plain_types import plain_size, read_size
-from compiler.language.kernel import BufferArgument, ElaboratedKernel, Launch
+from compiler.language.kernel import BufferArgument, ElaboratedKernel, Launch, TensorMap
 
 
 def record_document(record: ElaboratedKernel) -> dict[str, Any]:
@@ -17,8 +17,18 @@ def record_document(record: ElaboratedKernel) -> dict[str, Any]:
         "workspaces": [_argument_document(argument) for argument in record.workspaces],
         "symbols": record.symbols,
         "provenance": record.provenance,
-        "launch": {"blocks": list(map(plain_size, launch.blocks)), "threads": launch.threads} if launch else None,
+        "launch": _launch_document(launch) if launch else None,
+        "maps": [_map_document(asked) for asked in record.maps],
     }
+
+
+def _launch_document(launch: Launch) -> dict[str, Any]:
+    return {**vars(launch), "blocks": list(map(plain_size, launch.blocks))}
+
+
+def _map_document(asked: TensorMap) -> dict[str, Any]:
+    sizes = {"shape": list(map(plain_size, asked.shape)), "strides": list(map(plain_size, asked.strides))}
+    return {**vars(asked), **sizes, "offset": plain_size(asked.offset)}
 
 
 def _argument_document(argument: BufferArgument) -> list[Any]:
@@ -38,5 +48,11 @@ def read_record(document: dict[str, Any]) -> ElaboratedKernel:
         arguments(document["workspaces"]),
         tuple(document["symbols"]),
         tuple(tuple(slots) for slots in document["provenance"]),
-        Launch(tuple(map(read_size, launch["blocks"])), launch["threads"]) if launch else None,
+        Launch(**{**launch, "blocks": tuple(map(read_size, launch["blocks"]))}) if launch else None,
+        tuple(_read_map(asked) for asked in document["maps"]),
     )
+
+
+def _read_map(document: dict[str, Any]) -> TensorMap:
+    sizes = {name: tuple(map(read_size, document[name])) for name in ("shape", "strides")}
+    return TensorMap(**{**document, **sizes, "offset": read_size(document["offset"]), "box": tuple(document["box"])})

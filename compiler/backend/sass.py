@@ -89,8 +89,9 @@ def find_tool(name: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def sass_of(ptx: bytes, arch: str, threads: int | None = None) -> SassReport:
-    """Assemble and disassemble. `threads` overrides the block size that occupancy is given for.
+def sass_of(ptx: bytes, arch: str, threads: int | None = None, shared: int = 0) -> SassReport:
+    """Assemble and disassemble. `threads` overrides the block size that occupancy is given for; `shared` is what a launch
+    sets aside besides.
 
     PTX that ptxas refuses is a LoweringError with its words; a missing tool is an UnavailableError.
     """
@@ -102,7 +103,8 @@ def sass_of(ptx: bytes, arch: str, threads: int | None = None) -> SassReport:
     text, ptx_lines = _split(listing)
     known = [0, *line_provenance(source_text, "ptx")]
     provenance = tuple(known[line] if line < len(known) else 0 for line in ptx_lines)
-    return SassReport(arch, text, ptx_lines, provenance, _entries(log, source_text, arch, threads), log)
+    entries = _entries(log, source_text, arch, threads, shared)
+    return SassReport(arch, text, ptx_lines, provenance, entries, log)
 
 
 def resources_of(ptx: bytes, arch: str, threads: int | None = None) -> tuple[EntryResources, ...]:
@@ -150,7 +152,9 @@ def _split(listing: str) -> tuple[str, tuple[int, ...]]:
     return "\n".join(lines) + "\n", tuple(numbers)
 
 
-def _entries(log: str, ptx: str, arch: str, threads: int | None) -> tuple[EntryResources, ...]:
+def _entries(
+    log: str, ptx: str, arch: str, threads: int | None, set_aside: int = 0
+) -> tuple[EntryResources, ...]:
     stated = {name: _product(sizes) for name, sizes in _THREADS.findall(ptx)}
     found: list[EntryResources] = []
     name, properties, frame = "", "", (0, 0, 0)
@@ -162,7 +166,7 @@ def _entries(log: str, ptx: str, arch: str, threads: int | None) -> tuple[EntryR
         elif (match := _STACK.search(line)) and properties == name:
             frame = (int(match[1]), int(match[2]), int(match[3]))
         elif (match := _USED.search(line)) and name:
-            registers, shared = int(match[1]), _number(_SHARED, line)
+            registers, shared = int(match[1]), _number(_SHARED, line) + set_aside
             block = threads or stated.get(name, DEFAULT_THREADS)
             fits = occupancy(arch, block, registers, shared)
             found.append(

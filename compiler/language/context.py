@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from compiler.language.builder import Builder
-from compiler.language.kernel import BufferArgument, Launch
+from compiler.language.kernel import BufferArgument, Launch, TensorMap
 from compiler.targets.target import Target
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ class OpenKernel:
     slots: dict[tuple[int, ...], int] = field(default_factory=lambda: {(): 0})
     workspaces: list[BufferArgument] = field(default_factory=list)
     launch: Launch | None = None
+    shared_bytes: int = 0  # of the launch's shared memory, taken so far
+    maps: list[TensorMap] = field(default_factory=list)
 
     def provenance(self, line_slots: tuple[tuple[int, ...], ...], line: int) -> int:
         """The provenance id of a line of generated source; 0 where it comes from no slot."""

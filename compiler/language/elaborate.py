@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp
@@ -142,6 +143,12 @@ class Elaborator:
         kind = FunctionType.from_lists([argument.type for argument in block.args], [])
         name = self._unique(entry.name)
         self.operations.append(kgen.make_func(name, entry.name, kind, Region(block), {}, kernel=True))
+        launch = kernel.launch
+        if kernel.shared_bytes:
+            if launch is None:
+                raise run.fail(f"{entry.name}: shared memory of the launch needs a launch(...)")
+            launch = replace(launch, shared=kernel.shared_bytes)
         return ElaboratedKernel(
-            name, tuple(arguments), tuple(kernel.workspaces), tuple(symbols), tuple(kernel.slots), kernel.launch
-        )
+            name, tuple(arguments), tuple(kernel.workspaces), tuple(symbols), tuple(kernel.slots), launch,
+            tuple(kernel.maps),
+        )  # fmt: skip

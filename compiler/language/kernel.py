@@ -33,6 +33,26 @@ class Launch:
 
     blocks: tuple[int | Dim, ...]
     threads: int
+    shared: int = 0  # bytes of shared memory that the launch sets aside for each block
+    resident: bool = False  # no more blocks than the device runs at once: each takes several shares of the work
+    together: bool = False  # all blocks run at once, so that they may wait for each other
+    per_processor: int = 0  # blocks that a multiprocessor shall have registers for at once; 0: the compiler's choice
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """A tensor as the copy engine is told of it; the launcher writes it into a workspace of the kernel.
+
+    Sizes and strides (in elements) are of the axes that are not repeated, the contiguous one last.
+    """
+
+    workspace: int
+    argument: int
+    shape: tuple[int | Dim, ...]
+    strides: tuple[int | Dim, ...]
+    offset: int | Dim
+    box: tuple[int, ...]
+
 
 
 @dataclass(frozen=True)
@@ -45,3 +65,4 @@ class ElaboratedKernel:
     symbols: tuple[str, ...]
     provenance: tuple[tuple[int, ...], ...]  # provenance id -> slots; id 0 is no slot at all
     launch: Launch | None
+    maps: tuple[TensorMap, ...] = ()

@@ -124,7 +124,7 @@ def _shared(e: Emitter, stem: str, array: str, align: int) -> str:
 
 
 def define_global(e: Emitter, op: memref.GlobalOp) -> None:
-    """Print a memref.global of the module: a constant table, or (no initial value) a scratch array."""
+    """Print a memref.global of the module: a constant table, a scratch array, or (no initial value) one from outside."""
     name = symbol(op.properties["sym_name"].data)  # pyright: ignore[reportAttributeAccessIssue]
     kind = op.properties["type"]
     assert isinstance(kind, MemRefType)
@@ -139,6 +139,9 @@ def define_global(e: Emitter, op: memref.GlobalOp) -> None:
     align = wanted.value.data if isinstance(wanted, IntegerAttr) else max(byte_size(element), 16)
     space = _global_space(e, kind)
     in_space = f"addrspace({space}) " if space else ""
+    if initial is None:
+        e.globals[name] = f"{name} = external {in_space}global [{size} x {element}], align {align}"
+        return
     role = "constant" if "constant" in op.properties else "global"
     e.globals[name] = f"{name} = internal {in_space}{role} {array} {value}, align {align}"
 

@@ -172,6 +172,9 @@ def _attributes(e: Emitter, function: func.FuncOp, kernel: bool) -> str:
     threads = function.attributes.get("kg.threads")
     if kernel and isinstance(threads, IntegerAttr) and target.emission.block_limit:
         words.append(target.emission.block_limit.format(threads.value.data))
+    blocks = function.attributes.get("kg.per_processor")
+    if kernel and isinstance(blocks, IntegerAttr) and target.emission.blocks_at_once:
+        words.append(target.emission.blocks_at_once.format(blocks.value.data))
     words.append(f'"target-cpu"="{target.cpu}"')
     if target.features:
         words.append(f'"target-features"="{target.features}"')

@@ -7,7 +7,7 @@ what fusion decided, what elaboration found out about each kernel, and what the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from compiler.graph.constraints import Constraint, check_sizes, constraints_of
 from compiler.graph.dims import Dim, substitute, symbol
 from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType
-from compiler.language.kernel import ElaboratedKernel, Launch
+from compiler.language.kernel import ElaboratedKernel, Launch, TensorMap
 from compiler.passes.fusion.records import Buffer, FusedKernel, FusionResult, KernelCall
 
 
@@ -39,6 +39,8 @@ class HostCall:
     """The symbols whose sizes the kernel is given."""
     launch: Launch | None
     """The grid that a GPU kernel asks for."""
+    maps: tuple[TensorMap, ...] = ()
+    """What it wants to be told of its arguments for the copy engine."""
 
     @property
     def kernel(self) -> FusedKernel:
@@ -116,12 +118,20 @@ def _host_call(call: KernelCall, record: ElaboratedKernel | None) -> HostCall:
         for k, (asked, kind) in enumerate(zip(record.workspaces, kinds, strict=True))
     )
     launch = record.launch and launch_outside(record.launch, call)
-    return HostCall(call, workspaces, tuple(names[name] for name in record.symbols), launch)
+    maps = tuple(map_outside(asked, call) for asked in record.maps)
+    return HostCall(call, workspaces, tuple(names[name] for name in record.symbols), launch, maps)
 
 
 def launch_outside(launch: Launch, call: KernelCall) -> Launch:
     """A launch in the kernel's own names of its sizes as one in the graph's."""
-    return Launch(_sizes_outside(launch.blocks, call), launch.threads)
+    return replace(launch, blocks=_sizes_outside(launch.blocks, call))
+
+
+def map_outside(asked: TensorMap, call: KernelCall) -> TensorMap:
+    """A tensor map in the kernel's own names of its sizes as one in the graph's."""
+    (offset,) = _sizes_outside((asked.offset,), call)
+    shape, strides = _sizes_outside(asked.shape, call), _sizes_outside(asked.strides, call)
+    return replace(asked, shape=shape, strides=strides, offset=offset)
 
 
 def _sizes_outside(sizes: tuple[int | Dim, ...], call: KernelCall) -> tuple[int | Dim, ...]:

@@ -44,6 +44,8 @@ class Emission:
     """LLVM's calling convention of a kernel."""
     block_limit: str = ""
     """The function attribute that promises how many threads a block has at most; `{}` stands for the number."""
+    blocks_at_once: str = ""
+    """The one that asks for registers for so many blocks on a multiprocessor at once, where there is such a thing."""
     atomic_order: str = "acq_rel"
     debug: str = "LineTablesOnly"
     """LLVM's emission kind of line tables."""

@@ -47,6 +47,7 @@ _EMISSION = Emission(
     ),
     convention="ptx_kernel",
     block_limit='"nvvm.maxntid"="{}"',
+    blocks_at_once='"nvvm.minctasm"="{}"',
     atomic_order="monotonic",
     # Anything more than directives marks the PTX as a debug build, which ptxas then does not optimise.
     debug="DebugDirectivesOnly",

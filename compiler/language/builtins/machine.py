@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, UnitAt
 from compiler.dialects import kgen
 from compiler.errors import KernelError
 from compiler.language import limits
+from compiler.language.builtins.device_memory import launch_shared
 from compiler.language.builtins.registry import builtin
 from compiler.language.context import Context
 from compiler.language.kernel import Launch
@@ -52,12 +53,14 @@ def _strided(run: Context, row: Any, shape: Any, strides: Any, offset: Any) -> T
 
 
 @builtin("shared")
-def _shared(run: Context, dtype: Any, shape: Any) -> Tensor:
+def _shared(run: Context, dtype: Any, shape: Any, *, of_launch: Any = False) -> Tensor:
     kind = to_dtype(dtype)
     sizes, count = _fixed_shape("shared", kind, shape)
     host = run.host
     if host.target.emission.grid is None:
         raise KernelError("shared memory is for GPUs; use stack on the CPU")
+    if of_launch:
+        return launch_shared(run, kind, sizes, count)
     name, buffer = f"shared_{len(host.globals)}", memory.buffer_type(kind, count, "shared")
     properties = {
         "sym_name": StringAttr(name), "sym_visibility": StringAttr("private"), "type": buffer,
@@ -103,7 +106,15 @@ def _barrier(run: Context) -> None:
 
 
 @builtin("launch")
-def _launch(run: Context, *, blocks: Any, threads: Any) -> None:
+def _launch(
+    run: Context,
+    *,
+    blocks: Any,
+    threads: Any,
+    resident: Any = False,
+    together: Any = False,
+    per_processor: Any = 0,
+) -> None:
     kernel = run.host.kernel
     if kernel is None or isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
         raise KernelError("launch states the blocks and a compile-time number of threads (1 to 1024), in a kernel")
@@ -112,7 +123,9 @@ def _launch(run: Context, *, blocks: Any, threads: Any) -> None:
         raise KernelError("the blocks of a launch are one to three compile-time sizes")
     if kernel.launch is not None:
         raise KernelError("a kernel states its launch once")
-    kernel.launch = Launch(grid, threads)
+    if not isinstance(per_processor, int) or not 0 <= per_processor <= 32:
+        raise KernelError("per_processor is a compile-time number of blocks, 0 to 32")
+    kernel.launch = Launch(grid, threads, 0, bool(resident), bool(together), per_processor)
 
 
 @builtin("position")
@@ -131,7 +144,8 @@ def _callable(what: str, function: Any) -> Any:
 @builtin("FusedInput")
 def _fused_input(run: Context, function: Any, dtype: Any, shape: Any) -> FusedInput:
     fetch = _callable("FusedInput", function)
-    return FusedInput(lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), to_shape(shape))
+    sources = fetch.captured  # looked for when somebody asks what it reads
+    return FusedInput(lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), to_shape(shape), sources=sources)
 
 
 @builtin("FusedOutput")

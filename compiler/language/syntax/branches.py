@@ -71,7 +71,9 @@ def branch(run: Run, node: ast.If, after: After, frame: Frame) -> Returned | Non
         return Returned(merged)
     frame.env = before
     run.node = node
-    names = sorted(liveness.assigned(node.body) | liveness.assigned(node.orelse))
+    # A nested function may store elements of a tensor around it, whose name is not among its own.
+    changed = liveness.assigned(node.body) | liveness.assigned(node.orelse)
+    names = sorted(name for name in changed if name in arms[0].env or name in arms[1].env)
     one = [arms[0].env.get(name, UNDEFINED) for name in names]
     two = [arms[1].env.get(name, UNDEFINED) for name in names]
     frame.env.update(zip(names, _merge(run, condition, arms, one, two), strict=True))

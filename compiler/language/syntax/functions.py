@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
+from compiler.language.syntax import liveness
 from compiler.language.values.records import Function
 
 
@@ -62,6 +63,11 @@ class Closure(Function):
 
     generator: Generator
     frame: Frame
+
+    def captured(self) -> tuple[Any, ...]:
+        names = liveness.exposed(self.generator.body) - {name for name, _ in self.generator.arguments}
+        frames = [(name, self.frame.find(name)) for name in sorted(names)]
+        return tuple(frame.env[name] for name, frame in frames if frame is not None)
 
 
 class Undefined:

@@ -8,6 +8,7 @@ from typing import Any
 from compiler.errors import KernelError
 from compiler.graph import dims as dimlib
 from compiler.graph.dim_text import dim
+from compiler.language.builtins.device_memory import take_workspace
 from compiler.language.kernel import BufferArgument
 from compiler.language.syntax.definitions import annotation_name
 from compiler.language.syntax.functions import Frame
@@ -16,7 +17,6 @@ from compiler.language.values import static
 from compiler.language.values.arguments import to_dtype, to_shape
 from compiler.language.values.dtypes import INDEX
 from compiler.language.values.loadables import Tensor
-from compiler.language.values.memory import argument_type
 
 
 def buffer_argument(run: Run, name: str, annotation: ast.expr | None, frame: Frame) -> BufferArgument:
@@ -51,18 +51,8 @@ def _size(run: Run, item: ast.expr, frame: Frame) -> Any:
 
 def workspace(run: Run, annotation: ast.expr | None, frame: Frame) -> Tensor:
     """`Workspace[dtype, count]`: a buffer shared by all threads of the kernel, which a library kernel asks for."""
-    kernel = run.host.kernel
-    if kernel is None:
-        raise KernelError("a workspace belongs to a kernel, not to a @function")
     inner = annotation.slice if isinstance(annotation, ast.Subscript) else None
     if not isinstance(inner, ast.Tuple) or len(inner.elts) != 2:
         raise KernelError("a workspace is written Workspace[dtype, count] in a kernel's signature")
     dtype, count = (run.evaluate(part, frame) for part in inner.elts)
-    kind, shape = to_dtype(dtype), to_shape(count)
-    if kind is INDEX or len(shape) != 1:
-        raise KernelError("a workspace has a dtype other than index and one size")
-    argument = kernel.block.insert_arg(argument_type(kind, run.host.target), kernel.buffers + len(kernel.workspaces))
-    name = argument.name_hint = f"ws{len(kernel.workspaces)}"
-    kernel.builder.depths[id(argument)] = 0
-    kernel.workspaces.append(BufferArgument(name, kind.name, shape))
-    return Tensor(argument, kind, shape, (1,))
+    return take_workspace(run, dtype, count)

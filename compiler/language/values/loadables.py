@@ -44,6 +44,10 @@ class Loadable:
         """Whether loads along an axis are known to be unit-stride in memory."""
         return False
 
+    def reads(self) -> tuple[Loadable, ...]:
+        """What it is known to load from: itself, where it lies in memory."""
+        return (self,)
+
     def permute(self, perm: Sequence[int]) -> Loadable:
         """Axis k of the result is axis perm[k] of this."""
         perm = tuple(perm)
@@ -123,6 +127,11 @@ class FusedInput(Loadable):
     dtype: DType  # pyright: ignore[reportIncompatibleVariableOverride]
     shape: Shape  # pyright: ignore[reportIncompatibleVariableOverride]
     unit_stride: Callable[[int], bool] = lambda axis: False
+    sources: Callable[[], tuple[Any, ...]] = tuple
+
+    def reads(self) -> tuple[Loadable, ...]:
+        """What it is known to load from."""
+        return tuple(value for value in self.sources() if isinstance(value, Loadable))
 
     def load(self, run: Context, at: Position) -> Simd:
         value = self.fetch(run, at)

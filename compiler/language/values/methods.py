@@ -57,6 +57,8 @@ def attribute(run: Context, value: Any, name: str) -> Any:
             return getattr(value, name)
         if name == "size":
             return reduce(lambda count, size: math.binary(run.b, "*", count, size), value.shape, 1)
+        if name == "reads" and isinstance(value, Loadable):
+            return value.reads()
         if name == "is_strided":
             return isinstance(value, Tensor)
         if name in ("strides", "flat") and isinstance(value, Tensor):

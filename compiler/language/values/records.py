@@ -65,6 +65,10 @@ class Function:
 
     __slots__ = ()
 
+    def captured(self) -> tuple[Any, ...]:
+        """The values of names around it that it reads."""
+        return ()
+
 
 @dataclass(slots=True, eq=False)
 class Bound:

@@ -40,6 +40,7 @@ class KernelFacts:
     readonly: tuple[bool, ...] = ()
     noalias: tuple[bool, ...] = ()
     threads: int = 0
+    per_processor: int = 0
 
 
 def lower_kgen(module: ModuleOp, *, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> tuple[ModuleOp, int]:
@@ -97,6 +98,8 @@ def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFact
         properties["arg_attrs"] = _argument_facts(block, known)
         if known.threads:
             attributes["kg.threads"] = IntegerAttr(known.threads, i64)
+        if known.per_processor:
+            attributes["kg.per_processor"] = IntegerAttr(known.per_processor, i64)
     function = func.FuncOp.create(properties=properties, attributes=attributes, regions=[body], location=old.location)
     return function, any(isinstance(operation, kgen.BarrierOp) for operation in found), count
 

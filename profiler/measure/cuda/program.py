@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,9 @@ from compiler.program.host_program import launch_outside
 from compiler.program.memory_plan import plan
 
 if TYPE_CHECKING:
-    from compiler.language.kernel import Launch
+    from compiler.language.kernel import TensorMap
     from compiler.model import Model
+    from compiler.program.host_program import HostCall
 
 DEFAULT_LAUNCH = (1024, 256)
 """Blocks and threads of a kernel that states no launch of its own: kernels split their work over the whole grid."""
@@ -51,14 +52,34 @@ class Slot:
 
 
 @dataclass(frozen=True)
+class MapSlot:
+    """A tensor map to be written to `slot`: memory of slot `source`, in elements, the contiguous axis last."""
+
+    slot: int
+    source: int
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Step:
-    """One launch: outputs, inputs and workspaces by slot, then the sizes of the kernel's symbols."""
+    """One launch: outputs, inputs and workspaces by slot, then the sizes of the kernel's symbols.
+
+    `shared` are bytes of shared memory for each block; a `resident` launch has at most as many blocks as run at once,
+    and one whose blocks run `together` starts when all of them can.
+    """
 
     kernel: str
     blocks: tuple[int, int, int]
     threads: int
     slots: tuple[int, ...]
     dims: tuple[int, ...]
+    shared: int = 0
+    resident: bool = False
+    together: bool = False
+    maps: tuple[MapSlot, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +135,16 @@ def program_of(
     steps: list[Step] = []
     for call in host.calls:
         name = call.kernel.name
-        launch = launch_outside(launches[name], call.fused) if launches and name in launches else call.launch
+        launch = call.launch
+        if launches and name in launches:
+            asked = launch_outside(launches[name], call.fused)
+            launch = replace(launch or asked, blocks=asked.blocks, threads=asked.threads)
         blocks, threads = _grid(launch, sizes, name)
         numbers = tuple(host.slots[buffer] for buffer in call.buffers)
-        steps.append(Step(name, blocks, threads, numbers, tuple(sizes[symbol] for symbol in call.sizes)))
+        dims = tuple(sizes[symbol] for symbol in call.sizes)
+        how = (launch.shared, launch.resident, launch.together) if launch else (0, False, False)
+        maps = tuple(_map_slot(asked, call, numbers, sizes) for asked in call.maps)
+        steps.append(Step(name, blocks, threads, numbers, dims, *how, maps))
     return DeviceProgram(
         host.fusion.name,
         model.target.name,
@@ -129,6 +156,13 @@ def program_of(
         ptx_of(model) if ptx is None else ptx,
         tuple((number, buffer.array) for buffer, number in host.slots.items() if buffer.array is not None),
     )
+
+
+def _map_slot(asked: TensorMap, call: HostCall, numbers: tuple[int, ...], sizes: Mapping[str, int]) -> MapSlot:
+    first = len(numbers) - len(call.workspaces)
+    shape, strides = (tuple(evaluate(size, sizes) for size in listed) for listed in (asked.shape, asked.strides))
+    offset = evaluate(asked.offset, sizes)
+    return MapSlot(numbers[first + asked.workspace], numbers[asked.argument], offset, shape, strides, asked.box)
 
 
 def _grid(launch: Launch | None, sizes: Mapping[str, int], kernel: str) -> tuple[tuple[int, int, int], int]:

@@ -14,7 +14,8 @@ from profiler.measure.cuda.device import Device
 from profiler.measure.cuda.driver import call, check, driver, milliseconds
 from profiler.measure.cuda.memory import Allocation
 from profiler.measure.cuda.module import Loaded, load
-from profiler.measure.cuda.program import DeviceProgram, Packed
+from profiler.measure.cuda.launching import Start, allow_shared, encoded_map, resident_blocks, start_of
+from profiler.measure.cuda.program import DeviceProgram, MapSlot, Packed
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Executable:
         device.activate()
         self.device = device
         self.loaded: Loaded = load(device, program.ptx, program.kernels)
+        for step in program.steps:
+            allow_shared(self.loaded.functions[step.kernel], step)
         self._stream = device.stream()
         self._constants: dict[int, Allocation] = {}
         for number, data in program.constants:
@@ -102,14 +105,16 @@ class Resident:
             self.close()
             raise
         self._packed: list[Packed] = []
-        self._launches: list[tuple[str, tuple[Any, ...]]] = []
+        self._launches: list[tuple[str, Start]] = []
         for step in program.steps:
+            for asked in step.maps:
+                self._write_map(asked)
             packed = Packed([self.pointers[slot] for slot in step.slots], step.dims)
             self._packed.append(packed)
             if all(step.blocks):  # a grid without blocks is an error to the driver, and nothing to do
-                handle = executable.loaded.functions[step.kernel].handle
-                arguments = (handle, *step.blocks, step.threads, 1, 1, 0, self.stream, packed.address, 0)
-                self._launches.append((step.kernel, arguments))
+                function = executable.loaded.functions[step.kernel]
+                blocks = resident_blocks(self.device, function, step) if step.resident else step.blocks
+                self._launches.append((step.kernel, start_of(step, function, blocks, self.stream, packed)))
 
     def __enter__(self) -> Resident:
         return self
@@ -135,6 +140,12 @@ class Resident:
         self._arena = arena
         return pointers
 
+    def _write_map(self, asked: MapSlot) -> None:
+        """Tell the copy engine of a tensor, where the kernel will look for it."""
+        slot = self.program.slots[asked.source]
+        words = encoded_map(asked, slot.dtype, self.pointers[asked.source])
+        self.device.transfers.to_device(self.pointers[asked.slot], words, "tensor map", self.stream)
+
     def _take(self, size: int, label: str) -> int:
         made = self.device.pool.allocate(size, label)
         self._taken.append(made)
@@ -151,9 +162,7 @@ class Resident:
     def launch(self) -> None:
         """Start every kernel in order; does not wait."""
         self.device.activate()
-        api = driver()
-        start = api.cuLaunchKernel
-        for kernel, arguments in self._launches:
+        for kernel, (start, arguments) in self._launches:
             (status,) = start(*arguments)
             if status.value:
                 check(status, f"launching {kernel}")
@@ -162,10 +171,10 @@ class Resident:
         """Launch and wait kernel by kernel, so that an error names the kernel it happened in."""
         self.device.activate()
         api = driver()
-        for kernel, arguments in self._launches:
+        for kernel, (start, arguments) in self._launches:
             if before is not None:
                 before(kernel)
-            (status,) = api.cuLaunchKernel(*arguments)
+            (status,) = start(*arguments)
             if status.value == 0:
                 (status,) = api.cuStreamSynchronize(self.stream)
             check(status, kernel)
@@ -221,8 +230,8 @@ class Resident:
         while len(self._events) <= len(self._launches):
             self._events.append(self.device.event())
         call(api.cuEventRecord, self._events[0], self.stream)
-        for (_, arguments), event in zip(self._launches, self._events[1:], strict=True):
-            call(api.cuLaunchKernel, *arguments)
+        for (_, (start, arguments)), event in zip(self._launches, self._events[1:], strict=True):
+            call(start, *arguments)
             call(api.cuEventRecord, event, self.stream)
         self.synchronize()
         return [

@@ -1,0 +1,218 @@
+"""Matrix products without tensor cores on NVIDIA GPUs: 256 threads share a tile, each has up to 8 x 8 sums in registers.
+
+Tiles of the operands are in shared memory twice: while one pair is multiplied, the next is on its way in registers.
+
+An operand is (load, by_k, width): load(group, i, k, width) gives `width` elements along k (`by_k`) or along the other
+axis i, in the type of the sums.
+"""
+
+from kernels.gemm import multiply_add
+from kernels.gpu_driver import gpu_width
+from kernels.gpu_fragments import matrix_at
+from kernels.indexing import delinearise, product
+from kernels.language import *
+
+DEEP = 16
+SIDE = 16
+WORKERS = SIDE * SIDE
+LANES = 4
+TWICE = 0
+# Beside each row of a tile, so that rows begin in different banks.
+PAD = 4
+# The most taps of a convolution that have their places in shared memory.
+TAPS = 2048
+# Tiles that keep every multiprocessor of a large GPU busy.
+ENOUGH = 132
+
+
+@inline
+def tile_sides(m, n, groups, dt):
+    """Rows and columns of a tile: 128, or 64 where there are not more, where tiles would be too few, or too large."""
+    if dt.bytes > 4:
+        return 64, 64
+    down = 64 if is_static(m) and m <= 64 else 128
+    across = 64 if is_static(n) and n <= 64 else 128
+    tiles = ceildiv(m, down) * ceildiv(n, across) * groups
+    if is_static(tiles) and tiles < ENOUGH:
+        halves = ceildiv(m, down) * ceildiv(n, 64) * groups
+        return (down, 64) if halves >= ENOUGH * 7 // 8 else (64, 64)
+    return down, across
+
+
+@inline
+def place_in_tile(p, by_k, width, *, tile):
+    """Where the p-th vector of this thread lies in a tile: (row or column, k)."""
+    e = thread_index() + p * WORKERS
+    if by_k:
+        return e // (DEEP // width), e % (DEEP // width) * width
+    return e % (tile // width) * width, e // (tile // width)
+
+
+@inline
+def fetch(operand, dt, group, first, size, k0, depth, *, tile):
+    """This thread's part of a tile that is `tile` wide and DEEP deep, in registers; zeros where there is nothing."""
+    load, by_k, width = operand
+    inside = is_static(size % tile) and is_static(depth % DEEP) and size % tile == 0 and depth % DEEP == 0
+    parts = []
+    for p in unroll(tile * DEEP // (WORKERS * width)):
+        i, k = place_in_tile(p, by_k, width, tile=tile)
+        if inside:
+            v = load(group, first + i, k0 + k, width)
+        else:
+            # Loaded without a branch, so that all loads are on their way at once; what is outside is read elsewhere.
+            wide = 1 if by_k else width
+            deep = width if by_k else 1
+            v = load(group, min(first + i, index(size) - wide), min(k0 + k, index(depth) - deep), width)
+            v = select(k0 + k < depth, v, zeros(dt, width))
+        parts = [*parts, v]
+    return parts
+
+
+@inline
+def put(shared_tile, stage, operand, parts, *, tile):
+    """Put what was fetched into a tile in shared memory, which has rows of i for each k."""
+    load, by_k, width = operand
+    for p in unroll(len(parts)):
+        i, k = place_in_tile(p, by_k, width, tile=tile)
+        if by_k and width > 1:
+            for e in unroll(width):
+                shared_tile[stage, k + e, i] = parts[p][e]
+        else:
+            shared_tile.store(parts[p], stage, k, i)
+
+
+@inline
+def register_tiles(m, n, depth, groups, dt, left, right, store):
+    """`groups` products of m x depth by depth x n matrices; store(group, i, j, width, v) takes results along j."""
+    down, across = tile_sides(m, n, groups, dt)
+    assert 64 * DEEP >= WORKERS * LANES, "every thread fetches at least one vector of a tile"
+    tiles_down, tiles_across = ceildiv(m, down), ceildiv(n, across)
+    launch(blocks=tiles_down * tiles_across * groups, threads=WORKERS, per_processor=TWICE)
+    lefts = shared(dt, (2, DEEP, down + PAD))
+    rights = shared(dt, (2, DEEP, across + PAD))
+    group = block_index() // (tiles_down * tiles_across)
+    rest = block_index() - group * (tiles_down * tiles_across)
+    i0 = rest // tiles_across * down
+    j0 = (rest - rest // tiles_across * tiles_across) * across
+    thread = thread_index()
+    # Rows and columns of a thread come in fours, 64 apart.
+    row, column = thread // SIDE * LANES, thread % SIDE * LANES
+    highs, wides = down // 64, across // 64
+    acc = [zeros(dt, LANES) for _ in range(highs * LANES * wides)]
+    steps = ceildiv(index(depth), DEEP)
+    if steps > 0:
+        put(lefts, 0, left, fetch(left, dt, group, i0, m, index(0), depth, tile=down), tile=down)
+        put(rights, 0, right, fetch(right, dt, group, j0, n, index(0), depth, tile=across), tile=across)
+    barrier()
+    for step in range(steps):
+        stage = step % 2
+        # Behind the last step nothing is loaded: it would lie outside.
+        k0 = min(step + 1, steps - 1) * DEEP
+        next_left = fetch(left, dt, group, i0, m, k0, depth, tile=down)
+        next_right = fetch(right, dt, group, j0, n, k0, depth, tile=across)
+        for k in unroll(DEEP):
+            a = [lefts.load(stage, k, row + h * 64, width=LANES) for h in range(highs)]
+            b = [rights.load(stage, k, column + w * 64, width=LANES) for w in range(wides)]
+            for h in unroll(highs):
+                for r in unroll(LANES):
+                    for w in unroll(wides):
+                        at = (h * LANES + r) * wides + w
+                        acc[at] = multiply_add(splat(a[h][r], LANES), b[w], acc[at])
+        put(lefts, 1 - stage, left, next_left, tile=down)
+        put(rights, 1 - stage, right, next_right, tile=across)
+        barrier()
+    fours = is_static(n % LANES) and n % LANES == 0
+    for h in unroll(highs):
+        for r in unroll(LANES):
+            i = i0 + row + h * 64 + r
+            for w in unroll(wides):
+                v = acc[(h * LANES + r) * wides + w]
+                j = j0 + column + w * 64
+                if fours:
+                    if (i < m) & (j < n):
+                        store(group, i, j, LANES, v)
+                else:
+                    for e in unroll(LANES):
+                        if (i < m) & (j + e < n):
+                            store(group, i, j + e, 1, v[e])
+
+
+@inline
+def matrix_operand(x, batch, dt, *, by_rows):
+    """The operand that a (batched) matrix is: `by_rows`: its second axis is k, else its first one is."""
+    # Which axis lies together in memory; where that is not known, the second.
+    first = x.is_contiguous(x.rank - 2) and not x.is_contiguous(x.rank - 1)
+    axis = 0 if first else 1
+    width = gpu_width(x.shape[x.rank - 2 + axis], LANES)
+
+    def load(group, i, k, w):
+        matrix = matrix_at(x, delinearise(group, batch))
+        where = (i, k) if by_rows else (k, i)
+        return matrix[position(where, width=w, axis=axis)].cast(dt)
+
+    return load, (axis == 1) == by_rows, width
+
+
+@inline
+def register_matmul(out, a, b, dt):
+    """out[..., i, j] is the sum over k of a[..., i, k] * b[..., k, j], summed in type dt."""
+    batch = out.shape[:-2]
+
+    def store(group, i, j, width, v):
+        out[position(delinearise(group, batch) + (i, j), width=width, axis=out.rank - 1)] = v.cast(out.dtype)
+
+    register_tiles(
+        out.shape[-2], out.shape[-1], a.shape[-1], product(batch), dt, matrix_operand(a, batch, dt, by_rows=True),
+        matrix_operand(b, batch, dt, by_rows=False), store,
+    )  # fmt: skip
+
+
+@inline
+def register_conv2d(out, x, w, stride, padding, dilation, groups):
+    """conv2d as a product: output channels of a group by taps, times taps by output pixels of an image."""
+    dt = out.dtype.acc
+    breadth = out.shape[3]
+    taps = (w.shape[1], w.shape[2], w.shape[3])
+    channels = out.shape[1] // groups
+    weights = w.reshape((out.shape[1], product(taps)))
+
+    # Of each tap: its channel, and how far down and across it is. Dividing for every element would take longer than
+    # multiplying.
+    table = is_static(product(taps)) and product(taps) <= TAPS
+    channel_of = shared(i32, product(taps) if table else 1)
+    shift_of = shared(i32, (2, product(taps) if table else 1))
+    if table:
+        for tap in range(thread_index(), product(taps), WORKERS):
+            c, p, q = delinearise(tap, taps)
+            channel_of[tap] = c.cast(i32)
+            shift_of[0, tap] = (p * dilation[0] - padding[0]).cast(i32)
+            shift_of[1, tap] = (q * dilation[1] - padding[1]).cast(i32)
+        barrier()
+
+    def tap_place(tap):
+        if table:
+            return channel_of[tap].cast(index), shift_of[0, tap].cast(index), shift_of[1, tap].cast(index)
+        c, p, q = delinearise(tap, taps)
+        return c, p * dilation[0] - padding[0], q * dilation[1] - padding[1]
+
+    def load_weights(item, o, tap, width):
+        return weights[position((item % groups * channels + o, tap), width=width, axis=1)].cast(dt)
+
+    def load_pixels(item, pixel, tap, width):
+        c, p, q = tap_place(tap)
+        i, j = pixel // breadth * stride[0] + p, pixel % breadth * stride[1] + q
+        inside = (i >= 0) & (i < x.shape[2]) & (j >= 0) & (j < x.shape[3])
+        row, column = min(max(i, 0), index(x.shape[2]) - 1), min(max(j, 0), index(x.shape[3]) - 1)
+        v = x[item // groups, item % groups * taps[0] + c, row, column].cast(dt)
+        return select(inside, v, dt(0))
+
+    def store(item, o, pixel, width, v):
+        channel = item % groups * channels + o
+        for e in unroll(width):
+            at = (item // groups, channel, (pixel + e) // breadth, (pixel + e) % breadth)
+            out[position(at)] = (v[e] if width > 1 else v).cast(out.dtype)
+
+    register_tiles(
+        channels, out.shape[2] * breadth, product(taps), out.shape[0] * groups, dt,
+        (load_weights, True, gpu_width(product(taps), LANES)), (load_pixels, False, 1), store,
+    )  # fmt: skip

@@ -1,0 +1,270 @@
+"""Matrix products of 16-bit floats by warpgroups (sm_90a), summed in f32.
+
+A block has three warpgroups: one has the copy engine bring tiles of the operands, 64 deep, into shared memory; two
+multiply them, each 64 of a tile's 128 rows. Blocks stay and take one tile of the result after the other, so that the
+next one's operands are on their way while a tile is stored.
+"""
+
+from kernels.gpu_blocks import exchange
+from kernels.gpu_layout import laid_out, meet_all
+from kernels.gpu_warpgroups import (
+    arrive,
+    arrive_expecting,
+    barriers_are_made,
+    describe_tile,
+    fetch_map,
+    fewer_registers,
+    has_warpgroups,
+    make_barrier,
+    more_registers,
+    multiply_tiles,
+    next_stage,
+    shared_address,
+    start_tile_copy,
+    wait_for,
+)
+from kernels.indexing import delinearise, product
+from kernels.language import *
+
+DOWN = 128
+DEEP = 64
+ROW_BYTES = 128
+WARPGROUP = 128
+# Bytes of shared memory for the stages, of which there are at most eight.
+STAGE_BYTES = 200 * 1024
+# Rows of tiles that are worked on together, so that what they share is in the L2 cache.
+BAND = 16
+# Multiprocessors to spread tiles over, where that decides how wide tiles are: those of an H100 or H200.
+PROCESSORS = 132
+# What a tile takes besides its columns, in columns.
+TILE_COST = 28
+# Products that make it worth laying out an operand: below, blocks would wait for each other longer than they work.
+LEAST_WORK = 1 << 25
+
+
+@inline
+def swapped(x):
+    """The matrices of x transposed."""
+    return x.permute(tuple(range(x.rank - 2)) + (x.rank - 1, x.rank - 2))
+
+
+@inline
+def fits_warpgroups(out, a, b):
+    """Whether these operands are worth multiplying by warpgroups: all types that can be, but for what is done at once.
+
+    Where the copy engine cannot be told of an operand it is laid out first, which pays where it is read often enough.
+    """
+    if not has_warpgroups(a.dtype) or a.dtype != b.dtype:
+        return False
+    work = out.size * a.shape[-1]
+    return (is_mapped(a) and is_mapped(b)) or not is_static(work) or work >= LEAST_WORK
+
+
+@inline
+def is_mapped(x):
+    """Whether the copy engine can be told of the matrices of x, along either axis."""
+    return can_map(x) or can_map(swapped(x))
+
+
+@inline
+def along_rows(x):
+    """x, or x with its matrices transposed, such that rows lie together in memory; and whether it is transposed."""
+    turned = not can_map(x) and (can_map(swapped(x)) or (x.is_contiguous(x.rank - 2) and not x.is_contiguous(x.rank - 1)))
+    return (swapped(x), True) if turned else (x, False)
+
+
+@inline
+def tile_columns(m, n, groups, *, any_width):
+    """How wide a tile is: the width at which all tiles together take the least time; wide ones read less.
+
+    `any_width`: multiples of 32 will do; where columns are copied by the 64, multiples of that.
+    """
+    best, least = 128, None
+    if not is_static(m) or not is_static(n) or not is_static(groups):
+        return best
+    for columns in unroll((256, 224, 192, 160, 128, 96, 64)):
+        if any_width or columns % 64 == 0:
+            rounds = ceildiv(ceildiv(m, DOWN) * ceildiv(n, columns) * groups, PROCESSORS)
+            cost = rounds * (columns + TILE_COST)
+            if least is None or cost < least:
+                best, least = columns, cost
+    return best
+
+
+@inline
+def operand_map(x, *, rows, by_k):
+    """The map of an operand whose tile has `rows` rows or columns beside k; `by_k`: k runs along its rows in memory."""
+    lead = (1,) * (len(map_axes(x)) - 2)
+    return tensor_map(x, lead + (rows, DEEP)) if by_k else tensor_map(x, lead + (DEEP, 64))
+
+
+@inline
+def copy_operand(to, source, x, lead, first, k, barrier_at, *, rows, by_k):
+    """Start the copies of one tile of an operand: `rows` from `first` on, DEEP from k on."""
+    groups = tuple([lead[axis].cast(i32) for axis in map_axes(x)[:-2]])
+    outer = tuple([groups[len(groups) - 1 - e] for e in range(len(groups))])
+    if by_k:
+        start_tile_copy(to, source, (k, first) + outer, barrier_at)
+    else:
+        for c in unroll(0, rows, 64):
+            start_tile_copy(to + c * ROW_BYTES, source, (first + c, k) + outer, barrier_at)
+
+
+@inline
+def warpgroup_matmul(out, a, b):
+    """out[..., i, j] is the sum over k of a[..., i, k] * b[..., k, j]."""
+    dt = a.dtype
+    m, n, depth = out.shape[-2], out.shape[-1], a.shape[-1]
+    batch = out.shape[:-2]
+    right, right_turned = along_rows(b)
+    across = tile_columns(m, n, product(batch), any_width=right_turned)
+    left_bytes, right_bytes = DOWN * DEEP * 2, across * DEEP * 2
+    stages = min(STAGE_BYTES // (left_bytes + right_bytes), 8)
+    tiles_down, tiles_across = ceildiv(m, DOWN), ceildiv(n, across)
+    tiles = tiles_down * tiles_across * product(batch)
+    at_hand = is_mapped(a) and is_mapped(b)
+    # Laying out is work for all; there may be fewer tiles than multiprocessors.
+    launch(
+        blocks=tiles if at_hand else max(tiles, PROCESSORS), threads=3 * WARPGROUP, resident=True, together=not at_hand
+    )
+    left, left_turned = along_rows(a)
+    if not can_map(left):
+        left = laid_out(left)
+    if not can_map(right):
+        right = laid_out(right)
+    if not at_hand:
+        meet_all()
+    left_by_k, right_by_k = not left_turned, right_turned
+    left_map = operand_map(left, rows=DOWN, by_k=left_by_k)
+    right_map = operand_map(right, rows=across, by_k=right_by_k)
+    memory = shared_address(shared(dt, stages * (left_bytes + right_bytes) // 2, of_launch=True))
+    barriers = shared_address(shared(i64, 2 * stages))
+    whole = is_static(n % 8) and n % 8 == 0
+    turn = None if whole else shared(f32, (8, 16, 33), of_launch=True)
+    thread = thread_index()
+    steps = ceildiv(index(depth), DEEP)
+
+    def full(stage):
+        return barriers + stage * 16
+
+    def empty(stage):
+        return barriers + stage * 16 + 8
+
+    def place(tile):
+        """Leading indices, row and column of a tile: bands of BAND rows of tiles, which go column by column."""
+        group = tile // (tiles_down * tiles_across)
+        rest = tile - group * (tiles_down * tiles_across)
+        band = rest // (tiles_across * BAND)
+        within = rest - band * (tiles_across * BAND)
+        high = min(index(tiles_down) - band * BAND, index(BAND))
+        return delinearise(group, batch), (band * BAND + within % high) * DOWN, within // high * across
+
+    def produce():
+        stage, parity = i32(0), i32(1)
+        for tile in range(block_index(), tiles, block_count()):
+            lead, i0, j0 = place(tile)
+            row, column = i0.cast(i32), j0.cast(i32)
+            for step in range(steps):
+                k = (step * DEEP).cast(i32)
+                to = memory + stage * (left_bytes + right_bytes)
+                wait_for(empty(stage), parity)
+                arrive_expecting(full(stage), size=left_bytes + right_bytes)
+                copy_operand(to, left_map, left, lead, row, k, full(stage), rows=DOWN, by_k=left_by_k)
+                copy_operand(
+                    to + left_bytes, right_map, right, lead, column, k, full(stage), rows=across, by_k=right_by_k
+                )
+                stage, parity = next_stage(stage, parity, stages=stages)
+
+    def consume(half):
+        stage, parity = i32(0), i32(0)
+        within = thread % WARPGROUP
+        for tile in range(block_index(), tiles, block_count()):
+            acc = [f32(0) for _ in range(across // 2)]
+            for step in range(steps):
+                wait_for(full(stage), parity)
+                at = memory + stage * (left_bytes + right_bytes)
+                first = describe_tile(at + half.cast(i32) * (left_bytes // 2), between=ROW_BYTES)
+                second = describe_tile(at + left_bytes, between=DEEP * ROW_BYTES)
+                # 16 of k are 32 bytes along a row, or 16 rows.
+                lefts = [first + (k * 2 if left_by_k else k * 128) for k in range(DEEP // 16)]
+                rights = [second + (k * 2 if right_by_k else k * 128) for k in range(DEEP // 16)]
+                acc = multiply_tiles(dt, acc, lefts, rights, left_turned=not left_by_k, right_turned=not right_by_k)
+                if within % 32 == 0:
+                    arrive(empty(stage))
+                stage, parity = next_stage(stage, parity, stages=stages)
+            lead, i0, j0 = place(tile)
+            i = i0 + half * 64 + within // 32 * 16
+            if whole:
+                store_sums(out, acc, lead, i + within % 32 // 4, j0, within % 4)
+            else:
+                store_ragged(out, acc, lead, i, j0, turn, thread // 32 - 4, within % 32)
+
+    if thread == 0:
+        for source in unroll((left_map, right_map)):
+            fetch_map(source)
+        for stage in unroll(stages):
+            make_barrier(full(stage), arrivals=1)
+            make_barrier(empty(stage), arrivals=8)
+        barriers_are_made()
+    barrier()
+    if thread < WARPGROUP:
+        if across > 96:
+            fewer_registers(count=40)
+        if thread == 0:
+            produce()
+    else:
+        if across > 96:  # narrow tiles need no more than every thread has
+            more_registers(count=232)
+        consume(thread // WARPGROUP - 1)
+
+
+@inline
+def store_sums(out, acc, lead, i, j, t):
+    """The sums of one thread to rows i and i + 8, whole multiples of 8 columns; its four lanes first get 8 each."""
+    m, n = out.shape[-2], out.shape[-1]
+    for half in unroll(2):
+        row = i + 8 * half
+        for c in unroll(0, len(acc) // 4, 4):
+            eight = columns_of_lane([acc[(c + e // 2) * 4 + half * 2 + e % 2] for e in range(8)], t)
+            column = j + c * 8 + t * 8
+            if (row < m) & (column < n):
+                out[position(lead + (row, column), width=8, axis=out.rank - 1)] = vector(*eight).cast(out.dtype)
+
+
+@inline
+def store_ragged(out, acc, lead, i, j, turn, warp, lane):
+    """The sums of a warp's 16 rows from i on, any number of columns: through shared memory, so that lanes lie along rows."""
+    m, n = out.shape[-2], out.shape[-1]
+    g, t = lane // 4, lane % 4
+    for c in unroll(0, len(acc) // 4, 4):
+        for e in unroll(16):
+            turn[warp, g + e // 2 % 2 * 8, e // 4 * 8 + t * 2 + e % 2] = acc[c * 4 + e]
+        asm("bar.warp.sync 0xffffffff;", "~{memory}", None, 1)
+        column = j + c * 8 + lane
+        for r in unroll(16):
+            if (i + r < m) & (column < n):
+                out[position(lead + (i + r, column))] = turn[warp, r, lane].cast(out.dtype)
+        asm("bar.warp.sync 0xffffffff;", "~{memory}", None, 1)
+
+
+@inline
+def columns_of_lane(mine, t):
+    """Of four blocks of 8 columns, of each of which every lane has two, block t: all 8 of it."""
+    odd, high = t % 2 == 1, t // 2 == 1
+    pairs = [mine[0:2], mine[2:4], mine[4:6], mine[6:8]]
+    fours = []
+    for b in unroll(0, 4, 2):
+        fours = fours + [exchanged(pairs[b], pairs[b + 1], odd, 1)]
+    return exchanged(fours[0], fours[1], high, 2)
+
+
+@inline
+def exchanged(low, high, upper, distance):
+    """The lower lane of two gets both lanes' `low`, the upper one both lanes' `high`."""
+    first, second = [], []
+    for e in unroll(len(low)):
+        kept = select(upper, high[e], low[e])
+        given = exchange(select(upper, low[e], high[e]), distance)
+        first = first + [select(upper, given, kept)]
+        second = second + [select(upper, kept, given)]
+    return first + second
