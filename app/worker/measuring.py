@@ -16,6 +16,7 @@ from compiler.options import CompileOptions
 from profiler.records import FINISHED, MeasureRequest, StageRecord
 
 Stages = Callable[[], Sequence[StageRecord]]
+Times = Sequence[int] | np.ndarray
 
 
 def measure_source(
@@ -98,29 +99,51 @@ def plain_result(
     from profiler.analysis.aggregation import uneven_words
     from profiler.analysis.statistics import summarise
 
-    summaries = tuple(summarise(launch.samples, result.blocks, result.processes) for launch in result.launches)
-    calls = tuple((launch.kernel, tuple(x * 1e-9 for x in launch.samples)) for launch in result.launches)
-    trace = np.array(result.timeline, np.int64).reshape(-1, len(calls), 2) if result.timeline else np.zeros((0, 0, 2))
+    trace = np.array(result.timeline, np.int64).reshape(-1, len(result.launches), 2) if result.timeline else None
     launches = [
-        {"kernel": x.kernel, "median": s.median, "thread_seconds": x.thread_seconds}
-        for x, s in zip(result.launches, summaries)
+        {
+            "kernel": launch.kernel,
+            "median": summarise(launch.samples, result.blocks, result.processes).median,
+            "thread_seconds": launch.thread_seconds,
+        }
+        for launch in result.launches
     ]
-    notes = (*result.conditions.get("notes", ()), *uneven_words(launches), *([note] if note else ()))
-    return RunTimes(
-        tuple(x * 1e-9 for x in result.samples),
-        calls,
-        spans_of(trace),
-        int(result.conditions.get("threads") or trace.shape[0] or 1),
-        tuple(sizes.items()),
-        checks,
-        ok,
-        number,
-        notes,
-        tuple((launch.flops or 0, launch.bytes or 0) for launch in result.launches),
-        summary=summarise(result.samples, result.blocks, result.processes) if result.samples else None,
-        summaries=summaries,
+    return run_times(
+        result.samples,
+        [(launch.kernel, launch.samples, launch.flops, launch.bytes) for launch in result.launches],
+        (result.blocks, result.processes),
+        trace,
+        threads=int(result.conditions.get("threads") or (1 if trace is None else len(trace))),
+        dims=tuple(sizes.items()),
+        checks=checks,
+        ok=ok,
+        number=number,
+        notes=(*result.conditions.get("notes", ()), *uneven_words(launches), *([note] if note else ())),
         counters=tuple((counter.name, counter.value, counter.unit, counter.note) for counter in result.counters),
     )
+
+
+def run_times(
+    whole: Times, launches: Sequence[tuple[str, Times, int | None, int | None]],
+    taken: tuple[Sequence[int], Sequence[int]], trace: np.ndarray | None, **about: Any,
+) -> RunTimes:  # fmt: skip
+    """A run as the window knows it, from nanoseconds: of whole calls, and of each launch's kernel with its FLOPs and
+    bytes. `taken` are the blocks and processes they were taken in."""
+    from profiler.analysis.statistics import summarise
+
+    return RunTimes(
+        _seconds(whole),
+        tuple((kernel, _seconds(times)) for kernel, times, _, _ in launches),
+        spans_of(trace) if trace is not None else (),
+        work=tuple((flops or 0, size or 0) for *_, flops, size in launches),
+        summary=summarise(whole, *taken) if len(whole) else None,
+        summaries=tuple(summarise(times, *taken) for _, times, _, _ in launches if len(times)),
+        **about,
+    )
+
+
+def _seconds(nanoseconds: Times) -> tuple[float, ...]:
+    return tuple((np.asarray(nanoseconds) * 1e-9).tolist())
 
 
 def spans_of(trace: np.ndarray) -> tuple[tuple[int, int, float, float], ...]:

@@ -30,11 +30,10 @@ from app.viewmodels.text.finding import hits
 from app.viewmodels.text.passes import PassStep, trace_steps
 from app.viewmodels.text.text_document import index_text
 from app.worker.extract import graph_nodes
-from app.worker.measuring import spans_of
+from app.worker.measuring import run_times
 from app.worker.store_jobs import stored_stage
 from compiler.errors import CompilerError
 from compiler.options import CompileOptions
-from profiler.analysis.statistics import summarise
 from profiler.records import FINISHED, WHOLE, Ceiling
 from profiler.store import Store, default_path, open_store, queries
 from profiler.store.finished import finished_samples
@@ -97,34 +96,20 @@ class StoredSession:
             plan_note="" if "blocks" in (self._row["memory"] or {}) else "not kept with this run",
             seconds=row["seconds"],
         )
-        times = tuple(
-            (
-                launch["kernel"],
-                tuple((samples[launch["position"]] * 1e-9).tolist()) if launch["position"] in samples else (),
-            )
-            for launch in launches
-        )
-        check = self._row["conditions"].get("check", {})
-        taken = [self._row["conditions"].get(name, ()) for name in ("blocks", "processes")]
-        summaries = {position: summarise(times, *taken) for position, times in samples.items() if position >= WHOLE}
-        whole = tuple((samples[WHOLE] * 1e-9).tolist()) if WHOLE in samples else ()
-        spans = spans_of(trace) if trace is not None else ()
-        threads = trace.shape[0] if trace is not None else int(self._row["threads"] or 1)
-        work = tuple((launch["flops"] or 0, launch["bytes"] or 0) for launch in launches)
-        return compilation, RunTimes(
-            whole,
-            times,
-            spans,
-            threads,
-            tuple(dims.items()),
+        conditions = self._row["conditions"]
+        check = conditions.get("check", {})
+        return compilation, run_times(
+            samples.get(WHOLE, ()),
+            [(x["kernel"], samples.get(x["position"], ()), x["flops"], x["bytes"]) for x in launches],
+            (conditions.get("blocks", ()), conditions.get("processes", ())),
+            trace,
+            threads=trace.shape[0] if trace is not None else int(self._row["threads"] or 1),
+            dims=tuple(dims.items()),
             checks=tuple(check.get("lines", ())),
             ok=check.get("ok"),
             number=self._run,
-            notes=tuple(self._row["conditions"].get("notes", ())),
-            work=work,
+            notes=tuple(conditions.get("notes", ())),
             device=self._row["device"],
-            summary=summaries.get(WHOLE),
-            summaries=tuple(summaries[launch["position"]] for launch in launches if launch["position"] in summaries),
             counters=tuple((c["name"], c["value"], c["unit"], c["note"] or "") for c in counters),
             elsewhere=elsewhere,
             ceilings=ceilings,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 
 import pytest
@@ -17,6 +18,25 @@ def scale(tmp_path):
     path = tmp_path / "scale.py"
     path.write_text(SCALE)
     return path
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A database with one run."""
+    from app.cli.main import main
+
+    folder = tmp_path_factory.mktemp("kept")
+    (folder / "scale.py").write_text(SCALE)
+    assert main(["run", str(folder / "scale.py"), *QUICK, "--db", str(folder / "traces.db")]) == 0
+    return folder
+
+
+@pytest.fixture
+def one_run(kernelglass, kept, tmp_path):
+    """The command line with a copy of that database."""
+    for path in kept.glob("traces.db*"):
+        shutil.copy(path, tmp_path)
+    return kernelglass
 
 
 @pytest.mark.parametrize(
@@ -50,13 +70,12 @@ def test_names_that_are_no_text_are_refused_or_kept(kernelglass, tmp_path):
 
 
 @pytest.mark.parametrize("text", [os.fsdecode(b"\xff"), "a\nb", "\x1b[31mred", "x" * 5000])
-def test_notes_of_any_kind_keep_a_table_a_table(kernelglass, scale, text):
-    kernelglass("run", scale, *QUICK)
-    status, _, err = kernelglass("runs", "note", "1", text)
+def test_notes_of_any_kind_keep_a_table_a_table(one_run, text):
+    status, _, err = one_run("runs", "note", "1", text)
     assert status in (0, 2) and err.count("\n") <= 1
-    status, out, err = kernelglass("runs")
+    status, out, err = one_run("runs")
     assert (status, err) == (0, "") and out.count("\n") == 2 and "\x1b" not in out
-    assert document(kernelglass("runs", "--json"))["runs"][0]["id"] == 1
+    assert document(one_run("runs", "--json"))["runs"][0]["id"] == 1
 
 
 def test_a_place_that_holds_no_files_is_not_called_full(kernelglass, scale):
@@ -72,9 +91,8 @@ def test_a_date_that_is_none_is_said(kernelglass, since):
 
 
 @pytest.mark.parametrize("since", ["2020", "2020-01", "2020-01-31", "2020-01-31 12:00", "2020-01-31T12:00:30"])
-def test_a_date_may_be_as_long_as_one_likes(kernelglass, scale, since):
-    kernelglass("run", scale, *QUICK)
-    assert len(document(kernelglass("runs", "--since", since, "--json"))["runs"]) == 1
+def test_a_date_may_be_as_long_as_one_likes(one_run, since):
+    assert len(document(one_run("runs", "--since", since, "--json"))["runs"]) == 1
 
 
 def test_a_command_without_its_second_word_says_what_is_missing(kernelglass):
@@ -98,11 +116,10 @@ def test_flows_go_to_the_file_and_as_json_to_stdout(kernelglass, scale, tmp_path
     assert status == 0 and json.loads(said)["cells"] and out.read_text().count("\n") > 3
 
 
-def test_a_report_that_cannot_be_written_measures_nothing_first(kernelglass, scale, tmp_path):
-    kernelglass("run", scale, *QUICK)
+def test_a_report_that_cannot_be_written_measures_nothing_first(one_run, tmp_path):
     for command in (("report", "1", "--ceilings"), ("compare", "1", "1", "--again")):
-        assert_one_line(kernelglass(*command, "-o", tmp_path / "none" / "x.html"), 2, "cannot write")
-    assert len(document(kernelglass("runs", "--json"))["runs"]) == 1
+        assert_one_line(one_run(*command, "-o", tmp_path / "none" / "x.html"), 2, "cannot write")
+    assert len(document(one_run("runs", "--json"))["runs"]) == 1
 
 
 def test_a_reader_that_leaves_is_no_error(scale, tmp_path):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.viewmodels.frame.formats import count, seconds, size
+from profiler.report.markdown import kernel_words, verdict_words
+from profiler.units import percent
 
 MOST_ROWS = 40
 
@@ -72,7 +74,7 @@ def comparison_preview(document: dict[str, Any], runs: tuple[int, ...]) -> Repor
     ]  # fmt: skip
     if document["whole"] and document["whole"][0]:
         rows = tuple(
-            (name, seconds(t["median"]), f"{seconds(t['low'])} to {seconds(t['high'])}", *_verdict(v))
+            (name, seconds(t["median"]), f"{seconds(t['low'])} to {seconds(t['high'])}", *verdict_words(v))
             for name, t, v in zip(labels, document["whole"], document["verdicts"])
             if t
         )
@@ -81,23 +83,13 @@ def comparison_preview(document: dict[str, Any], runs: tuple[int, ...]) -> Repor
                           ("side", "median", "interval", "ratio", "verdict"), rows, (1, 2, 3))
         )  # fmt: skip
     kernels = tuple(
-        (
-            " / ".join(dict.fromkeys(" + ".join(part) or "none" for part in k["names"])),
-            *(seconds(t["median"]) if t else "" for t in k["times"]),
-            *_verdict(k["verdicts"][-1]),
-        )
+        (kernel_words(k), *(seconds(t["median"]) if t else "" for t in k["times"]), *verdict_words(k["verdicts"][-1]))
         for k in document["kernels"]
     )
     header = ("kernel", *labels, "ratio", "verdict")
     sections.append(ReportSection("Kernels", (), header, kernels[:MOST_ROWS], tuple(range(1, len(labels) + 2))))
     title = " against ".join(f"{side['label']} ({side['source']})" for side in document["sides"])
     return ReportPreview(runs, title, "", tuple(sections), "; ".join(document["warnings"]))
-
-
-def _verdict(verdict: dict[str, Any] | None) -> tuple[str, str]:
-    if verdict is None:
-        return "", ""
-    return f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})", verdict["words"]
 
 
 def _times(document: dict[str, Any]) -> ReportSection | None:
@@ -124,7 +116,7 @@ def _kernels(document: dict[str, Any]) -> ReportSection | None:
         (
             str(x["position"] + 1), x["kernel"], seconds(x["median"]), f"{seconds(x['low'])} to {seconds(x['high'])}",
             count(x["flops"]) if x["flops"] else "", size(x["bytes"]) if x["bytes"] else "", _figure(x["gflops"]),
-            _figure(x["gbytes"]), f"{x['share']:.0%}" if x["share"] is not None else "",
+            _figure(x["gbytes"]), percent(x["share"]),
         )
         for x in launches[:MOST_ROWS]
     )  # fmt: skip

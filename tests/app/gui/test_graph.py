@@ -12,6 +12,7 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QMenu
 
+from app.views.graph.camera import Camera
 from app.views.graph.places import edge_at, middle_of, opening
 
 pytestmark = pytest.mark.gui
@@ -304,6 +305,5 @@ def test_heat_says_what_is_measured_and_what_is_divided_up(qtbot, compiled):
 
 
 def test_a_view_that_has_no_room_yet_still_looks_at_the_graph(compiled):
-    view = compiled.graph.view
-    camera = opening(replace(view.camera, width=30, height=0), view.model)
+    camera = opening(Camera(width=30, height=0), compiled.graph.model)
     assert all(np.isfinite([camera.x, camera.y, camera.scale]))
