@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import GraphError
-from compiler.graph.attrs import plain_attrs
-from compiler.graph.dims import Dim
+from compiler.graph.attrs import plain_attrs, symbols_in
 from compiler.graph.location import fail, located
 from compiler.graph.ops.build import as_tensor
 from compiler.graph.ops.specs import SPECS
@@ -129,12 +128,12 @@ class Graph:
         if result_types is None:
             assert spec.infer is not None
             result_types = spec.infer([o.type for o in operands], attrs or {})
-        for type in result_types:
-            for size in getattr(type, "shape", ()):
-                if isinstance(size, Dim) and not size.symbols <= self._symbols:
-                    free = ", ".join(sorted(size.symbols - self._symbols))
-                    raise GraphError(f"{op_name}: the dim {free} is not a dim of any input of graph {self.name!r}")
-        kept, node = plain_attrs(attrs), self.fresh_name(spec.short)
+        kept = plain_attrs(attrs)
+        for value in (*[getattr(type, "shape", ()) for type in result_types], *kept.values()):
+            if not symbols_in(value) <= self._symbols:
+                free = ", ".join(sorted(symbols_in(value) - self._symbols))
+                raise GraphError(f"{op_name}: the dim {free} is not a dim of any input of graph {self.name!r}")
+        node = self.fresh_name(spec.short)
         names = [node, *[f"{node}.{index}" for index in range(1, len(result_types))]]
         return self.add(op_name, operands, kept, (node,), zip(names, result_types)).results
 

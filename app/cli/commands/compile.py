@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from app.cli.options import (
 )
 from app.cli.output import print_json, write_out
 from app.text_tables import seconds, size, table
+from compiler.errors import CompilerError
 from compiler.options import EMITTED
 
 if TYPE_CHECKING:
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 @debug_option
 @click.option("--emit", type=click.Choice(EMITTED), help="Print this instead of the summary.")
 @click.option("--kernel", metavar="K", help="Only this kernel, with --emit.")
-@click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there, with --emit.")
+@click.option(
+    "-o", "out", type=click.Path(), metavar="OUT", help="Write there, with --emit; FOLDER/ gets one file a kernel."
+)
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")
 @click.option("--no-cache", is_flag=True, help="Compile everything anew.")
 @library_option
@@ -48,7 +52,7 @@ def command(
     debug: str,
     emit: str | None,
     kernel: str | None,
-    out: Path | None,
+    out: str | None,
     jobs: int | None,
     no_cache: bool,
     library: Path | None,
@@ -58,7 +62,7 @@ def command(
     """Compile SRC and show its kernels, or emit one stage."""
     if emit is None and (kernel is not None or out is not None):
         raise click.UsageError(f"{'--kernel' if kernel is not None else '-o'} needs --emit")
-    from app.compilation import compile_source
+    from app.compilation import compile_source, emit_each
     from app.compilation import emit as emit_stage
     from app.sources import load_source
     from compiler.options import CompileOptions
@@ -68,11 +72,16 @@ def command(
     if db is not None:
         _keep(compiled, src, db)
     if emit is not None:
-        content = emit_stage(compiled, emit, kernel)
-        if as_json:
-            print_json(_described(compiled) | {"stage": emit, "kernel": kernel} | _carried(content, out))
+        folder = out is not None and (out.endswith(("/", os.sep)) or Path(out).is_dir())
+        if folder:
+            carried = _written(emit_each(compiled, emit, kernel), Path(out or ""))
+        elif as_json:
+            carried = _carried(emit_stage(compiled, emit, kernel), Path(out) if out else None)
         else:
-            write_out(content, out)
+            carried = {}
+            write_out(emit_stage(compiled, emit, kernel), Path(out) if out else None)
+        if as_json:
+            print_json(_described(compiled) | {"stage": emit, "kernel": kernel} | carried)
     elif as_json:
         print_json(summary(compiled))
     else:
@@ -88,6 +97,17 @@ def _keep(compiled: Compiled, src: str, db: str) -> None:
         folders = [str(folder) for folder in compiled.folders]
         number = record_compilation(store, compiled.model, src, compiled.seconds, folders)
         keep_stages(store, number, compiled.model)
+
+
+def _written(files: dict[str, str | bytes], folder: Path) -> dict[str, Any]:
+    """Files put into a folder, which is made where there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise CompilerError(f"{folder} cannot be made: {problem.strerror}") from None
+    for name, content in files.items():
+        write_out(content, folder / name)
+    return {"out": str(folder), "files": list(files)}
 
 
 def _carried(content: str | bytes, out: Path | None) -> dict[str, Any]:

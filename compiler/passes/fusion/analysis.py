@@ -105,7 +105,7 @@ class Analysis:
     def __init__(self, graph: Operation, library: KernelLibrary) -> None:
         self.library = library
         self.nodes: list[Node] = []
-        self._known: dict[tuple[str, int], tuple[Signature | None, str]] = {}
+        self._known: dict[tuple[str, int, int], tuple[Signature | None, str]] = {}
         block = graph.regions[0].blocks[0]
         values: dict[int, Value] = {}  # by the id of the graph's value, which is faster than xDSL's own hash
         self.inputs: list[Value] = []
@@ -165,14 +165,17 @@ class Analysis:
                 return
         node.attrs = attrs_of(op)
         name = node.attrs["kernel"] if op.name == "mo.custom" else op.name
-        key = (name, len(node.operands))
+        key = (name, len(node.operands), len(node.results))
         if key not in self._known:
             signature = self.library.signature(*key)
             method = view_method(self.library, name) if signature is not None and signature.kind == "view" else ""
             self._known[key] = (signature, method)
         signature, node.view = self._known[key]
         if signature is None:
-            raise KernelError(f"{node.name}: the kernel library has no entry for {name!r}")
+            raise KernelError(f"{node.name}: {_why_no_entry(self.library, *key)}")
+        unknown = set(node.attrs) - {"kernel", *signature.params} if op.name == "mo.custom" else None
+        if unknown:
+            raise KernelError(f"{node.name}: {signature.name} has no parameter {', '.join(sorted(unknown))}")
         node.signature = signature
         node.kind = signature.kind
         if any(isinstance(v.type, (OpaqueType, ChainType)) for v in (*node.operands, *node.results)):
@@ -181,6 +184,18 @@ class Analysis:
             raise KernelError(f"{node.name}: {name!r} has {len(node.results)} results; only a kernel may have several")
         if node.kind == "view":
             node.step = _step(node)
+
+
+def _why_no_entry(library: KernelLibrary, name: str, count: int, results: int) -> str:
+    """What is wrong with a name, or with the number of operands and results it is given."""
+    other = library.signature(name, None, results)
+    if other is None:
+        return f"the kernel library has no entry for {name!r}"
+    takes = f"{len(other.inputs)}{' or more' if other.variadic else ''} input{'s' * (len(other.inputs) != 1)}"
+    beside = f" beside {results} results" if results > 1 else ""
+    return (
+        f"{other.name}, the kernel for {name!r}, takes {takes}{beside}; {count} {'is' if count == 1 else 'are'} given"
+    )
 
 
 def _splat(array: np.ndarray) -> Any:
