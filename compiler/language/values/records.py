@@ -65,6 +65,10 @@ class Function:
 
     __slots__ = ()
 
+    def read_at_position(self) -> tuple[Any, ...] | None:
+        """What a function of a position reads there, if it does nothing else with the position; None if it may."""
+        return None
+
 
 @dataclass(slots=True, eq=False)
 class Bound:

@@ -54,6 +54,10 @@ class KernelLibrary(Protocol):
         """Every name the library defines."""
         ...
 
+    def find(self, name: str) -> Generator | None:
+        """The definition called `name`."""
+        ...
+
     def implementation(self, op: str, count: int | None = None) -> Generator | None:
         """The definition behind a signature."""
         ...
