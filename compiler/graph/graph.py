@@ -26,6 +26,9 @@ from compiler.graph.value import Op, Value, entered
 _NAME = re.compile(r"[A-Za-z_$.-][\w$.-]*\Z", re.ASCII)
 
 
+MOST_AXES = 32
+
+
 class Graph:
     """A graph of tensor ops. Give its inputs' types, build inside `with graph:`, and finish with `graph.output(...)`.
 
@@ -129,6 +132,8 @@ class Graph:
             assert spec.infer is not None
             result_types = spec.infer([o.type for o in operands], attrs or {})
         kept = plain_attrs(attrs)
+        for type in result_types:
+            check_rank(op_name, type)
         for value in (*[getattr(type, "shape", ()) for type in result_types], *kept.values()):
             if not symbols_in(value) <= self._symbols:
                 free = ", ".join(sorted(symbols_in(value) - self._symbols))
@@ -217,7 +222,14 @@ def _is_opaque(value: Any, graph: Graph) -> bool:
 def _input_type(given: Any, at: int) -> Type:
     if not isinstance(given, Type):
         raise GraphError(f"input {at} must be a TensorType or BufferType, not {given!r}")
+    check_rank(f"input {at}", given)
     return given
+
+
+def check_rank(what: str, type: Any) -> None:
+    """Refuse a type of more axes than kernels and NumPy go through."""
+    if (rank := len(getattr(type, "shape", ()))) > MOST_AXES:
+        raise GraphError(f"{what}: {rank} axes; a tensor has at most {MOST_AXES}")
 
 
 def _checked_names(names: Iterable[str] | None, count: int) -> list[str]:

@@ -17,10 +17,10 @@ from compiler.dialects.mo import attrs_of, nodes_of
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
 from compiler.graph.types import ChainType, OpaqueType, TensorType
+from compiler.passes.fusion.facts.view_method import view_method
+from compiler.passes.fusion.facts.work import work_of
 from compiler.passes.fusion.paths import Step, made_step
 from compiler.passes.fusion.records import Buffer, KernelLibrary, Signature
-from compiler.passes.fusion.view_method import view_method
-from compiler.passes.fusion.work import work_of
 
 _SPLAT_PROBE = 64
 DEEPEST = 128  # views in a row that are looked through at once

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from compiler.graph.dims import Dim, floordiv
 from compiler.passes.fusion.analysis import Node, Value, below_views, literal_of
+from compiler.passes.fusion.facts.spans import Spans
 from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend, followed
 from compiler.passes.fusion.records import Buffer
-from compiler.passes.fusion.spans import Spans
 
 # A place inside a kernel where values are computed: a path (the main lambda, at a position seen through that path) or
 # a value (the lambda that computes that value at any position).

@@ -8,11 +8,11 @@ from __future__ import annotations
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, count, literal_of, views_between
 from compiler.passes.fusion.choices import Choices
+from compiler.passes.fusion.facts.work import why_not_repeat
 from compiler.passes.fusion.groups import LARGEST, Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY, Path, followed
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.strides import is_storable
-from compiler.passes.fusion.work import why_not_repeat
 
 MOST_EVALUATIONS = 8  # of one value per element of a kernel
 MOST_REPEATED = 4  # ops in an expression that a broadcast makes a kernel compute again and again
