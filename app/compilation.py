@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 # How each text begins a comment, for the line that says which kernel follows.
 _COMMENT = {"llvm": ";", "llvm-opt": ";", "source": "#"}
+_SUFFIX = {
+    "source": ".py", "llvm": ".ll", "llvm-opt": ".ll", "asm": ".s", "ptx": ".ptx", "sass": ".sass", "object": ".o",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,29 @@ def emit(compiled: Compiled, stage: str, kernel: str | None) -> str | bytes:
     chosen = _kernels(compiled, kernel)
     if stage == "object":
         return _object(compiled, kernel)
+    mark = _COMMENT.get(stage, "//")
+    if stage == "asm" and "ptx" not in compiled.model.target.emission.stages:
+        mark = "#"
     with _compiling():
-        texts = [(k.name, k.source if stage == "source" else k.ir(stage)) for k in chosen]
+        if len(chosen) > 1 and stage not in ("source", "sass"):  # one module, which a tool can read
+            names = "".join(f"{mark} kernel {k.name}\n" for k in chosen)
+            return names + compiled.model.module_text(stage)
+        texts = [(k.name, _text(k, stage)) for k in chosen]
     if len(texts) == 1:
         return texts[0][1]
-    mark = _COMMENT.get(stage, "//")
     return "\n".join(f"{mark} kernel {name}\n{text.rstrip()}\n" for name, text in texts)
+
+
+def emit_each(compiled: Compiled, stage: str, kernel: str | None) -> dict[str, str | bytes]:
+    """A stage of each kernel, or of one, by the name of the file that it goes to."""
+    if stage in MODEL_STAGES:
+        raise ExecutionError(f"{stage} is one text of the whole model; give -o a file")
+    chosen = _kernels(compiled, kernel)
+    return {f"{k.name}{_SUFFIX.get(stage, '.mlir')}": emit(compiled, stage, k.name) for k in chosen}
+
+
+def _text(kernel: Any, stage: str) -> str:
+    return kernel.source if stage == "source" else kernel.ir(stage)
 
 
 def _kernels(compiled: Compiled, name: str | None) -> list[Any]:

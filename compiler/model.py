@@ -182,6 +182,7 @@ class Model:
         self.library = run.library
         self.trace = run.trace
         self._program = program
+        self._run = run
         self._optimised = made.graph
         self._objects = made.objects
         calls: dict[str, list[KernelCall]] = {}
@@ -217,8 +218,11 @@ class Model:
                 return kernel
         raise CompilerError(f"no kernel is called {name!r}; there are {', '.join(k.name for k in self.kernels)}")
 
-    def execute(self, *arrays: np.ndarray, threads: int | None = None) -> list[np.ndarray]:
-        """Run the model on NumPy arrays; sizes are checked and symbols bound. Mutable buffers change in place."""
+    def execute(self, *arrays: Any, threads: int | None = None) -> list[np.ndarray]:
+        """Run the model on NumPy arrays, lists or numbers; sizes are checked and symbols bound.
+
+        Mutable buffers, which must be arrays that lie apart from each other, change in place.
+        """
         return self.program.execute(arrays, threads)
 
     @property
@@ -302,6 +306,25 @@ class Model:
 
             text, nodes = mgp_text(self.host)
         return StageText(text, tuple(nodes))
+
+    def module_text(self, stage: str) -> str:
+        """A kernels' stage with all kernels in one module, which the stage's own tools read.
+
+        NVIDIA's machine stage is the device code as it was made, linked; others are made anew of all kernels together.
+        """
+        from compiler.whole_module import whole_module
+
+        known = ir_stage(stage)
+        stage = known.same_as or stage
+        if known.text != "kernel" or stage == "sass":
+            raise CompilerError(f"{stage} is no stage with one module of all kernels")
+        if known.special and known.name not in self.target.emission.stages:
+            raise CompilerError(f"{self.target.name} has no {known.name}; its machine stage is asm")
+        if len(self.kernels) == 1:
+            return self.kernels[0].ir(stage)
+        if stage == "asm" and "ptx" in self.target.emission.stages:
+            return self.device_module().decode()
+        return whole_module([kernel.fused for kernel in self.kernels], stage, self._run)
 
     def snapshot(self, kernel: str) -> tuple[Snapshot, ...]:
         """The IR of one kernel after each of the compiler's and LLVM's passes that changed it; made when asked for."""

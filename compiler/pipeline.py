@@ -99,17 +99,19 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     kernels = with_edits(fusion.kernels, options.sources)
     trace.tell("kernels", str(len(kernels)))  # how much is to come
 
-    lowered = find_ir(kernels, run)
+    lowered, fresh = find_ir(kernels, run), []
     for group in flow.modules([kernel for kernel in kernels if kernel.name not in lowered]):
         elaborated = elaborate(group, library, target, trace)
         module = kernel_passes(elaborated, target, trace, options.opt_level)
         made = emit_kernels(module, target, options.debug, trace, split=flow.together)
-        keep_ir(module, made, run)
         lowered |= made
+        fresh.append((module, made))
 
     known, missing = find_objects(units_of(lowered[kernel.name] for kernel in kernels), run)
     groups = flow.objects(missing, target, jobs)
     objects = compile_units(groups, target, options.opt_level, jobs, trace)
+    for module, made in fresh:  # not before LLVM took it
+        keep_ir(module, made, run)
     keep_objects(groups, objects, run)
     trace.llvm_compiled([(unit.name, unit.text) for unit in missing], target, options.opt_level)
 

@@ -101,7 +101,8 @@ def reduce_large_f64(x):
     coarse1, fine1 = split_fraction(fraction(high1), 1.5)
     coarse2, fine2 = split_fraction(low1, 0.75)
     coarse3, fine3 = split_fraction(high2, 1.5)
-    coarse = fraction(fraction(high0) + fraction(low0)) + fraction(coarse1 + coarse2 + coarse3)
+    # Sums of at most 1, each exact: three such parts at once would not be.
+    coarse = fraction(fraction(high0) + fraction(low0)) + fraction(fraction(coarse1 + coarse2) + coarse3)
     fine, error1 = two_sum(fine1 + fine2, fine3)
     fine, error2 = two_sum(fine, low2)
     fine, error3 = two_sum(fine, high3)

@@ -7,8 +7,8 @@ bitwise_or, bitwise_xor. What computes a transcendental is the `@function` calle
 called from the inlined op. 16-bit floats arrive as f32, except at `cast`.
 """
 
-from kernels.error_function import normal_cdf_function
-from kernels.exponential import sigmoid
+from kernels.error_function import times_normal_cdf
+from kernels.exponential import times_sigmoid
 from kernels.language import *
 
 
@@ -65,17 +65,17 @@ def relu(x):
 
 @elementwise("mo.gelu")
 def gelu(x, *, approximate="none"):
-    """x times the normal distribution's CDF, < 5 ulp where that is normal; or by tanh, as x * sigmoid(2 u): the same
-    formula, without its cancellation."""
+    """x times the normal distribution's CDF, < 5 ulp; or by tanh, as x * sigmoid(2 u): the same formula, without its
+    cancellation, < 4 + 2.5 * |2 u| ulp where x < 0 (the rounding of 2 u counts that many times), else < 4 ulp."""
     if approximate == "tanh":
-        return x * sigmoid(x * fma(x * x, 0.07135481627260025, 1.5957691216057308))
-    return x * normal_cdf_function(x)
+        return times_sigmoid(x, x * fma(x * x, 0.07135481627260025, 1.5957691216057308))
+    return times_normal_cdf(x)
 
 
 @elementwise("mo.silu")
 def silu(x):
-    """x * sigmoid(x)."""
-    return x * sigmoid(x)
+    """x * sigmoid(x), < 3.5 ulp."""
+    return times_sigmoid(x, x)
 
 
 @elementwise("mo.floor")

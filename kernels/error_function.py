@@ -1,6 +1,6 @@
 """tanh and erf: a polynomial near zero, one minus an exponential elsewhere; and the normal distribution, for gelu."""
 
-from kernels.exponential import exp_function
+from kernels.exponential import exp_function, raised_exp_function
 from kernels.language import *
 from kernels.math_arithmetic import horner, two_product
 
@@ -55,10 +55,11 @@ def erf_function(x):
 
 
 @function
-def normal_cdf_function(x):
-    """The standard normal distribution's CDF, (1 + erf(x / sqrt(2))) / 2, relatively accurate far below zero too.
+def times_normal_cdf(x):
+    """x times the standard normal distribution's CDF, (1 + erf(x / sqrt(2))) / 2, relatively accurate in its tail too.
 
-    f32: < 4 ulp, f64: < 4 ulp. The square of x is a pair: its last bit matters 100 times over in the exponential.
+    f32: < 5 ulp, f64: < 5 ulp. The square of x is a pair: its last bit matters 100 times over in the exponential, which
+    comes 2**64 times too large, so that it is no subnormal where the result is none.
     """
     k, zero_from = (4.0, 15.0) if x.dtype == f32 else (5.0, 39.0)
     v = min(abs(x), zero_from)
@@ -66,10 +67,10 @@ def normal_cdf_function(x):
     ratio = (v - k) * reciprocal
     ratio = fma(reciprocal, fma(-ratio, v, fma(ratio + 1.0, -k, v)), ratio)  # one step of division's remainder
     square, square_low = two_product(v, v)
-    scale = exp_function(square * -0.5) * reciprocal
+    scale = raised_exp_function(square * -0.5) * reciprocal
     tail = scale * horner(ratio, TAIL_F32 if x.dtype == f32 else TAIL_F64)
-    tail = fma(square_low * -0.5, tail, tail)
-    return select(x < 0.0, tail, 1.0 - tail)
+    tail = select(abs(x) > zero_from, x.dtype(0), fma(square_low * -0.5, tail, tail))
+    return select(x < 0.0, x * tail * 2.0**-64, x * fma(tail, -(2.0**-64), 1.0))
 
 
 @elementwise("mo.tanh")

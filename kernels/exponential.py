@@ -33,6 +33,25 @@ def exp_function(x):
     return scale_by_power(fma(r * r, tail, r) + 1.0, n)
 
 
+@function
+def raised_exp_function(x):
+    """2**64 * e**x for x <= 0, < 1 ulp: with the digits that e**x loses where it is subnormal, for who multiplies
+    it with something first; 0 where it is so small that nothing comes of that either."""
+    lowest = -140.0 if x.dtype == f32 else -800.0
+    r, n = reduce_by_log2(max(x, lowest))
+    tail = horner(r, EXP_F32 if x.dtype == f32 else EXP_F64)
+    return select(x < lowest, x.dtype(0), scale_by_power(fma(r * r, tail, r) + 1.0, n + 64))
+
+
+@inline
+def times_sigmoid(x, u):
+    """x / (1 + e**-u), where that is subnormal too."""
+    e = raised_exp_function(-abs(u))
+    below = u < 0.0
+    y = x * (select(below, e, x.dtype(1)) / fma(e, 2.0**-64, 1.0))
+    return select(below, y * 2.0**-64, y)
+
+
 @inline
 def exp2_of(r, n):
     """2**(r + n) for |r| <= 1/2 and an integer n."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
+from compiler.backend.guarded import compile_guarded, is_uncertain
 from compiler.backend.split import Split, Unit, whole_unit
 from compiler.backend.workers import Done, Task, compile_tasks
 from compiler.language.kernel import ElaboratedKernel
@@ -66,7 +67,9 @@ def compile_units(
         for group in groups
     ]  # fmt: skip
     trace.tell("machine", "llvm", tasks[0].name if len(tasks) == 1 else f"{sum(map(len, groups))} units")
-    done = compile_tasks(tasks, jobs)
+    guarded = {number: compile_guarded(task) for number, task in enumerate(tasks) if is_uncertain(task)}
+    others = iter(compile_tasks([task for number, task in enumerate(tasks) if number not in guarded], jobs))
+    done = [guarded[number] if number in guarded else next(others) for number in range(len(tasks))]
     for group, result in zip(groups, done, strict=True):
         _note(group, result, trace)
     return [result.unit.object for result in done]

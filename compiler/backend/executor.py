@@ -54,11 +54,11 @@ class Executor:
         self._kernels = code
         self._check(buffers, dims)
         start = ctypes.addressof(self._words)
-        barrier, self._barrier_memory = aligned_bytes(BARRIER_BYTES)
+        self._barrier, self._barrier_memory = aligned_bytes(BARRIER_BYTES)
         self._steps, self._slots = _tables(self.calls, code, buffers)
         self._entry = ctypes.c_void_p(load_runtime().address("kg_steps"))
         self._args = (ctypes.c_void_p * ARGUMENT_WORDS)(
-            start, start + 8 * buffers, barrier, None, self._steps.ctypes.data, len(self.calls), None
+            start, start + 8 * buffers, self._barrier, None, self._steps.ctypes.data, len(self.calls), None
         )
         self._args_pointer = ctypes.c_void_p(ctypes.addressof(self._args))
         self._threads = default_threads()
@@ -101,6 +101,11 @@ class Executor:
     def set_dims(self, values: Sequence[int]) -> None:
         """Fill the table of sizes."""
         self._words[self._buffers : self._buffers + len(values)] = values
+
+    def reset(self) -> None:
+        """Forget threads that were in the middle of a run and are no more."""
+        ctypes.memset(self._barrier, 0, BARRIER_BYTES)
+        self._args[TRACE_WORD] = None
 
     def call(self, nthreads: int = 0) -> None:
         """Run the model once, on every processor unless told otherwise; returns when all threads have finished."""

@@ -163,7 +163,10 @@ class Split:
         text = _renumbered(text, [name for name in inside if name in self._tables])
         for name, unit in needs.items():
             text = text.replace(f"{symbol(name)}(", f"{symbol(unit.name)}(")
-        return Unit(entry, text, tuple(needs.values()), operations=count)
+        distinct = {unit.name: unit for unit in needs.values()}
+        if len(distinct) < len(needs):
+            text = _declared_once(text)
+        return Unit(entry, text, tuple(distinct.values()), operations=count)
 
     def shared_unit(self, name: str) -> Unit:
         """A function that stands alone, under the name that its code gives it."""
@@ -177,6 +180,17 @@ class Split:
                 called, text.replace("@kg_shared(", f"@{called}("), plain.needs, True, plain.operations
             )
         return unit
+
+
+def _declared_once(text: str) -> str:
+    """Functions whose code is equal have one name now, and LLVM takes one declaration of a name."""
+    seen: set[str] = set()
+    kept: list[str] = []
+    for line in text.split("\n"):
+        if not line.startswith("declare ") or line not in seen:
+            kept.append(line)
+            seen.add(line)
+    return "\n".join(kept)
 
 
 _NUMBERED = re.compile(r"^(.*?)(\d+)$")

@@ -43,6 +43,21 @@ def plain(value: Any) -> Any:
     raise GraphError(f"a parameter may be a number, string, dim, array or a tuple of these, not {type(value).__name__}")
 
 
+def symbols_in(value: Any) -> frozenset[str]:
+    """The dims that an attribute speaks of."""
+    if isinstance(value, Dim):
+        return value.symbols
+    found = _NONE
+    if type(value) is tuple:
+        for item in value:
+            if type(item) is not int:
+                found |= symbols_in(item)
+    return found
+
+
+_NONE: frozenset[str] = frozenset()
+
+
 def _plain_tuple(value: tuple[Any, ...]) -> tuple[Any, ...]:
     if are_sizes(value):
         return tuple([item if isinstance(item, Dim) else item.__index__() for item in value])

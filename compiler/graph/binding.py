@@ -6,6 +6,7 @@ The executor and the NumPy reference both start here, so the same mistake gets t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from compiler.errors import ExecutionError, GraphError
 from compiler.graph.dims import Dim, Symbol, substitute
 from compiler.graph.dtypes import from_numpy, numpy_dtype
-from compiler.graph.types import format_shape
+from compiler.graph.types import BufferType, format_shape
 
 
 class ShapedType(Protocol):
@@ -158,3 +159,59 @@ def resolve(value: Any, sizes: Mapping[str, int]) -> Any:
     if isinstance(value, tuple | list):
         return tuple(resolve(item, sizes) for item in value)
     return value
+
+
+# What is given, made arrays
+
+_KINDS = "biuf"  # what a list may hold, each of which fits into the ones after it
+
+
+def as_arrays(types: Sequence[Any], given: Sequence[Any], names: Sequence[str] = ()) -> Sequence[Any]:
+    """The arguments with lists, tuples and numbers made arrays; anything else stays, to be judged by `bind`.
+
+    A NumPy scalar has a dtype, which must be the input's. What a list or a plain number holds takes the input's dtype
+    if that can hold it: whole numbers fit anywhere they are in range, others into floats.
+    """
+    if all(type(value) is np.ndarray for value in given) or len(types) != len(given):
+        return given
+    return [_array(declared, value, f"input {number} ({names[number]})" if number < len(names) else f"input {number}")
+            for number, (declared, value) in enumerate(zip(types, given))]  # fmt: skip
+
+
+def _array(declared: Any, value: Any, label: str) -> Any:
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    elif not isinstance(value, (list, tuple, bool, int, float)):
+        return value
+    if isinstance(declared, BufferType):
+        raise ExecutionError(f"{label}: a mutable buffer must be an array, which the model can write to")
+    return value if isinstance(value, np.ndarray) else _converted(declared.dtype, value, label)
+
+
+def _converted(dtype: str, value: Any, label: str) -> np.ndarray:
+    wanted = numpy_dtype(dtype)
+    try:
+        found = np.asarray(value)
+    except (ValueError, OverflowError) as problem:
+        raise ExecutionError(f"{label}: this list is no array: {' '.join(str(problem).split())}") from None
+    if found.size == 0:
+        return found.astype(wanted)
+    kind = "f" if dtype == "bf16" else wanted.kind
+    if found.dtype.kind not in _KINDS or _KINDS.index(found.dtype.kind) > max(_KINDS.index(kind), kind in "iu" and 2):
+        raise ExecutionError(
+            f"{label}: expected numbers that fit {dtype}, got {found.dtype} in a {type(value).__name__}"
+        )
+    if kind in "iu":
+        limits = np.iinfo(wanted)
+        if int(found.min()) < limits.min or int(found.max()) > limits.max:
+            raise ExecutionError(f"{label}: {int(found.min())} to {int(found.max())} does not fit {dtype}")
+    return found.astype(wanted)
+
+
+def refuse_overlap(arrays: Sequence[np.ndarray], mutable: Sequence[int], names: Sequence[str]) -> None:
+    """Two buffers that a model may write must not lie over each other: kernels count on it."""
+    for one, two in combinations(mutable, 2):
+        if np.may_share_memory(arrays[one], arrays[two]):
+            raise ExecutionError(
+                f"{names[one]} and {names[two]} overlap in memory; each mutable buffer needs an array of its own"
+            )

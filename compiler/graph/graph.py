@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import GraphError
-from compiler.graph.attrs import plain_attrs
-from compiler.graph.dims import Dim
+from compiler.graph.attrs import plain_attrs, symbols_in
 from compiler.graph.location import fail, located
 from compiler.graph.ops.build import as_tensor
 from compiler.graph.ops.specs import SPECS
@@ -25,6 +24,9 @@ from compiler.graph.types import BufferType, OpaqueType, TensorType, Type
 from compiler.graph.value import Op, Value, entered
 
 _NAME = re.compile(r"[A-Za-z_$.-][\w$.-]*\Z", re.ASCII)
+
+
+MOST_AXES = 32
 
 
 class Graph:
@@ -129,12 +131,14 @@ class Graph:
         if result_types is None:
             assert spec.infer is not None
             result_types = spec.infer([o.type for o in operands], attrs or {})
+        kept = plain_attrs(attrs)
         for type in result_types:
-            for size in getattr(type, "shape", ()):
-                if isinstance(size, Dim) and not size.symbols <= self._symbols:
-                    free = ", ".join(sorted(size.symbols - self._symbols))
-                    raise GraphError(f"{op_name}: the dim {free} is not a dim of any input of graph {self.name!r}")
-        kept, node = plain_attrs(attrs), self.fresh_name(spec.short)
+            check_rank(op_name, type)
+        for value in (*[getattr(type, "shape", ()) for type in result_types], *kept.values()):
+            if not symbols_in(value) <= self._symbols:
+                free = ", ".join(sorted(symbols_in(value) - self._symbols))
+                raise GraphError(f"{op_name}: the dim {free} is not a dim of any input of graph {self.name!r}")
+        node = self.fresh_name(spec.short)
         names = [node, *[f"{node}.{index}" for index in range(1, len(result_types))]]
         return self.add(op_name, operands, kept, (node,), zip(names, result_types)).results
 
@@ -228,7 +232,14 @@ def _is_opaque(value: Any, graph: Graph) -> bool:
 def _input_type(given: Any, at: int) -> Type:
     if not isinstance(given, Type):
         raise GraphError(f"input {at} must be a TensorType or BufferType, not {given!r}")
+    check_rank(f"input {at}", given)
     return given
+
+
+def check_rank(what: str, type: Any) -> None:
+    """Refuse a type of more axes than kernels and NumPy go through."""
+    if (rank := len(getattr(type, "shape", ()))) > MOST_AXES:
+        raise GraphError(f"{what}: {rank} axes; a tensor has at most {MOST_AXES}")
 
 
 def _checked_names(names: Iterable[str] | None, count: int) -> list[str]:

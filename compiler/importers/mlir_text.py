@@ -11,11 +11,11 @@ from xdsl.utils.exceptions import ParseError as XdslParseError
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Span
 
-from compiler.dialects.mo.ops import GraphOp, MoOp, OutputOp, check_op
+from compiler.dialects.mo.ops import GraphOp, MoOp, OutputOp, attrs_of, check_op
 from compiler.dialects.mo.reading import MoParser
 from compiler.dialects.mo.to_graph import to_graph
 from compiler.errors import CompilerError, Location, ParseError
-from compiler.graph.dims import Dim
+from compiler.graph.attrs import symbols_in
 from compiler.graph.graph import Graph
 from compiler.graph.types import BufferType, OpaqueType, TensorType
 
@@ -135,12 +135,10 @@ def _checked(module: ModuleOp, spans: dict[Operation, Span]) -> GraphOp:
             check_op(op)
         except VerifyException as error:
             refuse(op, str(error))
-        for result in op.results:
-            for size in getattr(result.type, "shape", ()):
-                if isinstance(size, Dim) and not size.symbols <= bound:
-                    refuse(
-                        op, f"{op.name}: the dim {', '.join(sorted(size.symbols - bound))} is not a dim of any input"
-                    )
+        for value in (*[getattr(result.type, "shape", ()) for result in op.results], *attrs_of(op).values()):
+            free = symbols_in(value) - bound
+            if free:
+                refuse(op, f"{op.name}: the dim {', '.join(sorted(free))} is not a dim of any input")
     if graph.output is None or not graph.output.operands:
         refuse(graph, "the graph has no mo.output")
     return graph

@@ -66,6 +66,8 @@ class Builder:
         self.operations = 0
         self.stack_bytes = 0
         self.effects = False  # whether a call of this function does more than give a value
+        self.read_only: dict[int, SSAValue] = {}  # buffers of the kernel's inputs, which it may not write
+        self.written: dict[int, bool] = {}  # by the id of a buffer: stored to (True), or its address was taken
         self.traps = False  # whether a call of this function may trap, so that it must not be moved
 
     def open(self, block: Block, *, barrier: bool = False) -> Scope:

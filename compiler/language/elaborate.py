@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Block, Operation, Region
 
 from compiler.dialects import kgen
-from compiler.errors import KernelError, ParseError
+from compiler.errors import KernelError, Location, ParseError
 from compiler.graph import dims as dimlib
 from compiler.language.context import OpenKernel
 from compiler.language.instances import Instance, call_instance, elaborate_function, instance_key
@@ -88,7 +89,7 @@ class Elaborator:
         self.looked_up = set()
         try:
             entry = self._entry(file, source.name)
-            return self._kernel(run, entry, file, source.symbols)
+            return self._kernel(run, entry, file, source)
         except KernelError as problem:
             if problem.location is None:
                 problem.location = run.where()
@@ -109,11 +110,20 @@ class Elaborator:
             raise KernelError("this source defines no @kernel")
         return file.generator(chosen[0].name)
 
-    def _kernel(self, run: Run, entry: Generator, file: SourceFile, given: tuple[str, ...]) -> ElaboratedKernel:
+    def _core(self, entry: Generator) -> Generator:
+        """The library's kernel that a generated one hands its sinks to: its last line calls it; else itself."""
+        last = entry.body[-1]
+        called = last.value.func if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else None
+        found = self.library.find(called.id) if isinstance(called, ast.Name) else None
+        return found if found is not None and found.kind == "kernel" else entry
+
+    def _kernel(self, run: Run, entry: Generator, file: SourceFile, source: KernelSource) -> ElaboratedKernel:
         self.local = file
         frame = Frame(entry, None)
         arguments = [buffer_argument(run, name, annotation, frame) for name, annotation in entry.arguments]
-        symbols = sorted({s for a in arguments for size in a.shape for s in dimlib.symbols_of(size)} | set(given))
+        symbols = sorted(
+            {s for a in arguments for size in a.shape for s in dimlib.symbols_of(size)} | set(source.symbols)
+        )
         kinds = [LANGUAGE_DTYPES[a.dtype] for a in arguments]
         buffers = [argument_type(kind, self.target) for kind in kinds]
         block = Block(arg_types=[*buffers, *(element_type(INDEX) for _ in symbols)])
@@ -127,6 +137,8 @@ class Elaborator:
         for argument, record, kind in zip(block.args, arguments, kinds, strict=False):
             argument.name_hint = record.name
             frame.env[record.name] = Tensor(argument, kind, record.shape, row_major(record.shape))
+        outputs = len(arguments) if source.outputs is None else source.outputs
+        builder.read_only.update((id(buffer), buffer) for buffer in block.args[outputs : len(arguments)])
         for argument, name in zip(block.args[len(arguments) :], symbols, strict=True):
             argument.name_hint = name
             builder.symbols[name] = Simd(argument, INDEX, 1)
@@ -137,6 +149,10 @@ class Elaborator:
                 raise run.fail(f"{entry.name}: a kernel compiled alone needs a default for {parameter.name}")
             frame.env[parameter.name] = run.evaluate(parameter.default, frame)
         run.block(entry.body, frame, None)
+        for buffer, record in zip(block.args, arguments[: source.outputs or 0], strict=False):
+            if id(buffer) not in builder.written and 0 not in record.shape:
+                core = self._core(entry)
+                raise KernelError(f"{core.name} stores nothing to its output", Location(core.file, core.line, 1))
         builder.provenance = 0
         builder.emit(kgen.ReturnOp, (), ())
         builder.close()

@@ -33,6 +33,8 @@ class Instance:
     several: bool  # whether it returns a tuple
     effects: bool
     traps: bool
+    writes: tuple[bool | None, ...]
+    """For each value and tensor passed: whether it is stored to (True), its address taken (False), or only read."""
 
 
 def instance_key(generator: Generator, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -45,7 +47,11 @@ def instance_key(generator: Generator, args: Sequence[Any], kwargs: dict[str, An
 def call_instance(run: Run, instance: Instance, args: Sequence[Any]) -> Any:
     """Emit a call and give what it returns; a call without effects is emitted once, as any pure operation is."""
     b = run.b
-    operands = tuple([_passed(b, value) for value in args if isinstance(value, (Simd, Tensor))])
+    passed = [value for value in args if isinstance(value, (Simd, Tensor))]
+    for value, stored in zip(passed, instance.writes, strict=True):
+        if stored is not None and isinstance(value, Tensor):
+            (memory.note_write if stored else memory.note_address)(b, value.buffer)
+    operands = tuple([_passed(b, value) for value in passed])
     types = tuple([register_type(dtype, width) for dtype, width in instance.results])
     properties: dict[str, Attribute] = {"callee": instance.callee}
     if len(types) == 1 and not instance.effects:
@@ -98,7 +104,8 @@ def elaborate_function(
     kind = FunctionType.from_lists(types, [register_type(*result) for result in results])
     operation = kgen.make_func(symbol, generator.name, kind, Region(block), params, outlined=outlined)
     effects = outlined or builder.effects
-    return Instance(symbol, SymbolRefAttr(symbol), results, several, effects, builder.traps), operation
+    writes = tuple(builder.written.get(id(argument)) for argument in block.args)
+    return Instance(symbol, SymbolRefAttr(symbol), results, several, effects, builder.traps, writes), operation
 
 
 def _passed(b: Builder, value: Simd | Tensor) -> Any:

@@ -16,6 +16,7 @@ class KernelSource:
     line_slots: tuple[tuple[int, ...], ...] = ()
     file: str = ""
     symbols: tuple[str, ...] = ()  # sizes it is given besides those its tensors' shapes name
+    outputs: int | None = None  # how many of its tensors, the first ones, it stores to; None: nobody said
 
 
 @dataclass(frozen=True)

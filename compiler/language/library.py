@@ -76,10 +76,10 @@ class Library:
         """Every op name something is registered for."""
         return tuple(self._registered)
 
-    def implementation(self, op: str, count: int | None = None) -> Generator | None:
-        """The definition registered for an op that takes `count` operands; two that fit equally are an error."""
+    def implementation(self, op: str, count: int | None = None, results: int = 1) -> Generator | None:
+        """The definition for an op of `count` operands and some results; two that fit equally are an error."""
         names = self._registered.get(op, [])
-        fitting = [g for g in map(self.find, names) if g is not None and (count is None or _accepts(g, count))]
+        fitting = [g for g in map(self.find, names) if g is not None and (count is None or _accepts(g, count, results))]
         if len(fitting) > 1:
             exact = [g for g in fitting if g.variadic is None]  # the most specific match wins
             fitting = exact if exact else fitting
@@ -91,10 +91,10 @@ class Library:
             )
         return fitting[0] if fitting else None
 
-    def signature(self, op: str, count: int | None = None) -> Signature | None:
+    def signature(self, op: str, count: int | None = None, results: int = 1) -> Signature | None:
         """How the op's kernel may be fused; None when the library has no kernel for it."""
-        generator = self.implementation(op, count)
-        return None if generator is None else signature_of(generator)
+        generator = self.implementation(op, count, results)
+        return None if generator is None else signature_of(generator, results)
 
     def extended(self, others: Iterable[SourceFile]) -> Library:
         """This library with more files."""
@@ -110,21 +110,21 @@ class Library:
         return digest.hexdigest()
 
 
-def _operands(generator: Generator) -> list[str]:
-    """The annotations of the operands: without the sink of a kernel, the position of a pointwise, the workspaces."""
+def _operands(generator: Generator, results: int) -> list[str]:
+    """The annotations of the operands: without the sinks of a kernel, the position of a pointwise, the workspaces."""
     kinds = [annotation_name(annotation) for _, annotation in generator.arguments]
     if generator.kind in ("kernel", "pointwise"):
-        kinds = kinds[1:]
+        kinds = kinds[results if generator.kind == "kernel" else 1 :]
     return [kind for kind in kinds if kind != "Workspace"]
 
 
-def _accepts(generator: Generator, count: int) -> bool:
-    fixed = len(_operands(generator))
+def _accepts(generator: Generator, count: int, results: int) -> bool:
+    fixed = len(_operands(generator, results))
     return count >= fixed if generator.variadic is not None else count == fixed
 
 
 @lru_cache(maxsize=4096)
-def signature_of(generator: Generator) -> Signature:
+def signature_of(generator: Generator, results: int = 1) -> Signature:
     """The signature of a definition, read off its annotations."""
     output = "fused"
     if generator.kind == "kernel" and generator.arguments:
@@ -132,7 +132,7 @@ def signature_of(generator: Generator) -> Signature:
     usual = "fused" if generator.kind != "elementwise" else "value"
     return Signature(
         kind=generator.kind, name=generator.name,
-        inputs=tuple(_ROLES.get(kind, usual) for kind in _operands(generator)),
+        inputs=tuple(_ROLES.get(kind, usual) for kind in _operands(generator, results)),
         variadic=generator.variadic is not None, output=output,
         params=tuple(parameter.name for parameter in generator.parameters),
         required=tuple(parameter.name for parameter in generator.parameters if parameter.default is None),

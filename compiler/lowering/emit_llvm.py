@@ -50,7 +50,11 @@ def _inline_asm(e: Emitter, op: llvm.InlineAsmOp) -> None:
     code = quoted(properties["asm_string"].data)  # pyright: ignore[reportAttributeAccessIssue]
     e.has_barrier |= "bar" in code
     constraints = quoted(properties["constraints"].data)  # pyright: ignore[reportAttributeAccessIssue]
-    _finish_call(e, op, f'{" ".join(words)} "{code}", "{constraints}"({e.args(op._operands)})', "asm")
+    call = f'{" ".join(words)} "{code}", "{constraints}"({e.args(op._operands)})'
+    place = e.locations.place_of(op)
+    if place is not None:
+        call += f", !srcloc !{e.metadata.place(place.file, place.line)}"
+    _finish_call(e, op, call, "asm")
 
 
 def _undef(e: Emitter, op: llvm.UndefOp) -> None:

@@ -6,6 +6,8 @@ The debug column is the provenance id; LLVM keeps 16 bits of it, so larger ids s
 
 from __future__ import annotations
 
+from zlib import crc32
+
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Operation
 
@@ -38,6 +40,7 @@ class Metadata:
         self.named: list[str] = []
         self._one: int | None = None
         self._empty: int | None = None
+        self._places: dict[str, int] = {}
 
     def add(self, text: str) -> int:
         """A new node's number."""
@@ -55,6 +58,13 @@ class Metadata:
         if self._empty is None:
             self._empty = self.add("!{}")
         return self._empty
+
+    def place(self, file: str, line: int) -> int:
+        """A place in a source, where LLVM names assembly it refuses by the first number."""
+        text = f'!{{i64 {crc32(f"{file}:{line}".encode())}, i64 {line}, !"{quoted(file)}"}}'
+        if text not in self._places:
+            self._places[text] = self.add(text)
+        return self._places[text]
 
     def unroll(self, count: int) -> int:
         """A loop's own node: 1 forbids unrolling, n asks for n copies."""

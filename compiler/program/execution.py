@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from compiler.backend.executor import Executor, TableStep, load_kernels
 from compiler.backend.runtime import default_threads
 from compiler.errors import ExecutionError
-from compiler.graph.binding import bind
+from compiler.graph.binding import as_arrays, bind, refuse_overlap
 from compiler.graph.dtypes import numpy_dtype
 from compiler.passes.fusion.records import Buffer
 from compiler.program.host_program import HostProgram
@@ -51,12 +53,25 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return raw[start : start + size].view(dtype).reshape(shape)
 
 
+_loaded: WeakSet[Program] = WeakSet()
+
+
+def _forget_after_fork() -> None:
+    for program in list(_loaded):
+        program.forget_runs()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
+
+
 class Program:
     """A loaded host program. One run at a time; a second caller waits."""
 
     def __init__(self, host: HostProgram, objects: Sequence[bytes]) -> None:
         self._host = host
         self._lock = threading.Lock()
+        _loaded.add(self)
         self._instances: dict[tuple[int, ...], _Instance] = {}
         places = {name: number for number, name in enumerate(host.interface.symbols)}
         steps = [
@@ -76,7 +91,12 @@ class Program:
         self._given = tuple(None if buffer is None else host.slots.get(buffer) for buffer in host.fusion.inputs)
         self._mutable = tuple(k for k, b in enumerate(host.fusion.inputs) if b is not None and b.kind == "mutable")
 
-    def execute(self, arrays: Sequence[np.ndarray], threads: int | None = None) -> list[np.ndarray]:
+    def forget_runs(self) -> None:
+        """In a forked child: what other threads were running here runs no more, and will never let go."""
+        self._lock = threading.Lock()
+        self._executor.reset()
+
+    def execute(self, arrays: Sequence[Any], threads: int | None = None) -> list[np.ndarray]:
         """Check the arguments, run, and return the outputs as new arrays."""
         with self._lock:
             instance, inputs = self._prepare(arrays)
@@ -120,9 +140,12 @@ class Program:
             return asked
         return default_threads() if instance.traffic >= _SERIAL_BYTES else 1
 
-    def _prepare(self, arrays: Sequence[np.ndarray]) -> tuple[_Instance, list[np.ndarray]]:
+    def _prepare(self, arrays: Sequence[Any]) -> tuple[_Instance, list[np.ndarray]]:
         interface = self._host.interface
+        arrays = as_arrays(interface.types, arrays, interface.names)
         sizes = bind(interface.types, arrays, interface.names)
+        if len(self._mutable) > 1:
+            refuse_overlap(arrays, self._mutable, interface.names)
         key = tuple(sizes[name] for name in interface.symbols)
         instance = self._instances.get(key)
         if instance is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import ExecutionError, GraphError
-from compiler.graph.binding import bind, resolve
+from compiler.graph.binding import as_arrays, bind, resolve
 from compiler.graph.constraints import check_sizes, constraints_of
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.graph import Graph
@@ -45,12 +45,13 @@ REFERENCES: dict[str, Callable[..., Any]] = {
 }
 
 
-def reference(graph: Graph, *arrays: np.ndarray) -> list[np.ndarray]:
+def reference(graph: Graph, *arrays: Any) -> list[np.ndarray]:
     """The graph's outputs for these inputs, computed op by op in NumPy; arguments that do not fit are ExecutionErrors.
 
     Buffers are written in place, as a compiled model does.
     """
     types: list[Any] = list(graph.input_types)
+    arrays = tuple(as_arrays(types, arrays, graph.input_names))
     sizes = bind(types, arrays, graph.input_names)
     check_sizes(constraints_of(graph), sizes)
     if not graph.outputs:

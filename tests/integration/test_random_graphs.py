@@ -26,6 +26,7 @@ def _sibling(name: str):
 
 
 graphs = _sibling("random_graphs")
+many = _sibling("many_graphs")
 agreement = _sibling("agreement")
 WAYS = [(0, True), (3, True), (3, False), (0, False)]  # optimisation level, fused; each on one and on two threads
 
@@ -72,3 +73,15 @@ def test_random_graph_matches_reference(recipe) -> None:
 @given(graphs.recipes(max_steps=16))
 def test_many_random_graphs_match_reference(recipe) -> None:
     check(recipe)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_large_random_graph_matches_the_reference(number) -> None:
+    assert many.check(number, agreement.disagreement) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_a_thousand_large_random_graphs_match_the_reference(part) -> None:
+    problems = {n: many.check(n, agreement.disagreement) for n in range(1000 + 50 * part, 1050 + 50 * part)}
+    assert not {number: problem for number, problem in problems.items() if problem}

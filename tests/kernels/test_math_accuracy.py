@@ -136,6 +136,52 @@ def test_error_of_gelu_down_to_where_the_distribution_is_subnormal(dtype: type, 
     check("gelu", normal_cdf(x) * x.astype(EXTENDED), 5.0, x)
 
 
+WIDER = pytest.mark.skipif(np.finfo(EXTENDED).maxexp <= 1024, reason="long double has no more range than double here")
+
+
+@WIDER
+@pytest.mark.parametrize(("dtype", "lowest"), [(np.float32, -16), (np.float64, -39)])
+def test_error_of_gelu_in_its_far_tail(dtype: type, lowest: float) -> None:
+    x = np.random.default_rng(5).uniform(lowest, lowest * 0.8, 20_000).astype(dtype)
+    check("gelu", normal_cdf(x) * x.astype(EXTENDED), 5.0, x)
+
+
+@WIDER
+@pytest.mark.parametrize(("dtype", "lowest"), [(np.float32, -112), (np.float64, -756)])
+def test_error_of_silu_down_to_nothing(dtype: type, lowest: float) -> None:
+    rng = np.random.default_rng(6)
+    x = np.concatenate([rng.uniform(lowest, 20, 20_000), rng.uniform(-3, 3, 4_000)]).astype(dtype)
+    with np.errstate(over="ignore"):
+        exact = x.astype(EXTENDED) / (1 + np.exp(-x.astype(EXTENDED)))
+    check("silu", exact, 3.5, x)
+
+
+@WIDER
+@pytest.mark.parametrize(("dtype", "lowest"), [(np.float32, -10.2), (np.float64, -21.5)])
+def test_error_of_gelu_by_tanh_grows_with_its_argument(dtype: type, lowest: float) -> None:
+    rng = np.random.default_rng(7)
+    x = np.concatenate([rng.uniform(lowest, 8, 20_000), rng.uniform(-2, 2, 4_000)]).astype(dtype)
+    wider = x.astype(EXTENDED)
+    twice = np.sqrt(8 / (4 * np.arctan(EXTENDED(1)))) * (wider + EXTENDED("0.044715") * wider**3)
+    error = ulps(run_elementwise("gelu", x, approximate="tanh"), wider / (1 + np.exp(-twice)))
+    assert (error < 4 + 2.5 * np.maximum(-twice, 0)).all()
+
+
+def test_far_below_zero_nothing_is_left_of_gelu_and_silu() -> None:
+    x = np.array([-1e30, -3e38], np.float32)
+    for name, params in (("gelu", {}), ("silu", {}), ("gelu", {"approximate": "tanh"})):
+        np.testing.assert_array_equal(run_elementwise(name, x, **params), [0, 0])
+
+
+@pytest.mark.parametrize("exponent", range(51, 1024, 53))
+def test_angles_at_the_edge_of_a_digit_of_two_pi(exponent: int) -> None:
+    if np.finfo(EXTENDED).nmant < 60:
+        pytest.skip("long double is no wider than double here")
+    x = np.ldexp(1 + np.random.default_rng(exponent).random(3_000), exponent)
+    for name, function in (("sin", np.sin), ("cos", np.cos)):
+        check(name, function(x.astype(EXTENDED)), 1.5, x)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_multiples_of_a_quarter_turn_keep_their_digits(dtype: type) -> None:
     turns = np.random.default_rng(3).integers(1, 2**22, 20_000).astype(EXTENDED) * (2 * np.arctan(EXTENDED(1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from app.cli.options import (
 )
 from app.cli.output import print_json, write_out
 from app.text_tables import seconds, size, table
+from compiler.errors import CompilerError
 from compiler.options import EMITTED, CompileOptions
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
 @debug_option
 @click.option("--emit", type=click.Choice(EMITTED), help="Print this instead of the summary.")
 @click.option("--kernel", metavar="K", help="Only this kernel, with --emit.")
-@click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT",
-              help="Write there: what --emit asks for, or the compiled model, as FILE.kgx.")  # fmt: skip
+@click.option("-o", "out", type=click.Path(), metavar="OUT",
+              help="Write there: what --emit asks for (FOLDER/: a file a kernel), or all of it as FILE.kgx.")  # fmt: skip
 @click.option("--weights", type=click.Choice(("inline", "reference")), default="inline", show_default=True,
               help="In FILE.kgx: weights copied, or only where they lie.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")
@@ -53,7 +55,7 @@ def command(
     debug: str,
     emit: str | None,
     kernel: str | None,
-    out: Path | None,
+    out: str | None,
     weights: str,
     jobs: int | None,
     no_cache: bool,
@@ -63,15 +65,15 @@ def command(
     as_json: bool,
 ) -> None:
     """Compile SRC and show its kernels, or emit one stage."""
-    whole = emit is None and out is not None and out.suffix == ".kgx"
-    if emit is None and (kernel is not None or (out is not None and not whole)):
+    whole = Path(out) if emit is None and out is not None and out.endswith(".kgx") else None
+    if emit is None and (kernel is not None or (out is not None and whole is None)):
         raise click.UsageError("--kernel needs --emit" if kernel is not None else "-o needs --emit, or a FILE.kgx")
     if repeat is not None:
         if emit is not None or out is not None or db is not None:
             raise click.UsageError("--repeat measures; it goes with none of --emit, -o and --db")
         found = _repeated(src, CompileOptions(target, flow, opt_level, debug, jobs), library, repeat)
         return print_json(found) if as_json else click.echo(_repeated_text(found))
-    from app.compilation import compile_source
+    from app.compilation import compile_source, emit_each
     from app.compilation import emit as emit_stage
     from app.sources import load_source, stored_name
 
@@ -80,16 +82,21 @@ def command(
     if db is not None:
         _keep(compiled, stored_name(src), db)
     if emit is not None:
-        content = emit_stage(compiled, emit, kernel)
-        if as_json:
-            print_json(_described(compiled) | {"stage": emit, "kernel": kernel} | _carried(content, out))
+        folder = out is not None and (out.endswith(("/", os.sep)) or Path(out).is_dir())
+        if folder:
+            carried = _written(emit_each(compiled, emit, kernel), Path(out or ""))
+        elif as_json:
+            carried = _carried(emit_stage(compiled, emit, kernel), Path(out) if out else None)
         else:
-            write_out(content, out)
+            carried = {}
+            write_out(emit_stage(compiled, emit, kernel), Path(out) if out else None)
+        if as_json:
+            print_json(_described(compiled) | {"stage": emit, "kernel": kernel} | carried)
         return
-    if whole and out is not None:
-        compiled.model.save(out, weights=weights, source=src)
+    if whole is not None:
+        compiled.model.save(whole, weights=weights, source=src)
     if as_json:
-        print_json(summary(compiled) | ({"out": str(out), "bytes": out.stat().st_size} if out is not None else {}))
+        print_json(summary(compiled) | ({"out": str(whole), "bytes": whole.stat().st_size} if whole else {}))
     else:
         click.echo(summary_text(compiled))
 
@@ -140,6 +147,17 @@ def _keep(compiled: Compiled, src: str, db: str) -> None:
         folders = [str(folder) for folder in compiled.folders]
         number = record_compilation(store, compiled.model, src, compiled.seconds, folders)
         keep_stages(store, number, compiled.model)
+
+
+def _written(files: dict[str, str | bytes], folder: Path) -> dict[str, Any]:
+    """Files put into a folder, which is made where there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise CompilerError(f"{folder} cannot be made: {problem.strerror}") from None
+    for name, content in files.items():
+        write_out(content, folder / name)
+    return {"out": str(folder), "files": list(files)}
 
 
 def _carried(content: str | bytes, out: Path | None) -> dict[str, Any]:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import click
 
+from app.cli.options import json_option
+from app.cli.output import print_json
 from app.sources import samples
 from app.text_tables import table
 
 
 @click.command("samples")
-def command() -> None:
+@json_option
+def command(as_json: bool) -> None:
     """List the graphs that ship with it; use one as sample:NAME."""
     rows = [(f"sample:{sample.name}", sample.description) for sample in samples()]
-    click.echo(table(("source", "what it is"), rows))
+    if as_json:
+        print_json([{"source": source, "description": description} for source, description in rows])
+    else:
+        click.echo(table(("source", "what it is"), rows))

@@ -43,6 +43,9 @@ def _attention_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorTy
         refuse(op, f"{shapes} must have the same number of axes, at least two")
     if q.shape[-1] != k.shape[-1]:
         refuse(op, f"{shapes}: the last axes of q and k differ")
+    for size in (q.shape[-1], v.shape[-1]):
+        if not isinstance(size, int):
+            refuse(op, f"{shapes}: the size of a head must be a number, not {size}")
     if k.shape[:-1] != v.shape[:-1]:
         refuse(op, f"{shapes}: k and v differ before the last axis")
     if attrs["enable_gqa"]:

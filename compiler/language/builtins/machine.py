@@ -17,7 +17,7 @@ from compiler.language.kernel import Launch
 from compiler.language.values import memory
 from compiler.language.values.arguments import to_dtype, to_shape, to_width
 from compiler.language.values.dtypes import INDEX, DType, element_type
-from compiler.language.values.loadables import FusedInput, FusedOutput, Tensor
+from compiler.language.values.loadables import FusedInput, FusedOutput, Loadable, Tensor
 from compiler.language.values.positions import position_of
 from compiler.language.values.records import Function, Position, Simd, describe
 from compiler.language.values.shapes import element_count, row_major
@@ -144,8 +144,16 @@ def _callable(what: str, function: Any) -> Any:
 @builtin("FusedInput")
 def _fused_input(run: Context, function: Any, dtype: Any, shape: Any) -> FusedInput:
     fetch = _callable("FusedInput", function)
+
+    def unit_stride(axis: int) -> bool:
+        """As contiguous as all that it reads at its position; what else it may read, nobody knows."""
+        read = fetch.read_at_position()
+        return bool(read) and all(isinstance(x, Loadable) and axis < x.rank and x.contiguity(axis) for x in read)
+
     sources = fetch.captured  # looked for when somebody asks what it reads
-    return FusedInput(lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), to_shape(shape), sources=sources)
+    return FusedInput(
+        lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), to_shape(shape), unit_stride, sources=sources
+    )
 
 
 @builtin("FusedOutput")

@@ -13,6 +13,7 @@ from compiler.errors import KernelError
 from compiler.graph.dims import Dim
 from compiler.language.context import Context
 from compiler.language.values import arithmetic as math
+from compiler.language.values import memory
 from compiler.language.values.arguments import runtime_value, to_dtype, to_width
 from compiler.language.values.dtypes import INDEX, LANGUAGE_DTYPES, element_type, one_object, register_type
 from compiler.language.values.loadables import Tensor
@@ -80,6 +81,7 @@ def _raw(run: Context, value: Any) -> SSAValue:
 
 
 def _address(run: Context, tensor: Tensor) -> SSAValue:
+    memory.note_address(run.b, tensor.buffer)
     kind = tensor.buffer.type
     assert isinstance(kind, MemRefType)
     space = kind.memory_space

@@ -12,8 +12,8 @@ from compiler.language.syntax.run import Run
 from compiler.language.values import lanes
 from compiler.language.values.arguments import static_index
 from compiler.language.values.loadables import FusedOutput, Tensor, put
-from compiler.language.values.positions import position_of
-from compiler.language.values.records import Simd, describe
+from compiler.language.values.positions import check_inside, position_of
+from compiler.language.values.records import Position, Simd, describe
 
 
 def assign(run: Run, target: ast.expr, value: Any, frame: Frame) -> None:
@@ -38,7 +38,10 @@ def _store(run: Run, target: ast.Subscript, value: Any, frame: Frame) -> None:
     index = run.evaluate(target.slice, frame)
     run.node = target
     if isinstance(base, (Tensor, FusedOutput)):
-        put(run, base, position_of(base.rank, index), value)
+        at = position_of(base.rank, index)
+        if not isinstance(index, Position):
+            check_inside(run.b, base.shape, at)
+        put(run, base, at, value)
     elif isinstance(base, list):
         place = static_index(index, len(base))
         changed = list(base)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from compiler.errors import KernelError
+from compiler.errors import KernelError, Location
 from compiler.language import limits
 from compiler.language.syntax.definitions import annotation_name
 from compiler.language.syntax.functions import Closure, Frame, Generator
@@ -43,12 +43,23 @@ def _closure(run: Run, function: Closure, args: list[Any], kwargs: dict[str, Any
     return inline(run, function.generator, args, kwargs, function.frame)
 
 
+_GIVING = frozenset({"elementwise", "view", "pointwise"})  # kinds that are called for what they return
+
+
 def _generator(run: Run, function: Generator, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if function.kind in ("function", "outlined"):
         return run.host.instantiate(run, function, args, kwargs)
     if function.kind == "elementwise":
-        return _elementwise(run, function, args, kwargs)
-    return inline(run, function, args, kwargs, None)
+        result = _elementwise(run, function, args, kwargs)
+    else:
+        result = inline(run, function, args, kwargs, None)
+    if result is None and function.kind in _GIVING:
+        last = function.body[-1]
+        raise KernelError(
+            f"{function.name} ends without a return; @{function.kind} gives a value",
+            Location(function.file, last.lineno, last.col_offset + 1),
+        )
+    return result
 
 
 def _conversion(run: Run, dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -69,6 +69,37 @@ class Closure(Function):
         frames = [(name, self.frame.find(name)) for name in sorted(names)]
         return tuple(frame.env[name] for name, frame in frames if frame is not None)
 
+    def read_at_position(self) -> tuple[Any, ...] | None:
+        if len(self.generator.arguments) != 1:
+            return None
+        names = _read_names(self.generator)
+        holders = [] if names is None else [(name, self.frame.find(name)) for name in names]
+        if names is None or any(holder is None for _, holder in holders):
+            return None
+        return tuple(holder.env[name] for name, holder in holders if holder is not None)
+
+
+def _read_names(generator: Generator) -> tuple[str, ...] | None:
+    """The names x that a function of a position `at` reads as x[at]; None where it uses `at` in any other way."""
+    at = generator.arguments[0][0]
+    names: dict[str, None] = {}
+    plain = 0
+    nodes = [node for statement in generator.body for node in ast.walk(statement)]
+    for node in nodes:
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            return None
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id == at:
+            if not isinstance(node.value, ast.Name):
+                return None
+            names[node.value.id] = None
+            plain += 1
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == at:
+            if node.attr != "width":
+                return None
+            plain += 1
+    used = sum(isinstance(node, ast.Name) and node.id == at for node in nodes)
+    return tuple(names) if used == plain else None
+
 
 class Undefined:
     """Stands for a name without a value; `why` completes the sentence that starts with the name."""

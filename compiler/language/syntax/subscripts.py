@@ -11,7 +11,7 @@ from compiler.language.syntax.run import Run
 from compiler.language.values import lanes
 from compiler.language.values.arguments import static_index
 from compiler.language.values.loadables import Loadable
-from compiler.language.values.positions import position_of
+from compiler.language.values.positions import check_inside, position_of
 from compiler.language.values.records import Position, Simd, describe
 
 
@@ -25,7 +25,10 @@ def subscript(run: Run, node: ast.Subscript, frame: Frame) -> Any:
     index = expressions[type(index)](run, index, frame)
     run.node = node
     if isinstance(base, Loadable):
-        return base.load(run, position_of(base.rank, index))
+        at = position_of(base.rank, index)
+        if not isinstance(index, Position):
+            check_inside(run.b, base.shape, at)
+        return base.load(run, at)
     if isinstance(base, (tuple, list, str)):
         return base[static_index(index, len(base))]
     if isinstance(base, Simd):

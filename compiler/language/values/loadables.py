@@ -17,7 +17,7 @@ from compiler.language.context import Context
 from compiler.language.values import arithmetic as math
 from compiler.language.values import memory
 from compiler.language.values.dtypes import DType
-from compiler.language.values.lanes import extract
+from compiler.language.values.lanes import extract, shuffle
 from compiler.language.values.positions import delinearize, linearize, permuted, shifted, total
 from compiler.language.values.records import Position, Simd, StaticSize
 from compiler.language.values.shapes import Shape, kept_axes, reshaped_strides
@@ -181,6 +181,10 @@ class Tensor(Loadable):
             return memory.load(run.b, self.buffer, self.dtype, position, at.width)
         if stride == 0 or self.shape[at.axis] == 1:
             return math.splat(run.b, memory.load(run.b, self.buffer, self.dtype, position, 1), at.width)
+        if stride == -1:  # backwards: one load from the other end
+            first = math.binary(run.b, "-", position, at.width - 1)
+            ahead = memory.load(run.b, self.buffer, self.dtype, first, at.width)
+            return shuffle(run.b, ahead, ahead, tuple(reversed(range(at.width))))
         return memory.gather(run.b, self.buffer, self.dtype, position, stride, at.width)
 
     def store(self, run: Context, at: Position, value: Simd) -> None:

@@ -59,8 +59,21 @@ def load(b: Builder, buffer: SSAValue, dtype: DType, position: Any, width: int) 
     return value if stored is dtype else math.cast(b, value, dtype)
 
 
+def note_write(b: Builder, buffer: SSAValue) -> None:
+    """Note that a buffer is stored to; an input's may not be."""
+    if id(buffer) in b.read_only:
+        raise KernelError("this stores to an input; a kernel stores to its outputs, which come first among its tensors")
+    b.written[id(buffer)] = True
+
+
+def note_address(b: Builder, buffer: SSAValue) -> None:
+    """Note that raw instructions have a buffer's address: nobody knows whether they store to it."""
+    b.written.setdefault(id(buffer), False)
+
+
 def store(b: Builder, buffer: SSAValue, dtype: DType, position: Any, value: Simd) -> None:
     """All lanes of a value, consecutively."""
+    note_write(b, buffer)
     if value.dtype is not dtype:
         raise KernelError(f"a {value.type_name} cannot be stored to a {dtype.name} tensor; cast it")
     if dtype is BOOL:
@@ -155,6 +168,7 @@ def atomic_add(b: Builder, buffer: SSAValue, dtype: DType, position: Any, value:
         raise KernelError(f"atomic_add to {dtype.name} needs one number of that dtype, not {scalar.type_name}")
     kind = IntegerAttr(0 if dtype.is_float else 1, i64)  # upstream's numbering: addf, addi
     where = math.as_index(b, position)
+    note_write(b, buffer)
     b.effects = True
     operation = b.emit(memref.AtomicRMWOp, (scalar.ssa, buffer, where.ssa), (element_type(dtype),), {"kind": kind})
     return Simd(operation.results[0], dtype, 1)

@@ -15,7 +15,7 @@ from compiler.language.values.arguments import axis_number, to_dtype, to_shape, 
 from compiler.language.values.dtypes import INDEX, DType
 from compiler.language.values.lanes import horizontal, insert
 from compiler.language.values.loadables import FusedOutput, Loadable, Tensor, lanes, put
-from compiler.language.values.positions import position_of
+from compiler.language.values.positions import check_inside, position_of
 from compiler.language.values.records import Bound, Position, Simd, StaticSize, describe
 from compiler.language.values.shapes import element_count, shape_text
 from compiler.language.values.static import is_number
@@ -136,6 +136,8 @@ def _element(run: Context, owner: Any, name: str, args: list[Any], kwargs: dict[
     if isinstance(where, Position) and kwargs:
         raise KernelError(f".{name}() at a position takes the position's own width and axis")
     at = position_of(owner.rank, where, to_width(kwargs.get("width", 1)), kwargs.get("axis"))
+    if not isinstance(where, Position):
+        check_inside(run.b, owner.shape, at)
     if name == "load":
         return owner.load(run, at)
     if name == "store":

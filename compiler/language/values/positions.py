@@ -37,6 +37,17 @@ def position_of(rank: int, index: Any, width: int = 1, axis: Any = None) -> Posi
     return Position(tuple(index), width, max(place, 0))
 
 
+def check_inside(b: Builder, shape: Shape, at: Any) -> None:
+    """Refuse indices that are known to lie outside, in code that is reached for certain.
+
+    Behind a run-time condition they may be known and never used: at the border of a padded axis of one element, say.
+    """
+    for axis, (part, size) in enumerate(zip(at.index, shape, strict=True)):
+        outside = type(part) is int and type(size) is int and size and not 0 <= part < size
+        if outside and not any(scope.barrier for scope in b.scopes):
+            raise KernelError(f"index {part} lies outside axis {axis}, which has {size} elements")
+
+
 def permuted(at: Position, perm: tuple[int, ...], inverse: tuple[int, ...]) -> Position:
     """The position behind a view whose axis k is axis perm[k] of what it shows."""
     return Position(tuple(at.index[k] for k in inverse), at.width, perm[at.axis] if perm else 0)
@@ -76,6 +87,8 @@ def linearize(b: Builder, index: Sequence[Any], shape: Shape) -> Any:
 
 def delinearize(b: Builder, position: Any, shape: Shape) -> tuple[Any, ...]:
     """The index of a row-major number."""
+    if 0 in shape:  # no element to be found: whoever asks is in code that is never reached
+        return (0,) * len(shape)
     strides = row_major(shape)
     index: list[Any] = []
     for axis, size in enumerate(shape):

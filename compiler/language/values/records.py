@@ -69,6 +69,10 @@ class Function:
         """The values of names around it that it reads."""
         return ()
 
+    def read_at_position(self) -> tuple[Any, ...] | None:
+        """What a function of a position reads there, if it does nothing else with the position; None if it may."""
+        return None
+
 
 @dataclass(slots=True, eq=False)
 class Bound:

@@ -18,11 +18,13 @@ from compiler.dialects.mo import attrs_of, nodes_of
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
 from compiler.graph.types import ChainType, OpaqueType, TensorType
+from compiler.passes.fusion.facts.view_method import view_method
+from compiler.passes.fusion.facts.work import work_of
 from compiler.passes.fusion.paths import Step, made_step
 from compiler.passes.fusion.records import Buffer, KernelLibrary, Signature
-from compiler.passes.fusion.view_method import view_method
 
 _SPLAT_PROBE = 64
+DEEPEST = 128  # views in a row that are looked through at once
 
 
 @lru_cache(maxsize=4096)
@@ -59,8 +61,8 @@ class Value:
 class Node:
     """A graph op: its kind is elementwise, view, pointwise, kernel, literal, constant, chain, load or store."""
 
-    __slots__ = ("ancestors", "attrs", "bit", "cost", "index", "kind", "literal", "name", "nodes", "op", "operands",
-                 "results", "signature", "step", "view")  # fmt: skip
+    __slots__ = ("ancestors", "attrs", "bit", "cost", "depth", "index", "kind", "literal", "name", "nodes", "op",
+                 "operands", "results", "signature", "step", "view", "work")  # fmt: skip
 
     def __init__(self, index: int, op: Operation, operands: list[Value]) -> None:
         self.index = index
@@ -76,7 +78,9 @@ class Node:
         self.literal: Any = None
         self.view = ""  # for a view: the method its definition is, if it is one
         self.step: Step | None = None  # for a view that can be undone: its step
+        self.depth = 0  # for a view: how many there are in a row, with it
         self.bit = 1 << index  # in a mask of ops
+        self.work = 1  # operations for an element, in that expression tree
         self.cost = 1  # ops in the expression tree that ends here, for deciding whether to compute it again
 
     @property
@@ -106,7 +110,7 @@ class Analysis:
     def __init__(self, graph: Operation, library: KernelLibrary) -> None:
         self.library = library
         self.nodes: list[Node] = []
-        self._known: dict[tuple[str, int], tuple[Signature | None, str]] = {}
+        self._known: dict[tuple[str, int, int], tuple[Signature | None, str, int]] = {}
         block = graph.regions[0].blocks[0]
         values: dict[int, Value] = {}  # by the id of the graph's value, which is faster than xDSL's own hash
         self.inputs: list[Value] = []
@@ -134,6 +138,7 @@ class Analysis:
             value.outputs.append(position)
         for node in self.nodes:
             node.cost = 1 + sum(map(_private_cost, node.operands))
+            node.work += sum(operand.node.work for operand in node.operands if operand.node and _private_cost(operand))
 
     def values(self) -> Iterator[Value]:
         """Every value of the graph, inputs first."""
@@ -166,14 +171,18 @@ class Analysis:
                 return
         node.attrs = attrs_of(op)
         name = node.attrs["kernel"] if op.name == "mo.custom" else op.name
-        key = (name, len(node.operands))
+        key = (name, len(node.operands), len(node.results))
         if key not in self._known:
             signature = self.library.signature(*key)
             method = view_method(self.library, name) if signature is not None and signature.kind == "view" else ""
-            self._known[key] = (signature, method)
-        signature, node.view = self._known[key]
+            work = work_of(self.library, *key[:2]) if signature is not None and signature.kind == "elementwise" else 1
+            self._known[key] = (signature, method, work)
+        signature, node.view, node.work = self._known[key]
         if signature is None:
-            raise KernelError(f"{node.name}: the kernel library has no entry for {name!r}")
+            raise KernelError(f"{node.name}: {_why_no_entry(self.library, *key)}")
+        unknown = set(node.attrs) - {"kernel", *signature.params} if op.name == "mo.custom" else None
+        if unknown:
+            raise KernelError(f"{node.name}: {signature.name} has no parameter {', '.join(sorted(unknown))}")
         node.signature = signature
         node.kind = signature.kind
         if any(isinstance(v.type, (OpaqueType, ChainType)) for v in (*node.operands, *node.results)):
@@ -181,7 +190,22 @@ class Analysis:
         if len(node.results) != 1 and node.kind != "kernel":
             raise KernelError(f"{node.name}: {name!r} has {len(node.results)} results; only a kernel may have several")
         if node.kind == "view":
-            node.step = _step(node)
+            below = node.operands[0].node
+            node.literal = None if below is None else below.literal  # a view of one element everywhere holds it too
+            node.depth = 1 if below is None else below.depth + 1
+            node.step = _step(node) if node.depth % DEEPEST else None
+
+
+def _why_no_entry(library: KernelLibrary, name: str, count: int, results: int) -> str:
+    """What is wrong with a name, or with the number of operands and results it is given."""
+    other = library.signature(name, None, results)
+    if other is None:
+        return f"the kernel library has no entry for {name!r}"
+    takes = f"{len(other.inputs)}{' or more' if other.variadic else ''} input{'s' * (len(other.inputs) != 1)}"
+    beside = f" beside {results} results" if results > 1 else ""
+    return (
+        f"{other.name}, the kernel for {name!r}, takes {takes}{beside}; {count} {'is' if count == 1 else 'are'} given"
+    )
 
 
 def _splat(array: np.ndarray) -> Any:
@@ -210,10 +234,7 @@ def _private_cost(value: Value) -> int:
 
 def literal_of(value: Value) -> Any:
     """The element that every position of a value holds (through any views), or None."""
-    node = value.node
-    while node is not None and node.kind == "view":
-        node = node.operands[0].node
-    return node.literal if node is not None and node.kind == "literal" else None
+    return None if value.node is None else value.node.literal
 
 
 def below_views(value: Value) -> tuple[Value, list[Step]]:

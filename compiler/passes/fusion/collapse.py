@@ -90,7 +90,9 @@ def regroup_source(source: Shape, target: Shape, wanted: Shape) -> Shape | None:
                 break
         else:
             return merged_source(source, len(target), groups)
-    return tuple(source) if broadcast_through(source, target, wanted) else None
+    if not broadcast_through(source, target, wanted):
+        return None
+    return tuple(source[max(len(source) - len(wanted), 0) :])  # what is left out has size 1
 
 
 def _grouping(fine: Shape, coarse: Shape) -> list[list[int]] | None:

@@ -55,7 +55,7 @@ def _refusal(node: Node, group: Group, path: Path, groups: Groups, choices: Choi
             if choices.cuts(operand, hand[0], node):
                 return "forced cut"
             continue
-        if operand.node is not None and literal_of(operand) is None and groups.needs(operand) & group.mask:
+        if operand.node is not None and literal_of(operand) is None and groups.needs(operand, group.first) & group.mask:
             return "would create a cycle"
     return ""
 

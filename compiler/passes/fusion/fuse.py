@@ -137,7 +137,7 @@ def _share(
 ) -> tuple[tuple[FusedKernel, ...], tuple[KernelCall, ...]]:
     """Kernels with the same text become one; each gets a name from the ops inside."""
     known: dict[object, FusedKernel] = {}
-    taken: set[str] = set()
+    taken: dict[str, int] = {}  # by name, the number that was last put behind it
     names = frozenset(library.names())
     calls: list[KernelCall] = []
     for number, (group, made) in enumerate(zip(groups, emitted)):
@@ -146,7 +146,6 @@ def _share(
         kernel = known.get(key)
         if kernel is None:
             name = _free_name(_name(made), taken, names)
-            taken.add(name)
             kernel = known[key] = FusedKernel(
                 name=name,
                 source=made.source(name),
@@ -186,12 +185,14 @@ def _name(made: Emitted) -> str:
     return "_".join(parts)
 
 
-def _free_name(name: str, taken: set[str], library: frozenset[str]) -> str:
-    """The name, made different from the library's own functions and from other kernels."""
+def _free_name(name: str, taken: dict[str, int], library: frozenset[str]) -> str:
+    """The name, made different from the library's own functions and from other kernels; it is taken from then on."""
     if name in library:
         name += "_kernel"
-    free, number = name, 1
+    free, number = name, taken.get(name, 0)
     while free in taken:
         number += 1
         free = f"{name}_{number}"
+    taken[name] = max(number, 1)
+    taken.setdefault(free, 1)
     return free

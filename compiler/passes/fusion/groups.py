@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler.graph.dims import Dim, floordiv
 from compiler.passes.fusion.analysis import Node, Value, below_views, literal_of
+from compiler.passes.fusion.facts.spans import Spans
 from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend, followed
 from compiler.passes.fusion.records import Buffer
 
@@ -81,6 +82,11 @@ class Group:
         self.mask |= node.bit
         self.dependencies |= node.ancestors
 
+    @property
+    def first(self) -> int:
+        """The number of its first op."""
+        return (self.mask & -self.mask).bit_length() - 1
+
     def is_leaf(self, value: Value) -> bool:
         """Whether a value is in memory when this group runs: stored, and not by the group itself."""
         return value.buffer is not None and (value.node is None or value.node not in self.members)
@@ -101,7 +107,7 @@ class Groups:
         self.all: list[Group] = []
         self.owner: dict[Node, Group] = {}
         self._readers: dict[Value, list[Group]] = {}
-        self._several: dict[Group, int] = {}  # groups of more than one op, and the index of the first of these
+        self._spans = Spans[Group]()  # groups of more than one op
 
     def new(self, core: Node | None, space: tuple[int | Dim, ...]) -> Group:
         """A new group; a core is its first member."""
@@ -116,27 +122,27 @@ class Groups:
         group.add(node, role)
         self.owner[node] = group
         if group.mask != node.bit:
-            self._several[group] = (group.mask & -group.mask).bit_length() - 1
+            self._spans.cover(group, group.first, group.mask.bit_length() - 1)
 
-    def reaching(self, mask: int) -> int:
+    def reaching(self, mask: int, above: int = 0) -> int:
         """Every op that must run before the ops in `mask`, once groups run as a whole; the mask itself included.
 
-        A mask holds all that its ops depend on, so a group of one op has nothing to add to it.
+        A mask holds all that its ops depend on, so a group of one op has nothing to add to it. Who only asks for ops
+        from the number `above` on need not wait for the others, some of which are then missing.
         """
         grew = True
         while grew:
             grew = False
-            last = mask.bit_length()
-            for group, first in self._several.items():
-                if first < last and group.mask & mask and group.dependencies & ~mask:
+            for group in self._spans.reaching_up_to(above, mask.bit_length()):
+                if group.mask & mask and group.dependencies & ~mask:
                     mask |= group.dependencies | group.mask
                     grew = True
         return mask
 
-    def needs(self, value: Value) -> int:
-        """Every op that must run before a value is there."""
+    def needs(self, value: Value, above: int = 0) -> int:
+        """Every op, or every one from the number `above` on, that must run before a value is there."""
         node = value.node
-        return 0 if node is None else self.reaching(node.ancestors | node.bit)
+        return 0 if node is None else self.reaching(node.ancestors | node.bit, above)
 
     def merge(self, left: Group, right: Group) -> None:
         """Make two elementwise groups over the same space one."""
@@ -147,7 +153,7 @@ class Groups:
         left.stores += right.stores
         right.final = left
         right.mask = right.dependencies = 0
-        self._several.pop(right, None)
+        self._spans.remove(right)
 
     def release(self) -> None:
         """Let groups go of themselves once fusion is done, so that they need not wait for the collector."""

@@ -94,7 +94,7 @@ def broadcast_through(source: Shape, target: Shape, back: Shape) -> bool:
         spanned -= 1
     if spanned == 0:
         return True
-    return len(source) <= len(back) and target[-spanned:] == back[-spanned:]
+    return spanned <= len(back) and target[-spanned:] == back[-spanned:]
 
 
 def merge_axes(space: Shape, sources: list[Shape]) -> list[list[int]]:

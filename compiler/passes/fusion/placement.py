@@ -6,8 +6,9 @@ A move makes a node a member of a group and notes what that group reads from the
 from __future__ import annotations
 
 from compiler.graph.types import TensorType
-from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, literal_of, views_between
+from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, count, literal_of, views_between
 from compiler.passes.fusion.choices import Choices
+from compiler.passes.fusion.facts.work import why_not_repeat
 from compiler.passes.fusion.groups import LARGEST, Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY, Path, followed
 from compiler.passes.fusion.records import Buffer
@@ -82,7 +83,7 @@ class Placement:
             return f"would be computed {times} times per element"
         if access.expands and node.cost > MOST_REPEATED:
             return "a broadcast would repeat the whole computation"
-        return ""
+        return why_not_repeat(node.work, node.result.numel, count(group.space)) if access.expands else ""
 
     def pull(self, node: Node, group: Group) -> None:
         """Compute a node inside the only group that reads it."""
@@ -141,8 +142,10 @@ class Placement:
                 continue  # not computed where the group stores
             if len(group.stores) >= MOST_OUTPUTS or self.refusal(node, group):
                 continue
-            before = self.groups.reaching(group.dependencies)
-            if any(before & other.mask for other in readers if other is not group):
+            others = [other for other in readers if other is not group and other.mask]
+            above = min((other.first for other in others), default=0)
+            before = self.groups.reaching(group.dependencies, above) if others else 0
+            if any(before & other.mask for other in others):
                 self.choices.explain(node, "would create a cycle")
                 continue
             self.groups.add(group, node, "elementwise" if group.core is None else "epilogue")
@@ -164,8 +167,8 @@ class Placement:
             return readers
         first, rest = same[0], []
         for other in same[1:]:
-            apart = not self.groups.reaching(first.dependencies) & other.mask
-            apart = apart and not self.groups.reaching(other.dependencies) & first.mask
+            apart = not self.groups.reaching(first.dependencies, max(other.first, 0)) & other.mask
+            apart = apart and not self.groups.reaching(other.dependencies, max(first.first, 0)) & first.mask
             full = len(first.stores) + len(other.stores) > MOST_OUTPUTS
             if apart and not full and len(first.members) + len(other.members) < LARGEST:
                 self.groups.merge(first, other)

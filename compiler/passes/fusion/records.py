@@ -36,6 +36,8 @@ class Signature(Protocol):
     @property
     def inputs(self) -> tuple[str, ...]: ...
     @property
+    def variadic(self) -> bool: ...
+    @property
     def output(self) -> str: ...
     @property
     def params(self) -> tuple[str, ...]: ...
@@ -44,12 +46,16 @@ class Signature(Protocol):
 class KernelLibrary(Protocol):
     """The part of a kernel library that fusion uses."""
 
-    def signature(self, op: str, count: int | None = None) -> Signature | None:
-        """The signature of the entry for an op (or a custom kernel) of `count` operands."""
+    def signature(self, op: str, count: int | None = None, results: int = 1) -> Signature | None:
+        """The signature of the entry for an op (or a custom kernel) of `count` operands and some results."""
         ...
 
     def names(self) -> Iterable[str]:
         """Every name the library defines."""
+        ...
+
+    def find(self, name: str) -> Generator | None:
+        """The definition called `name`."""
         ...
 
     def implementation(self, op: str, count: int | None = None) -> Generator | None:

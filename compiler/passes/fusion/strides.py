@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from compiler.graph.dims import mod
 from compiler.language.values.shapes import reshaped_strides, row_major
-from compiler.passes.fusion.analysis import Node, Value
+from compiler.passes.fusion.analysis import DEEPEST, Node, Value
 from compiler.passes.fusion.paths import Path, Shape
 
 # Layers repeat, and arithmetic on symbolic sizes is slow.
@@ -36,11 +36,11 @@ def scatters(node: Node) -> bool:
     """Whether reading through a reshape would fall apart into single elements: neither strides nor whole rows do."""
     chain: list[Node] = []
     value: Value = node.result
-    while value.node is not None and value.node.kind == "view" and value.buffer is None:
+    while value.node is not None and value.node.kind == "view" and value.buffer is None and len(chain) < DEEPEST:
         chain.append(value.node)
         value = value.node.operands[0]
     strides: Shape | None = _dense(value.shape)
-    if value.node is not None and value.node.kind == "pointwise":
+    if value.node is not None and (value.node.kind == "pointwise" or len(chain) == DEEPEST):
         strides = None
     for view in reversed(chain):
         before, after = view.operands[0].shape, view.result.shape

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from compiler.dialects.mo import GraphOp, MoOp
-from compiler.passes.graph.rewrite import mo_ops, replace
+from compiler.dialects.mo import GraphOp, MoOp, nodes_of
+from compiler.passes.graph.rewrite import absorb, erase, mo_ops
 
 
 def cse(graph: GraphOp) -> int:
     """Merge equal ops into the first of them; how many went away. The survivor answers for all their nodes."""
     seen: dict[object, Operation] = {}
+    taken: dict[Operation, list[str]] = {}  # handed over at the end: a number used everywhere stands for thousands
     merged = 0
     for op in mo_ops(graph):
         if op.spec.effects or len(op.results) != 1:
@@ -19,8 +20,12 @@ def cse(graph: GraphOp) -> int:
         key = _key(op)
         first = seen.setdefault(key, op)
         if first is not op:
-            replace(op, first.results[0])
+            taken.setdefault(first, []).extend(nodes_of(op))
+            op.results[0].replace_all_uses_with(first.results[0])
+            erase(op)
             merged += 1
+    for first, nodes in taken.items():
+        absorb(first, tuple(nodes))
     return merged
 
 

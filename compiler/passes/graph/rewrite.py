@@ -13,21 +13,12 @@ from compiler.dialects.mo.attributes import ArrayConstant
 from compiler.graph.ops.specs import SPECS
 
 
-def replace(op: Operation, value: SSAValue) -> None:
-    """Let `value` stand for the only result of `op`, take over its nodes, and erase it."""
-    owner = maker(value)
-    if owner is not None:
-        absorb(owner, nodes_of(op))
-    op.results[0].replace_all_uses_with(value)
-    erase(op)
-
-
 def absorb(op: Operation, nodes: tuple[str, ...]) -> None:
     """Let an op answer for more graph nodes."""
     have = nodes_of(op)
-    more = tuple(n for n in nodes if n not in have)
-    if more:
-        op.location = nodes_loc(have + more)
+    all_of_them = tuple(dict.fromkeys((*have, *nodes)))
+    if len(all_of_them) > len(have):
+        op.location = nodes_loc(all_of_them)
 
 
 def erase(op: Operation) -> None:

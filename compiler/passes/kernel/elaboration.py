@@ -46,8 +46,9 @@ def elaborate(kernels: Sequence[FusedKernel], library: Library, target: Target, 
     for kernel in kernels:
         with trace.span("elaborate", "kgen", kernel.name) as span:
             made, tables = len(elaborator.operations), len(elaborator.globals)
+            text, slots, file = kernel.source, kernel.line_slots, f"{kernel.name}.py"
             record = elaborator.add(
-                KernelSource(kernel.name, kernel.source, kernel.line_slots, f"{kernel.name}.py", kernel.symbols)
+                KernelSource(kernel.name, text, slots, file, kernel.symbols, outputs=len(kernel.outputs))
             )
             _check_interface(kernel, record)
             records.append(record)

@@ -43,3 +43,20 @@ def test_junk_in_any_place_is_refused_or_works(name: str) -> None:
 def test_an_argument_too_many_is_a_graph_error() -> None:
     with Graph("g", [TensorType("f32", (2, 3))]) as g, pytest.raises(GraphError, match="transpose: wrong argument"):
         ops.transpose(g.inputs[0], 0, 1)  # type: ignore[call-arg]
+
+
+def test_heads_of_attention_have_a_size_that_is_known():
+    with Graph("g", inputs=[TensorType("f32", (2, "S", "D")), TensorType("f32", (2, "S", 8))]) as graph:
+        wide, fixed = graph.inputs
+        for q, k, v in ((wide, wide, wide), (fixed, fixed, wide)):
+            with pytest.raises(GraphError, match="the size of a head must be a number, not D"):
+                ops.scaled_dot_product_attention(q, k, v)
+        assert ops.scaled_dot_product_attention(fixed, fixed, fixed).shape[2] == 8
+
+
+def test_a_tensor_has_at_most_32_axes():
+    with pytest.raises(GraphError, match="input 0: 64 axes; a tensor has at most 32"):
+        Graph("g", inputs=[TensorType("f32", (1,) * 64)])
+    most = Graph("g", inputs=[TensorType("f32", (1,) * 32)])
+    with most, pytest.raises(GraphError, match="33 axes; a tensor has at most 32"):
+        ops.unsqueeze(most.inputs[0], 0)

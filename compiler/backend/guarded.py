@@ -1,0 +1,107 @@
+"""Assembly that a user wrote, compiled where it may fail: at a wrong instruction LLVM ends the process it runs in.
+
+The library's own assembly is known to assemble. Any other goes through LLVM in a process of its own, and what LLVM said
+before it ended comes back as an error at the line that wrote the assembly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from compiler.backend import workers
+from compiler.backend.workers import Done, Task
+from compiler.errors import CompilerError, KernelError, Location, LoweringError
+from compiler.language.library import default_library
+
+_CODE = r'asm (?:sideeffect )?(?:alignstack )?(?:inteldialect )?"((?:[^"\\]|\\.)*)"'
+_SITE = re.compile(rf"^  .*?call .*?{_CODE}, \".*?(?:, !srcloc !(\d+))?(?:, !dbg !\d+)?$", re.MULTILINE)
+_PLACE = re.compile(r'^!(\d+) = !\{i64 (\d+), i64 (\d+), !"(.*)"\}$', re.MULTILINE)
+_AT = re.compile(r"^error: (.*) at line (\d+)$", re.MULTILINE)
+_SAID = re.compile(r"^(?:error: )?<inline asm>:\d+:\d+:(?: error:)? (.*)\n\s*(.*)$", re.MULTILINE)
+
+
+def is_uncertain(task: Task) -> bool:
+    """Whether LLVM may find assembly in it that is not the library's."""
+    return any(place is None or place.file not in _shipped() for text in task.texts for _, place in _sites(text))
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> frozenset[str]:
+    return frozenset(file.file for file in default_library().files)
+
+
+def compile_guarded(task: Task) -> Done:
+    """Do a task in a process of its own; if that dies, an error says which assembly it was."""
+    outcome = _attempt(task)
+    if isinstance(outcome, Done):
+        return outcome
+    refused = _AT.search(outcome)
+    places = {cookie: place for text in task.texts for cookie, place in _places(text).items()}
+    if refused is not None and (place := places.get(refused[2])) is not None:
+        raise KernelError(f"LLVM refuses this assembly: {refused[1]}", place)
+    said = _SAID.search(outcome)
+    if said is None:
+        raise LoweringError(f"LLVM's process ended while compiling {task.name}: {outcome.rpartition(chr(10))[2]}")
+    raise KernelError(f"LLVM cannot assemble this: {said[1]} in `{' '.join(said[2].split())}`", _guilty(task))
+
+
+def _attempt(task: Task) -> Done | str:
+    """What came of a task in another process, or what that wrote before it died."""
+    from compiler.processes.messages import Refusal, remade
+    from compiler.processes.supervisor import Child
+
+    child = Child(workers.__name__, {"Done": Done, "Refusal": Refusal}, keep_errors=True)
+    try:
+        child.channel.send(task)
+        answer: Done | Refusal = child.channel.receive().value
+    except (EOFError, OSError):
+        child.end()
+        return child.errors or "it said nothing"
+    finally:
+        child.end()
+    if isinstance(answer, Refusal):
+        raise remade(answer)
+    return replace(answer, worker=1)
+
+
+def _guilty(task: Task) -> Location | None:
+    """The place of the assembly that fails: the only one, or the one that fails while all others are empty."""
+    placed = list(dict.fromkeys(place for text in task.texts for _, place in _sites(text) if place is not None))
+    for place in placed[:-1]:
+        alone = tuple(_emptied(text, place) for text in task.texts)
+        try:
+            if isinstance(_attempt(replace(task, texts=alone)), str):
+                return place
+        except CompilerError:
+            continue
+    return placed[-1] if placed else None
+
+
+def _emptied(text: str, kept: Location) -> str:
+    """A module whose assembly is empty except at one place."""
+    spans: list[tuple[int, int]] = [match.span(1) for match, place in _sites(text) if place != kept]
+    for start, end in reversed(spans):
+        text = text[:start] + text[end:]
+    return text
+
+
+def _sites(text: str) -> Sequence[tuple[re.Match[str], Location | None]]:
+    """Where a module has assembly, and where that was written."""
+    if " asm " not in text:
+        return []
+    named = {number: Location(_unquoted(file), int(line)) for number, _, line, file in _PLACE.findall(text)}
+    return [(match, named.get(match[2] or "")) for match in _SITE.finditer(text)]
+
+
+def _places(text: str) -> dict[str, Location]:
+    """The places of a module's assembly by the number that LLVM names them with."""
+    return {cookie: Location(_unquoted(file), int(line)) for _, cookie, line, file in _PLACE.findall(text)}
+
+
+def _unquoted(text: str) -> str:
+    """A string of LLVM's with its escapes undone."""
+    plain = re.sub(rb"\\([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), text.encode())
+    return plain.decode(errors="replace")
