@@ -10,6 +10,7 @@ from compiler.passes.fusion.expressions import Expressions, Lambda
 from compiler.passes.fusion.groups import Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY, Path, Shape, inverse_calls
 from compiler.passes.fusion.pieces import Line, Text, call
+from compiler.passes.fusion.row_text import RowText
 
 
 def emit(group: Group, groups: Groups, functions: frozenset[str], driver: str) -> Emitted:
@@ -17,6 +18,10 @@ def emit(group: Group, groups: Groups, functions: frozenset[str], driver: str) -
     written = Expressions(group, groups, functions)
     written.write_deep_views()
     core, stores = group.core, group.stores
+    if group.rows is not None:
+        stores = sorted(stores, key=_store_order)
+        rows = RowText(written, stores, {store: _stored_nodes(group, store) for store in stores})
+        return assemble(written, rows.write(), stores, rows.outputs())
     if core is None or core.result in group.positions:
         stores = sorted(stores, key=_store_order)
     last = _kernel(written, core, stores) if core is not None else _elementwise(written, driver, stores)

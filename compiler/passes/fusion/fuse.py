@@ -27,6 +27,9 @@ from compiler.passes.fusion.records import (
     KernelLibrary,
     Origin,
 )
+from compiler.passes.fusion.row_text import ROW_PHASES
+from compiler.passes.fusion.sequence import in_sequence
+from compiler.targets import emission_of
 
 _DRIVER = "kg.elementwise"
 _LONGEST = 5  # ops that a kernel is named after
@@ -39,12 +42,14 @@ def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | Non
     options = _named(options or CompileOptions(), analysis)
     groups = Groups()
     choices = Choices(options)
-    fuse_epilogues(analysis, groups, choices)
+    fuse_epilogues(analysis, groups, choices, rows=ROW_PHASES in library.names())
     placed = pull(analysis, groups, choices)
     ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
-    functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver}
+    functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver, ROW_PHASES}
     emitted = [emit(group, groups, functions, driver) for group in ordered]
+    if options.fuse and emission_of(options.target).grid is None:  # threads of a grid cannot meet
+        in_sequence(ordered, emitted, functions)
     origin = Origin(lambda: fused)
     kernels, calls = _share(ordered, emitted, library, origin)
     computed_in: dict[Node, list[Group]] = {}

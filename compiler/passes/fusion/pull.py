@@ -15,6 +15,8 @@ from compiler.passes.fusion.groups import Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY
 from compiler.passes.fusion.placement import Placement, tensor_of
 from compiler.passes.fusion.records import Buffer
+from compiler.passes.fusion.row_space import Rows
+from compiler.passes.fusion.rows import member_below
 from compiler.passes.fusion.strides import is_storable, scatters
 
 
@@ -30,7 +32,10 @@ def pull(analysis: Analysis, groups: Groups, choices: Choices) -> Placement:
             placed.copy_out(value)
     for node in reversed(analysis.nodes):
         visit = _VISITORS.get(node.kind)
-        if visit is not None:
+        owner = groups.owner.get(node)
+        if owner is not None and owner.rows is not None and node.kind != "store":
+            _row_member(placed, node, owner, owner.rows)
+        elif visit is not None:
             visit(placed, node)
     return placed
 
@@ -65,6 +70,22 @@ def _epilogue(placed: Placement, node: Node, group: Group) -> None:
             placed.live.add(hand[0])
         elif literal_of(operand) is None:
             placed.groups.read(group, operand).contexts[path] = None
+
+
+def _row_member(placed: Placement, node: Node, group: Group, rows: Rows) -> None:
+    """An op of a row kernel: it is stored for whoever else reads it, and reads what comes from elsewhere."""
+    value = node.result
+    if placed.groups.readers(value) or value.outputs:
+        placed.store_from(group, value, value, IDENTITY, IDENTITY)
+    for operand in node.operands:
+        if literal_of(operand) is not None or member_below(operand, group) is not None:
+            continue
+        read = placed.groups.read(group, operand)
+        path = None if value in rows.row and node not in rows.reductions else rows.path(operand)
+        if path is None:
+            read.loads += 1
+        else:
+            read.contexts[path] = None
 
 
 def _compute(placed: Placement, node: Node) -> None:
