@@ -41,7 +41,7 @@ class ModelEntry:
         def optimised() -> GraphOp:
             from compiler.passes.graph.run import graph_passes
 
-            return graph_passes(graph, Trace())
+            return graph_passes(graph, Trace(), run.options.recognise)
 
         @cache
         def fused() -> FusionResult:

@@ -109,7 +109,7 @@ def walk_row(phases, p, stacks, item, row, *, keep):
         return values
 
     if len(reductions) == 0:
-        width = fit_width(last, registers(f32, count=2))
+        width = fit_width(last, registers(f32, count=4))
         for r in range(product(outer)):
 
             def store(i, w):

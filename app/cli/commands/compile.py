@@ -15,6 +15,7 @@ from app.cli.options import (
     json_option,
     level_option,
     library_option,
+    plain_option,
     source_argument,
     target_option,
 )
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there, with --emit.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")
 @click.option("--no-cache", is_flag=True, help="Compile everything anew.")
+@plain_option
 @library_option
 @db_option
 @json_option
@@ -51,6 +53,7 @@ def command(
     out: Path | None,
     jobs: int | None,
     no_cache: bool,
+    no_recognise: bool,
     library: Path | None,
     db: str | None,
     as_json: bool,
@@ -63,7 +66,7 @@ def command(
     from app.sources import load_source
     from compiler.options import CompileOptions
 
-    options = CompileOptions(target, flow, opt_level, debug, jobs, not no_cache)
+    options = CompileOptions(target, flow, opt_level, debug, jobs, not no_cache, recognise=not no_recognise)
     compiled = compile_source(load_source(src), options, library)
     if db is not None:
         _keep(compiled, src, db)

@@ -15,6 +15,7 @@ from app.cli.options import (
     flow_option,
     json_option,
     level_option,
+    plain_option,
     sizes_of,
     source_argument,
 )
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="S", show_default=True)
 @click.option("--check", is_flag=True, help="Compare with the NumPy reference; a difference exits with 5.")
 @click.option("--stages", is_flag=True, help="Check unfused, fused -O0 and fused -O3 too, node by node.")
+@plain_option
 @flow_option
 @level_option
 @debug_option
@@ -65,7 +67,8 @@ if TYPE_CHECKING:
 def command(
     src: str, device: str, threads: int | None, repeat: int | None, dims: tuple[tuple[str, int], ...], seed: int,
     check: bool, stages: bool, flow: str, opt_level: int, debug: str, width: float, budget: float, processes: int,
-    time_limit: float, warm: bool, tag: str | None, note: str | None, no_db: bool, db: str | None, as_json: bool,
+    time_limit: float, warm: bool, tag: str | None, note: str | None, no_db: bool, db: str | None, no_recognise: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Run SRC on random inputs and say how long a call takes."""
     from app.compilation import device_index
@@ -87,7 +90,7 @@ def command(
     request = MeasureRequest(
         source=src, device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat, width=width / 100,
         budget=budget, rotate=not warm, time_limit=time_limit,
-        options=CompileOptions(target, flow, opt_level, debug),
+        options=CompileOptions(target, flow, opt_level, debug, recognise=not no_recognise),
         libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
     )  # fmt: skip
     store = None if no_db else _store(db, needed=any(asked is not None for asked in (db, tag, note)))

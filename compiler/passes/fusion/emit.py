@@ -10,17 +10,18 @@ from compiler.passes.fusion.expressions import Expressions, Lambda
 from compiler.passes.fusion.groups import Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY, Path, Shape, inverse_calls
 from compiler.passes.fusion.pieces import Line, Text, call
-from compiler.passes.fusion.row_text import RowText
+from compiler.passes.fusion.rows.text import RowText
+from compiler.passes.fusion.siblings.work import Work
 
 
-def emit(group: Group, groups: Groups, functions: frozenset[str], driver: str) -> Emitted:
+def emit(group: Group, groups: Groups, functions: frozenset[str], driver: str, work: Work) -> Emitted:
     """Write one group: around its kernel op, or around `driver`, the library's elementwise kernel."""
     written = Expressions(group, groups, functions)
     written.write_deep_views()
     core, stores = group.core, group.stores
     if group.rows is not None:
         stores = sorted(stores, key=_store_order)
-        rows = RowText(written, stores, {store: _stored_nodes(group, store) for store in stores})
+        rows = RowText(written, stores, {store: _stored_nodes(group, store) for store in stores}, work)
         return assemble(written, rows.write(), stores, rows.outputs())
     if core is None or core.result in group.positions:
         stores = sorted(stores, key=_store_order)

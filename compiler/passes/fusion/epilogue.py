@@ -10,7 +10,7 @@ from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.groups import LARGEST, Group, Groups
 from compiler.passes.fusion.paths import Path
-from compiler.passes.fusion.rows import RowJoiner
+from compiler.passes.fusion.rows.join import RowJoiner
 from compiler.passes.fusion.strides import is_storable
 
 

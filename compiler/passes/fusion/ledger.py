@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from compiler.dialects.mo import RECOGNISED
 from compiler.graph.dims import Dim
 from compiler.graph.types import TensorType
 from compiler.options import CompileOptions
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.groups import Group, Groups
-from compiler.passes.fusion.records import Edge, FusionDecision
+from compiler.passes.fusion.records import Again, Edge, FusionDecision
 from compiler.passes.fusion.row_space import ROW_ROLE
 
 
@@ -18,6 +19,7 @@ def write_ledger(
     groups: Groups,
     computed_in: dict[Node, list[Group]],
     reasons: dict[Edge, str],
+    again: dict[Edge, Again],
     options: CompileOptions,
 ) -> tuple[FusionDecision, ...]:
     """One decision per pair of ops that a tensor connects; `computed_in` says which kernels hold each op.
@@ -39,6 +41,8 @@ def write_ledger(
                 rule = _rule(producer, consumer, shared[0], value)
                 said = _SAID[rule]
                 saved = _NOTHING if rule == SEQUENCE else _traffic(value.type, value.buffer is not None)
+                if (cost := again.get(edge)) is not None:
+                    rule, said, saved = "recompute", cost.text, cost.bytes_saved
                 ledger.append(FusionDecision(*edge, True, FORCED_CUT if edge in unmet_cut else rule, said, saved))
             elif computed_in.get(consumer) and computed_in.get(producer):
                 reason = reasons.get(edge) if options.fuse else "fusion is off"
@@ -49,6 +53,9 @@ def write_ledger(
                 continue
             unmet_fuse.discard(edge)
             unmet_cut.discard(edge)
+    for node in analysis.nodes:
+        if node.note and computed_in.get(node):
+            ledger.append(FusionDecision(node.nodes[-1], node.nodes[0], True, RECOGNISED, node.note, _NOTHING))
     for rule, unmet in ((FORCED_FUSE, unmet_fuse), (FORCED_CUT, unmet_cut)):
         ledger += [
             FusionDecision(*edge, False, rule, _why_no_edge(analysis, *edge), _NOTHING)

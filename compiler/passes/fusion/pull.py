@@ -16,11 +16,12 @@ from compiler.passes.fusion.paths import IDENTITY
 from compiler.passes.fusion.placement import Placement, tensor_of
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.row_space import Rows
-from compiler.passes.fusion.rows import member_below
+from compiler.passes.fusion.rows.join import member_below
+from compiler.passes.fusion.siblings.recompute import Recomputing
 from compiler.passes.fusion.strides import is_storable, scatters
 
 
-def pull(analysis: Analysis, groups: Groups, choices: Choices) -> Placement:
+def pull(analysis: Analysis, groups: Groups, choices: Choices, recomputing: Recomputing) -> Placement:
     """Visit outputs, then every node backwards, and make the fitting move for each."""
     placed = Placement(analysis, groups, choices)
     for index, value in enumerate(analysis.inputs):
@@ -35,6 +36,8 @@ def pull(analysis: Analysis, groups: Groups, choices: Choices) -> Placement:
         owner = groups.owner.get(node)
         if owner is not None and owner.rows is not None and node.kind != "store":
             _row_member(placed, node, owner, owner.rows)
+        elif node.kind in ("elementwise", "pointwise"):
+            _compute(placed, node, recomputing)
         elif visit is not None:
             visit(placed, node)
     return placed
@@ -88,7 +91,7 @@ def _row_member(placed: Placement, node: Node, group: Group, rows: Rows) -> None
             read.contexts[path] = None
 
 
-def _compute(placed: Placement, node: Node) -> None:
+def _compute(placed: Placement, node: Node, recomputing: Recomputing) -> None:
     group = placed.groups.owner.get(node)
     if group is not None:
         _epilogue(placed, node, group)
@@ -107,6 +110,8 @@ def _compute(placed: Placement, node: Node) -> None:
             return
         placed.choices.explain(node, reason)
         placed.alone(node)
+    elif not stored and recomputing.computed_again(placed, node, readers):
+        return
     elif placed.host(node, readers) is None:
         placed.choices.explain(node, "other users")
         placed.alone(node)
@@ -205,6 +210,5 @@ def _store(placed: Placement, node: Node) -> None:
 
 
 _VISITORS = {
-    "kernel": _kernel, "elementwise": _compute, "pointwise": _compute, "view": _view,
-    "constant": _constant, "literal": _constant, "load": _load, "store": _store,
+    "kernel": _kernel, "view": _view, "constant": _constant, "literal": _constant, "load": _load, "store": _store,
 }  # fmt: skip

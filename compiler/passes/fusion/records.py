@@ -55,6 +55,10 @@ class KernelLibrary(Protocol):
         """Every name the library defines."""
         ...
 
+    def find(self, name: str) -> Generator | None:
+        """The definition called `name`."""
+        ...
+
     def implementation(self, op: str, count: int | None = None) -> Generator | None:
         """The definition behind a signature."""
         ...
@@ -70,6 +74,19 @@ class FusionDecision:
     rule: str
     reason: str
     bytes_saved: int | Dim
+
+
+@dataclass(frozen=True)
+class Again:
+    """What computing a value again saves and adds."""
+
+    bytes_saved: int | Dim
+    work_added: int | Dim
+
+    @property
+    def text(self) -> str:
+        """For the ledger."""
+        return f"computed again where it is read: {self.bytes_saved} bytes less, {self.work_added} operations more"
 
 
 @dataclass(frozen=True, eq=False)

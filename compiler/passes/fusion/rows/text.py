@@ -14,14 +14,18 @@ from compiler.passes.fusion.analysis import Node, Value, literal_of, views_betwe
 from compiler.passes.fusion.contexts import below_reshapes, main_contexts
 from compiler.passes.fusion.expressions import Expressions
 from compiler.passes.fusion.groups import Context, Store
-from compiler.passes.fusion.paths import Path
+from compiler.passes.fusion.paths import Path, Shape, Step
 from compiler.passes.fusion.pieces import Definition, Line, Text, call
 from compiler.passes.fusion.row_space import Rows
-from compiler.passes.fusion.rows import member_below
+from compiler.passes.fusion.rows.join import member_below
+from compiler.passes.fusion.rows.walks import walk_of
+from compiler.passes.fusion.siblings.work import Work
 from compiler.passes.fusion.text import literal
 
 ROW_PHASES = "row_phases"  # the library's function that walks rows
 _SPREAD = "spread_over"  # the one that gives a value as many lanes as a position has
+
+_CHEAP = 2  # operations that cost less than keeping their result
 
 Key = tuple[Context, Value]
 """A value with an element at every position of the rows' shape, and the path on which it is seen there."""
@@ -40,18 +44,22 @@ class _Phase:
 class RowText:
     """The text of one row kernel, while it is written."""
 
-    def __init__(self, written: Expressions, stores: list[Store], stored_nodes: dict[Store, list[Node]]) -> None:
+    def __init__(
+        self, written: Expressions, stores: list[Store], stored_nodes: dict[Store, list[Node]], work: Work
+    ) -> None:
         assert written.group.rows is not None
         self.written = written
         self.group = written.group
         self.rows: Rows = written.group.rows
         self.stores = stores
         self.stored_nodes = stored_nodes
+        self.work = work
         self.phase_of: dict[Key, int] = {}
         self.kept_at: dict[Key, int] = {}
         self.needed_later: set[Key] = set()
         self.row_at: dict[Value, int] = {}
         self.phases = self._planned()
+        self.walks = [self._walk(number, phase) for number, phase in enumerate(self.phases)]
 
     # Planning.
 
@@ -135,6 +143,15 @@ class RowText:
                 self.kept_at[key] = kept
                 kept += 1
 
+    def _walk(self, number: int, phase: _Phase) -> tuple[Shape, tuple[int, ...]]:
+        """The shape that a phase walks: that of what it reduces, or one in which all that it loads lies in order."""
+        rows = self.rows
+        if phase.reductions or any(node.kind == "pointwise" for _, node in phase.work):
+            return rows.shape, rows.axes
+        computed = {node.result for _, node in phase.work}
+        keys = [key for key, at in self.phase_of.items() if at == number]
+        return walk_of(rows, [value for _, value in keys if value not in computed], self.group)
+
     def _path(self, value: Value) -> Path:
         path = self.rows.path(value)
         assert path is not None
@@ -171,8 +188,7 @@ class RowText:
                 )
             parts: list[Text] = [
                 (elements,),
-                (shape(self.rows.shape),),
-                (shape(self.rows.axes),),
+                *[(shape(sizes),) for sizes in self.walks[number]],
                 _tuple(kept),
                 _tuple(reductions),
                 after,
@@ -182,12 +198,28 @@ class RowText:
         return Line(call(f"    {ROW_PHASES}", [_tuple(made), self._finish()]))
 
     def _wanted(self, key: Key) -> str:
-        """What later phases want of a value: a load of memory is made again, what was computed is kept."""
+        """What later phases want of a value: what takes long to compute is kept, anything else computed again."""
         if key not in self.needed_later:
             return "drop"
-        below, _ = below_reshapes(key[1], key[0], self.group)
+        return "keep" if self._dear(key) > _CHEAP else "again"
+
+    def _dear(self, key: Key) -> int:
+        """The operations that it takes to have a value at a position once more."""
+        context, value = key
+        assert not isinstance(context, Value)
+        node = value.node
+        if node is not None and (context, value) in self.phase_of and node in self.group.members:
+            if node.kind != "elementwise":
+                return _CHEAP + 1
+            total = self.work.of(node.signature.name)
+            for operand in dict.fromkeys(node.operands):
+                inner = self._key(operand, context)
+                if inner is not None and total <= _CHEAP and self._wanted(inner) != "keep":
+                    total += self._dear(inner)
+            return total
+        below, _ = below_reshapes(value, context, self.group)
         plain = self.group.is_leaf(below) or (below.node is not None and below.node.kind == "load")
-        return "again" if plain else "keep"
+        return 0 if plain else _CHEAP + 1
 
     def _elements(self, number: int, phase: _Phase) -> Definition:
         body = _Body(self, number)
@@ -272,7 +304,7 @@ class RowText:
 
     def outputs(self) -> list[TensorType]:
         """The types that the stores' parameters are declared with."""
-        shapes = [self.rows.shape if self._is_full(store) else self.rows.kept for store in self.stores]
+        shapes = [self.walks[-1][0] if self._is_full(store) else self.rows.kept for store in self.stores]
         return [TensorType.of(store.buffer.type.dtype, shape) for store, shape in zip(self.stores, shapes)]
 
 
@@ -332,7 +364,9 @@ class _Body:
             return (f"kept[{outer.kept_at[key]}]",), views, False
         context, loaded = key
         assert not isinstance(context, Value)
-        text, nodes = outer.written.loaded(loaded, context, ())
+        shape = outer.walks[self.number][0]
+        frame = () if shape == outer.rows.shape else (Step(shape, outer.rows.shape),)
+        text, nodes = outer.written.loaded(loaded, context, frame)
         if inline and self.loads[key] == 1 and key not in outer.kept_at:
             return (*text, "[at]"), nodes, False
         variable = self.variables[key] = self._fresh()
