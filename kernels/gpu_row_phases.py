@@ -2,8 +2,9 @@
 
 from kernels.gpu_blocks import combine_block, fitting_power
 from kernels.gpu_driver import gpu_width
-from kernels.indexing import delinearise, interleave, product, without
+from kernels.indexing import delinearise, interleave, product, replace, without
 from kernels.language import *
+from kernels.row_phases import is_spared
 from kernels.rows import fold
 
 # The most elements of each value of a row that one thread keeps in registers, and the most bytes of all of them.
@@ -12,13 +13,13 @@ KEPT_BYTES = 256
 
 
 @inline
-def gpu_row_phases(phases, finish):
+def gpu_row_phases(phases, finish, spare):
     """Choose by whether the last axis goes."""
     shape, axes = phases[0][1], phases[0][2]
     if len(shape) - 1 in axes:
-        gpu_phases_along_rows(phases, finish)
+        gpu_phases_along_rows(phases, finish, spare)
     else:
-        gpu_phases_along_columns(phases, finish)
+        gpu_phases_along_columns(phases, finish, spare)
 
 
 @inline
@@ -47,7 +48,7 @@ def phase_plan(phases):
 
 
 @inline
-def gpu_phases_along_rows(phases, finish):
+def gpu_phases_along_rows(phases, finish, spare):
     """A block for each row."""
     threads, width, count = phase_plan(phases)
     rows = without(phases[0][1], phases[0][2])
@@ -55,7 +56,7 @@ def gpu_phases_along_rows(phases, finish):
     if count > 0:
         row = walk_pieces(phases, 0, [() for _ in range(count)], (), threads=threads, width=width)
     else:
-        row = walk_strided(phases, 0, (), threads=threads)
+        row = walk_strided(phases, 0, spare, (), threads=threads)
     if thread_index() == 0:
         finish(row_position(phases, block_index()), row)
 
@@ -83,7 +84,7 @@ def walk_pieces(phases, p, kept, row, *, threads, width):
     """
     if p == len(phases):
         return row
-    elements, shape, axes, dtypes, reductions, after = phases[p]
+    elements, shape, axes, dtypes, reductions, after, known = phases[p]
     n = product([shape[k] for k in axes])
     count = len(kept)
     places = [(thread_index() + j * threads) * width for j in range(count)]
@@ -117,25 +118,37 @@ def walk_pieces(phases, p, kept, row, *, threads, width):
 
 
 @inline
-def computed_again(phases, p, item, i, row):
-    """The values of the phases before `p` at element `i` of a row."""
+def computed_again(phases, p, spare, item, i, row):
+    """The values of the phases before `p` at element `i` of a row; one of them may lie in the spare tensor."""
     values = ()
     for q in unroll(p):
-        values = values + phases[q][0](element_of_row(phases[q], item, i, 1), values, row)
+        found = phases[q][0](element_of_row(phases[q], item, i, 1), values, row)
+        if is_spared(spare, q):
+            found = replace(found, spare[1], spare[2][element_of_row(phases[-1], item, i, 1)])
+        values = values + found
     return values
 
 
 @inline
-def walk_strided(phases, p, row, *, threads):
+def computed_here(phases, p, spare, item, i, row):
+    """The values of phase `p` at element `i` of a row."""
+    at = element_of_row(phases[p], item, i, 1)
+    values = phases[p][0](at, computed_again(phases, p, spare, item, i, row), row)
+    if is_spared(spare, p):
+        spare[2][element_of_row(phases[-1], item, i, 1)] = values[spare[1]]
+    return values
+
+
+@inline
+def walk_strided(phases, p, spare, row, *, threads):
     """Phase `p` and all later ones, rows read in each."""
     if p == len(phases):
         return row
-    elements, shape, axes, dtypes, reductions, after = phases[p]
+    elements, shape, axes, dtypes, reductions, after, known = phases[p]
     n = product([shape[k] for k in axes])
 
     def compute(i):
-        at = element_of_row(phases[p], block_index(), i, 1)
-        return elements(at, computed_again(phases, p, block_index(), i, row), row)
+        return computed_here(phases, p, spare, block_index(), i, row)
 
     if len(reductions) == 0:
         for i in range(thread_index(), n, threads):
@@ -149,31 +162,30 @@ def walk_strided(phases, p, row, *, threads):
         totals = [combine_block(a, how[1], threads=threads) for a, how in zip(sums, hows)]
         row = row + tuple([how[2](a, n).cast(dt) for a, how, (_, _, dt) in zip(totals, hows, reductions)])
         row = row + after(row_position(phases, block_index()), row)
-    return walk_strided(phases, p + 1, row, threads=threads)
+    return walk_strided(phases, p + 1, spare, row, threads=threads)
 
 
 @inline
-def gpu_phases_along_columns(phases, finish):
+def gpu_phases_along_columns(phases, finish, spare):
     """A thread for each column."""
     rows = without(phases[0][1], phases[0][2])
     launch(blocks=ceildiv(product(rows), 128), threads=128)
     item = block_index() * 128 + thread_index()
     if item < product(rows):
-        row = walk_column(phases, 0, item, ())
+        row = walk_column(phases, 0, spare, item, ())
         finish(row_position(phases, item), row)
 
 
 @inline
-def walk_column(phases, p, item, row):
+def walk_column(phases, p, spare, item, row):
     """Phase `p` of one column and all later ones."""
     if p == len(phases):
         return row
-    elements, shape, axes, dtypes, reductions, after = phases[p]
+    elements, shape, axes, dtypes, reductions, after, known = phases[p]
     n = product([shape[k] for k in axes])
 
     def compute(i):
-        at = element_of_row(phases[p], item, i, 1)
-        return elements(at, computed_again(phases, p, item, i, row), row)
+        return computed_here(phases, p, spare, item, i, row)
 
     if len(reductions) == 0:
         for i in range(n):
@@ -186,4 +198,4 @@ def walk_column(phases, p, item, row):
             sums = [how[1](a, values[which].cast(dt.acc)) for a, how, (which, _, dt) in zip(sums, hows, reductions)]
         row = row + tuple([how[2](a, n).cast(dt) for a, how, (_, _, dt) in zip(sums, hows, reductions)])
         row = row + after(row_position(phases, item), row)
-    return walk_column(phases, p + 1, item, row)
+    return walk_column(phases, p + 1, spare, item, row)

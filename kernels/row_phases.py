@@ -1,19 +1,21 @@
 """Rows that several reductions and the elementwise work around them go over in turn, as one kernel.
 
-A phase is `(elements, shape, axes, kept, reductions, after)`: a walk over every element of a row.
+A phase is `(elements, shape, axes, kept, reductions, after, known)`: a walk over every element of a row.
 `elements(at, kept, row)` computes the phase's values at a position of `shape`, given those of earlier phases and what
 is known of the row, and returns a tuple. `kept` has for each of these values its dtype and what later phases want of
 it: "keep" it, have it computed "again" because it is only a load, or "drop" it. `reductions` are `(which value, how,
-dtype of the result)` over `axes`. `after(at, row)` then returns what follows from the results for the row as a whole.
+dtype of the result)` over `axes`. `after(at, row)` then returns what follows from the results for the row as a whole,
+of the dtypes `known`.
 The last phase stores the elements, and is alone in that; `finish(at, row)` stores what the row comes to. Shapes of
 phases may differ as long as they are cut into the same rows in the same order, each later one perhaps more finely.
+`spare` is `(phase, which value, tensor)` or nothing: the value may be kept in that tensor, which the last phase stores.
 Sums are taken in the order of the reductions' own kernels.
 """
 
 from kernels.gpu_row_phases import gpu_row_phases
 from kernels.indexing import along, delinearise, interleave, product, without
 from kernels.language import *
-from kernels.parallel import split
+from kernels.parallel import split, strip_length
 from kernels.rows import fit_width, fold, registers, remainder, vectors, widths_for
 
 # The rows that are kept on the stack are at most this large together.
@@ -22,18 +24,20 @@ KEPT_BYTES = 65536
 BLOCK = 64
 # and so many rows at a time where the last axis stays.
 ROWS = 8
+# Columns in a strip whose results wait for the next rows.
+STRIP = 2048
 
 
 @inline
-def row_phases(phases, finish):
+def row_phases(phases, finish, *, spare=()):
     """Go over all rows, phase by phase."""
     shape, axes = phases[0][1], phases[0][2]
     if target.is_gpu:
-        gpu_row_phases(phases, finish)
+        gpu_row_phases(phases, finish, spare)
     elif len(shape) - 1 in axes:
-        phases_along_rows(phases, finish)
+        phases_along_rows(phases, finish, spare)
     else:
-        phases_along_columns(phases, finish)
+        phases_along_columns(phases, finish, spare)
 
 
 @inline
@@ -74,7 +78,7 @@ def kept_bytes(phases):
 
 
 @inline
-def phases_along_rows(phases, finish):
+def phases_along_rows(phases, finish, spare):
     """The last axis goes: threads share the rows, vectors run along the last axis."""
     size = kept_bytes(phases)
     keep = size > 0 and size <= KEPT_BYTES
@@ -85,23 +89,25 @@ def phases_along_rows(phases, finish):
     ]  # fmt: skip
     begin, end = split(product(rows))
     for item in range(begin, end):
-        row = walk_row(phases, 0, stacks, item, (), keep=keep)
+        row = walk_row(phases, 0, stacks, () if keep else spare, item, (), keep=keep)
         finish(position(delinearise(item, rows)), row)
 
 
 @inline
-def walk_row(phases, p, stacks, item, row, *, keep):
+def walk_row(phases, p, stacks, spare, item, row, *, keep):
     """Phase `p` of one row and all later ones; what is known of the row in the end."""
     if p == len(phases):
         return row
-    elements, shape, axes, kept, reductions, after = phases[p]
+    elements, shape, axes, kept, reductions, after, known = phases[p]
     lead = delinearise(item, without(shape, axes))
     outer = [shape[k] for k in axes[:-1]]
     last = shape[-1]
 
     def compute(r, i, w):
         at = along(interleave(axes[:-1], delinearise(r, outer), lead), i, w)
-        values = elements(at, earlier(phases, p, stacks, at, item, r * last + i, row, keep=keep), row)
+        values = elements(at, earlier(phases, p, stacks, spare, at, item, r * last + i, row, keep=keep), row)
+        if is_spared(spare, p):
+            spare[2][place_in_row(phases[-1], phases[p], at, item, r * last + i)] = values[spare[1]]
         if keep:
             for k in unroll(len(kept)):
                 if kept[k][1] == "keep":
@@ -119,22 +125,31 @@ def walk_row(phases, p, stacks, item, row, *, keep):
     else:
         row = row + reduce_values(compute, product(outer), last, reductions)
         row = row + after(position(delinearise(item, without(phases[0][1], phases[0][2]))), row)
-    return walk_row(phases, p + 1, stacks, item, row, keep=keep)
+    return walk_row(phases, p + 1, stacks, spare, item, row, keep=keep)
 
 
 @inline
-def earlier(phases, p, stacks, at, item, i, row, *, keep):
+def is_spared(spare, p):
+    """Whether a value of phase `p` is kept in the spare tensor."""
+    return len(spare) > 0 and spare[0] == p
+
+
+@inline
+def earlier(phases, p, stacks, spare, at, item, i, row, *, keep):
     """The values of the phases before `p` at element `i` of a row, which is `at`: from the stack, or computed again."""
     values = ()
     for q in unroll(p):
-        elements, shape, axes, kept, reductions, after = phases[q]
+        elements, shape, axes, kept, reductions, after, known = phases[q]
         stored = [keep and wanted == "keep" for dt, wanted in kept]
+        spared = [is_spared(spare, q) and spare[1] == k for k in range(len(kept))]
         asked = [wanted != "drop" for dt, wanted in kept]
         again = ()
-        if any([a and not s for a, s in zip(asked, stored)]):
+        if any([a and not s and not t for a, s, t in zip(asked, stored, spared)]):
             again = elements(place_in_row(phases[q], phases[p], at, item, i), values, row)
         for k in unroll(len(kept)):
-            if stored[k]:
+            if spared[k]:
+                values = values + (spare[2][place_in_row(phases[-1], phases[p], at, item, i)],)
+            elif stored[k]:
                 values = values + (stacks[q][k].load(i, width=at.width),)
             elif asked[k]:
                 values = values + (again[k],)
@@ -200,51 +215,92 @@ def reduce_values(compute, rows, n, reductions):
 
 
 @inline
-def phases_along_columns(phases, finish):
-    """The last axis stays: vectors lie along it, and every lane is a row of its own; nothing is kept."""
+def phases_along_columns(phases, finish, spare):
+    """The last axis stays: vectors lie along it, and every lane is a row of its own.
+
+    Threads share strips of columns, which are walked row by row, so that memory is read in order; what is known of
+    each column waits on the stack.
+    """
     shape, axes = phases[0][1], phases[0][2]
     rows = without(shape, axes)
     n = rows[-1]
-    width = fit_width(n, registers(f32, count=2))
-    blocks = ceildiv(n, width)
-    begin, end = split(product(rows[:-1]) * blocks)
+    width = fit_width(n, registers(f32, count=4))
+    widths = widths_for(n, width)
+    strip = strip_length(n, product(rows[:-1]), STRIP, width)
+    strips = ceildiv(index(n), strip)
+    sums = [[stack(dt.acc, STRIP) for which, how, dt in phase[4]] for phase in phases]
+    known = [[stack(dt, STRIP) for dt in tuple([dt for which, how, dt in phase[4]]) + phase[6]] for phase in phases]
+    begin, end = split(strips * product(rows[:-1]))
     for item in range(begin, end):
-        line = item // blocks
-        first = (item - line * blocks) * width
+        line = item // strips
+        first = (item - line * strips) * strip
+        used = min(n - first, strip)
         lead = delinearise(line, rows[:-1])
+        for p in unroll(len(phases)):
+            walk_columns(phases, p, sums, known, spare, lead, first, used, widths)
 
-        def column(i, w):
-            row = walk_columns(phases, 0, lead, i, w, ())
-            finish(along(lead, i, w), row)
+        def last(i, w):
+            finish(along(lead, first + i, w), known_of(known, len(phases), i, w))
 
-        vectors(first, min(first + width, n), widths_for(n, width), column)
+        vectors(0, used, widths, last)
 
 
 @inline
-def walk_columns(phases, p, lead, i, w, row):
-    """Phase `p` of `w` neighbouring columns and all later ones."""
-    if p == len(phases):
-        return row
-    elements, shape, axes, kept, reductions, after = phases[p]
+def known_of(known, p, i, w):
+    """What the phases before `p` found out about `w` columns."""
+    return tuple([cell.load(i, width=w) for cells in known[:p] for cell in cells])
+
+
+@inline
+def walk_columns(phases, p, sums, known, spare, lead, first, used, widths):
+    """One phase of a strip of columns."""
+    elements, shape, axes, kept, reductions, after, follows = phases[p]
     reduced = [shape[k] for k in axes]
     count = product(reduced)
 
-    def compute(r):
-        at = position(interleave(axes, delinearise(r, reduced), lead + (i,)), width=w, axis=len(shape) - 1)
-        return elements(at, earlier(phases, p, (), at, 0, 0, row, keep=False), row)
+    def compute(r, i, w):
+        row = known_of(known, p, i, w)
+        where = interleave(axes, delinearise(r, reduced), lead + (first + i,))
+        at = position(where, width=w, axis=len(shape) - 1)
+        values = elements(at, earlier(phases, p, (), spare, at, 0, 0, row, keep=False), row)
+        if is_spared(spare, p):
+            spare[2][at] = values[spare[1]]
+        return values
 
     if len(reductions) == 0:
         for r in range(count):
-            compute(r)
+
+            def store(i, w):
+                compute(r, i, w)
+
+            vectors(0, used, widths, store)
     else:
         hows = [how(dt.acc) for which, how, dt in reductions]
-        total = [splat(how[0], w) for how in hows]
+
+        def clear(i, w):
+            for k in unroll(len(hows)):
+                sums[p][k].store(splat(hows[k][0], w), i)
+
+        vectors(0, used, widths, clear)
         for block in range(0, count, ROWS):
-            part = [splat(how[0], w) for how in hows]
-            for r in range(block, min(block + ROWS, count)):
-                values = compute(r)
-                part = [how[1](a, values[which].cast(dt.acc)) for a, how, (which, _, dt) in zip(part, hows, reductions)]
-            total = [how[1](a, b) for how, a, b in zip(hows, total, part)]
-        row = row + tuple([how[2](a, count).cast(dt) for a, how, (_, _, dt) in zip(total, hows, reductions)])
-        row = row + after(along(lead, i, w), row)
-    return walk_columns(phases, p + 1, lead, i, w, row)
+
+            def column(i, w):
+                part = [splat(how[0], w) for how in hows]
+                for r in range(block, min(block + ROWS, count)):
+                    values = compute(r, i, w)
+                    part = [
+                        how[1](a, values[which].cast(dt.acc)) for a, how, (which, _, dt) in zip(part, hows, reductions)
+                    ]
+                for k in unroll(len(hows)):
+                    sums[p][k].store(hows[k][1](sums[p][k].load(i, width=w), part[k]), i)
+
+            vectors(0, used, widths, column)
+
+        def conclude(i, w):
+            totals = [cell.load(i, width=w) for cell in sums[p]]
+            found = tuple([how[2](a, count).cast(dt) for a, how, (_, _, dt) in zip(totals, hows, reductions)])
+            found = found + after(along(lead, first + i, w), known_of(known, p, i, w) + found)
+            for k in unroll(len(found)):
+                known[p][k].store(spread_over(found[k], w), i)
+
+        vectors(0, used, widths, conclude)

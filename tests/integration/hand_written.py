@@ -155,6 +155,14 @@ def cross_entropy() -> Graph:
     return g
 
 
+def cross_entropy_of_log_softmax() -> Graph:
+    with Graph("g", inputs=[f32("M", 128), TensorType("i64", ("M",))]) as g:
+        x, target = g.inputs
+        hot = ops.cast(ops.iota(("M", 128), 1) == ops.reshape(target, ("M", 1)), "f32")
+        g.output(ops.mean(-ops.sum(ops.log_softmax(x, axis=-1) * hot, axis=1)))
+    return g
+
+
 def forty_outputs() -> Graph:
     with Graph("g", inputs=[f32("M", 64)]) as g:
         base = ops.tanh(g.inputs[0])
@@ -193,6 +201,14 @@ def adam() -> Graph:
     return g
 
 
+def conv_batch_norm_relu() -> Graph:
+    with Graph("g", inputs=[f32("N", 8, 10, 10), f32(16, 8, 3, 3), *[f32(16)] * 4]) as g:
+        x, w, *norm = g.inputs
+        scale, shift, mean, variance = (ops.reshape(p, (1, 16, 1, 1)) for p in norm)
+        g.output(ops.relu((ops.conv2d(x, w, padding=1) - mean) * ops.rsqrt(variance + 1e-5) * scale + shift))
+    return g
+
+
 def resnet_block() -> Graph:
     types = [f32("N", 16, 8, 8), f32(16, 16, 3, 3), f32(16, 16, 3, 3), *[f32(16)] * 8]
     with Graph("g", inputs=types) as g:
@@ -210,7 +226,8 @@ def resnet_block() -> Graph:
 MOST_KERNELS: dict[Build, int] = {
     residual_layer_norm: 1, group_norm: 1, embedding_layer_norm: 1, masked_softmax: 1, attention: 1,
     masked_attention: 3, three_reductions: 1, two_axes: 1, plain_softmax: 1, rms_norm_product: 2, llama_layer: 14,
-    cross_entropy: 1, forty_outputs: 1, log_sum_exp: 1, quantised_rows: 1, transposed_softmax: 1, adam: 1,
+    cross_entropy: 1, cross_entropy_of_log_softmax: 1,
+    forty_outputs: 1, log_sum_exp: 1, quantised_rows: 1, transposed_softmax: 1, adam: 1, conv_batch_norm_relu: 1,
     resnet_block: 2,
 }  # fmt: skip
 """The graphs, and how many kernels each may become: what the best compilers make of it."""

@@ -78,6 +78,13 @@ def test_half_precision_rows_round_each_op() -> None:
     np.testing.assert_array_equal(fused.execute(x)[0], single.execute(x)[0])
 
 
+def test_rows_of_one_element_that_are_stored() -> None:
+    graph, fused = compiled("what is reduced is stored too", ("M", 8, 1), (2,), "f32")
+    x = elements(("M", 8, 1), "f32")
+    for got, true in zip(fused.execute(x), reference(graph, x), strict=True):
+        np.testing.assert_allclose(got, true, rtol=1e-5, atol=1e-5)
+
+
 def test_a_cut_edge_ends_a_row_kernel() -> None:
     with Graph("g", inputs=[TensorType("f32", ("M", 64))]) as graph:
         x = graph.inputs[0]

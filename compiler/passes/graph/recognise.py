@@ -20,6 +20,7 @@ from compiler.passes.graph.recognise_attention import attention
 from compiler.passes.graph.recognise_batch_norm import batch_norm
 from compiler.passes.graph.recognise_rotary import rotary
 from compiler.passes.graph.rewrite import absorb, maker, mo_ops, replace, union
+from compiler.passes.graph.write_out import write_out
 
 Recogniser = Callable[[MoOp], Found | None]
 
@@ -33,12 +34,18 @@ RECOGNISERS: dict[str, tuple[Recogniser, ...]] = {
 }
 """What may be recognised, by the name of the op that ends it."""
 
+WRITTEN_OUT = frozenset({"mo.softmax", "mo.log_softmax"})
+"""What may become plain ops instead."""
+
 
 def recognise(graph: GraphOp) -> int:
     """Put structured ops in the place of the patterns in a graph; how many were found."""
     found = 0
     for op in mo_ops(graph):
         if op.parent is None:
+            continue
+        if op.name in WRITTEN_OUT:
+            found += write_out(op)
             continue
         for recogniser in RECOGNISERS.get(op.name, ()):
             made = recogniser(op)

@@ -69,6 +69,8 @@ class RowJoiner:
 
     def join(self, node: Node) -> bool:
         """Let an elementwise op join a row kernel, if it can."""
+        if not self._readers:  # no reduction so far
+            return False
         seen = {operand: self._seen(operand) for operand in dict.fromkeys(node.operands)}
         found: dict[Group, None] = {}
         for one in seen.values():

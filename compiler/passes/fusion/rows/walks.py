@@ -20,7 +20,7 @@ def walk_of(rows: Rows, loads: Iterable[Value], group: Group) -> tuple[Shape, tu
     """The shape that a phase with these loads walks, and the axes of it that make a row."""
     shape = rows.shape
     length = product([rows.shape[axis] for axis in rows.axes])
-    if not rows.trailing or not isinstance(length, int):
+    if not rows.trailing or not isinstance(length, int) or length < 2:
         return rows.shape, rows.axes
     for value in loads:
         wanted, source = load_pattern(value, group)
@@ -32,6 +32,8 @@ def walk_of(rows: Rows, loads: Iterable[Value], group: Group) -> tuple[Shape, tu
         if finer is None:
             return rows.shape, rows.axes
         shape = finer
+    if shape == rows.shape:
+        return rows.shape, rows.axes
     inner, axes = 1, []
     for axis in reversed(range(len(shape))):
         if inner == length:
