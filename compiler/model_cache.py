@@ -59,7 +59,7 @@ def restored(graph: Graph, run: Compilation, payload: bytes) -> Compiled:
     def optimised() -> GraphOp:
         from compiler.passes.graph.run import graph_passes
 
-        return graph_passes(graph, Trace())
+        return graph_passes(graph, Trace(), run.options.recognise)
 
     @cache
     def fused() -> FusionResult:

@@ -26,6 +26,7 @@ class CompileOptions:
     jobs: int | None = None
     cache: bool = True
     fuse: bool = True
+    recognise: bool = True  # ops written out one by one become the structured op that they amount to
     force_cut: frozenset[tuple[str, str]] = frozenset()  # edges: (producer node, consumer node)
     force_fuse: frozenset[tuple[str, str]] = frozenset()
     sources: tuple[tuple[str, str], ...] = ()  # kernel name -> edited source that takes its place

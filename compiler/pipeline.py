@@ -94,7 +94,7 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     options, library, target, trace = run.options, run.library, run.target, run.trace
     flow, jobs = flow_of(options), options.jobs or default_threads()
 
-    optimised = graph_passes(graph, trace)
+    optimised = graph_passes(graph, trace, options.recognise)
     fusion = fuse_graph(optimised, library, options, trace)
     kernels = with_edits(fusion.kernels, options.sources)
     trace.tell("kernels", str(len(kernels)))  # how much is to come

@@ -20,31 +20,65 @@ STRIP_BYTES = 16384
 @kernel("mo.reduce_sum")
 def reduce_sum(out: FusedOutput, x: FusedInput, partial: Workspace[out.dtype.acc, 1024], *, axes):
     """The sum over `axes`."""
-    reduce_with(out, x, partial, axes, out.dtype.acc(0), lambda a, b: a + b, lambda v, n: v, blocked=True)
+    reduce_with(out, x, partial, axes, sum_of)
 
 
 @kernel("mo.reduce_mean")
 def reduce_mean(out: FusedOutput, x: FusedInput, partial: Workspace[out.dtype.acc, 1024], *, axes):
     """The sum over `axes`, divided by the number of elements."""
-    reduce_with(out, x, partial, axes, out.dtype.acc(0), lambda a, b: a + b, divided, blocked=True)
+    reduce_with(out, x, partial, axes, mean_of)
 
 
 @kernel("mo.reduce_max")
 def reduce_max(out: FusedOutput, x: FusedInput, partial: Workspace[out.dtype.acc, 1024], *, axes):
     """The largest value over `axes`; NaN if there is one."""
-    reduce_with(out, x, partial, axes, lowest(out.dtype.acc), larger, lambda v, n: v, blocked=False)
+    reduce_with(out, x, partial, axes, largest_of)
 
 
 @kernel("mo.reduce_min")
 def reduce_min(out: FusedOutput, x: FusedInput, partial: Workspace[out.dtype.acc, 1024], *, axes):
     """The smallest value over `axes`; NaN if there is one."""
-    reduce_with(out, x, partial, axes, highest(out.dtype.acc), smaller, lambda v, n: v, blocked=False)
+    reduce_with(out, x, partial, axes, smallest_of)
 
 
 @kernel("mo.reduce_prod")
 def reduce_prod(out: FusedOutput, x: FusedInput, partial: Workspace[out.dtype.acc, 1024], *, axes):
     """The product over `axes`."""
-    reduce_with(out, x, partial, axes, out.dtype.acc(1), lambda a, b: a * b, lambda v, n: v, blocked=True)
+    reduce_with(out, x, partial, axes, product_of)
+
+
+# What each reduction does: (where it starts, how two values combine, what becomes of the value of n elements, whether
+# partial results are kept apart for the rounding errors). Kernels that reduce rows among other work go by these too.
+
+
+@reduction("mo.reduce_sum")
+def sum_of(dt):
+    """a + b."""
+    return dt(0), lambda a, b: a + b, lambda v, n: v, True
+
+
+@reduction("mo.reduce_mean")
+def mean_of(dt):
+    """a + b, divided by the number at the end."""
+    return dt(0), lambda a, b: a + b, divided, True
+
+
+@reduction("mo.reduce_max")
+def largest_of(dt):
+    """The larger one."""
+    return lowest(dt), larger, lambda v, n: v, False
+
+
+@reduction("mo.reduce_min")
+def smallest_of(dt):
+    """The smaller one."""
+    return highest(dt), smaller, lambda v, n: v, False
+
+
+@reduction("mo.reduce_prod")
+def product_of(dt):
+    """a * b."""
+    return dt(1), lambda a, b: a * b, lambda v, n: v, True
 
 
 @inline
@@ -90,8 +124,9 @@ def smaller(a, b):
 
 
 @inline
-def reduce_with(out, x, partial, axes, start, combine, finish, *, blocked):
-    """Combine the elements over `axes`, starting from `start`; `finish(value, count)` makes the result."""
+def reduce_with(out, x, partial, axes, reduction):
+    """Combine the elements over `axes` as a reduction says."""
+    start, combine, finish, blocked = reduction(out.dtype.acc)
     count = product([x.shape[k] for k in axes])
 
     def store(where, value):

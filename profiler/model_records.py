@@ -47,7 +47,8 @@ def compilation_record(
     """What a compilation was asked and did, without the IR of its stages; `imports` are no part of its seconds."""
     asked = model.options
     options = {
-        "jobs": asked.jobs, "cache": asked.cache, "fuse": asked.fuse, "force_cut": sorted(map(list, asked.force_cut)),
+        "jobs": asked.jobs, "cache": asked.cache, "fuse": asked.fuse, "recognise": asked.recognise,
+        "force_cut": sorted(map(list, asked.force_cut)),
         "force_fuse": sorted(map(list, asked.force_fuse)), "sources": [list(pair) for pair in asked.sources],
         "libraries": list(libraries),
     }  # fmt: skip

@@ -18,6 +18,9 @@ target_option = click.option("--target", default="cpu", metavar="T", show_defaul
 flow_option = click.option("--flow", default="all-kernel", type=click.Choice(FLOWS), show_default=True)
 level_option = click.option("-O", "opt_level", default=3, type=click.IntRange(0, 3), metavar="N", show_default=True)
 debug_option = click.option("--debug", default="none", type=click.Choice(DEBUG_LEVELS), show_default=True)
+plain_option = click.option(
+    "--no-recognise", is_flag=True, help="Keep plain ops as they are written: attention, GELU and the like."
+)
 library_option = click.option(
     "--library", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), help="More kernels."
 )

@@ -78,7 +78,12 @@ class StoredSession:
         place = {node: (call.index, "") for call in calls for node in call.nodes}
         graph_names = frozenset(place)
         choices = CompileOptions(
-            row["target"], row["flow"], row["opt_level"], row["debug"], fuse=bool(row["options"].get("fuse", True))
+            row["target"],
+            row["flow"],
+            row["opt_level"],
+            row["debug"],
+            fuse=bool(row["options"].get("fuse", True)),
+            recognise=bool(row["options"].get("recognise", True)),
         )
         compilation = Compilation(
             source=row["source"],

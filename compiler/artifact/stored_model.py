@@ -36,7 +36,8 @@ def model_key(graph: Graph, options: CompileOptions, target: Target, library: Li
     """Everything that can change what a compilation gives; the number of jobs cannot."""
     return key_of(
         "model", graph_digest(graph), target_identity(target), options.flow, options.opt_level, options.debug,
-        options.fuse, sorted(options.force_cut), sorted(options.force_fuse), options.sources, library.fingerprint,
+        options.fuse, options.recognise, sorted(options.force_cut), sorted(options.force_fuse), options.sources,
+        library.fingerprint,
         [file.file for file in library.files] if options.debug != "none" else (), producer(),
     )  # fmt: skip
 

@@ -30,6 +30,7 @@ class Signature:
     output: str  # 'fused' or 'tensor'
     params: tuple[str, ...]
     required: tuple[str, ...]
+    reduction: str = ""  # the definition that says how a kernel combines elements over its `axes`, if there is one
 
 
 class Library:
@@ -78,7 +79,7 @@ class Library:
 
     def implementation(self, op: str, count: int | None = None, results: int = 1) -> Generator | None:
         """The definition for an op of `count` operands and some results; two that fit equally are an error."""
-        names = self._registered.get(op, [])
+        names = [name for name in self._registered.get(op, []) if self._index[name][1].kind != "reduction"]
         fitting = [g for g in map(self.find, names) if g is not None and (count is None or _accepts(g, count, results))]
         if len(fitting) > 1:
             exact = [g for g in fitting if g.variadic is None]  # the most specific match wins
@@ -94,7 +95,10 @@ class Library:
     def signature(self, op: str, count: int | None = None, results: int = 1) -> Signature | None:
         """How the op's kernel may be fused; None when the library has no kernel for it."""
         generator = self.implementation(op, count, results)
-        return None if generator is None else signature_of(generator, results)
+        if generator is None:
+            return None
+        reductions = [name for name in self._registered.get(op, []) if self._index[name][1].kind == "reduction"]
+        return signature_of(generator, results, reductions[0] if reductions and generator.kind == "kernel" else "")
 
     def extended(self, others: Iterable[SourceFile]) -> Library:
         """This library with more files."""
@@ -124,7 +128,7 @@ def _accepts(generator: Generator, count: int, results: int) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def signature_of(generator: Generator, results: int = 1) -> Signature:
+def signature_of(generator: Generator, results: int = 1, reduction: str = "") -> Signature:
     """The signature of a definition, read off its annotations."""
     output = "fused"
     if generator.kind == "kernel" and generator.arguments:
@@ -136,6 +140,7 @@ def signature_of(generator: Generator, results: int = 1) -> Signature:
         variadic=generator.variadic is not None, output=output,
         params=tuple(parameter.name for parameter in generator.parameters),
         required=tuple(parameter.name for parameter in generator.parameters if parameter.default is None),
+        reduction=reduction,
     )  # fmt: skip
 
 

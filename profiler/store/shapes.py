@@ -49,8 +49,8 @@ class Maybe:
 
 _PAIRS = [[TEXT]]
 _OPTIONS = {
-    "jobs": Maybe(COUNT), "cache": FLAG, "fuse": FLAG, "force_cut": _PAIRS, "force_fuse": _PAIRS, "sources": _PAIRS,
-    "libraries": [TEXT],
+    "jobs": Maybe(COUNT), "cache": FLAG, "fuse": FLAG, "recognise": FLAG, "force_cut": _PAIRS, "force_fuse": _PAIRS,
+    "sources": _PAIRS, "libraries": [TEXT],
 }  # fmt: skip
 _REQUEST = _OPTIONS | {
     "source": TEXT, "device": TEXT, "threads": Maybe(COUNT), "dims": Every(COUNT), "seed": COUNT,

@@ -90,6 +90,26 @@ def _matmul(label: str, a: Any, b: Any, floats: tuple[str, ...] = ALL) -> Case:
     return Case(f"matmul-{label}", (("F", a), ("F", b)), lambda x, y: x @ y, floats)
 
 
+def _softmax_by_hand(x: Any, axis: int = -1) -> Any:
+    e = ops.exp(x - ops.max(x, axis=axis, keepdims=True))
+    return e / ops.sum(e, axis=axis, keepdims=True)
+
+
+def _norm_by_hand(x: Any, axis: Any = -1) -> Any:
+    centred = x - ops.mean(x, axis=axis, keepdims=True)
+    return centred * ops.rsqrt(ops.mean(ops.square(centred), axis=axis, keepdims=True) + 1e-5)
+
+
+def _group_norm_by_hand(x: Any, w: Any) -> Any:
+    groups = _norm_by_hand(ops.reshape(x, (37, 8, 256)))
+    return ops.reshape(groups, (37, 32, 8, 8)) * ops.reshape(w, (1, 32, 1, 1))
+
+
+def _quantised(x: Any) -> Any:
+    scale = ops.max(ops.abs(x), axis=-1, keepdims=True) / 127.0
+    return ops.round(x / scale) * scale, scale
+
+
 def _norm(name: str, width: int) -> Case:
     if name == "layer_norm":
         inputs = (("F", ("M", width)), ("F", (width,)), ("F", (width,)))
@@ -176,6 +196,22 @@ ROWS = [
          lambda x, m: ops.softmax(x * 0.125 + m, axis=-1) * 2, ALL),
     Case("layer_norm-gelu", (("F", ("M", 768)), ("F", (768,)), ("F", (768,))),
          lambda x, w, b: ops.gelu(ops.layer_norm(x, w, b, 1e-5)), ALL),
+    *[Case(f"softmax-by-hand-{w}", (("F", ("M", w)),), _softmax_by_hand, ALL, slack=2.0)
+      for w in (1, 7, 768, 1000, 4096, 33000, "N")],
+    *[Case(f"norm-by-hand-{w}", (("F", ("M", w)), ("F", (w,))), lambda x, w: _norm_by_hand(x) * w, ALL, slack=2.0)
+      for w in (8, 768, 1001, 4096, 20000)],
+    Case("softmax-by-hand-columns", (("F", (50, "N")),), lambda x: _softmax_by_hand(x, 0), ALL, slack=2.0),
+    Case("norm-by-hand-axes", (("F", (6, 20, 33)),), lambda x: _norm_by_hand(x, (0, 2)), slack=2.0),
+    Case("norm-by-hand-two", (("F", (18, 20, 32)),), lambda x: _norm_by_hand(x, (1, 2)), slack=2.0),
+    Case("group-norm-by-hand", (("F", (37, 32, 8, 8)), ("F", (32,))), _group_norm_by_hand, slack=2.0),
+    Case("softmax-of-norm-by-hand", (("F", ("M", 513)), ("F", ("M", 513))),
+         lambda x, y: (_softmax_by_hand(_norm_by_hand(x + y)), x + y), slack=4.0),
+    Case("quantised-rows", (("F", ("M", 500)),), _quantised, slack=2.0),
+    Case("log-sum-exp", (("F", ("M", 777)),),
+         lambda x: ops.log(ops.sum(ops.exp(x - ops.max(x, axis=1, keepdims=True)), axis=1)) + ops.max(x, axis=1)),
+    Case("three-reductions", (("F", ("M", 500)),),
+         lambda x: (ops.sum(x, axis=1), ops.max(x, axis=1), ops.mean(x, axis=1))),
+    Case("in-sequence", (("F", ("M", 500)),), lambda x: (ops.sum(x, axis=0), ops.mean(ops.sum(x, axis=1)))),
     Case("softmax-middle", (("F", (6, 50, 20)),), lambda x: ops.softmax(x, axis=1)),
 ]  # fmt: skip
 MATRICES = [

@@ -16,6 +16,7 @@ from app.cli.options import (
     json_option,
     level_option,
     library_option,
+    plain_option,
     source_argument,
     target_option,
 )
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 @click.option("--no-cache", is_flag=True, help="Compile everything anew.")
 @click.option("--repeat", type=click.IntRange(2, 1000), metavar="N",
               help="Compile N times in new processes, each with an empty cache, and say how long.")  # fmt: skip
+@plain_option
 @library_option
 @db_option
 @json_option
@@ -60,6 +62,7 @@ def command(
     jobs: int | None,
     no_cache: bool,
     repeat: int | None,
+    no_recognise: bool,
     library: Path | None,
     db: str | None,
     as_json: bool,
@@ -77,7 +80,7 @@ def command(
     from app.compilation import emit as emit_stage
     from app.sources import load_source, stored_name
 
-    options = CompileOptions(target, flow, opt_level, debug, jobs, not no_cache)
+    options = CompileOptions(target, flow, opt_level, debug, jobs, not no_cache, recognise=not no_recognise)
     compiled = compile_source(load_source(src), options, library)
     if db is not None:
         _keep(compiled, stored_name(src), db)

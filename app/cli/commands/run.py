@@ -15,6 +15,7 @@ from app.cli.options import (
     flow_option,
     json_option,
     level_option,
+    plain_option,
     sizes_of,
     source_argument,
 )
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="S", show_default=True)
 @click.option("--check", is_flag=True, help="Compare with the NumPy reference; a difference exits with 5.")
 @click.option("--stages", is_flag=True, help="Check unfused, fused -O0 and fused -O3 too, node by node.")
+@plain_option
 @flow_option
 @level_option
 @debug_option
@@ -70,7 +72,7 @@ def command(
     src: str, device: str, threads: int | None, repeat: int | None, dims: tuple[tuple[str, int], ...], seed: int,
     check: bool, stages: bool, flow: str, opt_level: int, debug: str, width: float, budget: float, processes: int,
     time_limit: float, pin: bool | None, warm: bool, by: str | None, tag: str | None, note: str | None, no_db: bool,
-    db: str | None, as_json: bool,
+    db: str | None, no_recognise: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Run SRC on random inputs and say how long a call takes."""
     from app.compilation import device_index
@@ -97,7 +99,8 @@ def command(
     request = MeasureRequest(
         source=stored_name(src), device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat,
         width=width / 100, budget=budget, rotate=not warm, time_limit=time_limit,
-        options=source.options or CompileOptions(target, flow, opt_level, debug), artifact=source.artifact,
+        options=source.options or CompileOptions(target, flow, opt_level, debug, recognise=not no_recognise),
+        artifact=source.artifact,
         libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
         pin=pin,
     )  # fmt: skip

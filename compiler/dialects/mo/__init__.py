@@ -7,6 +7,7 @@ from compiler.dialects.mo.dialect import Mo
 from compiler.dialects.mo.from_graph import from_graph, module_from_graph
 from compiler.dialects.mo.ops import (
     OPS,
+    RECOGNISED,
     GraphOp,
     MoOp,
     OutputOp,
@@ -27,7 +28,7 @@ from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueType, Tenso
 
 __all__ = [
     "ArrayConstant", "BufferType", "CHAIN", "ChainType", "DimsAttr", "GraphOp", "Mo", "MoOp", "OPS", "OpaqueType",
-    "OutputOp", "TensorType", "attrs_of", "check_op", "decode", "encode", "from_graph", "graph_of",
+    "OutputOp", "RECOGNISED", "TensorType", "attrs_of", "check_op", "decode", "encode", "from_graph", "graph_of",
     "line_nodes", "make", "make_graph", "module_from_graph", "name_loc", "name_results", "nodes_loc", "nodes_of",
     "print_with_nodes", "set_name", "text_of", "to_graph",
 ]  # fmt: skip

@@ -77,6 +77,10 @@ def set_name(value: SSAValue, name: str | None) -> None:
     value._name = name  # type: ignore[reportPrivateUsage]
 
 
+RECOGNISED = "recognised"
+"""The attribute of an op that stands for a pattern of others: what was recognised."""
+
+
 class MoOp(Operation):
     """Base of the ops that an OpSpec describes; attributes live in `properties`, provenance in `location`."""
 

@@ -8,7 +8,7 @@ from compiler.errors import KernelError, Location
 from compiler.language.syntax import liveness
 from compiler.language.syntax.functions import Generator, Parameter
 
-KINDS = frozenset({"function", "inline", "outlined", "elementwise", "view", "pointwise", "kernel"})
+KINDS = frozenset({"function", "inline", "outlined", "elementwise", "view", "pointwise", "kernel", "reduction"})
 
 
 def definition(node: ast.FunctionDef, file: str, line_slots: tuple[tuple[int, ...], ...]) -> Generator:

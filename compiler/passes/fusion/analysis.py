@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from compiler.constants.file_arrays import is_large
-from compiler.dialects.mo import attrs_of, nodes_of
+from compiler.dialects.mo import RECOGNISED, attrs_of, nodes_of
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
 from compiler.graph.types import ChainType, OpaqueType, TensorType
@@ -61,8 +61,8 @@ class Value:
 class Node:
     """A graph op: its kind is elementwise, view, pointwise, kernel, literal, constant, chain, load or store."""
 
-    __slots__ = ("ancestors", "attrs", "bit", "cost", "depth", "index", "kind", "literal", "name", "nodes", "op",
-                 "operands", "results", "signature", "step", "view", "work")  # fmt: skip
+    __slots__ = ("ancestors", "attrs", "bit", "cost", "depth", "index", "kind", "literal", "name", "nodes", "note",
+                 "op", "operands", "results", "signature", "step", "view", "work")  # fmt: skip
 
     def __init__(self, index: int, op: Operation, operands: list[Value]) -> None:
         self.index = index
@@ -76,6 +76,9 @@ class Node:
         self.signature: Any = None
         self.kind = ""
         self.literal: Any = None
+        self.note = (
+            note.data if (note := op.attributes.get(RECOGNISED)) is not None else ""
+        )  # what it was recognised as
         self.view = ""  # for a view: the method its definition is, if it is one
         self.step: Step | None = None  # for a view that can be undone: its step
         self.depth = 0  # for a view: how many there are in a row, with it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -14,6 +15,7 @@ from compiler.passes.fusion.groups import Store
 from compiler.passes.fusion.paths import stripped
 from compiler.passes.fusion.pieces import Leaf, Line, numbered, printed
 from compiler.passes.fusion.records import Buffer
+from compiler.passes.fusion.text import SymbolNames
 
 _WIDE = 105  # characters of parameters that are written in one line
 
@@ -46,7 +48,7 @@ def assemble(written: Expressions, last: Line, stores: list[Store], outputs: lis
     lines.append(last)
     texts = [printed(line.text, numbers, written.names) for line in lines]
     inputs = tuple(TensorType.of(leaf.buffer.type.dtype, leaf.declared) for leaf in numbers)
-    head = _parameters(written, outputs, inputs)
+    head = parameters(written.names, outputs, inputs)
     slots = sorted({node for line in lines for node in line.nodes} | set(written.group.members), key=lambda n: n.index)
     number_of = {node: k for k, node in enumerate(slots)}
     line_slots = [() for _ in ("@kernel", *head)]
@@ -69,10 +71,10 @@ def _own(written: Expressions, kind: TensorType) -> TensorType:
     return TensorType.of(kind.dtype, tuple(map(written.names.own, kind.shape)))
 
 
-def _parameters(written: Expressions, outputs: list[TensorType], inputs: tuple[TensorType, ...]) -> list[str]:
+def parameters(names: SymbolNames, outputs: Sequence[TensorType], inputs: Sequence[TensorType]) -> list[str]:
     """The parameters in one line, or one in each line."""
     listed = [
-        f"{name}{k}: Tensor[{kind.dtype}, {written.names.shape(kind.shape)}]"
+        f"{name}{k}: Tensor[{kind.dtype}, {names.shape(kind.shape)}]"
         for name, kinds in (("out", outputs), ("in", inputs)) for k, kind in enumerate(kinds)
     ]  # fmt: skip
     flat = f"({', '.join(listed)}):"

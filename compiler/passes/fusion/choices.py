@@ -8,7 +8,7 @@ from functools import cached_property
 from compiler.options import CompileOptions
 from compiler.passes.fusion.analysis import Node, Value
 from compiler.passes.fusion.groups import Group
-from compiler.passes.fusion.records import Edge
+from compiler.passes.fusion.records import Again, Edge
 
 
 @dataclass
@@ -17,6 +17,7 @@ class Choices:
 
     options: CompileOptions
     reasons: dict[Edge, str] = field(default_factory=dict)
+    again: dict[Edge, Again] = field(default_factory=dict)  # edges whose value is computed where it is read
 
     @property
     def fuse(self) -> bool:

@@ -32,7 +32,7 @@ def collapse(group: Group, contexts: Contexts) -> Path:
     # A pointwise op stands for itself, as it must see its own positions.
     pointwise = [n.result for c in main_contexts(contexts) for n in contexts[c] if n.kind == "pointwise"]
     for value in (*(value for _, value in loads(group, contexts, group.stores)), *pointwise):
-        shape, source = _pattern(value, group)
+        shape, source = load_pattern(value, group)
         if source is not None and shape is not None:
             broadcasts[(source, shape)] = None
         elif shape is not None:
@@ -51,7 +51,7 @@ def collapse(group: Group, contexts: Contexts) -> Path:
     return IDENTITY
 
 
-def _pattern(value: Value, group: Group) -> tuple[Shape | None, Shape | None]:
+def load_pattern(value: Value, group: Group) -> tuple[Shape | None, Shape | None]:
     """What a load asks of the space: (None, None) nothing, (shape, source) a broadcast, (shape, None) to be itself."""
     while not group.is_leaf(value):
         node = value.node

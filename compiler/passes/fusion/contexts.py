@@ -24,6 +24,8 @@ def _contexts_of(node: Node, group: Group) -> Iterable[Context]:
     if node.kind not in ("elementwise", "pointwise"):
         return ()
     access = group.access.get(node.result)
+    if access is None and group.rows is not None:  # in a phase of its own
+        return ()
     if access is None:  # joined as an epilogue
         return (group.positions[node.result],)
     return (*access.contexts, node.result) if access.loads else tuple(access.contexts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Node, Value, literal_of, views_between
 from compiler.passes.fusion.assemble import Emitted, assemble
@@ -10,13 +12,23 @@ from compiler.passes.fusion.expressions import Expressions, Lambda
 from compiler.passes.fusion.groups import Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY, Path, Shape, inverse_calls
 from compiler.passes.fusion.pieces import Line, Text, call
+from compiler.passes.fusion.rows.plan import RowPlan
+from compiler.passes.fusion.rows.text import RowText
+from compiler.passes.fusion.siblings.work import Work
 
 
-def emit(group: Group, groups: Groups, functions: frozenset[str], driver: str) -> Emitted:
+def emit(group: Group, groups: Groups, functions: frozenset[str], driver: str, work: Work) -> Emitted:
     """Write one group: around its kernel op, or around `driver`, the library's elementwise kernel."""
     written = Expressions(group, groups, functions)
     written.write_deep_views()
     core, stores = group.core, group.stores
+    if group.rows is not None:
+        stores = sorted(stores, key=_store_order)
+        plan = RowPlan(group, written.contexts, stores, work)
+        rows = RowText(written, plan, {store: _stored_nodes(group, store) for store in stores})
+        last = rows.write()
+        made = assemble(written, last, stores, rows.outputs())
+        return replace(made, inplace=()) if rows.uses_spare else made  # inputs are read after outputs were written
     if core is None or core.result in group.positions:
         stores = sorted(stores, key=_store_order)
     last = _kernel(written, core, stores) if core is not None else _elementwise(written, driver, stores)

@@ -10,19 +10,38 @@ from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.groups import LARGEST, Group, Groups
 from compiler.passes.fusion.paths import Path
+from compiler.passes.fusion.rows.join import RowJoiner
 from compiler.passes.fusion.strides import is_storable
 
 
-def fuse_epilogues(analysis: Analysis, groups: Groups, choices: Choices) -> None:
-    """Make a group of every kernel op and let elementwise ops join; why one could not is noted in the choices."""
+def fuse_epilogues(analysis: Analysis, groups: Groups, choices: Choices, rows: bool) -> None:
+    """Make a group of every kernel op and let elementwise ops join; why one could not is noted in the choices.
+
+    `rows` says whether the library has a kernel for rows that are reduced more than once.
+    """
+    joiner = RowJoiner(groups, choices)
     for node in analysis.nodes:
-        if node.kind == "kernel":
-            groups.new(node, node.result.shape)
-        elif node.kind == "elementwise" and choices.fuse:
+        if node.kind == "kernel" and not (choices.fuse and rows and joiner.reduce(node)):
+            joiner.begin(node, groups.new(node, node.result.shape))
+        elif node.kind == "elementwise" and choices.fuse and not (rows and joiner.join(node)):
             _join(node, groups, choices)
+    joiner.finish()
+
+
+def _is_for_reductions(node: Node) -> bool:
+    """Whether an op only prepares what reductions read, from a value that is stored anyway: it is cheaper there."""
+    readers = node.result.users
+    return (
+        bool(readers)
+        and not node.result.outputs
+        and all(user.kind == "kernel" and user.signature.reduction for user in readers)
+        and all(len(set(operand.users)) > 1 or operand.outputs for operand in node.operands if operand.node is not None)
+    )
 
 
 def _join(node: Node, groups: Groups, choices: Choices) -> None:
+    if _is_for_reductions(node):
+        return
     found: list[tuple[int, Value, Group, Path]] = []
     for operand in dict.fromkeys(node.operands):
         hand = groups.at_hand(operand)

@@ -27,6 +27,11 @@ from compiler.passes.fusion.records import (
     KernelLibrary,
     Origin,
 )
+from compiler.passes.fusion.rows.text import ROW_PHASES
+from compiler.passes.fusion.siblings.recompute import Recomputing
+from compiler.passes.fusion.siblings.sequence import in_sequence
+from compiler.passes.fusion.siblings.work import Work
+from compiler.targets import emission_of
 
 _DRIVER = "kg.elementwise"
 _LONGEST = 5  # ops that a kernel is named after
@@ -39,12 +44,15 @@ def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | Non
     options = _named(options or CompileOptions(), analysis)
     groups = Groups()
     choices = Choices(options)
-    fuse_epilogues(analysis, groups, choices)
-    placed = pull(analysis, groups, choices)
+    fuse_epilogues(analysis, groups, choices, rows=ROW_PHASES in library.names())
+    work = Work(library)
+    placed = pull(analysis, groups, choices, Recomputing(work))
     ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
-    functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver}
-    emitted = [emit(group, groups, functions, driver) for group in ordered]
+    functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver, ROW_PHASES}
+    emitted = [emit(group, groups, functions, driver, work) for group in ordered]
+    if options.fuse and emission_of(options.target).grid is None:  # threads of a grid cannot meet
+        in_sequence(ordered, emitted, functions)
     origin = Origin(lambda: fused)
     kernels, calls = _share(ordered, emitted, library, origin)
     computed_in: dict[Node, list[Group]] = {}
@@ -58,7 +66,7 @@ def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | Non
         inputs=tuple(value.buffer for value in analysis.inputs),
         outputs=tuple(buffer for buffer in placed.outputs if buffer is not None),
         constants=tuple(reversed(placed.constants)),
-        ledger=write_ledger(analysis, groups, computed_in, choices.reasons, options),
+        ledger=write_ledger(analysis, groups, computed_in, choices.reasons, choices.again, options),
         origin=origin,
     )
     fused = FusedGraph(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from compiler.graph.dims import Dim, floordiv
 from compiler.passes.fusion.analysis import Node, Value, below_views, literal_of
 from compiler.passes.fusion.facts.spans import Spans
-from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend, followed
+from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend, followed, is_linear
 from compiler.passes.fusion.records import Buffer
+from compiler.passes.fusion.row_space import Rows
 
 # A place inside a kernel where values are computed: a path (the main lambda, at a position seen through that path) or
 # a value (the lambda that computes that value at any position).
@@ -50,7 +51,8 @@ class Store:
 class Group:
     """A kernel to be. `core` is its kernel op; without one the library's elementwise driver walks `space`."""
 
-    __slots__ = ("access", "core", "dependencies", "final", "mask", "members", "number", "positions", "space", "stores")
+    __slots__ = ("access", "core", "dependencies", "final", "mask", "members", "number", "positions", "rows",
+                 "sequels", "space", "stores")  # fmt: skip
 
     def __init__(self, number: int, core: Node | None, space: tuple[int | Dim, ...]) -> None:
         self.number = number
@@ -60,7 +62,9 @@ class Group:
         self.positions: dict[Value, Path] = {}  # values at hand in the main lambda of a kernel's output
         self.access: dict[Value, Access] = {}
         self.stores: list[Store] = []
+        self.rows: Rows | None = None  # what a row kernel goes over; None for any other kernel
         self.mask = 0
+        self.sequels = 0  # the ops that its kernel does in a later part
         self.dependencies = 0
         self.final: Group = self  # the group this one was merged into
         if core is not None:
@@ -181,7 +185,8 @@ class Groups:
         group = self.owner.get(value.node) if value.node is not None else None
         if group is None or (path := group.positions.get(value)) is None:
             return None
-        return value, group, followed(path, chain)
+        path = followed(path, chain)
+        return None if group.rows is not None and not is_linear(path) else (value, group, path)
 
     def expand(self, group: Group, node: Node) -> None:
         """Note what a group reads once it computes a node."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from compiler.dialects.mo import RECOGNISED
 from compiler.graph.dims import Dim
 from compiler.graph.types import TensorType
 from compiler.options import CompileOptions
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.groups import Group, Groups
-from compiler.passes.fusion.records import Edge, FusionDecision
+from compiler.passes.fusion.records import Again, Edge, FusionDecision
+from compiler.passes.fusion.row_space import ROW_ROLE
 
 
 def write_ledger(
@@ -17,6 +19,7 @@ def write_ledger(
     groups: Groups,
     computed_in: dict[Node, list[Group]],
     reasons: dict[Edge, str],
+    again: dict[Edge, Again],
     options: CompileOptions,
 ) -> tuple[FusionDecision, ...]:
     """One decision per pair of ops that a tensor connects; `computed_in` says which kernels hold each op.
@@ -36,7 +39,10 @@ def write_ledger(
             shared = [g for g in computed_in.get(consumer, ()) if g in computed_in.get(producer, ())]
             if shared:
                 rule = _rule(producer, consumer, shared[0], value)
-                said, saved = _SAID[rule], _traffic(value.type, value.buffer is not None)
+                said = _SAID[rule]
+                saved = _NOTHING if rule == SEQUENCE else _traffic(value.type, value.buffer is not None)
+                if (cost := again.get(edge)) is not None:
+                    rule, said, saved = "recompute", cost.text, cost.bytes_saved
                 ledger.append(FusionDecision(*edge, True, FORCED_CUT if edge in unmet_cut else rule, said, saved))
             elif computed_in.get(consumer) and computed_in.get(producer):
                 reason = reasons.get(edge) if options.fuse else "fusion is off"
@@ -47,6 +53,9 @@ def write_ledger(
                 continue
             unmet_fuse.discard(edge)
             unmet_cut.discard(edge)
+    for node in analysis.nodes:
+        if node.note and computed_in.get(node):
+            ledger.append(FusionDecision(node.nodes[-1], node.nodes[0], True, RECOGNISED, node.note, _NOTHING))
     for rule, unmet in ((FORCED_FUSE, unmet_fuse), (FORCED_CUT, unmet_cut)):
         ledger += [
             FusionDecision(*edge, False, rule, _why_no_edge(analysis, *edge), _NOTHING)
@@ -79,10 +88,13 @@ def _traffic(kind: TensorType, stored: bool) -> int | Dim:
 
 FORCED_FUSE, FORCED_CUT = "forced-fuse", "forced-cut"
 _NOTHING: int | Dim = 0
+SEQUENCE = "sequence"
 _SAID = {
+    SEQUENCE: "done by the same kernel, once all threads have met",
     "inline-constant": "the constant is written into the kernel",
     "view": "read in place, without a copy",
     "sibling-output": "computed once, kept in registers and stored for the other users",
+    "row": "the row is at hand: read, reduced and worked on by one kernel",
     "epilogue": "applied to the result before it is stored",
     "prologue": "computed while the input is loaded",
     "elementwise-chain": "kept in registers",
@@ -92,11 +104,15 @@ _SAID = {
 def _rule(producer: Node, consumer: Node, group: Group, value: Value) -> str:
     if literal_of(value) is not None:
         return "inline-constant"
-    if producer.kind == "view" or (consumer.kind == "view" and group.core is None):
+    if consumer.bit & group.sequels and not producer.bit & group.sequels:
+        return SEQUENCE
+    if producer.kind == "view" or (consumer.kind == "view" and (group.core is None or group.rows is not None)):
         return "view"
+    role = group.members.get(consumer, "")
+    if role == ROW_ROLE and group.members.get(producer) == ROW_ROLE:
+        return "row"
     if value.buffer is not None and producer is not group.core:
         return "sibling-output"
-    role = group.members.get(consumer, "")
     if producer is group.core or role == "epilogue":
         return "epilogue"
     if group.core is not None:

@@ -16,7 +16,7 @@ from compiler.passes.fusion.strides import is_storable
 
 MOST_EVALUATIONS = 8  # of one value per element of a kernel
 MOST_REPEATED = 4  # ops in an expression that a broadcast makes a kernel compute again and again
-MOST_OUTPUTS = 16  # of one kernel
+MOST_OUTPUTS = 256  # of one kernel: with its inputs they fit in the 4096 bytes of arguments that a GPU's kernel takes
 
 
 class Placement:

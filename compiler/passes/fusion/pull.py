@@ -16,10 +16,13 @@ from compiler.passes.fusion.groups import Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY
 from compiler.passes.fusion.placement import Placement, tensor_of
 from compiler.passes.fusion.records import Buffer
+from compiler.passes.fusion.row_space import Rows
+from compiler.passes.fusion.rows.join import member_below
+from compiler.passes.fusion.siblings.recompute import Recomputing
 from compiler.passes.fusion.strides import is_storable, scatters
 
 
-def pull(analysis: Analysis, groups: Groups, choices: Choices) -> Placement:
+def pull(analysis: Analysis, groups: Groups, choices: Choices, recomputing: Recomputing) -> Placement:
     """Visit outputs, then every node backwards, and make the fitting move for each."""
     placed = Placement(analysis, groups, choices)
     for index, value in enumerate(analysis.inputs):
@@ -31,7 +34,12 @@ def pull(analysis: Analysis, groups: Groups, choices: Choices) -> Placement:
             placed.copy_out(value)
     for node in reversed(analysis.nodes):
         visit = _VISITORS.get(node.kind)
-        if visit is not None:
+        owner = groups.owner.get(node)
+        if owner is not None and owner.rows is not None and node.kind != "store":
+            _row_member(placed, node, owner, owner.rows)
+        elif node.kind in ("elementwise", "pointwise"):
+            _compute(placed, node, recomputing)
+        elif visit is not None:
             visit(placed, node)
     return placed
 
@@ -68,7 +76,23 @@ def _epilogue(placed: Placement, node: Node, group: Group) -> None:
             placed.groups.read(group, operand).contexts[path] = None
 
 
-def _compute(placed: Placement, node: Node) -> None:
+def _row_member(placed: Placement, node: Node, group: Group, rows: Rows) -> None:
+    """An op of a row kernel: it is stored for whoever else reads it, and reads what comes from elsewhere."""
+    value = node.result
+    if placed.groups.readers(value) or value.outputs:
+        placed.store_from(group, value, value, IDENTITY, IDENTITY)
+    for operand in node.operands:
+        if literal_of(operand) is not None or member_below(operand, group) is not None:
+            continue
+        read = placed.groups.read(group, operand)
+        path = None if value in rows.row and node not in rows.reductions else rows.path(operand)
+        if path is None:
+            read.loads += 1
+        else:
+            read.contexts[path] = None
+
+
+def _compute(placed: Placement, node: Node, recomputing: Recomputing) -> None:
     group = placed.groups.owner.get(node)
     if group is not None:
         _epilogue(placed, node, group)
@@ -87,6 +111,8 @@ def _compute(placed: Placement, node: Node) -> None:
             return
         placed.choices.explain(node, reason)
         placed.alone(node)
+    elif not stored and recomputing.computed_again(placed, node, readers):
+        return
     elif placed.host(node, readers) is None:
         placed.choices.explain(node, "other users")
         placed.alone(node)
@@ -186,6 +212,5 @@ def _store(placed: Placement, node: Node) -> None:
 
 
 _VISITORS = {
-    "kernel": _kernel, "elementwise": _compute, "pointwise": _compute, "view": _view,
-    "constant": _constant, "literal": _constant, "load": _load, "store": _store,
+    "kernel": _kernel, "view": _view, "constant": _constant, "literal": _constant, "load": _load, "store": _store,
 }  # fmt: skip

@@ -26,7 +26,8 @@ class Signature(Protocol):
     """All that fusion may know about a library entry.
 
     `kind` is elementwise, view, pointwise or kernel; `inputs` says "fused" or "tensor" for each operand, the last one
-    standing for the rest; `output` likewise; `params` are the keyword-only parameters.
+    standing for the rest; `output` likewise; `params` are the keyword-only parameters. `reduction` names what a kernel
+    combines the elements of its operand with, over its parameter `axes`, so that others can do so too; or is empty.
     """
 
     @property
@@ -41,6 +42,8 @@ class Signature(Protocol):
     def output(self) -> str: ...
     @property
     def params(self) -> tuple[str, ...]: ...
+    @property
+    def reduction(self) -> str: ...
 
 
 class KernelLibrary(Protocol):
@@ -73,6 +76,19 @@ class FusionDecision:
     rule: str
     reason: str
     bytes_saved: int | Dim
+
+
+@dataclass(frozen=True)
+class Again:
+    """What computing a value again saves and adds."""
+
+    bytes_saved: int | Dim
+    work_added: int | Dim
+
+    @property
+    def text(self) -> str:
+        """For the ledger."""
+        return f"computed again where it is read: {self.bytes_saved} bytes less, {self.work_added} operations more"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 from compiler.graph.dims import Dim, substitute, symbol
 from compiler.graph.dtypes import DTYPES
 
-_GENERATED = re.compile(r"(in|out|v|input|view)\d+\Z|at\Z|epilogue\Z")
+_GENERATED = re.compile(r"(in|out|v|input|view|pass|after|phase)\d+\Z|(at|epilogue|kept|row|finish)\Z")
 _WORDS = """
 index Tensor FusedInput FusedOutput min max abs fmin fmax fma muladd sqrt floor ceil trunc roundeven copysign select
 splat zeros iota vector concat shuffle ctlz cttz popcount lshr range unroll len tuple list zip enumerate int float

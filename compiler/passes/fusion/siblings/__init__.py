@@ -1,0 +1,1 @@
+"""What several kernels read: done by one of them after the other (`sequence`), or computed in each (`recompute`)."""

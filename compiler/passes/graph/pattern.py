@@ -1,0 +1,161 @@
+"""Reading patterns out of a graph: the op behind a value, what lies under views, constants, factors of a product."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from compiler.dialects.mo import MoOp, TensorType, attrs_of, make, nodes_of
+from compiler.passes.graph.rewrite import maker, splat_of
+
+
+@dataclass(frozen=True)
+class Found:
+    """A pattern: what it is called, the value that can stand for its last op's result, what it is computed from.
+
+    `op` is the structured op where that is not the one that makes `value`.
+    """
+
+    name: str
+    value: SSAValue
+    inputs: tuple[SSAValue, ...]
+    op: Operation | None = None
+
+
+def made_by(value: SSAValue, *names: str) -> Operation | None:
+    """The op behind a value if it is one of these (named without `mo.`)."""
+    owner = maker(value)
+    return owner if owner is not None and owner.name.removeprefix("mo.") in names else None
+
+
+def shape_of(value: SSAValue) -> tuple[Any, ...]:
+    """The sizes of a tensor's axes."""
+    return value.type.shape  # type: ignore[attr-defined]
+
+
+def dtype_of(value: SSAValue) -> str:
+    """A tensor's dtype."""
+    return value.type.dtype  # type: ignore[attr-defined]
+
+
+def is_used_once(value: SSAValue) -> bool:
+    """Whether one operand alone reads a value."""
+    return value.has_one_use()
+
+
+def number_of(value: SSAValue) -> float | None:
+    """The one number that a value holds everywhere."""
+    element = splat_of(value)
+    return None if element is None else float(element)
+
+
+def is_near(value: float | None, wanted: float, relative: float = 1e-3) -> bool:
+    """Whether a number is the wanted one, as 16-bit floats and rounded literals spell it."""
+    return value is not None and math.isclose(value, wanted, rel_tol=relative)
+
+
+def commuted(op: Operation) -> tuple[tuple[SSAValue, SSAValue], ...]:
+    """The two operands of an op, in both orders."""
+    first, second = op.operands
+    return (first, second), (second, first)
+
+
+def with_number(op: Operation | None, wanted: float) -> SSAValue | None:
+    """The other operand of a commutative op that has this number as one."""
+    for value, other in commuted(op) if op is not None else ():
+        if is_near(number_of(other), wanted):
+            return value
+    return None
+
+
+def scaled(value: SSAValue) -> tuple[SSAValue, float]:
+    """A value as another one times a number."""
+    factor = 1.0
+    while True:
+        op = made_by(value, "mul", "div", "neg")
+        if op is None:
+            return value, factor
+        if op.name == "mo.neg":
+            value, factor = op.operands[0], -factor
+            continue
+        first, second = op.operands
+        number = number_of(second)
+        if number is not None and number != 0:
+            value, factor = first, factor * number if op.name == "mo.mul" else factor / number
+            continue
+        number = number_of(first)
+        if number is None or op.name != "mo.mul":
+            return value, factor
+        value, factor = second, factor * number
+
+
+def factors(op: Operation) -> tuple[list[SSAValue], float]:
+    """A product as its factors, those of products inside it that nobody else reads among them, and its numbers."""
+    found: list[SSAValue] = []
+    number = 1.0
+    waiting = [op.results[0]]
+    while waiting:
+        value = waiting.pop()
+        inner = made_by(value, "mul")
+        if inner is not None and (inner is op or is_used_once(value)):
+            waiting += reversed(inner.operands)
+        elif (held := number_of(value)) is not None:
+            number *= held
+        else:
+            found.append(value)
+    return found, number
+
+
+def below(value: SSAValue, *names: str) -> SSAValue:
+    """What lies under the ops of these names (of one operand) above it."""
+    while (op := made_by(value, *names)) is not None:
+        value = op.operands[0]
+    return value
+
+
+def over_last_axis(value: SSAValue, shape: tuple[Any, ...], *names: str) -> Operation | None:
+    """The reduction over the last axis of something of `shape` that a value spreads over that axis again."""
+    if shape_of(value) != shape:
+        return None
+    spread = made_by(value, "broadcast_to")
+    if spread is None:
+        return None
+    source = spread.operands[0]
+    if shape_of(source) != (*shape[:-1], 1):
+        return None
+    reduction = made_by(below(source, "reshape"), *names)
+    if reduction is None or tuple(attrs_of(reduction)["axes"]) != (len(shape) - 1,):
+        return None
+    return reduction if shape_of(reduction.operands[0]) == shape else None
+
+
+def insert(before: MoOp, name: str, operands: Iterable[SSAValue], kind: TensorType, **attrs: Any) -> SSAValue:
+    """The result of a new op that stands before another and answers for its nodes."""
+    made = make(f"mo.{name}", tuple(operands), (kind,), attrs, nodes_of(before))
+    block = before.parent
+    assert block is not None
+    block.insert_op_before(made, before)
+    return made.results[0]
+
+
+def ops_between(last: Operation, inputs: Iterable[SSAValue]) -> list[Operation]:
+    """The ops of a pattern: from its last one up to what it is computed from, constants left out; the last one first.
+
+    Only those that nobody outside of the pattern reads: the others stay in the graph.
+    """
+    ends = set(inputs)
+    found = [last]
+    inside = {last}
+    for op in found:
+        for operand in op.operands:
+            owner = maker(operand)
+            if owner is None or operand in ends or owner in inside or owner.name == "mo.constant":
+                continue
+            if all(use.operation in inside for use in operand.uses):
+                inside.add(owner)
+                found.append(owner)
+    return found

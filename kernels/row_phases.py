@@ -1,0 +1,306 @@
+"""Rows that several reductions and the elementwise work around them go over in turn, as one kernel.
+
+A phase is `(elements, shape, axes, kept, reductions, after, known)`: a walk over every element of a row.
+`elements(at, kept, row)` computes the phase's values at a position of `shape`, given those of earlier phases and what
+is known of the row, and returns a tuple. `kept` has for each of these values its dtype and what later phases want of
+it: "keep" it, have it computed "again" because it is only a load, or "drop" it. `reductions` are `(which value, how,
+dtype of the result)` over `axes`. `after(at, row)` then returns what follows from the results for the row as a whole,
+of the dtypes `known`.
+The last phase stores the elements, and is alone in that; `finish(at, row)` stores what the row comes to. Shapes of
+phases may differ as long as they are cut into the same rows in the same order, each later one perhaps more finely.
+`spare` is `(phase, which value, tensor)` or nothing: the value may be kept in that tensor, which the last phase stores.
+Sums are taken in the order of the reductions' own kernels.
+"""
+
+from kernels.gpu_row_phases import gpu_row_phases
+from kernels.indexing import along, delinearise, interleave, product, without
+from kernels.language import *
+from kernels.parallel import split, strip_length
+from kernels.rows import fit_width, fold, registers, remainder, vectors, widths_for
+
+# The rows that are kept on the stack are at most this large together.
+KEPT_BYTES = 65536
+# As in kernels/reduce.py: so many vectors are combined before they go into the total,
+BLOCK = 64
+# and so many rows at a time where the last axis stays.
+ROWS = 8
+# Columns in a strip whose results wait for the next rows.
+STRIP = 2048
+
+
+@inline
+def row_phases(phases, finish, *, spare=()):
+    """Go over all rows, phase by phase."""
+    shape, axes = phases[0][1], phases[0][2]
+    if target.is_gpu:
+        gpu_row_phases(phases, finish, spare)
+    elif len(shape) - 1 in axes:
+        phases_along_rows(phases, finish, spare)
+    else:
+        phases_along_columns(phases, finish, spare)
+
+
+@inline
+def no_more(at, row):
+    """Nothing follows for the row from the results of a phase."""
+    return ()
+
+
+@inline
+def nothing_left(at, row):
+    """Nothing of the row as a whole is stored."""
+
+
+@inline
+def spread_over(v, width):
+    """A value of one lane in all lanes of a position."""
+    return v if v.width == width else splat(v, width)
+
+
+@inline
+def row_length(phase):
+    """The number of elements of a row."""
+    return product([phase[1][k] for k in phase[2]])
+
+
+@inline
+def kept_bytes(phases):
+    """The bytes of one row of everything that is worth keeping; -1 where rows have no known length."""
+    total = 0
+    for phase in unroll(phases):
+        n = row_length(phase)
+        if not is_static(n):
+            return -1
+        for dt, wanted in unroll(phase[3]):
+            if wanted == "keep":
+                total = total + n * dt.bytes
+    return total
+
+
+@inline
+def phases_along_rows(phases, finish, spare):
+    """The last axis goes: threads share the rows, vectors run along the last axis."""
+    size = kept_bytes(phases)
+    keep = size > 0 and size <= KEPT_BYTES
+    rows = without(phases[0][1], phases[0][2])
+    stacks = [
+        [stack(dt, row_length(phase) if keep and wanted == "keep" else 1) for dt, wanted in phase[3]]
+        for phase in phases
+    ]  # fmt: skip
+    begin, end = split(product(rows))
+    for item in range(begin, end):
+        row = walk_row(phases, 0, stacks, () if keep else spare, item, (), keep=keep)
+        finish(position(delinearise(item, rows)), row)
+
+
+@inline
+def walk_row(phases, p, stacks, spare, item, row, *, keep):
+    """Phase `p` of one row and all later ones; what is known of the row in the end."""
+    if p == len(phases):
+        return row
+    elements, shape, axes, kept, reductions, after, known = phases[p]
+    lead = delinearise(item, without(shape, axes))
+    outer = [shape[k] for k in axes[:-1]]
+    last = shape[-1]
+
+    def compute(r, i, w):
+        at = along(interleave(axes[:-1], delinearise(r, outer), lead), i, w)
+        values = elements(at, earlier(phases, p, stacks, spare, at, item, r * last + i, row, keep=keep), row)
+        if is_spared(spare, p):
+            spare[2][place_in_row(phases[-1], phases[p], at, item, r * last + i)] = values[spare[1]]
+        if keep:
+            for k in unroll(len(kept)):
+                if kept[k][1] == "keep":
+                    stacks[p][k].store(values[k], r * last + i)
+        return values
+
+    if len(reductions) == 0:
+        width = fit_width(last, registers(f32, count=4))
+        for r in range(product(outer)):
+
+            def store(i, w):
+                compute(r, i, w)
+
+            vectors(0, last, widths_for(last, width), store)
+    else:
+        row = row + reduce_values(compute, product(outer), last, reductions)
+        row = row + after(position(delinearise(item, without(phases[0][1], phases[0][2]))), row)
+    return walk_row(phases, p + 1, stacks, spare, item, row, keep=keep)
+
+
+@inline
+def is_spared(spare, p):
+    """Whether a value of phase `p` is kept in the spare tensor."""
+    return len(spare) > 0 and spare[0] == p
+
+
+@inline
+def earlier(phases, p, stacks, spare, at, item, i, row, *, keep):
+    """The values of the phases before `p` at element `i` of a row, which is `at`: from the stack, or computed again."""
+    values = ()
+    for q in unroll(p):
+        elements, shape, axes, kept, reductions, after, known = phases[q]
+        stored = [keep and wanted == "keep" for dt, wanted in kept]
+        spared = [is_spared(spare, q) and spare[1] == k for k in range(len(kept))]
+        asked = [wanted != "drop" for dt, wanted in kept]
+        again = ()
+        if any([a and not s and not t for a, s, t in zip(asked, stored, spared)]):
+            again = elements(place_in_row(phases[q], phases[p], at, item, i), values, row)
+        for k in unroll(len(kept)):
+            if spared[k]:
+                values = values + (spare[2][place_in_row(phases[-1], phases[p], at, item, i)],)
+            elif stored[k]:
+                values = values + (stacks[q][k].load(i, width=at.width),)
+            elif asked[k]:
+                values = values + (again[k],)
+            else:
+                values = values + (None,)
+    return values
+
+
+@inline
+def place_in_row(phase, other, at, item, i):
+    """The position in a phase's shape of element `i` of a row, which is `at` in another phase's."""
+    if phase[1] == other[1]:
+        return at
+    shape, axes = phase[1], phase[2]
+    last = shape[-1]
+    r = i // last
+    upper = interleave(
+        axes[:-1], delinearise(r, [shape[k] for k in axes[:-1]]), delinearise(item, without(shape, axes))
+    )
+    return along(upper, i - r * last, at.width)
+
+
+@inline
+def reduce_values(compute, rows, n, reductions):
+    """The results of all reductions of a phase, as kernels/reduce.py takes them; one walk where widths agree."""
+    hows = [how(dt.acc) for which, how, dt in reductions]
+    widths = [fit_width(n, registers(dt.acc, count=4)) for which, how, dt in reductions]
+    width = widths[0]
+    for other in unroll(widths):
+        width = min(width, other)
+    exact = is_static(n % width) and n % width == 0
+    short = is_static(n) and n <= BLOCK * width and is_static(rows) and rows * n <= BLOCK * width
+    blocked = any([how[3] for how in hows]) and not short
+
+    def combined(sums, r, i, w):
+        values = compute(r, i, w)
+        return [
+            how[1](total, values[which].cast(dt.acc))
+            for total, how, (which, _, dt) in zip(sums, hows, reductions)
+        ]  # fmt: skip
+
+    lanes = [splat(how[0], width) for how in hows]
+    single = [how[0] for how in hows]
+    for r in range(rows):
+        stop = n if exact else n - remainder(n, width)
+        if blocked:
+            for block in range(0, stop, BLOCK * width):
+                part = [splat(how[0], width) for how in hows]
+                for i in range(block, min(block + BLOCK * width, stop), width):
+                    part = combined(part, r, i, width)
+                lanes = [how[1](a, b) for how, a, b in zip(hows, lanes, part)]
+        else:
+            for i in range(0, stop, width):
+                lanes = combined(lanes, r, i, width)
+        if not exact:
+            for i in range(stop, n):
+                single = combined(single, r, i, 1)
+    totals = [fold(total, how[1]) for how, total in zip(hows, lanes)]
+    if not exact:
+        totals = [how[1](a, b) for how, a, b in zip(hows, totals, single)]
+    count = rows * n
+    return tuple([how[2](total, count).cast(dt) for total, how, (_, _, dt) in zip(totals, hows, reductions)])
+
+
+@inline
+def phases_along_columns(phases, finish, spare):
+    """The last axis stays: vectors lie along it, and every lane is a row of its own.
+
+    Threads share strips of columns, which are walked row by row, so that memory is read in order; what is known of
+    each column waits on the stack.
+    """
+    shape, axes = phases[0][1], phases[0][2]
+    rows = without(shape, axes)
+    n = rows[-1]
+    width = fit_width(n, registers(f32, count=4))
+    widths = widths_for(n, width)
+    strip = strip_length(n, product(rows[:-1]), STRIP, width)
+    strips = ceildiv(index(n), strip)
+    sums = [[stack(dt.acc, STRIP) for which, how, dt in phase[4]] for phase in phases]
+    known = [[stack(dt, STRIP) for dt in tuple([dt for which, how, dt in phase[4]]) + phase[6]] for phase in phases]
+    begin, end = split(strips * product(rows[:-1]))
+    for item in range(begin, end):
+        line = item // strips
+        first = (item - line * strips) * strip
+        used = min(n - first, strip)
+        lead = delinearise(line, rows[:-1])
+        for p in unroll(len(phases)):
+            walk_columns(phases, p, sums, known, spare, lead, first, used, widths)
+
+        def last(i, w):
+            finish(along(lead, first + i, w), known_of(known, len(phases), i, w))
+
+        vectors(0, used, widths, last)
+
+
+@inline
+def known_of(known, p, i, w):
+    """What the phases before `p` found out about `w` columns."""
+    return tuple([cell.load(i, width=w) for cells in known[:p] for cell in cells])
+
+
+@inline
+def walk_columns(phases, p, sums, known, spare, lead, first, used, widths):
+    """One phase of a strip of columns."""
+    elements, shape, axes, kept, reductions, after, follows = phases[p]
+    reduced = [shape[k] for k in axes]
+    count = product(reduced)
+
+    def compute(r, i, w):
+        row = known_of(known, p, i, w)
+        where = interleave(axes, delinearise(r, reduced), lead + (first + i,))
+        at = position(where, width=w, axis=len(shape) - 1)
+        values = elements(at, earlier(phases, p, (), spare, at, 0, 0, row, keep=False), row)
+        if is_spared(spare, p):
+            spare[2][at] = values[spare[1]]
+        return values
+
+    if len(reductions) == 0:
+        for r in range(count):
+
+            def store(i, w):
+                compute(r, i, w)
+
+            vectors(0, used, widths, store)
+    else:
+        hows = [how(dt.acc) for which, how, dt in reductions]
+
+        def clear(i, w):
+            for k in unroll(len(hows)):
+                sums[p][k].store(splat(hows[k][0], w), i)
+
+        vectors(0, used, widths, clear)
+        for block in range(0, count, ROWS):
+
+            def column(i, w):
+                part = [splat(how[0], w) for how in hows]
+                for r in range(block, min(block + ROWS, count)):
+                    values = compute(r, i, w)
+                    part = [
+                        how[1](a, values[which].cast(dt.acc)) for a, how, (which, _, dt) in zip(part, hows, reductions)
+                    ]
+                for k in unroll(len(hows)):
+                    sums[p][k].store(hows[k][1](sums[p][k].load(i, width=w), part[k]), i)
+
+            vectors(0, used, widths, column)
+
+        def conclude(i, w):
+            totals = [cell.load(i, width=w) for cell in sums[p]]
+            found = tuple([how[2](a, count).cast(dt) for a, how, (_, _, dt) in zip(totals, hows, reductions)])
+            found = found + after(along(lead, first + i, w), known_of(known, p, i, w) + found)
+            for k in unroll(len(found)):
+                known[p][k].store(spread_over(found[k], w), i)
+
+        vectors(0, used, widths, conclude)

@@ -1,0 +1,209 @@
+"""Patterns of plain ops that the graph passes recognise, what they leave alone, and how it is turned off."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from compiler import Graph, TensorType, ops, reference
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
+
+ROOT = math.sqrt(2 / math.pi)
+
+
+def softmax(x):
+    e = ops.exp(x - ops.max(x, axis=-1, keepdims=True))
+    return e / ops.sum(e, axis=-1, keepdims=True)
+
+
+def graph_of(function, *types):
+    made = [TensorType("f32", kind) if isinstance(kind, tuple) else kind for kind in types]
+    with Graph("g", inputs=made) as graph:
+        result = function(*graph.inputs)
+        graph.output(*(result if isinstance(result, tuple) else (result,)))
+    return graph
+
+
+def notes(model):
+    return [decision.reason for decision in model.fusion.ledger if decision.rule == "recognised"]
+
+
+def arrays_of(graph, seed=0):
+    rng = np.random.default_rng(seed)
+    sizes = {"B": 2, "S": 9}
+    made = []
+    for kind in graph.input_types:
+        shape = [size if isinstance(size, int) else sizes[str(size)] for size in kind.shape]
+        array = rng.standard_normal(shape)
+        made.append(array > 0 if kind.dtype == "bool" else array.astype(np.float32))
+    return made
+
+
+def check(function, types, wanted, arrays=None):
+    """Compile a graph: what is recognised in it is as wanted, and it computes what the reference does."""
+    graph = graph_of(function, *types)
+    arrays = arrays_of(graph) if arrays is None else arrays
+    found = compile_graph(graph, CompileOptions(cache=False, opt_level=1))
+    assert notes(found) == wanted
+    with np.errstate(invalid="ignore"):
+        truth = reference(graph, *arrays)
+    for got, true in zip(found.execute(*arrays), truth, strict=True):
+        np.testing.assert_allclose(got, true, rtol=2e-5, atol=2e-6)
+    return found
+
+
+QKV = [("B", 2, 9, 8)] * 3
+
+
+def turned(k):
+    return ops.swapaxes(k, -1, -2)
+
+
+ATTENTION = {
+    "plain": (lambda q, k, v: softmax(q @ turned(k) / math.sqrt(8)) @ v, QKV, "attention"),
+    "with the named softmax": (lambda q, k, v: ops.softmax(0.3 * (q @ turned(k)), axis=-1) @ v, QKV, "attention"),
+    "without a scale": (lambda q, k, v: softmax(q @ turned(k)) @ v, QKV, "attention"),
+    "keys already turned": (lambda q, k, v: softmax(q @ k) @ v, [("B", 9, 8), ("B", 8, 9), ("B", 9, 8)], "attention"),
+    "two axes": (lambda q, k, v: softmax(q @ turned(k)) @ v, [(9, 8)] * 3, "attention"),
+    "added mask": (
+        lambda q, k, v, m: softmax(q @ turned(k) * 0.5 + m) @ v, [*QKV, (9, 9)], "attention, masked"
+    ),
+    "chosen keys": (
+        lambda q, k, v, m: softmax(ops.where(m, q @ turned(k), -math.inf)) @ v,
+        [*QKV, TensorType("bool", (9, 9))], "attention, masked",
+    ),
+    "causal": (
+        lambda q, k, v: softmax(ops.where(ops.iota((9, 9), 0) >= ops.iota((9, 9), 1), q @ turned(k), -1e38)) @ v,
+        QKV, "attention, causal",
+    ),
+    "causal by a constant": (
+        lambda q, k, v: softmax(ops.where(np.tri(9, dtype=bool), q @ turned(k), -math.inf)) @ v,
+        QKV, "attention, causal",
+    ),
+    "shared heads": (
+        lambda q, k, v: softmax(q @ turned(ops.repeat(k, 2, axis=1))) @ ops.repeat(v, 2, axis=1),
+        [("B", 4, 9, 8), ("B", 2, 9, 8), ("B", 2, 9, 8)], None,
+    ),
+    "heads shared by broadcasting": (
+        lambda q, k, v: softmax(q @ turned(spread(k))) @ spread(v),
+        [("B", 4, 9, 8), ("B", 2, 9, 8), ("B", 2, 9, 8)], "attention, shared heads",
+    ),
+}  # fmt: skip
+
+
+def spread(t):
+    return ops.reshape(ops.broadcast_to(t[:, :, None], ("B", 2, 2, 9, 8)), ("B", 4, 9, 8))
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention_is_recognised(name: str) -> None:
+    function, types, wanted = ATTENTION[name]
+    if wanted is None:
+        graph = graph_of(function, *types)
+        assert notes(compile_graph(graph, CompileOptions(cache=False, opt_level=1)))[0].startswith("attention")
+    else:
+        check(function, types, [wanted])
+
+
+def test_recognition_can_be_turned_off() -> None:
+    function, types, _ = ATTENTION["plain"]
+    plain = compile_graph(graph_of(function, *types), CompileOptions(cache=False, opt_level=1, recognise=False))
+    assert notes(plain) == [] and "attention" not in [call.kernel.name for call in plain.fusion.calls]
+
+
+def test_a_query_that_sees_no_key_gives_nan_as_the_ops_do() -> None:
+    function, types, wanted = ATTENTION["chosen keys"]
+    arrays = arrays_of(graph_of(function, *types))
+    arrays[3][4] = False
+    found = check(function, types, [wanted], arrays)
+    assert np.isnan(found.execute(*arrays)[0][:, :, 4]).all()
+
+
+NOT_ATTENTION = {
+    "weights are an output": lambda q, k, v: ((p := softmax(q @ turned(k))) @ v, p),
+    "along another axis": lambda q, k, v: ops.softmax(q @ turned(k), axis=-2) @ v,
+    "a number that hides some": lambda q, k, v: softmax(ops.where(q @ turned(k) > 0, q @ turned(k), -1e4)) @ v,
+    "a sum of something else": lambda q, k, v: (
+        (ops.exp((s := q @ turned(k)) - ops.max(s, axis=-1, keepdims=True)) / ops.sum(s, axis=-1, keepdims=True)) @ v
+    ),
+    "smallest for largest": lambda q, k, v: softmax(-(q @ turned(k))) @ v,
+}
+
+
+@pytest.mark.parametrize("name", NOT_ATTENTION)
+def test_what_is_no_attention_stays(name: str) -> None:
+    check(NOT_ATTENTION[name], [(2, 9, 8)] * 3, [])
+
+
+ACTIVATIONS = {
+    "gelu": [
+        lambda x: 0.5 * x * (1 + ops.erf(x / math.sqrt(2))),
+        lambda x: x * 0.5 * (1.0 + ops.erf(x * 0.70710678)),
+        lambda x: x * (0.5 * (ops.erf(x * math.sqrt(0.5)) + 1)),
+        lambda x: 0.5 * x * (1 + ops.tanh(ROOT * (x + 0.044715 * ops.pow(x, 3.0)))),
+        lambda x: 0.5 * x * (1 + ops.tanh(ROOT * (x + 0.044715 * x * x * x))),
+        lambda x: 0.5 * x * (1 + ops.tanh(0.79788456 * x * (1 + 0.044715 * x * x))),
+    ],
+    "silu": [
+        lambda x: x * ops.sigmoid(x),
+        lambda x: ops.sigmoid(x) * x,
+        lambda x: x / (1 + ops.exp(-x)),
+        lambda x: x * (1 / (1 + ops.exp(-x))),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [(name, k) for name, some in ACTIVATIONS.items() for k in range(len(some))]
+)
+def test_activations_are_recognised(name: str, number: int) -> None:
+    check(ACTIVATIONS[name][number], [("S", 33)], [name])
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, y: 0.5 * x * (1 + ops.erf(y / math.sqrt(2))),
+    lambda x, y: 0.6 * x * (1 + ops.erf(x / math.sqrt(2))) + y,
+    lambda x, y: x * ops.sigmoid(y),
+    lambda x, y: ((gate := ops.sigmoid(x)) * x, gate + y),
+    lambda x, y: x / (1 + ops.exp(y)),
+])  # fmt: skip
+def test_what_is_no_activation_stays(function) -> None:
+    check(function, [("S", 33)] * 2, [])
+
+
+def rotated_halves(x, cos, sin):
+    a, b = x[..., :4], x[..., 4:]
+    return ops.concat([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+
+def rotated_turned(x, cos, sin):
+    cos, sin = ops.concat([cos, cos], axis=-1), ops.concat([sin, sin], axis=-1)
+    return x * cos + ops.concat([-x[..., 4:], x[..., :4]], axis=-1) * sin
+
+
+@pytest.mark.parametrize("function", [rotated_halves, rotated_turned])
+def test_rotary_embedding_is_recognised(function) -> None:
+    check(function, [("B", 2, 9, 8), (9, 4), (9, 4)], ["rotary embedding"])
+
+
+def test_a_table_of_two_different_halves_is_no_rotary_embedding() -> None:
+    def rotated(x, cos, sin):
+        return x * cos + ops.concat([-x[..., 4:], x[..., :4]], axis=-1) * sin
+
+    check(rotated, [("B", 2, 9, 8), (9, 8), (9, 8)], [])
+
+
+def test_batch_norm_goes_into_the_convolution() -> None:
+    rng = np.random.default_rng(1)
+    weights = rng.standard_normal((6, 3, 3, 3)).astype(np.float32)
+    mean, variance, gamma, beta = (rng.random((1, 6, 1, 1)).astype(np.float32) + 0.5 for _ in range(4))
+
+    def normed(x):
+        scaled = (ops.conv2d(x, weights) - mean) * ops.rsqrt(ops.constant(variance) + 1e-5)
+        return ops.relu(scaled * gamma + beta)
+
+    found = check(normed, [("B", 3, 8, 8)], ["convolution with batch norm"])
+    assert [call.kernel.name for call in found.fusion.calls] == ["conv2d_add_relu"]
