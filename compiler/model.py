@@ -217,7 +217,8 @@ class Model:
 
     def execute(self, *arrays: np.ndarray, threads: int | None = None) -> list[np.ndarray]:
         """Run the model on NumPy arrays; sizes are checked and symbols bound. Mutable buffers change in place."""
-        return self.program.execute(arrays, threads)
+        program = self._program  # not the property: a call of a small model is a matter of microseconds
+        return (self.program if program is None else program).execute(arrays, threads)
 
     @property
     def program(self) -> Program:
