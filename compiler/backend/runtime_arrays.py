@@ -1,8 +1,8 @@
 """Taking a call's arrays without Python: their addresses go into the program's table, and the program runs.
 
 A model that is called again with arrays like those of the call before needs no more than a comparison with those, which
-takes Python many microseconds and native code next to nothing. `kg_arrays` reads NumPy's and Python's objects where they
-lie in memory; `tuple_items` looks at objects it made itself whether they lie as `kg_arrays` expects.
+takes Python many microseconds and native code next to nothing. `kg_arrays` reads NumPy's and Python's objects where
+they lie in memory; `tuple_items` looks at objects it made itself whether they lie as `kg_arrays` expects.
 
 `Call` (words of 8 bytes): where a tuple's items begin, the type of a NumPy array, the program's table, its arguments or
 null if it is not to be run, how many arrays there are; then for each: dtype, number of dims, where their sizes lie, the
@@ -12,9 +12,10 @@ flags that must be set, the place in the table or -1.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -94,6 +95,6 @@ def arrays_like(
 
 
 @cache
-def native_take() -> ctypes._CFuncPtr:  # pyright: ignore[reportPrivateUsage]  # the type has no public name
+def native_take() -> Callable[[tuple[Any, ...], int], int]:
     """`take(arrays, address of like.words)`: 1 if a tuple's arrays are so; they are then bound and the program run."""
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p)(load_runtime().address("kg_arrays"))
