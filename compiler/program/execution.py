@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from compiler.graph.dtypes import numpy_dtype
 from compiler.passes.fusion.records import Buffer
 from compiler.program.binding import bind
 from compiler.program.host_program import HostProgram
-from compiler.program.memory_plan import ALIGNMENT, MemoryPlan, plan
+from compiler.program.memory_plan import MemoryPlan, plan
+from compiler.program.result_memory import ResultMemory, aligned_empty
 
 _SERIAL_BYTES = 256 << 10  # below this much traffic a second thread costs more than it gives
 _SMALL_BYTES = 1024  # a result of this size gains nothing from beginning on a cache line
@@ -57,12 +57,6 @@ class Binding:
     owners: tuple[Any, ...]
 
 
-def aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """An uninitialised array that begins on a cache line."""
-    raw = np.empty(math.prod(shape) * dtype.itemsize + ALIGNMENT, np.uint8)
-    return np.ndarray(shape, dtype, raw, -raw.ctypes.data % ALIGNMENT)
-
-
 class Program:
     """A loaded host program. One run at a time; a second caller waits."""
 
@@ -88,6 +82,7 @@ class Program:
         self._given = tuple(None if buffer is None else host.slots.get(buffer) for buffer in host.fusion.inputs)
         self._mutable = tuple(k for k, b in enumerate(host.fusion.inputs) if b is not None and b.kind == "mutable")
         self._repeated: _Repeated | None = None
+        self._memory = ResultMemory()
         self._take = native_take()
 
     def execute(self, arrays: Sequence[np.ndarray], threads: int | None = None) -> list[np.ndarray]:
@@ -135,7 +130,7 @@ class Program:
             like,
             like.words.ctypes.data,
             tuple(
-                partial(aligned_empty if array.nbytes > _SMALL_BYTES else np.empty, array.shape, array.dtype)
+                partial(self._memory.empty if array.nbytes > _SMALL_BYTES else np.empty, array.shape, array.dtype)
                 for array in outputs
             ),
             alone,
@@ -223,7 +218,7 @@ class Program:
             if buffer in made:
                 outputs.append(made[buffer].copy())
                 continue
-            array = made[buffer] = aligned_empty(shape, numpy_dtype(buffer.type.dtype))
+            array = made[buffer] = self._memory.empty(shape, numpy_dtype(buffer.type.dtype))
             self._executor.bind(self._host.slots[buffer], array.ctypes.data)
             outputs.append(array)
         return outputs

@@ -16,7 +16,7 @@ from compiler.language.kernel import Launch
 from compiler.language.values import memory
 from compiler.language.values.arguments import to_dtype, to_shape, to_width
 from compiler.language.values.dtypes import INDEX, DType, element_type
-from compiler.language.values.loadables import FusedInput, FusedOutput, Tensor
+from compiler.language.values.loadables import FusedInput, FusedOutput, Loadable, Tensor
 from compiler.language.values.positions import position_of
 from compiler.language.values.records import Function, Position, Simd, describe
 from compiler.language.values.shapes import element_count, row_major
@@ -131,7 +131,16 @@ def _callable(what: str, function: Any) -> Any:
 @builtin("FusedInput")
 def _fused_input(run: Context, function: Any, dtype: Any, shape: Any) -> FusedInput:
     fetch = _callable("FusedInput", function)
-    return FusedInput(lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), to_shape(shape))
+    sizes = to_shape(shape)
+
+    def contiguity(axis: int) -> bool:
+        """As contiguous as everything that is read at the same positions, and only then."""
+        reads = function.reads()
+        return reads is not None and all(
+            isinstance(read, Loadable) and read.rank == len(sizes) and read.contiguity(axis) for read in reads
+        )
+
+    return FusedInput(lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), sizes, contiguity)
 
 
 @builtin("FusedOutput")

@@ -63,6 +63,20 @@ class Closure(Function):
     generator: Generator
     frame: Frame
 
+    def reads(self) -> tuple[Any, ...] | None:
+        if len(self.generator.arguments) != 1:
+            return None
+        at = self.generator.arguments[0][0]
+        found: list[Any] = []
+        uses = 0
+        for node in (node for statement in self.generator.body for node in ast.walk(statement)):
+            uses += isinstance(node, ast.Name) and node.id == at
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id == at:
+                name = node.value.id if isinstance(node.value, ast.Name) else ""
+                home = None if name in self.generator.own else self.frame.find(name)
+                found.append(home and home.env[name])
+        return tuple(found) if len(found) == uses else None
+
 
 class Undefined:
     """Stands for a name without a value; `why` completes the sentence that starts with the name."""

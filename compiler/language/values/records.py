@@ -65,6 +65,10 @@ class Function:
 
     __slots__ = ()
 
+    def reads(self) -> tuple[Any, ...] | None:
+        """What a function of a position loads at that very position; None where it also does other things with it."""
+        return None
+
 
 @dataclass(slots=True, eq=False)
 class Bound:

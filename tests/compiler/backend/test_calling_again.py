@@ -126,3 +126,15 @@ def test_a_traced_or_bound_run_between_two_calls_changes_nothing(model) -> None:
     model.program.bind((y * 7, y))
     np.testing.assert_array_equal(model.execute(x, y)[0], expected)
     np.testing.assert_array_equal(model.execute(x, y, threads=2)[0], expected)
+
+
+def test_memory_of_results_that_are_gone_is_used_again_and_of_others_never(model) -> None:
+    x = np.ones((40_000, 3), np.float32)
+    kept = [model.execute(x, x * k)[0] for k in range(4)]
+    part = model.execute(x, x * 9)[0][7:9, 1:].T  # a view of a view holds its result too
+    for _ in range(5):
+        model.execute(x, x * 100)
+    assert [array[-1, -1] for array in kept] == [1, 2, 3, 4]
+    assert part.tolist() == [[10, 10], [10, 10]]
+    place = kept.pop().ctypes.data
+    assert place in {model.execute(x, x)[0].ctypes.data for _ in range(2)}
