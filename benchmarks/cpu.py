@@ -3,9 +3,9 @@
     python benchmarks/cpu.py [--only TEXT] [--samples N] [--threads N] [--json]
 
 Every workload goes through `model.execute`, so that the cost of a call is in it, on fresh random inputs, and is
-compared with NumPy in double precision first. A row says our time, each peer's, ours over the best peer's, and what share of the
-machine's measured ceiling that is (multiply-adds for what multiplies, memory for the rest). The last line is the
-geometric mean. A sample is as many calls as take some milliseconds; the figure is the median of the samples.
+compared with NumPy in double precision first. A row says our time, each peer's, ours over the best peer's, and what
+share of the machine's measured ceiling that is (multiply-adds for what multiplies, memory for the rest). The last line
+is the geometric mean. A sample is as many calls as take some milliseconds; the figure is the median of the samples.
 """
 
 from __future__ import annotations
