@@ -273,7 +273,7 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
     b_panels = stack(dt, depth * columns)
     tile = stack(dt, waiting * columns)
 
-    row_tiles, column_tiles = ceildiv(index(m), rows), ceildiv(index(n), width)
+    row_tiles, column_tiles = max(ceildiv(index(m), rows), 1), max(ceildiv(index(n), width), 1)
     down, across_parts = parts_of(row_tiles, column_tiles, index(groups), thread_count(), height=rows, width=width)
     begin, end = split(down * across_parts * groups)
     for item in range(begin, end):
