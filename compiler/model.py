@@ -223,7 +223,8 @@ class Model:
 
         Mutable buffers, which must be arrays that lie apart from each other, change in place.
         """
-        return self.program.execute(arrays, threads)
+        program = self._program  # not the property: a call of a small model is a matter of microseconds
+        return (self.program if program is None else program).execute(arrays, threads)
 
     @property
     def program(self) -> Program:

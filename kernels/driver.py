@@ -8,9 +8,10 @@ from kernels.rows import vectors, widths_for
 
 # Rows are cut into pieces of this many elements, so that threads can share a long row.
 PIECE = 4096
-# Where memory runs along another axis than the last, tiles of so many elements along that one and the last.
-TILE = 16
-STRETCH = 64
+# Where memory runs along another axis than the last, tiles are as long along that one and the last as a cache line.
+LINE_BYTES = 64
+# So many of them next to each other are done together: memory is faster in longer pieces.
+LINES = 4
 
 
 @inline
@@ -74,18 +75,58 @@ def elementwise_rows(out, x):
 def elementwise_tiles(out, x, axis):
     """Threads share tiles in which what is loaded along `axis` is still in the cache when its neighbours are needed."""
     last = out.rank - 1
-    n = out.shape[last]
-    widths = widths_for(n, element_width(out.dtype))
-    tiles = replace(replace(out.shape, axis, ceildiv(out.shape[axis], TILE)), last, ceildiv(n, STRETCH))
-    begin, end = split(product(tiles))
+    n, m = out.shape[last], out.shape[axis]
+    line = LINE_BYTES // out.dtype.bytes
+    lanes = min(target.simd(out.dtype), line)
+    block = line * LINES
+    blocks = replace(replace(out.shape, axis, ceildiv(m, block)), last, ceildiv(n, block))
+    square = stack(out.dtype, line * line)
+    begin, end = split(product(blocks))
     for item in range(begin, end):
-        tile = delinearise(item, tiles)
-        row = tile[axis] * TILE
-        first = tile[last] * STRETCH
-        for r in range(row, min(row + TILE, out.shape[axis])):
-            lead = replace(tile, axis, r)[:-1]
+        at = delinearise(item, blocks)
+        low, left = at[axis] * block, at[last] * block
+        for first in range(left, min(left + block, n), line):
+            for row in range(low, min(low + block, m), line):
+                if row + line <= m and first + line <= n and lanes > 1 and out.dtype.name != "bool":
+                    turn_tile(square, x, at, axis, row, first, lanes=lanes, line=line)
+                    for r in range(line):
+                        lead = replace(at, axis, row + r)[:-1]
+                        out[along(lead, first, line)] = square.load(r * line, width=line)
+                else:
+                    for r in range(row, min(row + line, m)):
+                        lead = replace(at, axis, r)[:-1]
 
-            def copy(i, w):
-                out[along(lead, i, w)] = x[along(lead, i, w)]
+                        def copy(i, w):
+                            out[along(lead, i, w)] = x[along(lead, i, w)]
 
-            vectors(first, min(first + STRETCH, n), widths, copy)
+                        vectors(first, min(first + line, n), widths_for(n, lanes), copy)
+
+
+@inline
+def turn_tile(square, x, tile, axis, row, first, *, lanes, line):
+    """A tile of x, read along `axis`, as rows along the last axis: a cache line of it is read as a whole."""
+    last = x.rank - 1
+    for j in range(0, line, lanes):
+        for i in range(0, line, lanes):
+            found = []
+            for k in unroll(lanes):
+                at = replace(replace(tile, axis, row + i), last, first + j + k)
+                found = found + [x[position(at, width=lanes, axis=axis)]]
+            turned = transposed(found, step=1)
+            for k in unroll(lanes):
+                square.store(turned[k], (i + k) * line + j)
+
+
+@inline
+def transposed(rows, *, step):
+    """The columns of a square of as many vectors as they have lanes, by exchanging ever larger blocks."""
+    count = len(rows)
+    if step == count:
+        return rows
+    low = tuple([j if j // step % 2 == 0 else count + j - step for j in range(count)])
+    high = tuple([j + step if j // step % 2 == 0 else count + j for j in range(count)])
+    exchanged = [
+        shuffle(rows[i], rows[i + step], low) if i // step % 2 == 0 else shuffle(rows[i - step], rows[i], high)
+        for i in range(count)
+    ]
+    return transposed(exchanged, step=step * 2)

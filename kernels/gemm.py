@@ -226,6 +226,29 @@ def round_up(n, multiple):
     return ceildiv(n, multiple) * multiple
 
 
+# What packing an element costs, in multiply-adds of a lane: how tall and how wide parts should be depends on it.
+PACKING = 12
+
+
+@outlined
+def parts_of(rows, columns, groups, workers, *, height, width):
+    """How many parts the rows and how many the columns are cut into, so that the last worker is done soonest.
+
+    `rows` and `columns` are counted in register tiles of `height` by `width` elements. A worker that has several parts
+    does them one after the other.
+    """
+    best_rows, best_columns, least = index(1), index(1), index(1 << 62)
+    for across in range(1, min(workers, columns) + 1):
+        down = min(max(workers // across, 1), rows)
+        rounds = ceildiv(groups * down * across, workers)
+        tall = ceildiv(rows, down) * height
+        wide = ceildiv(columns, across) * width
+        cost = rounds * (tall * wide + PACKING * (tall + wide))
+        if cost < least:
+            best_rows, best_columns, least = down, across, cost
+    return best_rows, best_columns
+
+
 @inline
 def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
     """`groups` independent products of m x k by k x n matrices in type dt.
@@ -250,43 +273,46 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
     b_panels = stack(dt, depth * columns)
     tile = stack(dt, waiting * columns)
 
-    column_blocks = ceildiv(n, columns)
-    wanted = ceildiv(thread_count(), max(index(groups * column_blocks), 1))
-    height = max(round_up(ceildiv(index(m), wanted), rows), rows)
-    if not whole:
-        height = min(height, waiting)
-    row_blocks = ceildiv(index(m), height)
-
-    begin, end = split(row_blocks * groups * column_blocks)
+    row_tiles, column_tiles = max(ceildiv(index(m), rows), 1), max(ceildiv(index(n), width), 1)
+    down, across_parts = parts_of(row_tiles, column_tiles, index(groups), thread_count(), height=rows, width=width)
+    begin, end = split(down * across_parts * groups)
     for item in range(begin, end):
-        rest = item // row_blocks
-        group = rest // column_blocks
-        i0 = (item - rest * row_blocks) * height
-        i1 = min(i0 + height, m)
-        j = (rest - group * column_blocks) * columns
-        used = min(n - j, columns)
-        panels = ceildiv(used, width)
-        if whole:
-            pack_b(group, b_panels, j, used, 0, k, width)
-            for i in range(i0, i1, rows):
-                pack_a(group, a_panel, i, rows, 0, k)
-                multiply_panels(
-                    tile, a_panel, b_panels, index(panels), index(k), index(0), index(columns),
-                    rows=rows, across=across, fresh=True,
-                )  # fmt: skip
-                for r in range(min(i1 - i, rows)):
-                    store(group, i + r, j, used, tile, r * columns)
-        else:
-            for x in range(0, waiting * columns, lanes):
-                tile.store(zeros(dt, lanes), x)
-            for k0 in range(0, k, depth):
-                count = min(k - k0, depth)
-                pack_b(group, b_panels, j, used, k0, count, width)
-                for i in range(i0, i1, rows):
-                    pack_a(group, a_panel, i, rows, k0, count)
+        rest = item // down
+        group = rest // across_parts
+        part = item - rest * down
+        i_begin = part * row_tiles // down * rows
+        i_end = min((part + 1) * row_tiles // down * rows, m)
+        part = rest - group * across_parts
+        j_begin = part * column_tiles // across_parts * width
+        j_end = min((part + 1) * column_tiles // across_parts * width, n)
+        # Blocks of one size: a narrow rest would be packed for little work.
+        block = round_up(ceildiv(j_end - j_begin, max(ceildiv(j_end - j_begin, columns), 1)), width)
+        for j in range(j_begin, j_end, max(block, width)):
+            used = min(j_end - j, block)
+            panels = ceildiv(used, width)
+            if whole:
+                pack_b(group, b_panels, j, used, 0, k, width)
+                for i in range(i_begin, i_end, rows):
+                    pack_a(group, a_panel, i, rows, 0, k)
                     multiply_panels(
-                        tile, a_panel, b_panels, index(panels), index(count), (i - i0) * columns, index(columns),
-                        rows=rows, across=across, fresh=False,
+                        tile, a_panel, b_panels, index(panels), index(k), index(0), index(columns),
+                        rows=rows, across=across, fresh=True,
                     )  # fmt: skip
-            for r in range(i1 - i0):
-                store(group, i0 + r, j, used, tile, r * columns)
+                    for r in range(min(i_end - i, rows)):
+                        store(group, i + r, j, used, tile, r * columns)
+            else:
+                for i0 in range(i_begin, i_end, waiting):
+                    i1 = min(i0 + waiting, i_end)
+                    for x in range(0, waiting * columns, lanes):
+                        tile.store(zeros(dt, lanes), x)
+                    for k0 in range(0, k, depth):
+                        count = min(k - k0, depth)
+                        pack_b(group, b_panels, j, used, k0, count, width)
+                        for i in range(i0, i1, rows):
+                            pack_a(group, a_panel, i, rows, k0, count)
+                            multiply_panels(
+                                tile, a_panel, b_panels, index(panels), index(count), (i - i0) * columns,
+                                index(columns), rows=rows, across=across, fresh=False,
+                            )  # fmt: skip
+                    for r in range(i1 - i0):
+                        store(group, i0 + r, j, used, tile, r * columns)

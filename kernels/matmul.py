@@ -16,6 +16,10 @@ STRIP_BYTES = 16384
 STEP = 4
 # How much of the row is kept on the stack while the columns of a strip are multiplied with it.
 SEGMENT = 1024
+# So many rows times a matrix are not worth packing it: its rows are read once, for all of them.
+FEW_ROWS = 16
+ROWS_AT_ONCE = 8
+FEW_ROWS_BYTES = 2048
 
 
 @inline
@@ -47,6 +51,8 @@ def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
         row_product(out, a, b)
     elif is_static(out.shape[-1]) and out.shape[-1] == 1:
         row_product(out.permute(swapped), b.permute(swapped), a.permute(swapped))
+    elif is_static(out.shape[-2]) and out.shape[-2] <= FEW_ROWS and b.is_contiguous(b.rank - 1):
+        few_rows_product(out, a, b)
     else:
         panel_product(out, a, b)
 
@@ -66,13 +72,18 @@ def panel_product(out, a, b):
         source = fix_leading(b, delinearise(group, batch))
         pack_panels(panels, source, k0, count, j, columns, width, along=1)
 
+    lanes = target.simd(dt)
+    widths = widths_for(n, lanes)
+    if not is_static(n) or n > lanes:
+        widths = (lanes * 2,) + widths  # blocks of columns are whole vectors, not always pairs of them
+
     def store(group, i, j, columns, tile, start):
         lead = delinearise(group, batch) + (i,)
 
         def part(x, w):
             out[position(lead + (j + x,), width=w, axis=out.rank - 1)] = tile.load(start + x, width=w).cast(out.dtype)
 
-        vectors(0, columns, widths_for(n, target.simd(dt) * 2), part)
+        vectors(0, columns, widths, part)
 
     gemm(m, n, depth, product(batch), dt, pack_a, pack_b, store)
 
@@ -119,6 +130,67 @@ def row_product(out, a, b):
             out[position(lead + (0, j0 + x), width=w, axis=out.rank - 1)] = sums.load(x, width=w).cast(out.dtype)
 
         vectors(0, used, widths, finish)
+
+
+@inline
+def few_rows_product(out, a, b):
+    """A few rows times a matrix that is read as it lies: threads share strips of columns, whose sums stay in the cache.
+
+    Sums run along k as in the general case, so that the result is the same to the bit.
+    """
+    dt = product_dtype(out.dtype)
+    m, n, depth = out.shape[-2], out.shape[-1], a.shape[-1]
+    batch = out.shape[:-2]
+    lanes = target.simd(dt)
+    widths = widths_for(n, lanes)
+    longest = FEW_ROWS_BYTES // dt.bytes
+    sums = stack(dt, m * longest)
+    left = stack(dt, SEGMENT * m)
+    strip = strip_length(n, product(batch), longest, lanes)
+    strips = ceildiv(index(n), strip)
+    begin, end = split(strips * product(batch))
+    for item in range(begin, end):
+        group = item // strips
+        j0 = (item - group * strips) * strip
+        used = min(n - j0, strip)
+        lead = delinearise(group, batch)
+        rows = fix_leading(a, lead)
+        matrix = fix_leading(b, lead)
+        for x in range(0, m * longest, lanes):
+            sums.store(zeros(dt, lanes), x)
+        for k0 in range(0, depth, SEGMENT):
+            count = min(depth - k0, SEGMENT)
+            for i in unroll(m):
+
+                def copy(k, w):
+                    left.store(rows[position((i, k0 + k), width=w, axis=1)].cast(dt), i * SEGMENT + k)
+
+                vectors(0, count, (lanes * 2, 1), copy)
+
+            def steps_from(k, steps):
+                for first in unroll(0, m, ROWS_AT_ONCE):
+                    several = min(ROWS_AT_ONCE, m - first)
+                    factors = [left.load((first + i) * SEGMENT + k, width=steps) for i in range(several)]
+
+                    def part(x, w):
+                        right = [matrix[position((k0 + k + s, j0 + x), width=w, axis=1)].cast(dt) for s in range(steps)]
+                        for i in unroll(several):
+                            total = sums.load((first + i) * longest + x, width=w)
+                            for s in unroll(steps):
+                                factor = factors[i][s] if steps > 1 else factors[i]
+                                total = multiply_add(splat(factor, w), right[s], total)
+                            sums.store(total, (first + i) * longest + x)
+
+                    vectors(0, used, widths, part)
+
+            vectors(0, count, (STEP, 1), steps_from)
+        for i in unroll(m):
+
+            def finish(x, w):
+                at = position((*lead, i, j0 + x), width=w, axis=out.rank - 1)
+                out[at] = sums.load(i * longest + x, width=w).cast(out.dtype)
+
+            vectors(0, used, widths, finish)
 
 
 @inline

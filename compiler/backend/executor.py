@@ -90,6 +90,10 @@ class Executor:
         """How many entries of the table are buffers."""
         return self._buffers
 
+    def addresses(self, *, run: bool) -> tuple[int, int]:
+        """Where the table lies, and `args` or 0 if the program is not to be run; see `runtime_arrays`."""
+        return ctypes.addressof(self._words), ctypes.addressof(self._args) if run else 0
+
     def kernel_address(self, kernel: str) -> int:
         """Where a kernel's machine code begins in this process."""
         return self._kernels.address(kernel)

@@ -21,7 +21,7 @@ BARRIER_BYTES = 128
 TRACE_FIELDS = 2
 PLACE_BYTES = 64
 STEP_BYTES = 32
-SYMBOLS = ("kg_barrier", "kg_worker", "kg_run", "kg_stop", "kg_now", "kg_steps")
+SYMBOLS = ("kg_barrier", "kg_worker", "kg_run", "kg_stop", "kg_now", "kg_steps", "kg_arrays")
 _DECLARED = """
 declare i32 @sched_yield()
 declare i32 @clock_gettime(i32, ptr)

@@ -1,6 +1,7 @@
 """What a thread does between two barriers, as LLVM IR text: the walk over the model's steps, places and the clock.
 
-`runtime_ir` says how steps and places are laid out.
+`runtime_ir` says how steps and places are laid out, `runtime_arrays` what `kg_arrays` is given: it binds a call's
+arrays and walks the steps alone.
 """
 
 from __future__ import annotations
@@ -53,6 +54,102 @@ next:
   br i1 %more, label %step, label %done
 done:
   ret void
+}
+
+define i64 @kg_arrays(ptr %arrays, ptr %call) nounwind {
+entry:
+  %items = load i64, ptr %call, align 8
+  %type.at = getelementptr i8, ptr %call, i64 8
+  %type = load ptr, ptr %type.at, align 8
+  %table.at = getelementptr i8, ptr %call, i64 16
+  %table = load ptr, ptr %table.at, align 8
+  %program.at = getelementptr i8, ptr %call, i64 24
+  %program = load ptr, ptr %program.at, align 8
+  %count.at = getelementptr i8, ptr %call, i64 32
+  %count = load i64, ptr %count.at, align 8
+  %given.at = getelementptr i8, ptr %arrays, i64 16
+  %given = load i64, ptr %given.at, align 8
+  %as.many = icmp eq i64 %given, %count
+  br i1 %as.many, label %next, label %refuse
+next:
+  %number = phi i64 [ 0, %entry ], [ %number.next, %taken ]
+  %more = icmp slt i64 %number, %count
+  br i1 %more, label %look, label %run
+look:
+  %like.offset = mul i64 %number, 40
+  %like.start = getelementptr i8, ptr %call, i64 40
+  %like = getelementptr i8, ptr %like.start, i64 %like.offset
+  %item.offset = mul i64 %number, 8
+  %item.start = getelementptr i8, ptr %arrays, i64 %items
+  %item.at = getelementptr i8, ptr %item.start, i64 %item.offset
+  %array = load ptr, ptr %item.at, align 8
+  %array.type.at = getelementptr i8, ptr %array, i64 8
+  %array.type = load ptr, ptr %array.type.at, align 8
+  %is.array = icmp eq ptr %array.type, %type
+  br i1 %is.array, label %kind, label %refuse
+kind:
+  %dtype.at = getelementptr i8, ptr %array, i64 56
+  %dtype = load ptr, ptr %dtype.at, align 8
+  %like.dtype = load ptr, ptr %like, align 8
+  %same.dtype = icmp eq ptr %dtype, %like.dtype
+  %rank.at = getelementptr i8, ptr %array, i64 24
+  %rank.short = load i32, ptr %rank.at, align 4
+  %rank = sext i32 %rank.short to i64
+  %like.rank.at = getelementptr i8, ptr %like, i64 8
+  %like.rank = load i64, ptr %like.rank.at, align 8
+  %same.rank = icmp eq i64 %rank, %like.rank
+  %flags.at = getelementptr i8, ptr %array, i64 64
+  %flags.short = load i32, ptr %flags.at, align 4
+  %flags = zext i32 %flags.short to i64
+  %needed.at = getelementptr i8, ptr %like, i64 24
+  %needed = load i64, ptr %needed.at, align 8
+  %set = and i64 %flags, %needed
+  %plain = icmp eq i64 %set, %needed
+  %same.kind = and i1 %same.dtype, %same.rank
+  %fits = and i1 %same.kind, %plain
+  br i1 %fits, label %shape, label %refuse
+shape:
+  %sizes.at = getelementptr i8, ptr %array, i64 32
+  %sizes = load ptr, ptr %sizes.at, align 8
+  %like.sizes.at = getelementptr i8, ptr %like, i64 16
+  %like.sizes = load ptr, ptr %like.sizes.at, align 8
+  br label %axis
+axis:
+  %dim = phi i64 [ 0, %shape ], [ %dim.next, %compare ]
+  %dims.left = icmp slt i64 %dim, %rank
+  br i1 %dims.left, label %compare, label %bind
+compare:
+  %size.at = getelementptr i64, ptr %sizes, i64 %dim
+  %size = load i64, ptr %size.at, align 8
+  %like.size.at = getelementptr i64, ptr %like.sizes, i64 %dim
+  %like.size = load i64, ptr %like.size.at, align 8
+  %same.size = icmp eq i64 %size, %like.size
+  %dim.next = add i64 %dim, 1
+  br i1 %same.size, label %axis, label %refuse
+bind:
+  %place.at = getelementptr i8, ptr %like, i64 32
+  %place = load i64, ptr %place.at, align 8
+  %used = icmp sge i64 %place, 0
+  br i1 %used, label %store, label %taken
+store:
+  %data.at = getelementptr i8, ptr %array, i64 16
+  %data = load ptr, ptr %data.at, align 8
+  %slot = getelementptr i64, ptr %table, i64 %place
+  store ptr %data, ptr %slot, align 8
+  br label %taken
+taken:
+  %number.next = add i64 %number, 1
+  br label %next
+run:
+  %only.bind = icmp eq ptr %program, null
+  br i1 %only.bind, label %done, label %walk
+walk:
+  call void @kg_steps(i64 0, i64 1, ptr %program)
+  br label %done
+done:
+  ret i64 1
+refuse:
+  ret i64 0
 }
 
 define internal void @kg_call(i64 %tid, i64 %threads, ptr %rt, ptr %step, ptr %words) naked noinline nounwind {
@@ -173,7 +270,7 @@ SPARE_SLOTS = 5
 
 
 def steps_text(target: Target) -> str:
-    """LLVM IR of `kg_steps`, `kg_mark`, `kg_place` and `kg_now`."""
+    """LLVM IR of `kg_steps`, `kg_arrays`, `kg_mark`, `kg_place` and `kg_now`."""
     if target.arch not in _CALL:
         raise LoweringError(f"models run on {' and '.join(_CALL)}, not on {target.arch}")
     clock = 6 if "darwin" in target.triple or "macos" in target.triple else 1  # CLOCK_MONOTONIC

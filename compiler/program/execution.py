@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
@@ -13,14 +14,17 @@ import numpy as np
 
 from compiler.backend.executor import Executor, TableStep, load_kernels
 from compiler.backend.runtime import default_threads
+from compiler.backend.runtime_arrays import ArraysLike, arrays_like, native_take
 from compiler.errors import ExecutionError
 from compiler.graph.binding import as_arrays, bind, refuse_overlap
 from compiler.graph.dtypes import numpy_dtype
 from compiler.passes.fusion.records import Buffer
 from compiler.program.host_program import HostProgram
-from compiler.program.memory_plan import ALIGNMENT, MemoryPlan, plan
+from compiler.program.memory_plan import MemoryPlan, plan
+from compiler.program.result_memory import ResultMemory, aligned_empty
 
 _SERIAL_BYTES = 256 << 10  # below this much traffic a second thread costs more than it gives
+_SMALL_BYTES = 1024  # a result of this size gains nothing from beginning on a cache line
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,16 @@ class _Instance:
 
 
 @dataclass(frozen=True, eq=False)
+class _Repeated:
+    """How to run again on arrays like those of the call before; see `runtime_arrays`."""
+
+    like: ArraysLike
+    address: int
+    results: tuple[Callable[[], np.ndarray], ...]  # each makes an array for one result
+    alone: bool  # on the caller's thread, where the arrays are taken
+
+
+@dataclass(frozen=True, eq=False)
 class Binding:
     """Arguments bound to a program, for whoever starts it by itself; see `Program.bind`. Keep it while it is used."""
 
@@ -43,14 +57,6 @@ class Binding:
     threads: int
     arena_bytes: int
     owners: tuple[Any, ...]
-
-
-def aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """An uninitialised array that begins on a cache line."""
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    raw = np.empty(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size].view(dtype).reshape(shape)
 
 
 _loaded: WeakSet[Program] = WeakSet()
@@ -90,6 +96,9 @@ class Program:
                 self._executor.bind(slot, buffer.array.ctypes.data)
         self._given = tuple(None if buffer is None else host.slots.get(buffer) for buffer in host.fusion.inputs)
         self._mutable = tuple(k for k, b in enumerate(host.fusion.inputs) if b is not None and b.kind == "mutable")
+        self._repeated: _Repeated | None = None
+        self._memory = ResultMemory()
+        self._take = native_take()
 
     def forget_runs(self) -> None:
         """In a forked child: what other threads were running here runs no more, and will never let go."""
@@ -98,12 +107,54 @@ class Program:
 
     def execute(self, arrays: Sequence[Any], threads: int | None = None) -> list[np.ndarray]:
         """Check the arguments, run, and return the outputs as new arrays."""
+        outputs = self._execute_again(arrays) if threads is None and self._repeated is not None else None
+        return self._execute_first(arrays, threads) if outputs is None else outputs
+
+    def _execute_again(self, arrays: Sequence[Any]) -> list[np.ndarray] | None:
+        """Run on arrays like those of the call before; None where they are not. A call is a matter of microseconds."""
+        self._lock.acquire()  # not `with`, which takes twice as long
+        try:
+            again = self._repeated
+            if again is None:
+                return None
+            outputs: list[np.ndarray] = []
+            for make in again.results:
+                outputs.append(make())  # a comprehension is a call of its own before Python 3.12
+            if not self._take((*arrays, *outputs), again.address):
+                return None
+            if not again.alone:
+                self._executor.call(default_threads())
+            return outputs
+        finally:
+            self._lock.release()
+
+    def _execute_first(self, arrays: Sequence[Any], threads: int | None) -> list[np.ndarray]:
         with self._lock:
             instance, inputs = self._prepare(arrays)
             outputs = self._bind_outputs(instance)
             self._executor.call(self._threads(instance, threads))
+            if threads is None:
+                self._repeated = self._repeat(instance, arrays, outputs)
         del inputs
         return outputs
+
+    def _repeat(self, instance: _Instance, arrays: Sequence[Any], outputs: list[np.ndarray]) -> _Repeated | None:
+        """How to run again on such arrays; None where more than a comparison is needed each time."""
+        buffers = self._host.fusion.outputs
+        if self._mutable or len(set(buffers)) < len(buffers) or not all(type(a) is np.ndarray for a in arrays):
+            return None
+        places = (*self._given, *(self._host.slots[buffer] for buffer in buffers))
+        alone = instance.traffic < _SERIAL_BYTES
+        like = arrays_like((*arrays, *outputs), places, *self._executor.addresses(run=alone))
+        return like and _Repeated(
+            like,
+            like.words.ctypes.data,
+            tuple(
+                partial(self._memory.empty if array.nbytes > _SMALL_BYTES else np.empty, array.shape, array.dtype)
+                for array in outputs
+            ),
+            alone,
+        )
 
     def trace(self, arrays: Sequence[np.ndarray], threads: int | None = None) -> tuple[list[np.ndarray], np.ndarray]:
         """Run once and also give begin and end of each kernel on each thread, in nanoseconds."""
@@ -151,6 +202,7 @@ class Program:
         if instance is None:
             instance = self._instantiate(sizes)
             self._instances = {key: instance}  # one arena is kept: the sizes used last
+            self._repeated = None
             base = instance.arena.ctypes.data
             for block in instance.plan.blocks:
                 self._executor.bind(self._host.slots[block.buffer], base + block.offset)
@@ -189,7 +241,7 @@ class Program:
             if buffer in made:
                 outputs.append(made[buffer].copy())
                 continue
-            array = made[buffer] = aligned_empty(shape, numpy_dtype(buffer.type.dtype))
+            array = made[buffer] = self._memory.empty(shape, numpy_dtype(buffer.type.dtype))
             self._executor.bind(self._host.slots[buffer], array.ctypes.data)
             outputs.append(array)
         return outputs

@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from compiler.program.execution import aligned_empty
+from compiler.program.result_memory import aligned_empty
 from profiler.analysis.statistics import order_interval
 from profiler.analysis.undisturbed import CLEAN
 from profiler.measure.counters import waited_nanoseconds
