@@ -13,6 +13,15 @@ from compiler.dialects.mo.attributes import ArrayConstant
 from compiler.graph.ops.specs import SPECS
 
 
+def replace(op: Operation, value: SSAValue) -> None:
+    """Let `value` stand for the only result of `op`, take over its nodes, and erase it."""
+    owner = maker(value)
+    if owner is not None:
+        absorb(owner, nodes_of(op))
+    op.results[0].replace_all_uses_with(value)
+    erase(op)
+
+
 def absorb(op: Operation, nodes: tuple[str, ...]) -> None:
     """Let an op answer for more graph nodes."""
     have = nodes_of(op)
