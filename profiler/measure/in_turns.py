@@ -73,7 +73,8 @@ def run_in_turns(
         while steady < pairs and len(order) < MORE * pairs:
             number, first = len(order), secrets.randbelow(2)
             order.append(first)
-            progress(f"pair {number + 1} of {pairs}{f', as {number - steady} were disturbed' * (number >= pairs)}")
+            more = f"at most {MORE * pairs}, as {number - steady} were disturbed"
+            progress(f"pair {number + 1} of {pairs if number < pairs else more}")
             for side in (first, 1 - first):
                 made, each = contenders[side], parts[side][min(number, pairs - 1)]
                 first_time = not number
