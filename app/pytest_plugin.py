@@ -101,7 +101,7 @@ class Timer:
         result = _measured(asked, what, arrays, dims or {})
         summary = summarise(result.samples, result.blocks, result.processes)
         entry = entry_of(result)
-        path = Path(self._config.getoption("--kernelglass-baseline"))
+        path = Path(str(self._config.getoption("--kernelglass-baseline")))
         known = read_baseline(path)
         verdict = None
         if self._config.getoption("--kernelglass-update"):

@@ -115,7 +115,7 @@ def runs_of(store: Any, request: Any, graph: Any, arrays: Any, count: int) -> It
 @contextmanager
 def busy_loops(count: int) -> Iterator[None]:
     """So many programs beside this one that do nothing but compute."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or they would outlive us
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or they would outlive us
     loops = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -123,6 +123,7 @@ def busy_loops(count: int) -> Iterator[None]:
         for loop in loops:
             loop.kill()
             loop.wait()
+        signal.signal(signal.SIGTERM, before)
 
 
 def contender(options: argparse.Namespace, change: float) -> Any:

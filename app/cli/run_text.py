@@ -58,7 +58,8 @@ def _groups(document: dict[str, Any], by: str) -> list[str]:
         for group in found
     ]  # fmt: skip
     header = (by, "launches", "time", "of the call", "bytes", "slowest thread / mean", "")
-    words = f"{len(document['launches'])} launches by {by}; --by launch shows each"
+    count = len(document["launches"])
+    words = f"{count} launch{'es' * (count != 1)} by {by}; --by launch shows each"
     return [table(header, rows, right=(1, 2, 3, 4, 5)), words]
 
 

@@ -96,9 +96,8 @@ def _kernel_names(launches: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def op_of(launch: Mapping[str, Any]) -> str:
-    """The op a launch is about: that of its first node, by its name without its number."""
-    words = launch["nodes"][0] if launch.get("nodes") else launch["kernel"]
-    return re.sub(r"_\d+$", "", words)
+    """The op that a launch does, fused ones in a row: what its kernel is named after, without its number."""
+    return re.sub(r"_\d+$", "", launch["kernel"])
 
 
 def _layer_names(launches: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -70,10 +70,12 @@ def run_in_turns(
     taken: tuple[list[Outcome], list[Outcome]] = [], []
     try:
         parts = [process_requests(request) for request in asked]
-        while steady < pairs and len(order) < MORE * pairs:
+        most = MORE * pairs if pairs >= PAIRS else pairs  # fewer are no test, so that more are not worth their time
+        while steady < pairs and len(order) < most:
             number, first = len(order), secrets.randbelow(2)
             order.append(first)
-            progress(f"pair {number + 1} of {pairs}{f', as {number - steady} were disturbed' * (number >= pairs)}")
+            more = f"at most {most}, as {number - steady} were disturbed"
+            progress(f"pair {number + 1} of {pairs if number < pairs else more}")
             for side in (first, 1 - first):
                 made, each = contenders[side], parts[side][min(number, pairs - 1)]
                 first_time = not number

@@ -3,6 +3,7 @@
 These take minutes, and other programs may run meanwhile: verdicts have to hold then too.
 """
 
+import argparse
 import importlib.util
 import itertools
 import sys
@@ -89,6 +90,18 @@ def test_a_kernel_made_3_percent_slower_is_found_in_turns(store):
     print(verdict)
     assert verdict.verdict == SLOWER and verdict.ratio == pytest.approx(1.03, abs=0.01)
     assert set(others) == {SAME}
+
+
+@pytest.mark.slow
+def test_beside_busy_programs_verdicts_are_right_or_say_that_they_cannot_tell(store):
+    module = _benchmark()
+    options = argparse.Namespace(source=module.KNOWN, dim=[], threads=None, processes=5, budget=0.3)
+    with module.busy_loops(2):
+        module.make_runs(store, (module.contender(options, 1.0), module.contender(options, 1.5)), 9)
+    same, changed = module.scores(store, 1.5, print)
+    print(same, changed, sep="\n")
+    assert same.pairs == 7 and changed.pairs == 8
+    assert same.wrong == changed.wrong == 0 and changed.right >= 7 and same.covered + changed.covered >= 14
 
 
 def test_runs_made_in_turns_are_two_runs_of_one_session(store):
