@@ -251,7 +251,7 @@ class _Sizes:
         given = list(dynamic_shapes.values()) if isinstance(dynamic_shapes, dict) else list(dynamic_shapes or ())
         placeholders = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
         for name, said in zip(program.graph_signature.user_inputs, given):
-            value = placeholders.get(name)
+            value: Any = placeholders.get(name)
             axes = (
                 said.items() if isinstance(said, dict) else enumerate(said) if isinstance(said, (list, tuple)) else ()
             )
@@ -268,9 +268,8 @@ class _Sizes:
 
     def size(self, size: Any) -> int | Dim:
         """A number, or a symbolic size as an expression of ours."""
-        if isinstance(size, int) and not hasattr(size, "node"):
-            return size
-        return self._expression(size.node.expr)
+        symbolic = getattr(size, "node", None)
+        return int(size) if symbolic is None else self._expression(symbolic.expr)
 
     def _expression(self, e: Any) -> int | Dim:
         if e.is_Integer:
