@@ -24,10 +24,11 @@ _MOST_ROUNDS = 16  # of the largest by searching again and again; beyond that pl
 def wrapped(index: Value, size: Size) -> Value:
     """Indices below 0 count from the end."""
     index = ops.cast(index, "i64")
-    return ops.where(ops.less(index, 0), ops.add(index, _number(size)), index)
+    return ops.where(ops.less(index, 0), ops.add(index, as_number(size)), index)
 
 
-def _number(size: Size) -> Any:
+def as_number(size: Size) -> Any:
+    """A size as an operand: a symbolic one as a value."""
     return size_value(size) if isinstance(size, Dim) else size
 
 
@@ -35,10 +36,10 @@ def gather_along(x: Value, index: Value, axis: int) -> Value:
     """result[.., i, ..] = x[.., index[.., i, ..], ..]: both have the same rank."""
     flat = wrapped(index, x.shape[axis])
     strides = _strides(x.shape)
-    place = ops.mul(flat, _number(strides[axis]))
+    place = ops.mul(flat, as_number(strides[axis]))
     for at in range(x.rank):
         if at != axis:
-            place = ops.add(place, ops.mul(ops.iota(index.shape, at), _number(strides[at])))
+            place = ops.add(place, ops.mul(ops.iota(index.shape, at), as_number(strides[at])))
     return ops.gather(ops.ravel(x), place)
 
 
@@ -57,10 +58,10 @@ def gather_coordinates(x: Value, index: Value, batch: int = 0) -> Value:
     place: Any = None
     for at in range(depth):
         one = wrapped(index[..., at], picked[at])
-        part = ops.mul(one, _number(strides[batch + at]))
+        part = ops.mul(one, as_number(strides[batch + at]))
         place = part if place is None else ops.add(place, part)
     for at in range(batch):
-        place = ops.add(place, ops.mul(ops.iota(shape, at), _number(strides[at])))
+        place = ops.add(place, ops.mul(ops.iota(shape, at), as_number(strides[at])))
     return ops.gather(ops.reshape(x, (product((*lead, *picked)), *rest)), place, 0)
 
 
@@ -132,7 +133,7 @@ def scatter_coordinates(x: Value, index: Value, updates: Value, reduction: str =
     strides = _strides(picked)
     place: Any = None
     for at in range(depth):
-        part = ops.mul(wrapped(index[..., at], picked[at]), _number(strides[at]))
+        part = ops.mul(wrapped(index[..., at], picked[at]), as_number(strides[at]))
         place = part if place is None else ops.add(place, part)
     rows, count, width = product(picked), product(index.shape[:-1]), product(rest)
     flat = ops.reshape(x, (rows, width))

@@ -14,10 +14,11 @@ import numpy as np
 
 from compiler.errors import GraphError
 from compiler.graph import ops
-from compiler.graph.dims import Dim, ceildiv, product
+from compiler.graph.dims import Dim, ceildiv
+from compiler.graph.dtypes import dtype_info, numpy_dtype
 from compiler.graph.types import Size
 from compiler.graph.value import Value
-from compiler.importers.compose.places import extreme
+from compiler.importers.compose.places import as_number
 
 Pads = Sequence[tuple[int, int]]
 _MOST_WINDOW = 4096  # elements of a window that is unrolled
@@ -28,6 +29,10 @@ def padded(x: Value, pads: Pads, value: Any = 0) -> Value:
     if all(p == (0, 0) for p in pads):
         return x
     return ops.pad(x, [(0, 0), (0, 0), *[tuple(p) for p in pads]], constant_values=value)
+
+
+def _pair(numbers: Sequence[int]) -> tuple[int, int]:
+    return numbers[0], numbers[1]
 
 
 def conv(x: Value, w: Value, bias: Value | None, stride: Sequence[int], pads: Pads, dilation: Sequence[int],
@@ -42,7 +47,7 @@ def conv(x: Value, w: Value, bias: Value | None, stride: Sequence[int], pads: Pa
         same = all(low == high for low, high in pads)
         image = x if same else padded(x, pads)
         padding = (pads[0][0], pads[1][0]) if same else (0, 0)
-        return ops.conv2d(image, w, bias, tuple(stride), padding, tuple(dilation), groups)
+        return ops.conv2d(image, w, bias, _pair(stride), padding, _pair(dilation), groups)
     if spatial != 3:
         raise GraphError(f"a convolution over {spatial} axes; one, two and three are known")
     return _conv3d(padded(x, [pads[0], (0, 0), (0, 0)]), w, bias, stride, pads, dilation, groups)
@@ -177,7 +182,7 @@ def max_pool(x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Pads,
     """The largest in each window."""
     plain = len(kernel) == 2 and all(low == high and 2 * low <= k for (low, high), k in zip(pads, kernel, strict=True))
     if plain:
-        return ops.max_pool2d(x, tuple(kernel), tuple(stride), (pads[0][0], pads[1][0]), tuple(dilation))
+        return ops.max_pool2d(x, _pair(kernel), _pair(stride), (pads[0][0], pads[1][0]), _pair(dilation))
     total: Value | None = None
     for part in windows(_padded_low(x, pads), kernel, stride, dilation):
         total = part if total is None else ops.maximum(total, part)
@@ -189,10 +194,9 @@ def _padded_low(x: Value, pads: Pads) -> Value:
     """Padding that never wins."""
     if all(p == (0, 0) for p in pads):
         return x
-    lowest = extreme(x.dtype, False)
-    assert lowest.owner is not None
-    array: Any = lowest.owner.attrs.get("value")
-    return padded(x, pads, float("-inf") if array is None else array.item())
+    if dtype_info(x.dtype).kind == "f":
+        return padded(x, pads, float("-inf"))
+    return padded(x, pads, int(np.iinfo(numpy_dtype(x.dtype)).min))
 
 
 def max_pool_places(x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Pads, dilation: Sequence[int],
@@ -203,9 +207,7 @@ def max_pool_places(x: Value, kernel: Sequence[int], stride: Sequence[int], pads
     flat: Any = None
     width: Size = 1
     for axis in reversed(order):
-        from compiler.importers.compose.functions import size_value
-
-        part = ops.mul(ops.iota(shape, axis), size_value(width) if isinstance(width, Dim) else width)
+        part = ops.mul(ops.iota(shape, axis), as_number(width))
         flat, width = part if flat is None else ops.add(flat, part), width * shape[axis]
     values = ops.stack(list(windows(_padded_low(x, pads), kernel, stride, dilation)), 0)
     places = ops.stack(list(windows(padded(flat, pads, -1), kernel, stride, dilation)), 0)
@@ -233,7 +235,7 @@ def average_pool(x: Value, kernel: Sequence[int], stride: Sequence[int], pads: P
     )
     if plain and (counted is None or list(counted) == list(pads)):
         return ops.avg_pool2d(
-            x, tuple(kernel), tuple(stride), (pads[0][0], pads[1][0]), count_include_pad=counted is not None
+            x, _pair(kernel), _pair(stride), (pads[0][0], pads[1][0]), count_include_pad=counted is not None
         )
     inside = ops.ones((1, 1, *x.shape[2:]), x.dtype)
     rest = list(pads)
@@ -265,8 +267,3 @@ def adaptive_average(x: Value, sizes: Sequence[int]) -> Value:
         moved = ops.matmul(ops.moveaxis(x, axis, -1), ops.constant(table, x.dtype))
         x = ops.moveaxis(moved, -1, axis)
     return x
-
-
-def elements(sizes: Sequence[Size]) -> Size:
-    """How many elements the spatial axes have."""
-    return product(list(sizes))

@@ -29,7 +29,7 @@ def tidy(content: np.ndarray) -> np.ndarray:
     return content
 
 
-def evaluate(node: Node, handler: Handler) -> list[Tensor] | None:
+def evaluate(node: Node, handler: Handler) -> list[Tensor | None] | None:
     """A node's results where all that it reads is known and small, or None."""
     arrays: list[np.ndarray | None] = []
     total = 0
@@ -60,7 +60,7 @@ def _integers(arrays: list[np.ndarray]) -> bool:
     return all(a.dtype == object or a.dtype.kind in "ib" for a in arrays)
 
 
-def _folded(node: Node, handler: Handler) -> list[Tensor] | None:
+def _folded(node: Node, handler: Handler) -> list[Tensor | None] | None:
     """Build the node alone in a graph of its own and run that with the NumPy reference."""
     from compiler.reference import REFERENCES
 

@@ -180,7 +180,7 @@ class Walk:
         if node.op_type not in _CONTROL:
             folded = evaluate(made, handler)
             if folded is not None:
-                return list(folded)
+                return folded
         start = len(self.made.ops)
         given: Any = handler(made)
         if given is NotImplemented:  # a form of the op that the table leaves to ONNX's definition

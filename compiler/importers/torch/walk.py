@@ -24,6 +24,7 @@ _ON_SIZES: dict[str, Callable[..., Any]] = {
     "neg": operator.neg, "sym_max": maximum, "sym_min": minimum, "eq": operator.eq, "ne": operator.ne,
     "sym_not": operator.not_,
 }  # fmt: skip
+_REGIONS = frozenset({"wrap_with_set_grad_enabled", "wrap_with_autocast"})
 _SAYS_NOTHING = frozenset({"_assert_tensor_metadata", "sym_constrain_range_for_size", "_assert_scalar",
                            "sym_constrain_range", "_assert_async"})  # fmt: skip
 
@@ -77,9 +78,7 @@ class Walk:
                 self.values[name] = ops.buffer_load(value) if name in labels else value
             for name, (label, tensor) in weights.items():
                 self.values[name] = _Weight(label, tensor)
-            for node in nodes:
-                if node.op == "call_function":
-                    self._call(node)
+            self._calls(self.program.graph_module)
             outputs = self._outputs(nodes[-1], {name: by_name[placeholder] for name, placeholder in buffers.items()})
         made.output(*outputs)
         return made
@@ -96,15 +95,42 @@ class Walk:
     def _check_known(self) -> None:
         """Name every op that is missing at once."""
         missing: dict[str, str] = {}
-        for node in self.program.graph.nodes:
-            if node.op == "call_function" and _known_name(node.target) is None:
-                missing.setdefault(str(node.target), node.name)
-            elif node.op not in ("call_function", "placeholder", "output"):
-                missing.setdefault(str(node.op), node.name)
+        left = [self.program.graph_module]
+        while left:
+            module = left.pop()
+            for node in module.graph.nodes:
+                if node.op == "call_function" and _known_name(node.target) is None:
+                    missing.setdefault(str(node.target), node.name)
+                elif node.op == "get_attr" and hasattr(getattr(module, node.target), "graph"):
+                    left.append(getattr(module, node.target))
         if missing:
             listed = ", ".join(f"{op} (node {name!r})" for op, name in sorted(missing.items()))
             word = "an op" if len(missing) == 1 else f"{len(missing)} ops"
             raise GraphError(f"the model uses {word} that this version does not have: {listed}")
+
+    def _calls(self, module: Any) -> None:
+        """Every call of a module's graph in order; what it holds itself is at hand."""
+        for node in module.graph.nodes:
+            if node.op == "get_attr":
+                held = getattr(module, node.target)
+                self.values[node.name] = held if hasattr(held, "graph") else _Weight(node.target, held)
+            elif node.op == "call_function":
+                self._call(node)
+
+    def _inlined(self, args: list[Any]) -> Any:
+        """A region that only says how gradients or precision are kept: its graph in place."""
+        at = next(
+            at for at, argument in enumerate(args) if hasattr(argument, "graph") and not isinstance(argument, Value)
+        )
+        module, given = args[at], iter(args[at + 1 :])
+        around, self.values = self.values, {}
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                self.values[node.name] = next(given)
+        self._calls(module)
+        results = self._resolved(list(module.graph.nodes)[-1].args[0])
+        self.values = around
+        return results
 
     def _call(self, node: Any) -> None:
         name = _known_name(node.target)
@@ -126,6 +152,8 @@ class Walk:
     def _made(self, node: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if name == "getitem":
             return args[0][args[1]]
+        if name in _REGIONS:
+            return self._inlined(args)
         if name == "sym_size":
             value = args[0]
             return (
@@ -210,7 +238,7 @@ def _known_name(target: Any) -> str | None:
         name = target._schema.name.removeprefix("aten::")
         return name if name in TABLE or name in _SAYS_NOTHING or name == "sym_size" or name in _ON_SIZES else None
     name = getattr(target, "__name__", "").strip("_")
-    if target is operator.getitem or name in _ON_SIZES:
+    if target is operator.getitem or name in _ON_SIZES or name in _REGIONS:
         return name
     return None
 
@@ -223,7 +251,7 @@ class _Sizes:
         given = list(dynamic_shapes.values()) if isinstance(dynamic_shapes, dict) else list(dynamic_shapes or ())
         placeholders = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
         for name, said in zip(program.graph_signature.user_inputs, given):
-            value = placeholders.get(name)
+            value: Any = placeholders.get(name)
             axes = (
                 said.items() if isinstance(said, dict) else enumerate(said) if isinstance(said, (list, tuple)) else ()
             )
@@ -240,9 +268,8 @@ class _Sizes:
 
     def size(self, size: Any) -> int | Dim:
         """A number, or a symbolic size as an expression of ours."""
-        if isinstance(size, int) and not hasattr(size, "node"):
-            return size
-        return self._expression(size.node.expr)
+        symbolic = getattr(size, "node", None)
+        return int(size) if symbolic is None else self._expression(symbolic.expr)
 
     def _expression(self, e: Any) -> int | Dim:
         if e.is_Integer:

@@ -119,6 +119,23 @@ def test_a_foreign_python_file_runs_only_when_trusted(qtbot, window, tmp_path, m
     settle(qtbot, window)
 
 
+def test_an_onnx_model_opens_at_once_and_a_pytorch_export_only_when_trusted(qtbot, window, tmp_path, monkeypatch):
+    onnx = pytest.importorskip("onnx")
+    shapes = [onnx.helper.make_tensor_value_info(name, 1, ["N", 4]) for name in "xy"]
+    node = onnx.helper.make_node("Relu", ["x"], ["y"], name="/block/act")
+    path, export = tmp_path / "net.onnx", tmp_path / "net.pt2"
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph([node], "net", shapes[:1], shapes[1:])), path)
+    export.write_bytes(b"an archive")
+    asked = []
+    monkeypatch.setattr(window.opening, "ask_trust", lambda p: asked.append(p) or False)
+    assert window.opening.open(str(path))
+    qtbot.waitUntil(lambda: window.state.compilation.source == str(path), timeout=60_000)
+    assert "block.act" in window.state.compilation.node_table
+    assert asked == []
+    assert not window.opening.open(str(export))
+    assert asked == [str(export)]
+
+
 def test_a_file_that_changes_on_disk_is_compiled_again(qtbot, window, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(GOOD)

@@ -174,14 +174,6 @@ def _round(node: Node) -> Value:
     return ops.round(node.x())
 
 
-def _swiglu(node: Node) -> Value:
-    x = node.x()
-    if node.has(1):
-        return ops.mul(ops.silu(x), node.x(1))
-    half = ops.split(x, 2, axis=-1)
-    return ops.mul(ops.silu(half[0]), half[1])
-
-
 _SAME_NAME = {
     "Abs": ops.abs, "Neg": ops.neg, "Ceil": ops.ceil, "Floor": ops.floor, "Sqrt": ops.sqrt, "Exp": ops.exp,
     "Log": ops.log, "Sin": ops.sin, "Cos": ops.cos, "Tanh": ops.tanh, "Erf": ops.erf, "Sigmoid": ops.sigmoid,

@@ -12,6 +12,7 @@ from compiler.graph.dims import Dim
 from compiler.graph.value import Value
 from compiler.importers.compose.functions import kind
 from compiler.importers.compose.places import (
+    as_number,
     gather_along,
     gather_coordinates,
     one_hot,
@@ -148,9 +149,9 @@ def _tensor_scatter(node: Node) -> Value:
     number = ops.iota(cache.shape, axis)
     offset = ops.sub(number, first)
     if node.attr("mode", "linear") == "circular":
-        offset = ops.mod(offset, ops.constant(length, "i64"))
-    inside = ops.logical_and(ops.greater_equal(offset, 0), ops.less(offset, count))
-    found = gather_along(new, ops.clip(offset, 0, count - 1), axis)
+        offset = ops.mod(offset, as_number(length))
+    inside = ops.logical_and(ops.greater_equal(offset, 0), ops.less(offset, as_number(count)))
+    found = gather_along(new, ops.clip(offset, 0, as_number(count - 1)), axis)
     return ops.where(inside, found, cache)
 
 

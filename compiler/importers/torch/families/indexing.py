@@ -9,8 +9,8 @@ from compiler.graph import ops
 from compiler.graph.broadcasting import broadcast_shapes
 from compiler.graph.dims import Dim, product
 from compiler.graph.value import Value
-from compiler.importers.compose.functions import size_value
 from compiler.importers.compose.places import (
+    as_number,
     gather_along,
     scatter_along,
     scatter_coordinates,
@@ -48,7 +48,7 @@ def _joined(x: Value, indices: list[Value | None]) -> tuple[Value, int, list[int
             place = one
         else:
             size = x.shape[at]
-            place = ops.add(ops.mul(place, size_value(size) if isinstance(size, Dim) else size), one)
+            place = ops.add(ops.mul(place, as_number(size)), one)
     return place, len(shape), axes
 
 
@@ -129,7 +129,7 @@ def _slice_scatter(call: Call) -> Value:
         before = ops.slice(x, [0], [start], axes=[axis])
         after = ops.slice(x, [start + count], [None], axes=[axis])
         return ops.concat([before, ops.cast(source, x.dtype), after], axis)
-    places = ops.add(ops.mul(ops.iota((count,)), step), start)
+    places = ops.add(ops.mul(ops.iota((count,)), step), as_number(start))
     wide = ops.reshape(places, (count, *(1,) * (x.rank - axis - 1)))
     return scatter_along(x, ops.broadcast_to(wide, source.shape), source, axis)
 
@@ -137,7 +137,8 @@ def _slice_scatter(call: Call) -> Value:
 def _select_scatter(call: Call) -> Value:
     x, source = call.x(), call.x(1)
     axis, at = axis_of(call.args[2], x.rank), call.args[3]
-    here = ops.equal(ops.iota(x.shape, axis), at if not isinstance(at, int) or at >= 0 else x.shape[axis] + at)  # type: ignore[operator]
+    place = as_number(x.shape[axis] + at if isinstance(at, int) and at < 0 else at)
+    here = ops.equal(ops.iota(x.shape, axis), place)
     return ops.where(here, ops.cast(ops.expand_dims(source, axis), x.dtype), x)
 
 
