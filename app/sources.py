@@ -1,4 +1,4 @@
-"""Where graphs come from: `sample:NAME`, `FILE.py`, `FILE.mlir`, `FILE.onnx`, `FILE.kgx`, each loaded to one `Source` record.
+"""Where graphs come from: `sample:NAME`, `FILE.py`, `.mlir`, `.onnx` or `.kgx`, each loaded to one `Source` record.
 
 Some samples come in sizes: `sample:many-kernels:128`.
 """
