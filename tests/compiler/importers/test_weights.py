@@ -157,6 +157,8 @@ def try_mutations(tmp_path, count):
                         data[at : at + chance.randrange(6)] = chance.randbytes(chance.randrange(6))
                     case _:
                         del data[max(at, 1) :]
+                if not data:
+                    break
             path = tmp_path / f"changed.{name}"
             path.write_bytes(data)
             start = time.perf_counter()
