@@ -184,12 +184,15 @@ def producer() -> tuple[str, ...]:
 
 def producer_versions() -> dict[str, str]:
     """The versions of what does the work, for whoever keeps what it made."""
+    import platform
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {}
+    found = {"python": platform.python_version()}
     for package in ("kernelglass", "llvmlite", "xdsl", "numpy"):
-        with suppress(PackageNotFoundError):
+        try:
             found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
     return found
 
 

@@ -15,7 +15,7 @@ from compiler.collector_pauses import end_without_collection, rare_collection
 from compiler.errors import CompilerError
 
 COMMANDS = (
-    "gui", "samples", "compile", "run", "flows", "runs", "compare", "report", "export", "cache", "devices",
+    "gui", "samples", "compile", "run", "generate", "flows", "runs", "compare", "report", "export", "cache", "devices",
 )  # fmt: skip
 
 
@@ -51,8 +51,8 @@ class Commands(click.Group):
 def kernelglass(ctx: click.Context) -> None:
     """Compile tensor graphs to kernels and look through every layer.
 
-    SRC is sample:NAME, FILE.py (defines build() -> Graph), FILE.mlir, FILE.onnx or FILE.pt2. Without a command the
-    window opens.
+    SRC is sample:NAME, FILE.py (defines build() -> Graph), FILE.mlir, FILE.onnx, FILE.pt2 or FILE.kgx. Without a
+    command the window opens.
     """
     if ctx.invoked_subcommand is None:
         gui = kernelglass.get_command(ctx, "gui")

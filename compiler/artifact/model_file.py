@@ -1,7 +1,7 @@
 """A compiled model as one file (`.kgx`): how it is laid out, written and checked. docs/artifact.md is the contract.
 
-A head of fixed size, a document (msgpack), then sections: the stored model, and the graph's arrays, each at a place that
-can be mapped. Whatever is read is checked first: lengths, then checksums, then types. None of it is code here.
+A head of fixed size, a document (msgpack), then sections: the stored model, and the graph's arrays, each at a place
+that can be mapped. Whatever is read is checked first: lengths, then checksums, then types. None of it is code here.
 """
 
 from __future__ import annotations

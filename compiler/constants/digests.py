@@ -19,6 +19,7 @@ import numpy as np
 
 from compiler.cache import cache_folder, key_of
 from compiler.constants.file_arrays import FileState, Place, array_at, place_of
+from compiler.errors import ParseError
 
 _PIECE = 4 << 20
 _THREADED = 32 << 20  # bytes from which on threads are worth starting
@@ -31,6 +32,8 @@ def digest_of(array: np.ndarray) -> str:
     if place is not None:
         known = _noted(place.file).get((place.offset, array.nbytes))
         if known is None:
+            if not place.file.holds():
+                raise ParseError(f"{place.file.path} was changed or removed while its arrays were in use")
             with open(place.file.path, "rb", buffering=0) as file:
                 known = _hashed(array.nbytes, lambda at, size: os.pread(file.fileno(), size, place.offset + at))
             _note(place, array.nbytes, known)

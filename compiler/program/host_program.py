@@ -84,6 +84,14 @@ class HostProgram:
         return found
 
     @cached_property
+    def planned_symbols(self) -> frozenset[str]:
+        """The symbols that the sizes of temporaries and workspaces depend on: others need no new plan."""
+        buffers = [life.buffer for life in self.lifetimes]
+        buffers += [buffer for call in self.calls for buffer in call.workspaces]
+        sizes = {size for buffer in buffers for size in buffer.type.shape if isinstance(size, Dim)}
+        return frozenset[str]().union(*(size.symbols for size in sizes))
+
+    @cached_property
     def lifetimes(self) -> tuple[Lifetime, ...]:
         """When each temporary lives, and which take the place of another; the order is that of birth."""
         return _lifetimes(self.fusion.calls)

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from compiler.cache import producer_versions
 from profiler.records import Machine
 
 
@@ -64,15 +65,7 @@ def cache_sizes() -> dict[str, int]:
 
 def versions() -> dict[str, str]:
     """What else a time or an IR text depends on: our version, Python, NumPy, LLVM's wrapper, xDSL."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"python": platform.python_version()}
-    for name in ("kernelglass", "llvmlite", "xdsl", "numpy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+    return producer_versions()
 
 
 def busy_notes() -> tuple[str, ...]:

@@ -57,7 +57,9 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         return _from_gguf(place)
     if not place.exists():
         raise ParseError(f"there is no model {place}")
-    raise ParseError(f"{place} is no model that can be opened: use a folder with config.json and safetensors, or FILE.gguf")
+    raise ParseError(
+        f"{place} is no model that can be opened: use a folder with config.json and safetensors, or FILE.gguf"
+    )
 
 
 def read_json(path: Path) -> Any:
@@ -106,7 +108,9 @@ def _named(found: dict[str, StoredTensor], names: dict[str, str], config: LlamaC
         "down": (c.hidden, c.inner),
     }  # fmt: skip
     if c.layers > len(found) or c.heads % c.kv_heads or c.head_size % 2:
-        raise ParseError(f"{where}: {c.layers} layers of {c.heads} heads ({c.kv_heads} for keys) do not fit its weights")
+        raise ParseError(
+            f"{where}: {c.layers} layers of {c.heads} heads ({c.kv_heads} for keys) do not fit its weights"
+        )
     chosen: dict[str, StoredTensor] = {}
     missing: list[str] = []
     for purpose, pattern in names.items():

@@ -1,4 +1,4 @@
-"""What a Llama is: its sizes, its rotary embedding, its special tokens; from `config.json` or a GGUF file's metadata."""
+"""What a Llama is: sizes, rotary embedding, special tokens; from `config.json` or the metadata of a GGUF file."""
 
 from __future__ import annotations
 

@@ -55,9 +55,7 @@ def _graph(checkpoint: Checkpoint, length: int | str) -> Graph:
     return graph
 
 
-def _layer(
-    checkpoint: Checkpoint, number: int, x: Value, cos: Value, sin: Value, cache: Sequence[Value]
-) -> Value:
+def _layer(checkpoint: Checkpoint, number: int, x: Value, cos: Value, sin: Value, cache: Sequence[Value]) -> Value:
     config = checkpoint.config
 
     def weight(purpose: str) -> Value:

@@ -18,7 +18,10 @@ from compiler.constants.file_arrays import MappedFile
 from compiler.errors import ParseError
 from compiler.importers.weights.stored_tensor import StoredTensor, encoded_bytes
 
-_ENCODINGS = {0: "f32", 1: "f16", 2: "q4_0", 8: "q8_0", 12: "q4_k", 14: "q6_k", 30: "bf16", 24: "i8", 25: "i16", 26: "i32", 27: "i64", 28: "f64"}  # fmt: skip
+_ENCODINGS = {
+    0: "f32", 1: "f16", 2: "q4_0", 8: "q8_0", 12: "q4_k", 14: "q6_k", 24: "i8", 25: "i16", 26: "i32", 27: "i64",
+    28: "f64", 30: "bf16",
+}  # fmt: skip
 _SCALARS = {0: "B", 1: "b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "?", 10: "<Q", 11: "<q", 12: "<d"}
 _STRING, _ARRAY = 8, 9
 _MOST_DIMS = 8

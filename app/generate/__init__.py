@@ -1,0 +1,1 @@
+"""Text from a language model: tokens, the loop that makes them, and what it took. Without Qt."""
