@@ -12,7 +12,7 @@ from kernels.language import *
 CHUNK = 8  # elements of 16 bits in 16 bytes
 LINE = 64  # and in a line of the cache
 # Chunks that a thread loads before it stores them.
-AHEAD = 4
+AHEAD = 2
 
 
 @inline
