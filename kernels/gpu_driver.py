@@ -86,7 +86,7 @@ def vector_of_tile(step, width):
 
 @inline
 def gpu_elementwise_tiles(out, x, axis):
-    """x is read along `axis`, as it lies in memory, and turned in shared memory, so that out is written along its rows."""
+    """x is read along `axis`, as it lies in memory, and turned in shared memory, so that rows of out are written."""
     last = out.rank - 1
     high, wide = out.shape[axis], out.shape[last]
     widest = max(16 // out.dtype.bytes, 1)

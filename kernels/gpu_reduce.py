@@ -194,9 +194,7 @@ def reduce_to_columns(x, axes, start, combine, store, *, widest):
                 total = combine(total, tile.load(other, column * width, width=width))
         return total
 
-    v = combine_strided(
-        group, last, groups, start, load, combine, width=width, ahead=AHEAD, parts=parts, part=part
-    )
+    v = combine_strided(group, last, groups, start, load, combine, width=width, ahead=AHEAD, parts=parts, part=part)
     v = over_groups(v)
     if parts == 1:
         if (group == 0) & (j < n):

@@ -1,4 +1,4 @@
-"""Matrix products without tensor cores on NVIDIA GPUs: 256 threads share a tile, each has up to 8 x 8 sums in registers.
+"""Matrix products without tensor cores on NVIDIA GPUs: 256 threads share a tile, each has 4 x 4 or 8 x 8 sums.
 
 Tiles of the operands are in shared memory twice: while one pair is multiplied, the next is on its way in registers.
 
@@ -83,7 +83,11 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, side):
     """
     assert 64 * DEEP >= WORKERS * LANES, "every thread fetches at least one vector of a tile"
     tiles_down, tiles_across = ceildiv(m, side), ceildiv(n, side)
-    launch(blocks=tiles_down * tiles_across * groups, threads=WORKERS, per_processor=4 if side == 64 and dt.bytes <= 4 else 2)
+    launch(
+        blocks=tiles_down * tiles_across * groups,
+        threads=WORKERS,
+        per_processor=4 if side == 64 and dt.bytes <= 4 else 2,
+    )
     lefts = shared(dt, (2, DEEP, side + PAD))
     rights = shared(dt, (2, DEEP, side + PAD))
     group = block_index() // (tiles_down * tiles_across)

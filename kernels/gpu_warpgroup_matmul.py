@@ -71,7 +71,9 @@ def is_mapped(x):
 @inline
 def along_rows(x):
     """x, or x with its matrices transposed, such that rows lie together in memory; and whether it is transposed."""
-    turned = not can_map(x) and (can_map(swapped(x)) or (x.is_contiguous(x.rank - 2) and not x.is_contiguous(x.rank - 1)))
+    turned = not can_map(x) and (
+        can_map(swapped(x)) or (x.is_contiguous(x.rank - 2) and not x.is_contiguous(x.rank - 1))
+    )
     return (swapped(x), True) if turned else (x, False)
 
 
@@ -252,7 +254,7 @@ def store_sums(out, acc, lead, i, j, t):
 
 @inline
 def store_ragged(out, acc, lead, i, j, turn, warp, lane):
-    """The sums of a warp's 16 rows from i on, any number of columns: through shared memory, so that lanes lie along rows."""
+    """The sums of a warp's 16 rows from i on, any number of columns: through shared memory, then along rows."""
     m, n = out.shape[-2], out.shape[-1]
     g, t = lane // 4, lane % 4
     for c in unroll(0, len(acc) // 4, 4):
