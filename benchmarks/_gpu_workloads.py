@@ -38,7 +38,9 @@ def compare(
             "torch.compile": [lambda s=s: compiled(*s) for s in sets],
         }
         times = {name: statistics.median(taken) for name, taken in bench.timer(ways).items()}
-    traced = [{t.kernel: round(t.milliseconds * 1e3, 1)} for t in residents[0].trace()] if len(model.functions) > 1 else []
+    traced = (
+        [{t.kernel: round(t.milliseconds * 1e3, 1)} for t in residents[0].trace()] if len(model.functions) > 1 else []
+    )
     if traced:
         print("  ", traced)
     bench.close(model, residents)
@@ -139,8 +141,8 @@ def llama(bench: Bench) -> list[Row]:
     for tokens, limit in ((1, 1.0), (512, 1.05), (2048, 1.05)):
         shapes: list[tuple[int, ...]] = [
             (tokens, MODEL), (tokens, FEATURES // 2), (tokens, FEATURES // 2), (MODEL,),
-            (HEADS * FEATURES, MODEL), (SHARED * FEATURES, MODEL), (SHARED * FEATURES, MODEL), (MODEL, HEADS * FEATURES),
-            (MODEL,), (HIDDEN, MODEL), (HIDDEN, MODEL), (MODEL, HIDDEN),
+            (HEADS * FEATURES, MODEL), (SHARED * FEATURES, MODEL), (SHARED * FEATURES, MODEL),
+            (MODEL, HEADS * FEATURES), (MODEL,), (HIDDEN, MODEL), (HIDDEN, MODEL), (MODEL, HIDDEN),
         ]  # fmt: skip
         graph = _graph(shapes, lambda *given, tokens=tokens: _our_layer(tokens, *given), "bf16")
         sets = _random(bench, shapes, "bf16", 2)

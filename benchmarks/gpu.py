@@ -3,8 +3,9 @@
     python benchmarks/gpu.py [--only grayscale,softmax,...] [--repeats N] [--json FILE]
 
 Inputs are random and rotate; times are medians of CUDA events, ours and the peer's in turn, with the GPU kept busy
-while the host queues the next launch; ratio is the peer's time over ours, time ours over the peer's; results are checked against float64 on outputs that were poisoned before. A part
-that fails prints its error and the others go on. The table comes last.
+while the host queues the next launch; results are checked against float64 (16-bit ones: f32) on outputs that were
+poisoned before. A part that fails prints its error and the others go on. The table comes last: `ratio` is the peer's
+time over ours, `time` ours over the peer's, whose geometric mean is the last line.
 """
 
 from __future__ import annotations
@@ -86,7 +87,9 @@ def main() -> None:
 
 
 def table(rows: list[Row], failures: dict[str, str]) -> str:
-    lines = [f"{'part':<22}{'ours':>10}{'peer':>10} {'unit':<10}{'ratio':>7}{'target':>8}{'time':>7}{'error':>10}  peer"]
+    lines = [
+        f"{'part':<22}{'ours':>10}{'peer':>10} {'unit':<10}{'ratio':>7}{'target':>8}{'time':>7}{'error':>10}  peer"
+    ]
     for row in rows:
         if row.unit == "us/kernel":
             ratio, goal, time_of = f"{row.ours / row.theirs:.2f}", "<10 us", ""
@@ -94,8 +97,8 @@ def table(rows: list[Row], failures: dict[str, str]) -> str:
             ratio, goal, time_of = f"{row.ratio:.3f}", f"{row.target:.2f}", f"{1 / row.ratio:.3f}"
         verdict = "" if row.met else "   MISSED"
         lines.append(
-            f"{row.part:<22}{row.ours:>10.3f}{row.theirs:>10.3f} {row.unit:<10}{ratio:>7}{goal:>8}{time_of:>7}{row.error:>10.1e}  "
-            f"{row.peer}{verdict}"
+            f"{row.part:<22}{row.ours:>10.3f}{row.theirs:>10.3f} {row.unit:<10}{ratio:>7}{goal:>8}{time_of:>7}"
+            f"{row.error:>10.1e}  {row.peer}{verdict}"
         )
     lines += [f"{name:<22}FAILED {' '.join(words.split())[:200]}" for name, words in failures.items()]
     ratios = [row.ratio for row in rows if row.unit != "us/kernel"]

@@ -111,7 +111,7 @@ def sigmoid(x):
 
 @inline
 def reciprocal_near_one(x):
-    """1 / x within 1 ulp, for x from 1 to 2: the card's estimate and a step of Newton's (a division takes thrice that)."""
+    """1 / x within 1 ulp, for x from 1 to 2: the card's estimate and a step of Newton's, a third of a division."""
     estimates = [intrinsic("llvm.nvvm.rcp.approx.ftz.f", f32, 1, x[k] if x.width > 1 else x) for k in range(x.width)]
     r = vector(*estimates) if x.width > 1 else estimates[0]
     return fma(r, fma(-x, r, 1.0), r)

@@ -78,8 +78,15 @@ def read_across(x):
 
 
 @inline
+def vector_of_tile(step, width):
+    """The row of a tile and the place in it of this thread's vector in one step of going through the tile."""
+    e = thread_index() + step * THREADS
+    return e // (SIDE // width), e % (SIDE // width) * width
+
+
+@inline
 def gpu_elementwise_tiles(out, x, axis):
-    """x is read along `axis`, as it lies in memory, and turned in shared memory, so that out is written along its rows."""
+    """x is read along `axis`, as it lies in memory, and turned in shared memory, so that rows of out are written."""
     last = out.rank - 1
     high, wide = out.shape[axis], out.shape[last]
     widest = max(16 // out.dtype.bytes, 1)
@@ -99,7 +106,7 @@ def gpu_elementwise_tiles(out, x, axis):
     place = replace(delinearise(group, others), axis, band * BAND + within % high_band)
     place = replace(place, last, within // high_band)
     i0, j0 = place[axis] * SIDE, place[last] * SIDE
-    thread = thread_index()
+
     def inside(i, j):
         return (i0 + i < high) & (j0 + j < wide)
 
@@ -110,8 +117,7 @@ def gpu_elementwise_tiles(out, x, axis):
         # Everything is loaded before anything is stored: a whole tile waits for memory once.
         loaded = []
         for step in unroll(SIDE * SIDE // (THREADS * down)):
-            e = (thread + step * THREADS) * down
-            j, i = e // SIDE, e % SIDE
+            j, i = vector_of_tile(step, down)
             if whole:
                 v = x[position(where(i, j), width=down, axis=axis)]
             else:
@@ -120,14 +126,12 @@ def gpu_elementwise_tiles(out, x, axis):
                     v = x[position(where(i, j), width=down, axis=axis)]
             loaded = loaded + [v]
         for step in unroll(SIDE * SIDE // (THREADS * down)):
-            e = (thread + step * THREADS) * down
-            j, i = e // SIDE, e % SIDE
+            j, i = vector_of_tile(step, down)
             for k in unroll(down):
                 tile[j * pitch + i + k] = loaded[step][k] if down > 1 else loaded[step]
         barrier()
         for step in unroll(SIDE * SIDE // (THREADS * across)):
-            e = (thread + step * THREADS) * across
-            i, j = e // SIDE, e % SIDE
+            i, j = vector_of_tile(step, across)
             values = [tile[(j + k) * pitch + i] for k in range(across)]
             v = vector(*values) if across > 1 else values[0]
             if whole:

@@ -12,7 +12,7 @@ from kernels.language import *
 CHUNK = 8  # elements of 16 bits in 16 bytes
 LINE = 64  # and in a line of the cache
 # Chunks that a thread loads before it stores them.
-AHEAD = 4
+AHEAD = 2
 
 
 @inline
@@ -59,12 +59,10 @@ def laid_out(x):
 
 @inline
 def unaligned_chunk(x, at, last):
-    """A chunk that begins anywhere in a buffer of which `last` is read at most: of two that do not, the part between."""
+    """A chunk that begins anywhere in a buffer of which `last` is read at most: from two that do not."""
     first = at // CHUNK * CHUNK
     skipped = at - first
-    pair = concat(
-        x.flat.load(first, width=CHUNK), x.flat.load(min(first + CHUNK, last // CHUNK * CHUNK), width=CHUNK)
-    )
+    pair = concat(x.flat.load(first, width=CHUNK), x.flat.load(min(first + CHUNK, last // CHUNK * CHUNK), width=CHUNK))
     for step in unroll((4, 2, 1)):
         kept = CHUNK + step - 1
         moved = shuffle(pair, pair, tuple(range(step, step + kept)))

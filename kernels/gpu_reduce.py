@@ -10,14 +10,10 @@ from kernels.indexing import delinearise, interleave, product, replace, without
 from kernels.language import *
 from kernels.rows import fold
 
-# Blocks that a reduction is spread over, where it has the elements for it: of rows, of columns.
-BLOCKS = 1056
-COLUMN_BLOCKS = 528
-# From so many rows on, each is one warp's: nothing then waits for another warp.
-MANY_ROWS = 4096
+# Blocks that a reduction is spread over, where it has the elements for it.
+BLOCKS = 528
 # Vectors that a thread loads before it combines them.
 AHEAD = 4
-COLUMN_AHEAD = 8
 THREADS = 256
 
 
@@ -81,11 +77,11 @@ def nvidia_reduce(x, axes, start, combine, store):
 
 
 @inline
-def parts_for(blocks, work, least, *, wanted):
-    """How many blocks share one result: enough that all together are `wanted`, each with at least `least` of `work`."""
+def parts_for(blocks, work, least):
+    """How many blocks share one result: enough that all together are BLOCKS, each with at least `least` of `work`."""
     if not is_static(blocks):
         return 1
-    most = wanted // max(blocks, 1)
+    most = BLOCKS // max(blocks, 1)
     if is_static(work):
         most = min(most, work // least)
     return max(most, 1)
@@ -109,12 +105,10 @@ def reduce_to_rows(x, axes, start, combine, store):
 
         return load
 
-    parts = parts_for(rows, count, THREADS * AHEAD, wanted=BLOCKS)
+    parts = parts_for(rows, count, THREADS * AHEAD)
     threads = THREADS
     if is_static(count):
         threads = fitting_power(ceildiv(count, AHEAD), 1, THREADS)
-        if is_static(rows) and rows >= MANY_ROWS:
-            threads = min(threads, target.warp)
     if threads <= target.warp:
         # Several rows a warp; shuffles need all lanes, so that a row that there is not is one without elements.
         launch(blocks=ceildiv(rows, 128 // threads), threads=128)
@@ -176,7 +170,7 @@ def reduce_to_columns(x, axes, start, combine, store, *, widest):
     groups = THREADS // side
     strips = ceildiv(n // width, side)
     outer = product(kept[:-1])
-    parts = parts_for(outer * strips, count, groups * COLUMN_AHEAD, wanted=COLUMN_BLOCKS)
+    parts = parts_for(outer * strips, count, groups * AHEAD)
     launch(blocks=outer * strips * parts, threads=THREADS)
     tile = shared(start.dtype, (groups, side * width))
     part = block_index() % parts
@@ -200,9 +194,7 @@ def reduce_to_columns(x, axes, start, combine, store, *, widest):
                 total = combine(total, tile.load(other, column * width, width=width))
         return total
 
-    v = combine_strided(
-        group, last, groups, start, load, combine, width=width, ahead=COLUMN_AHEAD, parts=parts, part=part
-    )
+    v = combine_strided(group, last, groups, start, load, combine, width=width, ahead=AHEAD, parts=parts, part=part)
     v = over_groups(v)
     if parts == 1:
         if (group == 0) & (j < n):

@@ -1,4 +1,4 @@
-"""Matrix products without tensor cores on NVIDIA GPUs: 256 threads share a tile, each has up to 8 x 8 sums in registers.
+"""Matrix products without tensor cores on NVIDIA GPUs: 256 threads share a tile, each has 4 x 4 or 8 x 8 sums.
 
 Tiles of the operands are in shared memory twice: while one pair is multiplied, the next is on its way in registers.
 
@@ -16,27 +16,21 @@ DEEP = 16
 SIDE = 16
 WORKERS = SIDE * SIDE
 LANES = 4
-TWICE = 0
 # Beside each row of a tile, so that rows begin in different banks.
 PAD = 4
 # The most taps of a convolution that have their places in shared memory.
 TAPS = 2048
-# Tiles that keep every multiprocessor of a large GPU busy.
+# Tiles of 128 x 128 from which on they are better than smaller ones: a multiprocessor has two at a time.
 ENOUGH = 132
 
 
 @inline
-def tile_sides(m, n, groups, dt):
-    """Rows and columns of a tile: 128, or 64 where there are not more, where tiles would be too few, or too large."""
-    if dt.bytes > 4:
-        return 64, 64
-    down = 64 if is_static(m) and m <= 64 else 128
-    across = 64 if is_static(n) and n <= 64 else 128
-    tiles = ceildiv(m, down) * ceildiv(n, across) * groups
-    if is_static(tiles) and tiles < ENOUGH:
-        halves = ceildiv(m, down) * ceildiv(n, 64) * groups
-        return (down, 64) if halves >= ENOUGH * 7 // 8 else (64, 64)
-    return down, across
+def tile_side(m, n, groups, dt):
+    """Rows and columns of a tile: 128, or 64 where there would be few tiles or each would be too large."""
+    tiles = ceildiv(m, 128) * ceildiv(n, 128) * groups
+    if dt.bytes > 4 or (is_static(m) and m <= 64) or (is_static(n) and n <= 64):
+        return 64
+    return 64 if is_static(tiles) and tiles < ENOUGH else 128
 
 
 @inline
@@ -82,53 +76,59 @@ def put(shared_tile, stage, operand, parts, *, tile):
 
 
 @inline
-def register_tiles(m, n, depth, groups, dt, left, right, store):
-    """`groups` products of m x depth by depth x n matrices; store(group, i, j, width, v) takes results along j."""
-    down, across = tile_sides(m, n, groups, dt)
+def register_tiles(m, n, depth, groups, dt, left, right, store, *, side):
+    """`groups` products of m x depth by depth x n matrices; store(group, i, j, width, v) takes results along j.
+
+    Tiles have `side` rows and columns.
+    """
     assert 64 * DEEP >= WORKERS * LANES, "every thread fetches at least one vector of a tile"
-    tiles_down, tiles_across = ceildiv(m, down), ceildiv(n, across)
-    launch(blocks=tiles_down * tiles_across * groups, threads=WORKERS, per_processor=TWICE)
-    lefts = shared(dt, (2, DEEP, down + PAD))
-    rights = shared(dt, (2, DEEP, across + PAD))
+    tiles_down, tiles_across = ceildiv(m, side), ceildiv(n, side)
+    launch(
+        blocks=tiles_down * tiles_across * groups,
+        threads=WORKERS,
+        per_processor=4 if side == 64 and dt.bytes <= 4 else 2,
+    )
+    lefts = shared(dt, (2, DEEP, side + PAD))
+    rights = shared(dt, (2, DEEP, side + PAD))
     group = block_index() // (tiles_down * tiles_across)
     rest = block_index() - group * (tiles_down * tiles_across)
-    i0 = rest // tiles_across * down
-    j0 = (rest - rest // tiles_across * tiles_across) * across
+    i0 = rest // tiles_across * side
+    j0 = (rest - rest // tiles_across * tiles_across) * side
     thread = thread_index()
     # Rows and columns of a thread come in fours, 64 apart.
     row, column = thread // SIDE * LANES, thread % SIDE * LANES
-    highs, wides = down // 64, across // 64
-    acc = [zeros(dt, LANES) for _ in range(highs * LANES * wides)]
+    fours = side // 64
+    acc = [zeros(dt, LANES) for _ in range(fours * LANES * fours)]
     steps = ceildiv(index(depth), DEEP)
     if steps > 0:
-        put(lefts, 0, left, fetch(left, dt, group, i0, m, index(0), depth, tile=down), tile=down)
-        put(rights, 0, right, fetch(right, dt, group, j0, n, index(0), depth, tile=across), tile=across)
+        put(lefts, 0, left, fetch(left, dt, group, i0, m, index(0), depth, tile=side), tile=side)
+        put(rights, 0, right, fetch(right, dt, group, j0, n, index(0), depth, tile=side), tile=side)
     barrier()
     for step in range(steps):
         stage = step % 2
         # Behind the last step nothing is loaded: it would lie outside.
         k0 = min(step + 1, steps - 1) * DEEP
-        next_left = fetch(left, dt, group, i0, m, k0, depth, tile=down)
-        next_right = fetch(right, dt, group, j0, n, k0, depth, tile=across)
+        next_left = fetch(left, dt, group, i0, m, k0, depth, tile=side)
+        next_right = fetch(right, dt, group, j0, n, k0, depth, tile=side)
         for k in unroll(DEEP):
-            a = [lefts.load(stage, k, row + h * 64, width=LANES) for h in range(highs)]
-            b = [rights.load(stage, k, column + w * 64, width=LANES) for w in range(wides)]
-            for h in unroll(highs):
+            a = [lefts.load(stage, k, row + h * 64, width=LANES) for h in range(fours)]
+            b = [rights.load(stage, k, column + w * 64, width=LANES) for w in range(fours)]
+            for h in unroll(fours):
                 for r in unroll(LANES):
-                    for w in unroll(wides):
-                        at = (h * LANES + r) * wides + w
+                    for w in unroll(fours):
+                        at = (h * LANES + r) * fours + w
                         acc[at] = multiply_add(splat(a[h][r], LANES), b[w], acc[at])
-        put(lefts, 1 - stage, left, next_left, tile=down)
-        put(rights, 1 - stage, right, next_right, tile=across)
+        put(lefts, 1 - stage, left, next_left, tile=side)
+        put(rights, 1 - stage, right, next_right, tile=side)
         barrier()
-    fours = is_static(n % LANES) and n % LANES == 0
-    for h in unroll(highs):
+    whole = is_static(n % LANES) and n % LANES == 0
+    for h in unroll(fours):
         for r in unroll(LANES):
             i = i0 + row + h * 64 + r
-            for w in unroll(wides):
-                v = acc[(h * LANES + r) * wides + w]
+            for w in unroll(fours):
+                v = acc[(h * LANES + r) * fours + w]
                 j = j0 + column + w * 64
-                if fours:
+                if whole:
                     if (i < m) & (j < n):
                         store(group, i, j, LANES, v)
                 else:
@@ -164,6 +164,7 @@ def register_matmul(out, a, b, dt):
     register_tiles(
         out.shape[-2], out.shape[-1], a.shape[-1], product(batch), dt, matrix_operand(a, batch, dt, by_rows=True),
         matrix_operand(b, batch, dt, by_rows=False), store,
+        side=tile_side(out.shape[-2], out.shape[-1], product(batch), dt),
     )  # fmt: skip
 
 
@@ -214,5 +215,5 @@ def register_conv2d(out, x, w, stride, padding, dilation, groups):
 
     register_tiles(
         channels, out.shape[2] * breadth, product(taps), out.shape[0] * groups, dt,
-        (load_weights, True, gpu_width(product(taps), LANES)), (load_pixels, False, 1), store,
+        (load_weights, True, gpu_width(product(taps), LANES)), (load_pixels, False, 1), store, side=64,
     )  # fmt: skip

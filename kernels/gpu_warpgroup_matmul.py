@@ -36,6 +36,8 @@ STAGE_BYTES = 200 * 1024
 BAND = 16
 # Multiprocessors to spread tiles over, where that decides how wide tiles are: those of an H100 or H200.
 PROCESSORS = 132
+# A last column of tiles that is so narrow is computed no wider than that.
+NARROW = 32
 # What a tile takes besides its columns, in columns.
 TILE_COST = 28
 # Products that make it worth laying out an operand: below, blocks would wait for each other longer than they work.
@@ -69,8 +71,16 @@ def is_mapped(x):
 @inline
 def along_rows(x):
     """x, or x with its matrices transposed, such that rows lie together in memory; and whether it is transposed."""
-    turned = not can_map(x) and (can_map(swapped(x)) or (x.is_contiguous(x.rank - 2) and not x.is_contiguous(x.rank - 1)))
+    turned = not can_map(x) and (
+        can_map(swapped(x)) or (x.is_contiguous(x.rank - 2) and not x.is_contiguous(x.rank - 1))
+    )
     return (swapped(x), True) if turned else (x, False)
+
+
+@inline
+def whole_columns(n, columns):
+    """Columns of tiles that take the full time: a last one of at most NARROW columns takes little."""
+    return n // columns if 0 < n % columns <= NARROW and n > columns else ceildiv(n, columns)
 
 
 @inline
@@ -84,7 +94,7 @@ def tile_columns(m, n, groups, *, any_width):
         return best
     for columns in unroll((256, 224, 192, 160, 128, 96, 64)):
         if any_width or columns % 64 == 0:
-            rounds = ceildiv(ceildiv(m, DOWN) * ceildiv(n, columns) * groups, PROCESSORS)
+            rounds = ceildiv(ceildiv(m, DOWN) * whole_columns(n, columns) * groups, PROCESSORS)
             cost = rounds * (columns + TILE_COST)
             if least is None or cost < least:
                 best, least = columns, cost
@@ -178,8 +188,9 @@ def warpgroup_matmul(out, a, b):
     def consume(half):
         stage, parity = i32(0), i32(0)
         within = thread % WARPGROUP
-        for tile in range(block_index(), tiles, block_count()):
-            acc = [f32(0) for _ in range(across // 2)]
+
+        def multiply(lead, i0, j0, stage, parity, *, columns):
+            acc = [f32(0) for _ in range(columns // 2)]
             for step in range(steps):
                 wait_for(full(stage), parity)
                 at = memory + stage * (left_bytes + right_bytes)
@@ -192,12 +203,22 @@ def warpgroup_matmul(out, a, b):
                 if within % 32 == 0:
                     arrive(empty(stage))
                 stage, parity = next_stage(stage, parity, stages=stages)
-            lead, i0, j0 = place(tile)
             i = i0 + half * 64 + within // 32 * 16
             if whole:
                 store_sums(out, acc, lead, i + within % 32 // 4, j0, within % 4)
             else:
                 store_ragged(out, acc, lead, i, j0, turn, thread // 32 - 4, within % 32)
+            return stage, parity
+
+        for tile in range(block_index(), tiles, block_count()):
+            lead, i0, j0 = place(tile)
+            if is_static(n) and n > across and 0 < n % across <= NARROW:
+                if j0 + NARROW >= n:
+                    stage, parity = multiply(lead, i0, j0, stage, parity, columns=NARROW)
+                else:
+                    stage, parity = multiply(lead, i0, j0, stage, parity, columns=across)
+            else:
+                stage, parity = multiply(lead, i0, j0, stage, parity, columns=across)
 
     if thread == 0:
         for source in unroll((left_map, right_map)):
@@ -233,7 +254,7 @@ def store_sums(out, acc, lead, i, j, t):
 
 @inline
 def store_ragged(out, acc, lead, i, j, turn, warp, lane):
-    """The sums of a warp's 16 rows from i on, any number of columns: through shared memory, so that lanes lie along rows."""
+    """The sums of a warp's 16 rows from i on, any number of columns: through shared memory, then along rows."""
     m, n = out.shape[-2], out.shape[-1]
     g, t = lane // 4, lane % 4
     for c in unroll(0, len(acc) // 4, 4):

@@ -90,8 +90,9 @@ def find_tool(name: str) -> str:
 
 @lru_cache(maxsize=64)
 def sass_of(ptx: bytes, arch: str, threads: int | None = None, shared: int = 0) -> SassReport:
-    """Assemble and disassemble. `threads` overrides the block size that occupancy is given for; `shared` is what a launch
-    sets aside besides.
+    """Assemble and disassemble.
+
+    `threads` overrides the block size that occupancy is given for; `shared` are bytes that a launch sets aside besides.
 
     PTX that ptxas refuses is a LoweringError with its words; a missing tool is an UnavailableError.
     """
@@ -152,9 +153,7 @@ def _split(listing: str) -> tuple[str, tuple[int, ...]]:
     return "\n".join(lines) + "\n", tuple(numbers)
 
 
-def _entries(
-    log: str, ptx: str, arch: str, threads: int | None, set_aside: int = 0
-) -> tuple[EntryResources, ...]:
+def _entries(log: str, ptx: str, arch: str, threads: int | None, set_aside: int = 0) -> tuple[EntryResources, ...]:
     stated = {name: _product(sizes) for name, sizes in _THREADS.findall(ptx)}
     found: list[EntryResources] = []
     name, properties, frame = "", "", (0, 0, 0)

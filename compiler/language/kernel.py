@@ -55,7 +55,6 @@ class TensorMap:
     box: tuple[int, ...]
 
 
-
 @dataclass(frozen=True)
 class ElaboratedKernel:
     """What elaboration found out about a kernel besides its code."""

@@ -124,7 +124,7 @@ def _shared(e: Emitter, stem: str, array: str, align: int) -> str:
 
 
 def define_global(e: Emitter, op: memref.GlobalOp) -> None:
-    """Print a memref.global of the module: a constant table, a scratch array, or (no initial value) one from outside."""
+    """Print a memref.global of the module: a constant table, a scratch array, or (without a value) one from outside."""
     name = symbol(op.properties["sym_name"].data)  # pyright: ignore[reportAttributeAccessIssue]
     kind = op.properties["type"]
     assert isinstance(kind, MemRefType)

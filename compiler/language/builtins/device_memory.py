@@ -11,13 +11,14 @@ from compiler.errors import KernelError
 from compiler.graph.dims import mod
 from compiler.language.builtins.registry import builtin
 from compiler.language.context import Context, OpenKernel
-from compiler.language.kernel import BufferArgument, TensorMap
+from compiler.language.kernel import TensorMap
 from compiler.language.values import memory
-from compiler.language.values.arguments import to_dtype, to_shape
-from compiler.language.values.dtypes import INDEX, LANGUAGE_DTYPES, DType
+from compiler.language.values.arguments import to_shape
+from compiler.language.values.dtypes import LANGUAGE_DTYPES, DType
 from compiler.language.values.loadables import Tensor
 from compiler.language.values.records import Simd, describe
 from compiler.language.values.shapes import Shape, row_major
+from compiler.language.values.workspaces import kernel_of, take_workspace
 
 _ALIGNMENT = 1024  # what the widest swizzle of the copy engine counts from
 _MAP_BYTES = 128
@@ -26,26 +27,7 @@ _MAP_UNIT = 16  # bytes that addresses and strides are multiples of
 _MAP_BOX = 256
 
 
-def kernel_of(run: Context, what: str) -> OpenKernel:
-    """The kernel being elaborated."""
-    if run.host.kernel is None:
-        raise KernelError(f"{what} belongs to a kernel, not to a @function")
-    return run.host.kernel
-
-
-@builtin("workspace")
-def take_workspace(run: Context, dtype: Any, count: Any) -> Tensor:
-    """A buffer that all threads of the kernel share, in global memory: zeroed when it is made, kept between calls."""
-    kernel = kernel_of(run, "a workspace")
-    kind, shape = to_dtype(dtype), to_shape(count)
-    if kind is INDEX or len(shape) != 1:
-        raise KernelError("a workspace has a dtype other than index and one size")
-    place = kernel.buffers + len(kernel.workspaces)
-    argument = kernel.block.insert_arg(memory.argument_type(kind, run.host.target), place)
-    name = argument.name_hint = f"ws{len(kernel.workspaces)}"
-    kernel.builder.depths[id(argument)] = 0
-    kernel.workspaces.append(BufferArgument(name, kind.name, shape))
-    return Tensor(argument, kind, shape, (1,))
+builtin("workspace")(take_workspace)
 
 
 def launch_shared(run: Context, kind: DType, sizes: tuple[int, ...], count: int) -> Tensor:

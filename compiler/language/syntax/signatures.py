@@ -8,7 +8,6 @@ from typing import Any
 from compiler.errors import KernelError
 from compiler.graph import dims as dimlib
 from compiler.graph.dim_text import dim
-from compiler.language.builtins.device_memory import take_workspace
 from compiler.language.kernel import BufferArgument
 from compiler.language.syntax.definitions import annotation_name
 from compiler.language.syntax.functions import Frame
@@ -17,6 +16,7 @@ from compiler.language.values import static
 from compiler.language.values.arguments import to_dtype, to_shape
 from compiler.language.values.dtypes import INDEX
 from compiler.language.values.loadables import Tensor
+from compiler.language.values.workspaces import take_workspace
 
 
 def buffer_argument(run: Run, name: str, annotation: ast.expr | None, frame: Frame) -> BufferArgument:

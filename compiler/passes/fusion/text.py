@@ -15,7 +15,8 @@ _WORDS = """
 index Tensor FusedInput FusedOutput min max abs fmin fmax fma muladd sqrt floor ceil trunc roundeven copysign select
 splat zeros iota vector concat shuffle ctlz cttz popcount lshr range unroll len tuple list zip enumerate int float
 ceildiv static is_static error stack shared thread_index thread_count block_index block_count barrier launch target
-workspace can_map map_axes tensor_map intrinsic asm position split kernel elementwise pointwise view function inline print str sum any all
+workspace can_map map_axes tensor_map
+intrinsic asm position split kernel elementwise pointwise view function inline print str sum any all
 """
 _TAKEN = frozenset(keyword.kwlist) | frozenset(DTYPES) | frozenset(_WORDS.split())
 

@@ -12,9 +12,9 @@ from compiler.errors import ExecutionError
 from compiler.graph.dtypes import numpy_dtype
 from profiler.measure.cuda.device import Device
 from profiler.measure.cuda.driver import call, check, driver, milliseconds
+from profiler.measure.cuda.launching import Start, allow_shared, encoded_map, resident_blocks, start_of
 from profiler.measure.cuda.memory import Allocation
 from profiler.measure.cuda.module import Loaded, load
-from profiler.measure.cuda.launching import Start, allow_shared, encoded_map, resident_blocks, start_of
 from profiler.measure.cuda.program import DeviceProgram, MapSlot, Packed
 
 

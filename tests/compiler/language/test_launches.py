@@ -23,7 +23,9 @@ def _refused(body: str, target: str = "sm_90a") -> str:
 
 
 def test_shared_memory_of_the_launch_is_added_up_from_multiples_of_1024():
-    record = _record("a = shared(bf16, 3000, of_launch=True)\nb = shared(f32, (8, 2048), of_launch=True)\nb[0, 0] = 1.0")
+    record = _record(
+        "a = shared(bf16, 3000, of_launch=True)\nb = shared(f32, (8, 2048), of_launch=True)\nb[0, 0] = 1.0"
+    )
     assert record.launch is not None and record.launch.shared == 6144 + 8 * 2048 * 4
 
 
@@ -61,9 +63,10 @@ def test_a_tensor_map_is_a_workspace_that_the_launcher_fills():
 
 
 @pytest.mark.parametrize("source, mapped", [
-    ("x", True), ("x.permute((1, 0))", False), ("w", False), ("x.reshape((x.shape[0], 4, 128)).permute((1, 0, 2))", True),
-    ("x.slice((0, 4), (1, 1), (x.shape[0], 64))", False), ("x.broadcast((3, x.shape[0], 512))", True),
-    ("FusedInput(lambda at: x[at], bf16, x.shape)", False), ("workspace(bf16, 512)", True), ("shared(bf16, 512)", False),
+    ("x", True), ("x.permute((1, 0))", False), ("w", False), ("workspace(bf16, 512)", True),
+    ("x.reshape((x.shape[0], 4, 128)).permute((1, 0, 2))", True), ("x.broadcast((3, x.shape[0], 512))", True),
+    ("x.slice((0, 4), (1, 1), (x.shape[0], 64))", False), ("shared(bf16, 512)", False),
+    ("FusedInput(lambda at: x[at], bf16, x.shape)", False),
 ])  # fmt: skip
 def test_what_the_copy_engine_can_be_told_of(source: str, mapped: bool):
     _record(f"y = {source}\nassert can_map(y) == {mapped}")
