@@ -1,7 +1,7 @@
 """scaled_dot_product_attention with a running softmax: scores exist only as one tile of queries by keys at a time."""
 
 from kernels.exponential import exp
-from kernels.gemm import load_column, load_tile, pack_panel, round_up, store_tile, tile_product
+from kernels.gemm import load_column, load_tile, multiply_add, pack_panel, round_up, store_tile, tile_product
 from kernels.gpu_attention import gpu_attend
 from kernels.gpu_flash_attention import fits_flash_attention, flash_attend
 from kernels.gpu_warpgroup_attention import fits_warpgroup_attention, warpgroup_attend
@@ -67,6 +67,9 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
     block = min(QUERIES, max(round_up(length, rows), rows)) if is_static(length) else QUERIES
     span = round_up(KEYS, width)
     broad = max(round_up(result_size, width), width)
+    # One query reads each key and value once: they stay where they are.
+    single = is_static(length) and length == 1
+    in_place = single and result_size == broad
     factor = dt(float(size) ** -0.5 if scale is None else float(scale))
 
     queries = stack(dt, block * max(size, 1))
@@ -101,9 +104,13 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
             last = min(last, i0 + used)
         for j in range(0, last, span):
             seen = min(last - j, span)
-            pack_panel(key_panel, 0, fix_leading(k, source_lead).permute((1, 0)), 0, size, j, span, along=0)
-            pack_panel(values, 0, fix_leading(v, source_lead), j, seen, 0, broad, along=1)
-            multiply_scores(scores, queries, key_panel, used, size, span, width, lanes, rows=rows, across=across)
+            if single:
+                single_scores(scores, queries, fix_leading(k, source_lead), j, seen, size, lanes)
+            else:
+                pack_panel(key_panel, 0, fix_leading(k, source_lead).permute((1, 0)), 0, size, j, span, along=0)
+                multiply_scores(scores, queries, key_panel, used, size, span, width, lanes, rows=rows, across=across)
+            if not in_place:
+                pack_panel(values, 0, fix_leading(v, source_lead), j, seen, 0, broad, along=1)
             for i in range(used):
                 limit = seen
                 if is_causal:
@@ -116,7 +123,10 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
 
                     vectors(0, limit, (lanes, 1), masks)
                 rescale_row(scores, weights, result, best, total, i, limit, span, broad, lanes, rows)
-            add_values(result, weights, values, used, seen, span, broad, width, lanes, rows=rows, across=across)
+            if in_place:
+                add_single(result, weights, fix_leading(v, source_lead), j, seen, broad, width, lanes, across=across)
+            else:
+                add_values(result, weights, values, used, seen, span, broad, width, lanes, rows=rows, across=across)
 
         for i in range(used):
             # No key at all gives zeros, and so do keys that are all masked, as in torch.
@@ -153,6 +163,39 @@ def multiply_scores(scores, queries, key_panel, used, size, span, width, lanes, 
             acc = [zeros(scores.dtype, lanes) for _ in range(rows * across)]
             acc = tile_product(acc, size, left, right, rows=rows, columns=across)
             store_tile(scores, acc, i * span + j, span, lanes, rows=rows, columns=across)
+
+
+@inline
+def single_scores(scores, query, keys, j, seen, size, lanes):
+    """scores[x] = query . keys[j + x]."""
+    dt = scores.dtype
+    step = lanes * 2
+    whole = size - size % step
+    for x in range(seen):
+        part = zeros(dt, step)
+        single = dt(0)
+        for e in range(0, whole, step):
+            part = multiply_add(query.load(e, width=step), keys[along((j + x,), e, step)].cast(dt), part)
+        for e in range(whole, size):
+            single = multiply_add(query[e], keys[j + x, e].cast(dt), single)
+        scores[x] = fold(part, lambda a, b: a + b) + single
+
+
+@inline
+def add_single(result, weights, values, j, seen, broad, width, lanes, *, across):
+    """result += weights[x] * values[j + x], for values whose rows are whole tiles."""
+    dt = result.dtype
+    for x in range(0, broad, width):
+
+        def left(y):
+            return load_column(weights, y, rows=1)
+
+        def right(y):
+            return [values[along((j + y,), x + c * lanes, lanes)].cast(dt) for c in range(across)]
+
+        acc = load_tile(result, x, broad, lanes, rows=1, columns=across)
+        acc = tile_product(acc, seen, left, right, rows=1, columns=across)
+        store_tile(result, acc, x, broad, lanes, rows=1, columns=across)
 
 
 @inline

@@ -90,3 +90,24 @@ def test_no_leading_axes_and_no_keys():
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"mask": "bool"}])
 def test_one_kernel_serves_every_length(length, keys, options):
     check("f32", (2,), length, keys, 16, 16, symbolic=True, threads=2, **options)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize(("keys", "size", "wide"), [(1, 8, 8), (70, 64, 64), (130, 24, 40), (65, 3, 16)])
+def test_one_query_reads_keys_and_values_where_they_lie(dtype, keys, size, wide):
+    from compiler import Graph, TensorType, compile, ops, reference
+    from compiler.graph.dtypes import numpy_dtype
+
+    shapes = [(2, 4, 1, size), (2, 2, keys, size), (2, 2, keys, wide)]
+    random = np.random.default_rng(keys)
+    arrays = [random.standard_normal(shape).astype(numpy_dtype(dtype)) for shape in shapes]
+    with Graph("g", inputs=[TensorType(dtype, shape) for shape in shapes]) as graph:
+        q, k, v = graph.inputs
+        turned = ops.transpose(ops.transpose(k, (0, 1, 3, 2)) * 0.5, (0, 1, 3, 2))  # keys that lie across
+        graph.output(
+            ops.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+            ops.scaled_dot_product_attention(q, turned, v, is_causal=True, enable_gqa=True),
+        )
+    bound = {"f32": 2e-6, "f64": 1e-14, "bf16": 2e-2}[dtype]
+    for found, expected in zip(compile(graph, cache=False).execute(*arrays), reference(graph, *arrays), strict=True):
+        np.testing.assert_allclose(found.astype(float), expected.astype(float), rtol=bound, atol=bound)

@@ -194,8 +194,9 @@ def test_make_builds_detached_ops() -> None:
 
 
 def test_absent_optional_attributes_read_as_none() -> None:
-    with Graph("g", [TensorType("f32", ("S", "E"))]) as g:
-        y = ops.scaled_dot_product_attention(g.inputs[0], g.inputs[0], g.inputs[0])
+    with Graph("g", [TensorType("f32", ("S", 8))]) as g:
+        plain = {"is_causal": False, "enable_gqa": False}
+        (y,) = g.emit("mo.scaled_dot_product_attention", list(g.inputs) * 3, plain)
         g.output(y)
     assert y.owner.all_attrs["scale"] is None and "scale" not in y.owner.attrs
     (read,) = [op for op in mo.from_graph(g).body.ops if op.name != "mo.output"]
