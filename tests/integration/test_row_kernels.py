@@ -95,10 +95,22 @@ def test_a_cut_edge_ends_a_row_kernel() -> None:
     assert len(whole.fusion.calls) == 1 and len(cut.fusion.calls) == 2
 
 
+def test_a_cut_edge_keeps_reductions_in_kernels_of_their_own() -> None:
+    with Graph("g", inputs=[TensorType("f32", ("M", 64))]) as graph:
+        graph.output(ops.mean(ops.sum(graph.inputs[0], axis=1)))
+    together = compile_graph(graph, CompileOptions(cache=False, opt_level=1))
+    edge = frozenset({("reduce_sum_0", "reduce_mean_0")})
+    apart = compile_graph(graph, CompileOptions(cache=False, opt_level=1, force_cut=edge))
+    assert [decision.rule for decision in together.fusion.ledger] == ["sequence"]
+    assert len(together.fusion.calls) == 1 and len(apart.fusion.calls) == 2
+    x = elements(("M", 64), "f32")
+    np.testing.assert_array_equal(together.execute(x)[0], apart.execute(x)[0])
+
+
 def test_the_ledger_says_what_a_row_kernel_keeps() -> None:
     with Graph("g", inputs=[TensorType("f32", ("M", 64))]) as graph:
         graph.output(softmax(graph.inputs[0], (1,)))
-    ledger = compile_graph(graph, CompileOptions(cache=False)).fusion.ledger
+    ledger = compile_graph(graph, CompileOptions(cache=False, recognise=False)).fusion.ledger
     assert {decision.rule for decision in ledger if decision.accepted} == {"row", "view"}
 
 

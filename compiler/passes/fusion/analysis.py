@@ -76,9 +76,8 @@ class Node:
         self.signature: Any = None
         self.kind = ""
         self.literal: Any = None
-        self.note = (
-            note.data if (note := op.attributes.get(RECOGNISED)) is not None else ""
-        )  # what it was recognised as
+        note: Any = op.attributes.get(RECOGNISED)
+        self.note: str = "" if note is None else note.data  # what it was recognised as
         self.view = ""  # for a view: the method its definition is, if it is one
         self.step: Step | None = None  # for a view that can be undone: its step
         self.depth = 0  # for a view: how many there are in a row, with it

@@ -52,7 +52,7 @@ def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | Non
     functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver, ROW_PHASES}
     emitted = [emit(group, groups, functions, driver, work) for group in ordered]
     if options.fuse and emission_of(options.target).grid is None:  # threads of a grid cannot meet
-        in_sequence(ordered, emitted, functions)
+        in_sequence(ordered, emitted, functions, options.force_cut)
     origin = Origin(lambda: fused)
     kernels, calls = _share(ordered, emitted, library, origin)
     computed_in: dict[Node, list[Group]] = {}

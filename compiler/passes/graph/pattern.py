@@ -97,7 +97,7 @@ def factors(op: Operation) -> tuple[list[SSAValue], float]:
     """A product as its factors, those of products inside it that nobody else reads among them, and its numbers."""
     found: list[SSAValue] = []
     number = 1.0
-    waiting = [op.results[0]]
+    waiting: list[SSAValue] = [op.results[0]]
     while waiting:
         value = waiting.pop()
         inner = made_by(value, "mul")

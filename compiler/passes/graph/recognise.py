@@ -1,8 +1,8 @@
 """recognise: ops written out one by one become the structured op they amount to.
 
 Each recogniser looks at one op, the last of a pattern, and gives what can stand for it, or None; `Found` says what it
-is called. Unlike the other graph passes this one changes values in the last digits, as the structured op rounds less
-often, so it can be turned off (`CompileOptions.recognise`); the ledger notes each pattern that was found.
+is called. Unlike the other graph passes this one changes values in the last digits, as the structured op rounds at
+other places, so it can be turned off (`CompileOptions.recognise`); the ledger notes each pattern that was found.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from compiler.passes.graph.recognise_activations import gelu, silu
 from compiler.passes.graph.recognise_attention import attention
 from compiler.passes.graph.recognise_batch_norm import batch_norm
 from compiler.passes.graph.recognise_rotary import rotary
+from compiler.passes.graph.recognise_softmax import softmax
 from compiler.passes.graph.rewrite import absorb, maker, mo_ops, replace, union
 from compiler.passes.graph.write_out import write_out
 
@@ -27,7 +28,7 @@ Recogniser = Callable[[MoOp], Found | None]
 RECOGNISERS: dict[str, tuple[Recogniser, ...]] = {
     "mo.matmul": (attention,),
     "mo.mul": (gelu, silu),
-    "mo.div": (silu,),
+    "mo.div": (silu, softmax),
     "mo.concat": (rotary,),
     "mo.add": (rotary, batch_norm),
     "mo.sub": (batch_norm,),

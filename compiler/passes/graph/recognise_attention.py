@@ -48,14 +48,13 @@ def attention(op: MoOp) -> Found | None:
     if product is None or len(list(products.uses)) > shifts:
         return None
     q, turned = product.operands
-    k = _transposed(op, turned)
     if not all(isinstance(size, int) for size in (shape_of(q)[-1], shape_of(v)[-1])):
         return None
-    shared = _shared(k), _shared(v)
-    grouped = shared[0] is not None and shared[1] is not None and shape_of(shared[0])[:-1] == shape_of(shared[1])[:-1]
-    if grouped:
-        assert shared[0] is not None and shared[1] is not None
-        k, v = shared
+    k = _transposed(op, turned)
+    few_k, few_v = _shared(k), _shared(v)
+    grouped = False
+    if few_k is not None and few_v is not None and shape_of(few_k)[:-1] == shape_of(few_v)[:-1]:
+        k, v, grouped = few_k, few_v, True
     masks = hidden.operands(op, (*shape_of(q)[:-1], shape_of(turned)[-1]))
     kind: TensorType = op.results[0].type  # type: ignore[assignment]
     made = insert(

@@ -15,7 +15,7 @@ from compiler.passes.fusion.rows.join import member_below
 from compiler.passes.fusion.rows.walks import walk_of
 from compiler.passes.fusion.siblings.work import Work
 
-_CHEAP = 2  # operations that cost less than keeping their result
+_CHEAP = 2  # operations that cost less than writing their result to memory and reading it
 _STACK_BYTES = 65536  # of a row that kernels/row_phases.py keeps on the stack
 
 Key = tuple[Context, Value]
@@ -155,10 +155,10 @@ class RowPlan:
         return context, value
 
     def wanted(self, key: Key) -> str:
-        """What later phases want of a value: what takes long to compute is kept, anything else computed again."""
+        """What later phases want of a value: what is computed is kept, what is only loaded is loaded again."""
         if key not in self.needed_later:
             return "drop"
-        return "keep" if self.dear(key) > _CHEAP else "again"
+        return "keep" if self.dear(key) else "again"
 
     def dear(self, key: Key) -> int:
         """The operations that it takes to have a value at a position once more."""
@@ -171,7 +171,7 @@ class RowPlan:
             total = self._work.of(node.signature.name)
             for operand in dict.fromkeys(node.operands):
                 inner = self.key(operand, context)
-                if inner is not None and total <= _CHEAP and self.wanted(inner) != "keep":
+                if inner is not None and total <= _CHEAP:
                     total += self.dear(inner)
             return total
         below, _ = below_reshapes(value, context, self.group)
@@ -184,7 +184,8 @@ class RowPlan:
         kept = [key for key in self.needed_later if self.wanted(key) == "keep"]
         if self._fits_stack(kept):
             return None
-        for key in sorted(kept, key=lambda key: (-self.dear(key), self.kept_at[key])):
+        dear = [key for key in kept if self.dear(key) > _CHEAP]
+        for key in sorted(dear, key=lambda key: (-self.dear(key), self.kept_at[key])):
             for number, store in enumerate(self.stores):
                 buffer = store.buffer
                 if self.is_full(store) and buffer.type.dtype == key[1].type.dtype and buffer.kind != "mutable":

@@ -7,6 +7,7 @@ What a phase computes and a later one needs is handed over as `kept[k]`, what is
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Node, Value, literal_of, views_between
@@ -87,7 +88,9 @@ class RowText:
         returned: list[Text] = []
         nodes: list[Node] = []
         for key in phase.returned:
-            text, extra, scalar = body.value(key[1], key[0])
+            context, value = key
+            assert not isinstance(context, Value)
+            text, extra, scalar = body.value(value, context)
             returned.append((f"{_SPREAD}(", *text, ", at.width)") if scalar else text)
             nodes += extra
         body.lines.append(Line(("        return ", *_tuple(returned)), nodes))
@@ -226,7 +229,7 @@ class _Body:
         return (variable,), [], False
 
 
-def _tuple(parts: list[Text]) -> Text:
+def _tuple(parts: Sequence[Text]) -> Text:
     """A tuple's text."""
     inside: list[str | Definition] = []
     for number, part in enumerate(parts):

@@ -15,7 +15,7 @@ from compiler.passes.fusion.analysis import count
 from compiler.passes.fusion.assemble import Emitted, parameters
 from compiler.passes.fusion.groups import Group
 from compiler.passes.fusion.paths import Shape
-from compiler.passes.fusion.records import Buffer
+from compiler.passes.fusion.records import Buffer, Edge
 from compiler.passes.fusion.text import SymbolNames
 
 
@@ -27,44 +27,71 @@ class _Part:
     waits: bool
 
 
-def in_sequence(groups: list[Group], emitted: list[Emitted], functions: frozenset[str]) -> None:
-    """Put reductions into earlier kernels where that is possible; both lists, in the order of execution, shrink."""
-    hosts: list[tuple[Group, list[_Part]]] = []
-    writer: dict[Buffer, int] = {}
+@dataclass
+class _Host:
+    """A kernel to be: the group that began it, and its parts."""
+
+    group: Group
+    parts: list[_Part]
+
+
+def in_sequence(groups: list[Group], emitted: list[Emitted], functions: frozenset[str], cut: frozenset[Edge]) -> None:
+    """Put reductions into earlier kernels where that is possible; both lists, in the order of execution, shrink.
+
+    `cut` are edges that are to stay between kernels.
+    """
+    hosts: list[_Host] = []
+    writer: dict[Buffer, int] = {}  # which of them writes a buffer
+    reader: dict[Buffer, int] = {}  # the last reduction among them that reads one
     for group, made in zip(groups, emitted):
-        into, waits = _earlier(group, made, hosts, writer)
-        if into == len(hosts):
-            hosts.append((group, [_Part(made, False)]))
+        into, waits = _earlier(group, made, hosts, writer, reader, cut) if _can_be_part(group, made) else (-1, False)
+        if into < 0:
+            into = len(hosts)
+            hosts.append(_Host(group, []))
         else:
-            host, parts = hosts[into]
-            parts.append(_Part(made, waits))
-            host.sequels |= group.mask
-            host.members.update(group.members)
+            hosts[into].group.sequels |= group.mask
+            hosts[into].group.members.update(group.members)
+        hosts[into].parts.append(_Part(made, waits))
         writer.update(dict.fromkeys(made.results, into))
-    groups[:] = [group for group, _ in hosts]
-    emitted[:] = [_joined(parts, functions) if len(parts) > 1 else parts[0].made for _, parts in hosts]
+        if _can_be_part(group, made):
+            reader.update(dict.fromkeys(made.operands, into))
+    groups[:] = [host.group for host in hosts]
+    emitted[:] = [_joined(h.parts, functions) if len(h.parts) > 1 else h.parts[0].made for h in hosts]
 
 
 def _earlier(
-    group: Group, made: Emitted, hosts: list[tuple[Group, list[_Part]]], writer: dict[Buffer, int]
+    group: Group,
+    made: Emitted,
+    hosts: list[_Host],
+    writer: dict[Buffer, int],
+    reader: dict[Buffer, int],
+    cut: frozenset[Edge],
 ) -> tuple[int, bool]:
-    """The earlier kernel that can do the work of this one as well, and whether it reads what that one writes; the
-    number of kernels so far when there is none."""
-    if not _can_be_part(group, made):
-        return len(hosts), False
+    """The earlier kernel that can do the work of this one as well, and whether it reads what that one writes; -1 when
+    there is none."""
     latest = max((writer.get(buffer, -1) for buffer in made.operands), default=-1)
-    for into in range(max(latest, 0), len(hosts)):
-        host, parts = hosts[into]
-        if not all(_can_be_part(host, part.made) for part in parts) or not _same_names([p.made for p in parts], made):
+    shares = reader.get(_largest(made), -1) if made.operands else -1
+    for into in (latest, shares):
+        if into < latest or into < 0:
             continue
-        if into == latest:
-            written = [buffer for buffer in made.operands if writer.get(buffer, -1) == into]
-            assert host.core is not None
-            if all(count(buffer.type.shape) == host.core.result.numel for buffer in written):
-                return into, True
-        elif made.operands and _largest(made) in {buffer for part in parts for buffer in part.made.operands}:
-            return into, False
-    return len(hosts), False
+        host = hosts[into]
+        if not all(_can_be_part(host.group, part.made) for part in host.parts):
+            continue
+        if not _same_names([part.made for part in host.parts], made) or _is_cut(host.group, group, cut):
+            continue
+        core = host.group.core
+        written = [buffer for buffer in made.operands if writer.get(buffer, -1) == into]
+        if core is not None and all(count(buffer.type.shape) == core.result.numel for buffer in written):
+            return into, bool(written)
+    return -1, False
+
+
+def _is_cut(host: Group, group: Group, cut: frozenset[Edge]) -> bool:
+    """Whether the user wants an op of one and an op of the other in different kernels."""
+    if not cut:
+        return False
+    first, second = ({node.name for node in one.members} for one in (host, group))
+    return any(producer in first and consumer in second for producer, consumer in cut)
 
 
 def _can_be_part(group: Group, made: Emitted) -> bool:
