@@ -110,7 +110,9 @@ def _show_version(ctx: click.Context, _param: click.Parameter, asked: bool) -> N
 
 
 def _fail(message: str, status: int) -> int:
-    print(f"kernelglass: {' '.join(message.split())}", file=sys.stderr)
+    from app.cli.output import complain
+
+    complain(message)
     return status
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.text_tables import seconds, size, table
+from compiler.printable import printable, printable_document
 from profiler.units import figure, percent
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 def run_text(document: dict[str, Any], checks: list[OutputCheck] | None) -> str:
     """The document of a run, and the checks that passed, as a person reads them."""
+    document = printable_document(document)
     took, kernels = document["seconds"], len(document["kernels"])
     sizes = ", ".join(f"{name}={size}" for name, size in document["dims"].items())
     shapes = ", ".join(f"{y['dtype']}[{'x'.join(map(str, y['shape']))}]" for y in document["outputs"])
@@ -24,7 +26,7 @@ def run_text(document: dict[str, Any], checks: list[OutputCheck] | None) -> str:
         f"{seconds(took['min'])} to {seconds(took['max'])}, {_made(document)}",
         f"outputs    {shapes}",
     ]
-    lines += [f"check      {check}" for check in checks or () if check.ok]
+    lines += [f"check      {printable(check)}" for check in checks or () if check.ok]
     if document["stages"]:
         lines += [f"stage      {line}" for line in document["stages"]["lines"]]
     lines += [f"{word:<10} {words}" for word, words in _meanwhile(document)]

@@ -112,5 +112,5 @@ def _again(store: Store, runs: list[int], pairs: int) -> tuple[int, int]:
         contenders.append(Contender(request, graph, arrays))
     if contenders[0].request.device != contenders[1].request.device:
         raise ExecutionError("these runs are of different devices, which cannot take turns")
-    say = lambda words: click.echo(f"kernelglass: {words}", err=True)  # noqa: E731
+    say = lambda words: say(f"kernelglass: {words}", err=True)  # noqa: E731
     return run_in_turns(store, (contenders[0], contenders[1]), pairs, progress=say)

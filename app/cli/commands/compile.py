@@ -18,9 +18,10 @@ from app.cli.options import (
     source_argument,
     target_option,
 )
-from app.cli.output import print_json, write_out
+from app.cli.output import print_json, say, write_out
 from app.text_tables import seconds, size, table
 from compiler.options import EMITTED
+from compiler.printable import printable
 
 if TYPE_CHECKING:
     from app.compilation import Compiled
@@ -76,7 +77,7 @@ def command(
     elif as_json:
         print_json(summary(compiled))
     else:
-        click.echo(summary_text(compiled))
+        say(summary_text(compiled))
 
 
 def _keep(compiled: Compiled, src: str, db: str) -> None:
@@ -130,7 +131,7 @@ def summary_text(compiled: Compiled) -> str:
     taken, left, hits, peak = *figures["fusion"].values(), figures["cache"]["hits"], figures["peak_memory"]
     return "\n".join(
         [
-            f"{compiled.source.name} for {options.target}: {len(kernels)} kernel{'s' * (len(kernels) != 1)} "
+            f"{printable(compiled.source.name)} for {options.target}: {len(kernels)} kernel{'s' * (len(kernels) != 1)} "
             f"in {seconds(compiled.seconds)} ({options.flow}, -O{options.opt_level}, debug {options.debug})",
             "",
             table(("kernel", "nodes"), [(kernel["name"], " ".join(kernel["nodes"])) for kernel in kernels]),

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from app.cli.options import json_option, library_option, out_option, source_argument, target_option
-from app.cli.output import print_json, write_out
+from app.cli.output import print_json, say, write_out
 from app.errors import INTERRUPTED
 from app.files import check_place
 from compiler.options import DEBUG_LEVELS, OPT_LEVELS
@@ -83,13 +83,13 @@ def command(
     source = load_source(src)  # what is wrong with it is said once, here
     unsized = sorted(name for name in source.graph.symbols if name not in source.dims)
     if unsized and start_up:
-        click.echo(f"no first result: the source gives no size for {', '.join(unsized)}", err=True)
+        say(f"no first result: the source gives no size for {', '.join(unsized)}", err=True)
         start_up = False
     if out is not None:
         check_place(out)
     wanted = cells([int(level) for level in levels], debugs, start_up=start_up and get_target(target).name == "cpu")
     request = Request(src, CompileOptions(target, jobs=jobs), str(library) if library else None)
-    measured = measure(request, wanted, repeat, lambda words: click.echo(words, err=True))
+    measured = measure(request, wanted, repeat, lambda words: say(words, err=True))
     found = flow_tables.document(measured, this_machine().name, default_threads())
     if not found["cells"] and not found["start_up"]:
         raise KeyboardInterrupt

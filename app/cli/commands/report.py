@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.options import json_option, store_option
-from app.cli.output import print_json
+from app.cli.output import print_json, say
 from app.files import check_place, write_whole
 
 if TYPE_CHECKING:
@@ -58,5 +58,5 @@ def _measure(store: Store, run: int) -> None:
         raise UnavailableError(f"{words}: its ceilings can only be measured there")
     measured_ceilings(
         store, device=row["device"], threads=row["conditions"].get("threads"),
-        progress=lambda words, _: click.echo(f"measuring {words}", err=True),
+        progress=lambda words, _: say(f"measuring {words}", err=True),
     )  # fmt: skip

@@ -18,7 +18,7 @@ from app.cli.options import (
     sizes_of,
     source_argument,
 )
-from app.cli.output import print_json
+from app.cli.output import print_json, say
 from app.errors import CheckFailed, CompilationFailed
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def command(
     else:
         from app.cli.run_text import run_text
 
-        click.echo(run_text(document, checks))
+        say(run_text(document, checks))
     wrong = [c for c in checks or () if not c.ok]
     if wrong:
         raise CheckFailed(str(wrong[0]))
@@ -131,7 +131,7 @@ def _store(db: str | None, *, needed: bool) -> Store | None:
     except StoreError as error:
         if needed:
             raise
-        click.echo(f"kernelglass: note: the run is not kept: {error}", err=True)
+        say(f"kernelglass: note: the run is not kept: {error}", err=True)
         return None
 
 

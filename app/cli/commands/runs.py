@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.cli.options import json_option, store_option
-from app.cli.output import print_json
+from app.cli.output import print_json, say
 from app.text_tables import seconds, size, table
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def command(
     if as_json:
         print_json({"compilations" if compilations else "runs": rows})
     else:
-        click.echo(_compilations(rows) if compilations else _runs(rows))
+        say(_compilations(rows) if compilations else _runs(rows))
 
 
 def _runs(rows: list[dict[str, Any]]) -> str:
@@ -128,7 +128,7 @@ def _with_store(work: Callable[..., Said]) -> Callable[..., None]:
 
         with open_store(db if db is not None else ctx.obj["db"], create=False) as store:
             words, document = work(store, **arguments)
-        print_json(document) if as_json or ctx.obj["json"] else click.echo(words)
+        print_json(document) if as_json or ctx.obj["json"] else say(words)
 
     return called
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from app.cli.output import say
 from app.sources import samples
 from app.text_tables import table
 
@@ -12,4 +13,4 @@ from app.text_tables import table
 def command() -> None:
     """List the graphs that ship with it; use one as sample:NAME."""
     rows = [(f"sample:{sample.name}", sample.description) for sample in samples()]
-    click.echo(table(("source", "what it is"), rows))
+    say(table(("source", "what it is"), rows))
