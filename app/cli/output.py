@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from app.cli.terminal import coloured
+from app.cli.terminal import coloured, leave_stdout
 from app.files import write_whole
 from compiler.errors import CompilerError
 from compiler.printable import printable, printable_lines
@@ -23,7 +23,7 @@ from compiler.printable import printable, printable_lines
 
 def say(words: str, err: bool = False) -> None:
     """Print lines for a person, on stderr where stdout is for results."""
-    click.echo(printable_lines(words), err=err)
+    _echo(printable_lines(words), err)
 
 
 def complain(words: object, kind: str = "") -> None:
@@ -35,7 +35,15 @@ def complain(words: object, kind: str = "") -> None:
 
 def print_json(document: Any) -> None:
     """Print one JSON document on stdout; NaN and infinities become null, which every reader takes."""
-    click.echo(json.dumps(_plain(document), indent=2, allow_nan=False).replace("\x7f", "\\u007f"))
+    _echo(json.dumps(_plain(document), indent=2, allow_nan=False).replace("\x7f", "\\u007f"))
+
+
+def _echo(text: str, err: bool = False) -> None:
+    try:
+        click.echo(text, err=err)
+    except BrokenPipeError:
+        if not err:
+            leave_stdout()
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from typing import Any
 
 _COLOURS = {"bad": "31", "good": "32", "note": "33", "faint": "2"}
@@ -27,3 +28,9 @@ def coloured(words: str, kind: str, stream: Any) -> str:
 def columns() -> int:
     """How many letters a line has."""
     return shutil.get_terminal_size().columns
+
+
+def leave_stdout() -> None:
+    """The reader has left (`| head`): point stdout elsewhere, so that whatever is still to be done is done in quiet."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

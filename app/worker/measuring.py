@@ -10,7 +10,7 @@ import numpy as np
 
 from app.sources import Source
 from app.viewmodels.requests import Progress, Report, RunRequest, RunTimes
-from compiler.errors import CompilerError, ExecutionError
+from compiler.errors import ExecutionError
 from compiler.options import CompileOptions
 from profiler.records import FINISHED, MeasureRequest
 
@@ -41,33 +41,25 @@ def measure_source(source: Source, name: str, options: CompileOptions, request: 
 def _measured(
     source: Source, measurement: MeasureRequest, inputs: Any, request: RunRequest, report: Report
 ) -> tuple[int | None, Any, str]:
-    """The run's number, what came of it, and why it was not kept where that is so.
+    """The run's number, what came of it, and where it is, or why it is not kept, where the database did not take it."""
+    from profiler.keeping import begin, give_up, keep
+    from profiler.measure.machine import machine_with
+    from profiler.measure.measuring import measure
 
-    A database that fails on the way (a full disk, a lock that is held) takes the record with it, not the run: that is
-    made again without one.
-    """
-    from profiler.recording import run_and_record
-    from profiler.store import StoreError
-
-    store, note = _open_store(request.database)
-    for kept in (store, None):
-        try:
-            number, outcome = run_and_record(
-                kept,
-                measurement,
-                source.graph,
-                inputs,
-                texts=kept is not None,
-                outputs=request.check,
-                progress=lambda words: report(Progress(f"run: {words}", 0.4)),
-            )
-            return number, outcome, note
-        except StoreError as error:
-            note = f"the run is not kept: {error.message}"
-        finally:
-            if kept is not None:
-                kept.close()
-    raise AssertionError("a run without a database has no database to fail")
+    begun = begin(request.database or None, measurement, machine_with(request.device), needed=False)
+    try:
+        outcome = measure(
+            measurement, source.graph, inputs, texts=begun.run is not None or begun.aside, outputs=request.check,
+            progress=lambda words: report(Progress(f"run: {words}", 0.4)),
+        )  # fmt: skip
+        kept = keep(begun, outcome)
+    except BaseException as error:
+        give_up(begun, error)
+        raise
+    finally:
+        begun.close()
+    here = kept.path == begun.path
+    return kept.run if here else None, outcome, kept.note or ("" if here else begun.note)
 
 
 def measurement_of(
@@ -122,16 +114,6 @@ def spans_of(trace: np.ndarray) -> tuple[tuple[int, int, float, float], ...]:
         for thread in range(trace.shape[0])
         for call in range(trace.shape[1])
     )
-
-
-def _open_store(path: str = "") -> tuple[Any, str]:
-    """The user's database; a run is made also without it, and says so."""
-    from profiler.store import StoreError, open_store
-
-    try:
-        return open_store(path or None), ""
-    except (StoreError, OSError, CompilerError) as error:
-        return None, f"the run is not kept: {error}"
 
 
 def _keep_check(path: str, number: int | None, checks: tuple[str, ...], ok: bool) -> None:

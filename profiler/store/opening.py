@@ -7,10 +7,11 @@ import os
 import sqlite3
 from pathlib import Path
 
-from profiler.store.connection import Store, StoreError, connect, error_words, is_full, translated
+from profiler.store.connection import Store, StoreBlocked, StoreError, connect, error_words, is_full, translated
 from profiler.store.interrupted import mark_interrupted
 from profiler.store.migrations import APPLICATION_ID, MIGRATIONS, Migration, apply_migration
 
+_MOMENT = 1.0  # seconds: reading what is there need not wait for somebody who writes
 _HEADER = b"SQLite format 3\0"
 
 
@@ -54,7 +55,8 @@ def _opened(path: Path, migrations: tuple[Migration, ...], readonly: bool, refus
     try:
         _upgrade(store, migrations)
         if not readonly:
-            mark_interrupted(store)
+            with contextlib.suppress(StoreBlocked), store.waiting(_MOMENT):  # whoever opens it next does it
+                mark_interrupted(store)
     except BaseException:
         store.close()
         raise
