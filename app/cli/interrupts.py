@@ -5,8 +5,9 @@ interrupt is the exception Python makes of it, once, so that runs are marked and
 while a module is being imported, since extension modules turn it into other errors, and it is raised again where it
 fell into a place that Python lets no exception out of.
 
-Loading this module guards the program that is starting, so it is the first that `app.cli.main` loads, and it loads
-nothing itself. A program that was started with Ctrl+C turned off (`nohup`, a script's background) leaves it so.
+Loading this module guards the program that is starting, so it is the first that `app` loads, and it loads nothing
+itself; what comes before, the start of the interpreter, is Python's own. A program that was started with Ctrl+C turned
+off (`nohup`, a script's background) leaves it so.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _asked = False
 
 def is_program() -> bool:
     """Whether this process is the command itself, and not one that uses its modules."""
+    if sys.argv[:1] == ["-m"]:  # `python -m app`, while the module is looked for
+        return any(pair in (("-m", "app"), ("-m", "app.cli.main")) for pair in zip(sys.orig_argv, sys.orig_argv[1:]))
     main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     name = os.path.basename(main)
     return name in ("kernelglass", "kernelglass.exe", "kernelglass-script.py") or main.endswith(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from app.cli import interrupts  # first: from here on Ctrl+C is one line
-
-# isort: split
-
 import importlib
 import io
 import sys
@@ -13,6 +9,7 @@ from collections.abc import Sequence
 
 import click
 
+from app.cli import interrupts
 from app.cli.terminal import leave_stdout
 from app.errors import BAD_INPUT, INTERRUPTED, OK, exit_status
 from compiler.collector_pauses import end_without_collection, rare_collection

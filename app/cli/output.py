@@ -33,6 +33,14 @@ def complain(words: object, kind: str = "") -> None:
     print(f"{head} {kind + ': ' if kind else ''}{line}", file=sys.stderr)
 
 
+def note_refused_cache() -> None:
+    """Say why nothing is cached, where the cache's folder is one that is not used."""
+    from compiler.cache import default_cache
+
+    if words := default_cache().refusal:
+        complain(f"nothing is cached: {words}", "note")
+
+
 def print_json(document: Any) -> None:
     """Print one JSON document on stdout; NaN and infinities become null, which every reader takes."""
     _echo(json.dumps(_plain(document), indent=2, allow_nan=False).replace("\x7f", "\\u007f"))

@@ -15,6 +15,7 @@ Step = Callable[[str, float | None], None]
 """Tells what is being done, and which share of all of it is done by now, where that is known."""
 
 _BAR = 20
+_BLOCK = re.compile(r"block (\d+)")
 _PART = re.compile(r"(?:process|pair|measuring) (\d+)(?: of (\d+))?")
 
 
@@ -54,12 +55,13 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def by_parts(step: Step, total: int) -> Callable[[str], None]:
-    """For work that says itself which part it is at: `process 2, ...`, `pair 3 of 8`."""
+def by_parts(step: Step, total: int, blocks: int = 0) -> Callable[[str], None]:
+    """For work that says itself which part it is at: `process 2, ...`, `pair 3 of 8`, of about so many `block 5`."""
 
     def told(words: str) -> None:
-        found = _PART.search(words)
-        at = int(found[1]) - 1 if found else 0
-        step(words, at / max(total, 1) if total > 1 or found else None)
+        part, block = _PART.search(words), _BLOCK.search(words)
+        at = int(part[1]) - 1 if part else 0
+        within = min(int(block[1]) / blocks, 1) * 0.95 if block and blocks else 0.0  # it may make more of them
+        step(words, (at + within) / max(total, 1))
 
     return told

@@ -21,7 +21,7 @@ def completed(words: str, **more: str) -> list[str]:
     }  # fmt: skip
     done = subprocess.run([sys.executable, "-m", "app"], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stderr == "", done.stderr
-    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
 
 
 def test_samples_targets_and_commands_are_known():

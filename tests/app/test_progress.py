@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ from command_line import ROOT, in_a_process
 
 from app.cli.progress import duration, line
 
-RUN = ("run", "sample:softmax", "--repeat", "40", "--processes", "2", "--threads", "1", "--no-db")
+RUN = ("run", "sample:softmax", "--repeat", "48", "--processes", "2", "--threads", "1", "--no-db")
 
 
 def on_a_terminal(*arguments: str, **more: str) -> tuple[int, str]:
@@ -38,7 +39,7 @@ def on_a_terminal(*arguments: str, **more: str) -> tuple[int, str]:
 
 def test_a_run_tells_a_terminal_how_far_it_is_and_leaves_nothing():
     status, said = on_a_terminal(*RUN)
-    assert status == 0 and "process 2" in said and " 50 %" in said and "left" in said
+    assert status == 0 and "process 2" in said and re.search(r" 5\d %", said) and "left" in said
     assert said.endswith("\r\x1b[K") and "\n" not in said
 
 

@@ -18,7 +18,7 @@ from app.cli.options import (
     source_argument,
     target_option,
 )
-from app.cli.output import print_json, say, write_out
+from app.cli.output import note_refused_cache, print_json, say, write_out
 from app.text_tables import seconds, size, table
 from compiler.options import EMITTED
 from compiler.printable import printable
@@ -65,6 +65,8 @@ def command(
     from compiler.options import CompileOptions
 
     options = CompileOptions(target, flow, opt_level, debug, jobs, not no_cache)
+    if options.cache:
+        note_refused_cache()
     compiled = compile_source(load_source(src), options, library)
     if db is not None:
         _keep(compiled, src, db)

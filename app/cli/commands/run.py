@@ -20,7 +20,7 @@ from app.cli.options import (
     sizes_of,
     source_argument,
 )
-from app.cli.output import print_json, say
+from app.cli.output import note_refused_cache, print_json, say
 from app.cli.progress import by_parts, progress_line
 from app.errors import CheckFailed, CompilationFailed
 
@@ -84,6 +84,7 @@ def command(
     if tag is not None:
         check_tag(tag)
     clear_abandoned()  # what runs that were killed left behind
+    note_refused_cache()
     index = device_index(device)
     source = load_source(src)
     sizes = graph_sizes(source.graph, source.dims, sizes_of(dims))
@@ -141,10 +142,11 @@ def _measure(
     from compiler.errors import ExecutionError, UnavailableError
     from profiler.measure.measuring import measure
     from profiler.measure.processes import process_requests
+    from profiler.measure.timing import BLOCKS
     from profiler.records import FINISHED
 
     with progress_line() as step:
-        told = by_parts(step, len(process_requests(request)))
+        told = by_parts(step, len(process_requests(request)), BLOCKS)
         outcome = measure(request, source.graph, inputs, texts=texts, outputs=check, progress=told)
     if outcome.error is not None or outcome.result.status != FINISHED:
         run = keep_run(begun, outcome)
