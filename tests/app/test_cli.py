@@ -231,7 +231,7 @@ def test_a_folder_of_other_files_is_no_cache(kernelglass, tmp_path, monkeypatch)
     weights.write_bytes(b"years of work")
     monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "mine"))
     assert_one_line(kernelglass("cache", "clear"), 2, "weights.bin", "nothing was deleted")
-    status, out, err = kernelglass("compile", "sample:softmax")
+    status, _, err = kernelglass("compile", "sample:softmax")
     assert status == 0 and err.startswith("kernelglass: note: nothing is cached: ") and err.count("\n") == 1
     assert "not used: " in kernelglass("cache", "info")[1]
     assert weights.read_bytes() == b"years of work" and [p.name for p in weights.parents[1].iterdir()] == ["model"]
