@@ -55,7 +55,7 @@ def test_words_inside_a_coloured_box_can_be_read(theme):
 
 
 def test_letters_of_plots_can_be_read_on_a_narrow_screen():
-    """A plot scales with its page; below a width it scrolls instead, at a size at which its smallest letters are 9 px."""
+    """A plot scales with its page; below a width it scrolls instead, with its smallest letters at 9 px or more."""
     from profiler.report.plots.axes import WIDTH
 
     css = (Path(__file__).parents[2] / "resources" / "report" / "report.css").read_text(encoding="utf-8")
