@@ -168,3 +168,13 @@ def _environment() -> dict[str, str]:
     import sys
 
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def test_a_run_whose_check_cannot_be_made_is_kept(kernelglass, scale, database, monkeypatch):
+    def fails(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("app.checking.check_against_reference", fails)
+    with pytest.raises(MemoryError):
+        kernelglass("run", scale, *QUICK, "--check", "--db", database)
+    assert len(finished(database)) == 2

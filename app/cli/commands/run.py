@@ -98,6 +98,7 @@ def command(
     )  # fmt: skip
     needed = any(asked is not None for asked in (db, tag, note))
     begun = None if no_db else begin_run(db, request, needed=needed)
+    outcome, kept = None, False
     try:
         outcome = _measure(begun, request, source, inputs, texts=db is not None, check=check)
         checks = _check(source, outcome, inputs) if check else None
@@ -112,9 +113,12 @@ def command(
 
                 say(run_text(document, checks))
         finally:
+            kept = True
             keep_run(begun, outcome, tag, note, checks)
     except BaseException as error:
-        if begun is not None:
+        if outcome is not None and not kept:  # it was measured; only what was asked beside it failed
+            keep_run(begun, outcome, tag, note)
+        elif begun is not None:
             abandon_run(begun, error)
         raise
     finally:
