@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import warnings
 from pathlib import Path
 
 _MOST_BYTES = 64 << 20  # of all files together; whoever imports more is asked about each time
@@ -43,7 +44,9 @@ def content_digest(path: str | Path) -> str:
 def _imported(text: bytes, folder: Path) -> list[Path]:
     """The files of a folder that a Python text names in its imports; a package with all of its modules."""
     try:
-        tree = ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is odd about the file is said when it is run
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     names: set[str] = set()
