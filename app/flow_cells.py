@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import Any
 from app.errors import CompilationFailed
 from compiler.errors import UnavailableError
 from compiler.options import FLOWS, CompileOptions
+from compiler.temporary import temporary_folder
 
 CACHES = ("cold", "warm")
 
@@ -193,7 +193,7 @@ def take_samples(
     The caches are made in a temporary folder inside `within`, which a caller that may be killed can remove itself.
     """
     _check_platform()
-    with tempfile.TemporaryDirectory(prefix="kernelglass-flows-", dir=within) as folder:
+    with temporary_folder("flows", within) as folder:
         _process(request, BASE, folder)  # byte code and page cache
         yield BASE, _process(request, BASE, folder)
         for turn, cell in itertools.product(range(repeat), wanted):

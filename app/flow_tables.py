@@ -10,6 +10,9 @@ from typing import Any
 
 from app.flow_cells import Measured, Row, Sample
 from app.text_tables import seconds, size, table
+from compiler.printable import printable
+from profiler.report.exports.csv_table import plain_cell
+from profiler.report.markdown import md
 
 HEADER = (
     "flow", "-O", "debug", "cache", "user", "system", "elapsed", "CPU", "peak memory", "time ratio",
@@ -119,7 +122,8 @@ def _ratio(value: float | None) -> str:
 def _title(found: dict[str, Any]) -> str:
     kernels = found["kernels"]
     return (
-        f"{found['source']} for {found['target']}: {kernels} kernel{'s' * (kernels != 1)}, {found['machine']}, "
+        f"{printable(found['source'])} for {found['target']}: {kernels} kernel{'s' * (kernels != 1)}, "
+        f"{found['machine']}, "
         f"{found['jobs']} job{'s' * (found['jobs'] != 1)}, {found['repeat']} repeat{'s' * (found['repeat'] != 1)}"
     )
 
@@ -164,7 +168,7 @@ def text(found: dict[str, Any]) -> str:
 
 def markdown(found: dict[str, Any]) -> str:
     """For a ticket."""
-    parts = _parts(found, f"**{_title(found)}**", _markdown_table)
+    parts = _parts(found, f"**{md(_title(found))}**", _markdown_table)
     return "\n".join([*parts, *(f"- {note}" for note in _notes(found))])
 
 
@@ -181,7 +185,7 @@ def comma_separated(found: dict[str, Any]) -> str:
     writer = csv.DictWriter(out, ["source", "target", "kernels", "jobs", *names], lineterminator="\n")
     writer.writeheader()
     shared = {name: found[name] for name in ("source", "target", "kernels", "jobs")}
-    writer.writerows(shared | line for line in lines)
+    writer.writerows({k: plain_cell(v) for k, v in (shared | line).items()} for line in lines)
     return out.getvalue()
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.printable import printable
 from profiler.units import seconds as seconds
 from profiler.units import size as size
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Columns under a header, two spaces apart; the columns in `right` are right-aligned."""
-    lines = [list(header), *([_shown(cell) for cell in row] for row in rows)]
+    """Columns under a header, two spaces apart; the columns in `right` are right-aligned. Cells are made printable."""
+    lines = [list(header), *([printable(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     text = []
     for line in lines:
@@ -20,8 +21,3 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[
         ]
         text.append("  ".join(cells).rstrip())
     return "\n".join(text)
-
-
-def _shown(cell: str) -> str:
-    """A cell on one line; what a terminal would take for an order is shown as a blank."""
-    return cell if cell.isprintable() else "".join(c if c.isprintable() else " " for c in cell)

@@ -1,31 +1,45 @@
 """The caches on disk: content-addressed entries that are whole or absent, shared by every program of the user.
 
-An entry is one file: a line that names the format and the checksum, then the payload. It is written beside its place
-and renamed, so readers and writers need no lock; whatever fails the checksum is a miss. Keys say everything that can
-change the payload, so an entry is never updated, only found, made or dropped (least recently used first).
+An entry is one file: a line that names the format and a signature, then the payload. It is written beside its place
+and renamed, so readers and writers need no lock; whatever the signature does not fit is a miss. Keys say everything
+that can change the payload, so an entry is never updated, only found, made or dropped (least recently used first).
+Which folders are used at all, and the secret behind the signatures, is in `compiler/cache_guard.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache as remembered
+from functools import cached_property
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-KINDS = ("model", "ir", "object")
-APART = ("weights",)
-"""What lies beside the entries and has rules of its own (`compiler.constants`): no limit drops it, clearing does."""
+from compiler.cache_guard import (
+    KINDS,
+    WEIGHTS,
+    is_entry,
+    is_weights_file,
+    make_folder,
+    make_private,
+    refusal,
+    secret,
+)
+from compiler.errors import CompilerError
+
 LIMIT_BYTES = 512 << 20
-_MAGIC = b"kernelglass-cache-1 "
+_MAGIC = b"kernelglass-cache-2 "
+_HEAD_BYTES = len(_MAGIC) + 65
 _KEEP_SHARE = 0.8  # what eviction leaves, so that it is not needed again at once
 _CHECKS_PER_LIMIT = 64  # a process looks at the whole size after writing this part of the limit
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _numbers = count()
 
 
@@ -64,17 +78,31 @@ class Cache:
         self.path = path
         self.limit = limit
         self._unchecked = 0
+        self._made = False
+
+    @cached_property
+    def refusal(self) -> str:
+        """Why this folder is not used, and what to do; empty where it is. A cache that is refused has only misses."""
+        if words := refusal(self.path):
+            return words
+        return "" if self._secret else "there is no folder to keep the cache's key in, so nothing is cached"
+
+    @cached_property
+    def _secret(self) -> bytes | None:
+        return secret()
 
     def get(self, kind: str, key: str) -> bytes | None:
-        """The payload of an entry, or None where there is none or it is damaged."""
+        """The payload of an entry, or None where there is none, it is damaged, or not of this user's making."""
+        if self.refusal:
+            return None
         place = self._place(kind, key)
         try:
-            with open(place, "rb") as file:
+            with open(os.open(place, os.O_RDONLY | _NOFOLLOW), "rb") as file:
                 content = file.read()
         except OSError:
             return None
-        head, payload = content[: len(_MAGIC) + 33], content[len(_MAGIC) + 33 :]
-        if head != _head(payload):
+        payload = content[_HEAD_BYTES:]
+        if not hmac.compare_digest(content[:_HEAD_BYTES], self._head(kind, key, payload)):
             with suppress(OSError):
                 os.unlink(place)
             return None
@@ -84,12 +112,17 @@ class Cache:
 
     def put(self, kind: str, key: str, payload: bytes) -> bool:
         """Keep an entry; False where that was not possible."""
+        if self.refusal:
+            return False
         place = self._place(kind, key)
         waiting = f"{place}.{os.getpid()}.{next(_numbers)}.tmp"
         try:
-            os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-            with open(waiting, "wb") as file:
-                file.write(_head(payload))
+            if not self._made:
+                make_folder(self.path)
+                self._made = True
+            make_private(os.path.dirname(place))
+            with open(os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o600), "wb") as file:
+                file.write(self._head(kind, key, payload))
                 file.write(payload)
             os.replace(waiting, place)
         except OSError:
@@ -119,9 +152,11 @@ class Cache:
         return dropped
 
     def clear(self) -> int:
-        """Drop every entry; the number of files dropped."""
+        """Drop every entry and nothing else; the number of files dropped. CompilerError where the folder is refused."""
+        if words := refusal(self.path):
+            raise CompilerError(f"{words}; nothing was deleted")
         dropped = 0
-        for _, _, path in self._files((*KINDS, *APART)):
+        for _, _, path in self._files((*KINDS, WEIGHTS)):
             with suppress(OSError):
                 os.unlink(path)
                 dropped += 1
@@ -130,27 +165,52 @@ class Cache:
     def info(self) -> CacheInfo:
         """What there is."""
         kinds = []
-        for kind in (*KINDS, *APART):
+        for kind in (*KINDS, WEIGHTS):
             sizes = [size for _, size, path in self._files((kind,)) if not path.endswith(".tmp")]
             kinds.append(KindInfo(kind, len(sizes), sum(sizes)))
         return CacheInfo(self.path, self.limit, tuple(kinds))
+
+    def _head(self, kind: str, key: str, payload: bytes) -> bytes:
+        """The first line of an entry. The signature is of its place as well: no entry can stand in for another."""
+        signed = hashlib.blake2b(f"{kind}/{key}\n".encode(), key=self._secret or b"", digest_size=32)
+        signed.update(payload)
+        return _MAGIC + signed.hexdigest().encode() + b"\n"
 
     def _place(self, kind: str, key: str) -> str:
         return os.path.join(self.path, kind, key[:2], key[2:])
 
     def _files(self, kinds: Iterable[str] = KINDS) -> Iterator[tuple[int, int, str]]:
-        """(time of last use, bytes, path) of each file, also of what a killed process left half-written."""
+        """(time of last use, bytes, path) of each file, also of what a killed process left half-written.
+
+        Only what has the name of an entry is one, and no link is followed: the folder may hold other files.
+        """
+        if refusal(self.path):
+            return
         for kind in kinds:
-            for folder, _, names in os.walk(os.path.join(self.path, kind)):
-                for name in names:
-                    path = os.path.join(folder, name)
-                    with suppress(OSError):  # another process may have dropped it
-                        status = os.stat(path)
-                        yield status.st_mtime_ns, status.st_size, path
+            for entry in _own_weights(self.path) if kind == WEIGHTS else _entries(os.path.join(self.path, kind)):
+                with suppress(OSError):  # another process may have dropped it
+                    status = entry.stat(follow_symlinks=False)
+                    yield status.st_mtime_ns, status.st_size, entry.path
 
 
-def _head(payload: bytes) -> bytes:
-    return _MAGIC + hashlib.blake2b(payload, digest_size=16).hexdigest().encode() + b"\n"
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    for group in _listed(folder):
+        for entry in _listed(group.path) if group.is_dir(follow_symlinks=False) else ():
+            if is_entry(group.name, entry.name) and entry.is_file(follow_symlinks=False):
+                yield entry
+
+
+def _own_weights(folder: str | Path) -> Iterator[os.DirEntry[str]]:
+    for entry in _listed(os.path.join(folder, WEIGHTS)):
+        if is_weights_file(entry.name) and entry.is_file(follow_symlinks=False):
+            yield entry
+
+
+def _listed(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        return list(os.scandir(folder))
+    except OSError:
+        return []
 
 
 def cache_folder() -> Path:
@@ -161,6 +221,17 @@ def cache_folder() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("kernelglass", appauthor=False) / "compiler"
+
+
+def weights_folder() -> Path | None:
+    """Where notes on weights are, and weights that had no file of their own, made if need be; None where the cache's
+    folder is refused."""
+    folder = cache_folder()
+    if refusal(folder):
+        return None
+    make_folder(folder)
+    make_private(folder / WEIGHTS)
+    return folder / WEIGHTS
 
 
 def default_cache() -> Cache:

@@ -42,4 +42,5 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KERNELGLASS_CACHE", str(folder / "cache"))
         patch.setenv("KERNELGLASS_DB", str(folder / "traces.db"))
+        patch.setenv("XDG_DATA_HOME", str(folder / "data"))  # where the key of the cache is kept
         yield

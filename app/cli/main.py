@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import sys
 from collections.abc import Sequence
 
 import click
 
+from app.cli import interrupts
+from app.cli.terminal import leave_stdout
 from app.errors import BAD_INPUT, INTERRUPTED, OK, exit_status
 from compiler.collector_pauses import end_without_collection, rare_collection
 from compiler.errors import CompilerError
 
 COMMANDS = (
     "gui", "samples", "compile", "run", "generate", "flows", "runs", "compare", "report", "export", "cache", "devices",
+    "completion",
 )  # fmt: skip
 
 
@@ -53,6 +55,16 @@ def kernelglass(ctx: click.Context) -> None:
 
     SRC is sample:NAME, FILE.py (defines build() -> Graph), FILE.mlir, FILE.onnx, FILE.pt2 or FILE.kgx. Without a
     command the window opens.
+
+    \b
+    Exit status:
+      0    fine
+      2    bad usage or bad input
+      3    compilation failed
+      4    a device or tool is not available
+      5    a check failed: results that are wrong, a run that crashed, a gate that found a run slower
+      6    a gate that cannot tell
+      130  interrupted (Ctrl+C)
     """
     if ctx.invoked_subcommand is None:
         gui = kernelglass.get_command(ctx, "gui")
@@ -61,7 +73,13 @@ def kernelglass(ctx: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status."""
+    """Run the command line and return its exit status; as the program itself, end with it."""
+    if arguments is None and interrupts.is_program():
+        return interrupts.run_program(lambda: _run(None))
+    return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     end_without_collection()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that this terminal cannot show is no reason to fail
@@ -72,17 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return status
     except BrokenPipeError:  # the reader (`| head`) has left
-        _leave_stdout()
+        leave_stdout()
         return OK
     except OSError as error:
-        _leave_stdout()
+        leave_stdout()
         return _fail(f"{error.filename or 'cannot write the output'}: {error.strerror or error}", BAD_INPUT)
-
-
-def _leave_stdout() -> None:
-    """Point stdout elsewhere, so that the interpreter's last flush is quiet."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _status(arguments: Sequence[str] | None) -> int:
@@ -111,7 +123,9 @@ def _show_version(ctx: click.Context, _param: click.Parameter, asked: bool) -> N
 
 
 def _fail(message: str, status: int) -> int:
-    print(f"kernelglass: {' '.join(message.split())}", file=sys.stderr)
+    from app.cli.output import complain
+
+    complain(message)
     return status
 
 

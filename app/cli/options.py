@@ -9,12 +9,14 @@ from typing import Any
 
 import click
 
+from app.cli import completing
 from compiler.options import DEBUG_LEVELS, FLOWS
 
-source_argument = click.argument("src", metavar="SRC")
+source_argument = click.argument("src", metavar="SRC", shell_complete=completing.sources)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 out_option = click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there.")
-target_option = click.option("--target", default="cpu", metavar="T", show_default=True, help="cpu, sm_90, gfx942, ...")
+target_option = click.option("--target", default="cpu", metavar="T", show_default=True, help="cpu, sm_90, gfx942, ...",
+                             shell_complete=completing.targets)  # fmt: skip
 flow_option = click.option("--flow", default="all-kernel", type=click.Choice(FLOWS), show_default=True)
 level_option = click.option("-O", "opt_level", default=3, type=click.IntRange(0, 3), metavar="N", show_default=True)
 debug_option = click.option("--debug", default="none", type=click.Choice(DEBUG_LEVELS), show_default=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.text_tables import seconds, size, table
 from profiler.analysis.aggregation import uneven_words
+from compiler.printable import printable, printable_document
 from profiler.units import figure, percent
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ _MOST_LAUNCHES = 40
 
 def run_text(document: dict[str, Any], checks: list[OutputCheck] | None, by: str | None = None) -> str:
     """The document of a run, and the checks that passed, as a person reads them; launches put together `by` what."""
+    document = printable_document(document)
     took, kernels = document["seconds"], len(document["kernels"])
     sizes = ", ".join(f"{name}={size}" for name, size in document["dims"].items())
     shapes = ", ".join(f"{y['dtype']}[{'x'.join(map(str, y['shape']))}]" for y in document["outputs"])
@@ -30,7 +32,7 @@ def run_text(document: dict[str, Any], checks: list[OutputCheck] | None, by: str
         f"{seconds(took['min'])} to {seconds(took['max'])}, {_made(document)}",
         f"outputs    {shapes}",
     ]
-    lines += [f"check      {check}" for check in checks or () if check.ok]
+    lines += [f"check      {printable(check)}" for check in checks or () if check.ok]
     if document["stages"]:
         lines += [f"stage      {line}" for line in document["stages"]["lines"]]
     lines += [f"{word:<10} {words}" for word, words in _meanwhile(document)]

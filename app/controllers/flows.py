@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +19,7 @@ from app.viewmodels.runs.flows import FlowsModel, no_first_result
 from app.views.frame.status import Status
 from app.views.runs.flows import EXPORTS, FlowsView
 from compiler.options import CompileOptions
+from compiler.temporary import make_folder
 
 
 class FlowsFeature(Feature):
@@ -85,7 +85,7 @@ class FlowsFeature(Feature):
         self.cancel()
         self._messages.clear("flows")
         try:
-            self._folder = tempfile.mkdtemp(prefix="kernelglass-")
+            self._folder = make_folder("flows")
         except OSError as error:
             text = f"no folder can be made for the caches that are measured: {error.strerror or error}"
             self._messages.say("error", text, "flows")

@@ -15,6 +15,8 @@ from app.sources import CODE, NOT_TEXT, source_path
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
 from app.views.parts.later import one_shot
+from app.views.parts.plain import message_box
+from compiler.printable import printable
 
 SOURCES = (".py", ".mlir", ".onnx", ".pt2", ".kgx")
 DATABASES = (".db", ".sqlite", ".sqlite3")
@@ -102,7 +104,7 @@ class OpeningFeature(Feature):
             menu.addAction("Nothing has been opened yet").setEnabled(False)
 
     def _opened(self, _text: str) -> None:
-        self._window.setWindowTitle(f"{self._state.title} - Kernelglass")
+        self._window.setWindowTitle(f"{printable(self._state.title)} - Kernelglass")
         self._choices.set_source(self._state.source, self._state.title)
         self._welcome.set_recent(self._settings.recent())
 
@@ -130,13 +132,12 @@ class OpeningFeature(Feature):
 
     def ask_trust(self, path: str) -> bool:
         """Ask before a file is opened that is code, or may carry some."""
-        box = QMessageBox(self._window)
-        box.setIcon(QMessageBox.Icon.Warning)
-        box.setWindowTitle("Trust this file?")
-        box.setText(f"{Path(path).name} is {CODE[Path(path).suffix]}.")
-        box.setInformativeText(
-            f"{path}\n\nTrust it only if you know where it came from. MLIR and ONNX files are never run."
-        )
+        box = message_box(
+            self._window, QMessageBox.Icon.Warning, "Trust this file?",
+            f"This is {CODE[Path(path).suffix]}: {printable(Path(path).name)}",
+            f"{printable(path)}\n\nTrust it only if you know where it came from; if it changes, you are asked again. "
+            "MLIR and ONNX files are never run.",
+        )  # fmt: skip
         trust = box.addButton("Trust and open", QMessageBox.ButtonRole.AcceptRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))  # Enter in haste must not run it
         box.exec()

@@ -101,7 +101,7 @@ class PreferencesFeature(Feature):
             self.dialog = self._make_dialog()
             self.bars = {"settings": self.dialog.bar}
         self.dialog.set_preferences(self.now)
-        self.dialog.set_trusted(len(self._settings.get("trusted", [])))
+        self.dialog.set_trusted(self._settings.trusted_count())
         self.dialog.fix_database(self._fixed is not None)
         self.ask_storage()
         self.dialog.show()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import shutil
 from pathlib import Path
 
 from PySide6.QtCore import QUrl
@@ -14,6 +14,7 @@ from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.records import RecordsController
 from app.viewmodels.requests import ExportRequest, ReportRequest
 from app.views.report.report import ReportView
+from compiler.temporary import make_folder
 
 
 class ReportFeature(Feature):
@@ -24,7 +25,7 @@ class ReportFeature(Feature):
         self._records, self._docks = records, docks
         self.view = ReportView(self._look)
         self.bars = {"report": self.view.bar}
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder = ""
         self.docks = (Dock("report", "Report", self.view, 110),)
         self.commands = (Command("report", "R&eport", "&Run", 13, self._show_current, "Ctrl+E"),)
         self.view.preview_wanted.connect(self.preview)
@@ -58,20 +59,19 @@ class ReportFeature(Feature):
     def open_in_browser(self, runs: tuple[int, ...]) -> None:
         """Write the HTML to a folder of this session and let the system open it."""
         try:
-            if self._folder is None:
-                self._folder = tempfile.TemporaryDirectory(prefix="kernelglass-report-")
+            self._folder = self._folder or make_folder("report")
         except OSError as error:
             text = f"no file can be made for the browser: {error.strerror or error}"
             self._messages.say("error", text, "report")
             return
-        path = Path(self._folder.name) / f"report-{'-'.join(map(str, runs))}.html"
+        path = Path(self._folder) / f"report-{'-'.join(map(str, runs))}.html"
         self._records.ask(ExportRequest(runs, "html", str(path)), self._open, "report")
 
     def stop(self) -> None:
         """The window closes: what was made for the browser goes."""
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = ""
 
     def _open(self, path: str) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(path)):

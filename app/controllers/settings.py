@@ -12,9 +12,12 @@ from typing import Any
 from platformdirs import user_config_dir
 from PySide6.QtCore import QByteArray, QSettings
 
+from app.trust import content_digest
+
 FOLDER_VARIABLE = "KERNELGLASS_CONFIG"
 LAST_SESSION = "last session"  # the arrangement the window was closed with
 _RECENT = 20
+_TRUSTED, _TRUSTED_MOST = "trusted_content", 500
 
 
 def settings_folder() -> Path:
@@ -55,16 +58,25 @@ class Settings:
         self.set("recent", [source, *(entry for entry in self.recent() if entry != source)][:_RECENT])
 
     def trusted(self, path: str) -> bool:
-        """Whether the user has allowed this Python file to run."""
-        return path in self.get("trusted", [])
+        """Whether the user has allowed this Python file to run, as it is now."""
+        return content_digest(path) in self._trusted()
 
     def trust(self, path: str) -> None:
-        """Allow a Python file from now on."""
-        self.set("trusted", [*(p for p in self.get("trusted", []) if p != path), path][-500:])
+        """Allow a Python file from now on, for as long as it and what it imports from beside it stay as they are."""
+        digest = content_digest(path) if path.endswith(".py") and not path.startswith("sample:") else ""
+        if digest:
+            self.set(_TRUSTED, [*(known for known in self._trusted() if known != digest), digest][-_TRUSTED_MOST:])
+
+    def trusted_count(self) -> int:
+        """How many files are trusted."""
+        return len(self._trusted())
 
     def forget_trust(self) -> None:
         """No Python file is trusted any more."""
-        self.set("trusted", [])
+        self.set(_TRUSTED, [])
+
+    def _trusted(self) -> list[str]:
+        return [entry for entry in self.get(_TRUSTED, []) if isinstance(entry, str) and entry]
 
     def layout_names(self) -> list[str]:
         """Names of the layouts the user saved."""

@@ -17,7 +17,9 @@ from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import EditTiming, Failure, TimeEditRequest
 from app.viewmodels.text.edits import Edits
 from app.views.parts.later import one_shot
+from app.views.parts.plain import message_box
 from app.views.text.source_pane import SourcePane
+from compiler.printable import printable
 
 _SETTLE = 400  # milliseconds after the last key before a draft is written
 
@@ -122,6 +124,7 @@ class SourceFeature(Feature):
         """Read the source again, in place of an edit, and compile it."""
         text = self._opening.read()
         if text is not None:
+            self._settings.trust(self._state.source)  # who trusted a file and has it open trusts what is written to it
             self.edits.change("", text)
             self.edits.saved("")
             self._refresh()
@@ -140,6 +143,7 @@ class SourceFeature(Feature):
         if known is not None and known.original != self._opening.read() and not self.ask_overwrite(path):
             return
         if self.write(str(path), self.pane.text, "source"):
+            self._settings.trust(str(path))
             self.saved()
 
     def save_as(self) -> None:
@@ -184,11 +188,11 @@ class SourceFeature(Feature):
 
     def ask_edits(self, titles: list[str]) -> str:
         """What to do with unsaved edits: save, keep (they come back next time), discard or stay."""
-        box = QMessageBox(self._window)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle("Unsaved edits")
-        box.setText(f"Edited and not saved: {', '.join(titles)}.")
-        box.setInformativeText("Kept edits are in the editor again when this source is opened next time.")
+        box = message_box(
+            self._window, QMessageBox.Icon.Question, "Unsaved edits",
+            f"Edited and not saved: {printable(', '.join(titles))}.",
+            "Kept edits are in the editor again when this source is opened next time.",
+        )  # fmt: skip
         roles = QMessageBox.ButtonRole
         buttons: dict[QAbstractButton, str] = {
             box.addButton("Keep for next time", roles.AcceptRole): "keep",
@@ -201,11 +205,11 @@ class SourceFeature(Feature):
 
     def ask_overwrite(self, path: Path) -> bool:
         """Ask before a file is written over that somebody else changed since it was read."""
-        box = QMessageBox(self._window)
-        box.setIcon(QMessageBox.Icon.Warning)
-        box.setWindowTitle("The file changed on disk")
-        box.setText(f"{path.name} was changed by another program since it was opened here.")
-        box.setInformativeText("Saving writes your text over that change.")
+        box = message_box(
+            self._window, QMessageBox.Icon.Warning, "The file changed on disk",
+            f"{printable(path.name)} was changed by another program since it was opened here.",
+            "Saving writes your text over that change.",
+        )  # fmt: skip
         over = box.addButton("Write over it", QMessageBox.ButtonRole.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.exec()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from app.worker.compile_progress import CompileProgress
 from app.worker.extract import call_records, decision, kernel_record, memory_blocks, node_records
 from app.worker.pass_steps import PassSteps
 from compiler.options import CompileOptions
+from compiler.temporary import temporary_folder
 from profiler.records import StageRecord
 
 
@@ -175,7 +175,7 @@ def _load(request: CompileRequest) -> Source:
     path = source_path(request.source)
     if request.text is None or path is None or path.suffix in NOT_TEXT:
         return load_source(request.source)
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder("edited") as folder:
         edited = Path(folder) / path.name
         edited.write_text(request.text, encoding="utf-8")
         for sibling in path.parent.iterdir():

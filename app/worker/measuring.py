@@ -11,7 +11,7 @@ import numpy as np
 
 from app.sources import Source, stored_name
 from app.viewmodels.requests import Progress, Report, RunRequest, RunTimes
-from compiler.errors import CompilerError, ExecutionError
+from compiler.errors import ExecutionError
 from compiler.options import CompileOptions
 from profiler.records import FINISHED, MeasureRequest, StageRecord
 
@@ -35,10 +35,7 @@ def measure_source(
     measurement = measurement_of(source, name, options, request, sizes)
     if (index := device_index(request.device)) is not None:
         cuda_device(index)  # what is missing is said before anything is compiled for it
-    number, outcome, note = _measured(source, measurement, inputs, request, report)
-    if number is not None:
-        report(Progress("keeping the IR", 0.8))
-        note = _keep_stages(request.database, number, stages)
+    number, outcome, note = _measured(source, measurement, inputs, request, report, stages)
     if outcome.error is not None:
         raise outcome.error
     if outcome.result.status != FINISHED:
@@ -51,34 +48,34 @@ def measure_source(
 
 
 def _measured(
-    source: Source, measurement: MeasureRequest, inputs: Any, request: RunRequest, report: Report
+    source: Source, measurement: MeasureRequest, inputs: Any, request: RunRequest, report: Report, stages: Stages
 ) -> tuple[int | None, Any, str]:
-    """The run's number, what came of it, and why it was not kept where that is so.
+    """The run's number, what came of it, and where it is, or why it is not kept, where the database did not take it."""
+    from profiler.keeping import begin, give_up, keep
+    from profiler.measure.machine import machine_with
+    from profiler.measure.measuring import measure
+    from profiler.store import Store, queries, writer
 
-    A database that fails on the way (a full disk, a lock that is held) takes the record with it, not the run: that is
-    made again without one.
-    """
-    from profiler.recording import run_and_record
-    from profiler.store import StoreError
+    def keep_stages(store: Store, run: int) -> None:
+        compilation = queries.run_row(store, run)["compilation"]
+        if compilation is not None:
+            report(Progress("keeping the IR", 0.8))
+            writer.add_stages(store, compilation, stages())
 
-    store, note = _open_store(request.database)
-    for kept in (store, None):
-        try:
-            number, outcome = run_and_record(
-                kept,
-                measurement,
-                source.graph,
-                inputs,
-                outputs=request.check,
-                progress=lambda words: report(Progress(f"run: {words}", 0.4)),
-            )
-            return number, outcome, note
-        except StoreError as error:
-            note = f"the run is not kept: {error.message}"
-        finally:
-            if kept is not None:
-                kept.close()
-    raise AssertionError("a run without a database has no database to fail")
+    begun = begin(request.database or None, measurement, machine_with(request.device), needed=False)
+    try:
+        outcome = measure(
+            measurement, source.graph, inputs, outputs=request.check,
+            progress=lambda words: report(Progress(f"run: {words}", 0.4)),
+        )  # fmt: skip
+        kept = keep(begun, outcome, keep_stages)
+    except BaseException as error:
+        give_up(begun, error)
+        raise
+    finally:
+        begun.close()
+    here = kept.path == begun.path
+    return kept.run if here else None, outcome, kept.note or ("" if here else begun.note)
 
 
 def measurement_of(
@@ -161,30 +158,6 @@ def spans_of(trace: np.ndarray) -> tuple[tuple[int, int, float, float], ...]:
         for thread in range(trace.shape[0])
         for call in range(trace.shape[1])
     )
-
-
-def _open_store(path: str = "") -> tuple[Any, str]:
-    """The user's database; a run is made also without it, and says so."""
-    from profiler.store import StoreError, open_store
-
-    try:
-        return open_store(path or None), ""
-    except (StoreError, OSError, CompilerError) as error:
-        return None, f"the run is not kept: {error}"
-
-
-def _keep_stages(path: str, number: int, stages: Stages) -> str:
-    """Put the IR beside the run's compilation; why that failed, where it did."""
-    from profiler.store import StoreError, open_store, queries, writer
-
-    try:
-        with open_store(path or None) as store:
-            compilation = queries.run_row(store, number)["compilation"]
-            if compilation is not None:
-                writer.add_stages(store, compilation, stages())
-    except StoreError as error:
-        return f"the IR is not kept: {error.message}"
-    return ""
 
 
 def _keep_check(path: str, number: int | None, checks: tuple[str, ...], ok: bool) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ from pathlib import Path
 from compiler.backend.occupancy import Occupancy, occupancy
 from compiler.backend.provenance import line_provenance
 from compiler.errors import LoweringError, UnavailableError
+from compiler.temporary import temporary_folder
 
 DEFAULT_THREADS = 256
 """The block size that occupancy is given for where the kernel states none."""
@@ -97,7 +97,7 @@ def sass_of(ptx: bytes, arch: str, threads: int | None = None, shared: int = 0) 
     PTX that ptxas refuses is a LoweringError with its words; a missing tool is an UnavailableError.
     """
     nvdisasm = find_tool("nvdisasm")
-    with tempfile.TemporaryDirectory(prefix="kernelglass-sass-") as folder:
+    with temporary_folder("sass") as folder:
         log = _assemble(ptx, arch, folder)
         listing = _run([nvdisasm, "--print-code", "--print-line-info-ptx", str(Path(folder, _BINARY))], folder)
     source_text = ptx.decode()
@@ -110,7 +110,7 @@ def sass_of(ptx: bytes, arch: str, threads: int | None = None, shared: int = 0) 
 
 def resources_of(ptx: bytes, arch: str, threads: int | None = None) -> tuple[EntryResources, ...]:
     """Registers, spills, memory and occupancy alone: ptxas takes a fraction of the time that nvdisasm does."""
-    with tempfile.TemporaryDirectory(prefix="kernelglass-sass-") as folder:
+    with temporary_folder("sass") as folder:
         return _entries(_assemble(ptx, arch, folder), ptx.decode(), arch, threads)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compiler.cache import cache_folder, key_of
+from compiler.cache import key_of, weights_folder
 from compiler.constants.file_arrays import FileState, Place, array_at, place_of
 from compiler.errors import ParseError
 
@@ -66,19 +66,19 @@ def _hashed(size: int, read: Callable[[int, int], bytes | memoryview]) -> str:
 # What was hashed before
 
 
-def weights_folder() -> Path:
-    """Where notes on weights are, and weights that had no file of their own."""
-    return cache_folder() / "weights"
-
-
-def _notes(file: FileState) -> Path:
-    return weights_folder() / f"{key_of(file)}.digests"
+def _notes(file: FileState) -> Path | None:
+    try:
+        folder = weights_folder()
+    except OSError:  # a full disk, or one that is read-only
+        return None
+    return None if folder is None else folder / f"{key_of(file)}.digests"
 
 
 def _note(place: Place, size: int, digest: str) -> None:
     notes = _notes(place.file)
+    if notes is None:
+        return
     with suppress(OSError):  # then it is hashed again next time
-        notes.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = not notes.exists()
         file = place.file
         with open(notes, "a", encoding="utf-8", errors="surrogateescape") as out:
@@ -88,7 +88,8 @@ def _note(place: Place, size: int, digest: str) -> None:
 
 
 def _noted(file: FileState) -> dict[tuple[int, int], str]:
-    return {(offset, size): digest for offset, size, digest in _lines(_notes(file))[1]}
+    notes = _notes(file)
+    return {} if notes is None else {(offset, size): digest for offset, size, digest in _lines(notes)[1]}
 
 
 def _lines(notes: Path) -> tuple[FileState | None, list[tuple[int, int, str]]]:
@@ -104,7 +105,8 @@ def _lines(notes: Path) -> tuple[FileState | None, list[tuple[int, int, str]]]:
 
 def _origins() -> Iterator[Path]:
     with suppress(OSError):
-        yield from sorted(weights_folder().glob("*.digests"))
+        folder = weights_folder()
+        yield from sorted(folder.glob("*.digests")) if folder is not None else ()
 
 
 def find_array(digest: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from compiler.constants.digests import digest_of, weights_folder
+from compiler.cache import weights_folder
+from compiler.constants.digests import digest_of
 from compiler.constants.file_arrays import MappedFile, place_of
 
 _UNUSED_SECONDS = 7 * 86400  # after so long without being asked for, a kept array goes
@@ -19,8 +20,11 @@ def shared_array(array: np.ndarray) -> np.ndarray:
     """The same array, lying in a file; itself where no file can be written."""
     if place_of(array) is not None:
         return array
-    place = weights_folder() / f"{digest_of(array)}.bytes"
     try:
+        folder = weights_folder()
+        if folder is None:
+            return array
+        place = folder / f"{digest_of(array)}.bytes"
         if not (place.exists() and place.stat().st_size == array.nbytes):
             _write(place, array)
         os.utime(place)
@@ -32,7 +36,6 @@ def shared_array(array: np.ndarray) -> np.ndarray:
 
 
 def _write(place: Path, array: np.ndarray) -> None:
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     waiting = place.with_suffix(f".{os.getpid()}.tmp")
     try:
         with open(waiting, "wb") as file:

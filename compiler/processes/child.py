@@ -27,9 +27,23 @@ def main() -> None:
     entry = import_module(module)
     connection = socket.socket(fileno=int(descriptor))
     os.set_inheritable(connection.fileno(), False)  # what it starts itself must not keep the conversation alive
-    if hasattr(entry, "prepare"):
-        entry.prepare()
-    entry.serve(Channel(connection, entry.KNOWN), *arguments)
+    try:
+        if hasattr(entry, "prepare"):
+            entry.prepare()
+        entry.serve(Channel(connection, entry.KNOWN), *arguments)
+    except (EOFError, ConnectionError):
+        if not _hung_up(connection):
+            raise
+
+
+def _hung_up(connection: socket.socket) -> bool:
+    """Whether the parent is gone, or wants nothing more: no mistake of the child's then, and nobody to tell."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def end_with_parent() -> None:

@@ -51,6 +51,7 @@ class Child:
         self.errors = ""
         """The end of what it wrote on its standard error, once it has ended, where that was kept."""
         self._leads = group or session
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # it never hears Ctrl+C, not even at first
         try:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _START, module, str(theirs.fileno()), *map(str, arguments)],
@@ -62,6 +63,7 @@ class Child:
             raise
         finally:
             theirs.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         self.channel = Channel(ours, known)
 
     @property

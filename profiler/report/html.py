@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup, escape
 
+from compiler.printable import printable_lines
 from profiler import units
 from profiler.analysis.aggregation import BY, grouped, uneven_words
 from profiler.records import StageRecord
@@ -60,7 +61,7 @@ def run_html(
     while True:
         said = [*notes, *([f"left out for size: {', '.join(left_out)}"] if left_out else [])]
         links = embedded(_links(kept) | {"hot": hot})
-        page = template.render(doc=document, notes=said, texts=kept, ir=links, **gathered)
+        page = printable_lines(template.render(doc=document, notes=said, texts=kept, ir=links, **gathered))
         waiting = [stage for stage in _DROPPED if any(record.stage == stage for record in kept)]
         if len(page.encode("utf-8", "replace")) < MOST_BYTES or not waiting:
             return page.encode("utf-8", "replace").decode()
@@ -70,7 +71,7 @@ def run_html(
 
 def comparison_html(document: dict[str, Any]) -> str:
     """The report of a comparison."""
-    page = _environment().get_template("comparison.html.j2").render(doc=document, comparison=document)
+    page = printable_lines(_environment().get_template("comparison.html.j2").render(doc=document, comparison=document))
     return page.encode("utf-8", "replace").decode()
 
 

@@ -6,23 +6,24 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from compiler.printable import printable
 from profiler.analysis.aggregation import grouped, uneven_words
 from profiler.units import count, figure, percent, seconds, size
 
 WHOLE_COLUMNS = ("median", "interval", "ratio", "verdict")
 KERNEL_COLUMNS = ("ratio", "verdict", "IR differs from")
 _MOST_LAUNCHES = 40  # more of them are put together by kernel
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$])")
 
 
 def md(value: Any) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(value).split()))
+    return _SPECIAL.sub(r"\\\1", printable(" ".join(str(value).split())))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table; cells are escaped."""
-    lines = [header, ["---"] * len(header), *[[md(cell) for cell in row] for row in rows]]
+    """A table; cells are escaped, those of the header too."""
+    lines = [[md(cell) for cell in header], ["---"] * len(header), *[[md(cell) for cell in row] for row in rows]]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -36,13 +37,13 @@ def run_markdown(document: dict[str, Any]) -> str:
         f"{', ' + md(sizes) if sizes else ''}",
     ]
     if run["error"]:
-        parts.append(f"**{run['status']}**: {md(run['error'])}")
+        parts.append(f"**{md(run['status'])}**: {md(run['error'])}")
     if not (check := document["conditions"].get("check", {"ok": True}))["ok"]:
         parts.append(
             f"**check failed**: its results are wrong, so its times mean nothing. {md('; '.join(check['lines']))}"
         )
     if run["note"]:
-        parts.append(md(run["note"]))
+        parts.append(f"Note: {md(run['note'])}")
     if times:
         parts.append(
             f"Median{' of process medians' * (times['processes'] > 1)} **{seconds(times['median'])}** "
@@ -75,8 +76,8 @@ def run_markdown(document: dict[str, Any]) -> str:
         parts.append(f"Memory: planned peak {size(memory['planned_peak'])}, {size(memory['saved'])} saved by reuse.")
     if compiled:
         parts.append(
-            f"Compiled in {seconds(compiled['seconds'])}: {md(compiled['target'])}, {compiled['flow']}, "
-            f"-O{compiled['opt_level']}, debug {compiled['debug']}, {len(compiled['kernels'])} kernels."
+            f"Compiled in {seconds(compiled['seconds'])}: {md(compiled['target'])}, {md(compiled['flow'])}, "
+            f"-O{compiled['opt_level']}, debug {md(compiled['debug'])}, {len(compiled['kernels'])} kernels."
         )
     return "\n\n".join(parts) + "\n"
 

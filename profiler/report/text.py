@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compiler.printable import printable_document
 from profiler.report.markdown import KERNEL_COLUMNS, WHOLE_COLUMNS, kernel_rows, whole_rows
 from profiler.units import seconds
 
@@ -18,6 +19,7 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def comparison_text(document: dict[str, Any]) -> str:
     """What differs, then times with verdicts, then kernels."""
+    document = printable_document(document)
     labels = [side["label"] for side in document["sides"]]
     parts = [" against ".join(f"{side['label']} ({side['source']})" for side in document["sides"])]
     parts += [f"warning: {note}" for note in document["warnings"]]

@@ -47,7 +47,8 @@ def _run_writers() -> dict[str, Callable[[dict[str, Any]], str]]:
 
 
 def _json(document: dict[str, Any]) -> str:
-    return json.dumps(document, indent=2, allow_nan=False, default=str) + "\n"
+    # Everything outside ASCII is escaped already, but for one control character that is within.
+    return json.dumps(document, indent=2, allow_nan=False, default=str).replace("\x7f", "\\u007f") + "\n"
 
 
 def _html(store: Store, document: dict[str, Any], comparison: dict[str, Any] | None) -> str:

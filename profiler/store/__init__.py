@@ -4,7 +4,7 @@
 compressed and searchable, `migrations` is the history of its shape. Everything else speaks in records.
 """
 
-from profiler.store.connection import Store, StoreError
+from profiler.store.connection import Store, StoreBlocked, StoreError
 from profiler.store.opening import default_path, open_store
 
-__all__ = ["Store", "StoreError", "default_path", "open_store"]
+__all__ = ["Store", "StoreBlocked", "StoreError", "default_path", "open_store"]

@@ -21,6 +21,13 @@ class StoreError(CompilerError):
     """A database that cannot be used as asked: not ours, damaged, locked, full, read-only, or lacking a record."""
 
 
+class StoreBlocked(StoreError):
+    """A database that is fine but cannot be written now: locked by another program, read-only, or on a full disk."""
+
+    kind = ""
+    """Which of the three: locked, read-only or full."""
+
+
 def connect(path: Path, readonly: bool, alone: bool = False) -> sqlite3.Connection:
     """A connection that commits when told to; one that is `alone` with the file keeps no lock file beside it."""
     uri = f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rwc'}{'&immutable=1' * alone}"
@@ -62,7 +69,7 @@ class Store:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All of the block's writes or none; the write lock is taken at once, waiting for other writers."""
         if self.refusal:
-            raise StoreError(self.refusal)
+            raise _blocked("full", self.refusal)
         with translated(self.path):
             if self.connection.in_transaction:
                 yield self.connection
@@ -75,6 +82,15 @@ class Store:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+
+    @contextlib.contextmanager
+    def waiting(self, seconds: float) -> Iterator[None]:
+        """Wait for other writers no longer than this within the block."""
+        self.connection.execute(f"PRAGMA busy_timeout = {int(min(seconds, BUSY_SECONDS) * 1000)}")
+        try:
+            yield
+        finally:
+            self.connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
     def rows(self, sql: str, parameters: Any = ()) -> list[dict[str, Any]]:
         """The answer to a question, as dicts."""
@@ -93,7 +109,9 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(" ".join(error_words(path, error).split())) from error
+        words = " ".join(error_words(path, error).split())
+        kind = blocked_kind(path, error)
+        raise (_blocked(kind, words) if kind else StoreError(words)) from error
     except UnicodeDecodeError as error:  # text that no writer of ours leaves behind
         raise StoreError(f"{path} is damaged ({error}); nothing was changed") from error
     except UnicodeEncodeError as error:
@@ -102,12 +120,28 @@ def translated(path: Path) -> Iterator[None]:
         raise StoreError(f"{path} cannot keep so large a number ({error}); nothing was written") from error
 
 
+def _blocked(kind: str, words: str) -> StoreBlocked:
+    error = StoreBlocked(words)
+    error.kind = kind
+    return error
+
+
+def blocked_kind(path: Path, error: sqlite3.Error) -> str:
+    """Locked, read-only or full, where an error is that; nothing where it is another."""
+    kind = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+    if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return "locked"
+    if kind == sqlite3.SQLITE_READONLY:
+        return "read-only"
+    return "full" if is_full(path, error) else ""
+
+
 def error_words(path: Path, error: sqlite3.Error) -> str:
     """An error of SQLite's as what happened and what to do."""
     code = getattr(error, "sqlite_errorcode", 0) or 0
     kind = code & 0xFF
     if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return f"{path} is locked by another program that has been writing for {BUSY_SECONDS:.0f} s; try again later"
+        return f"{path} is locked by another program that has been writing for a while; try again later"
     if kind == sqlite3.SQLITE_READONLY:
         return f"{path} is read-only; nothing was written"
     if is_full(path, error):

@@ -9,6 +9,8 @@ import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from profiler.store.views import views
+
 APPLICATION_ID = 0x4B474C53  # "KGLS"
 Migration = Callable[[sqlite3.Connection], None]
 
@@ -178,5 +180,6 @@ def passes_by_worker(connection: sqlite3.Connection) -> None:
 
 MIGRATIONS: tuple[Migration, ...] = (
     machines, texts, compilations, stages, text_search, runs, timelines, more_indexes, passes_by_worker,
+    views,
 )  # fmt: skip
 VERSION = len(MIGRATIONS)

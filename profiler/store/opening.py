@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from functools import lru_cache
 from pathlib import Path
 
-from profiler.store.connection import Store, StoreError, connect, error_words, is_full, translated
+from profiler.store.connection import Store, StoreBlocked, StoreError, connect, error_words, is_full, translated
 from profiler.store.interrupted import mark_interrupted
 from profiler.store.migrations import APPLICATION_ID, MIGRATIONS, Migration, apply_migration
 
+_MOMENT = 1.0  # seconds: reading what is there need not wait for somebody who writes
 _HEADER = b"SQLite format 3\0"
 
 
@@ -53,8 +55,10 @@ def _opened(path: Path, migrations: tuple[Migration, ...], readonly: bool, refus
     store = Store(path, connect(path, readonly, alone=alone), readonly, refusal)
     try:
         _upgrade(store, migrations)
+        _check_tables(store, migrations)
         if not readonly:
-            mark_interrupted(store)
+            with contextlib.suppress(StoreBlocked), store.waiting(_MOMENT):  # whoever opens it next does it
+                mark_interrupted(store)
     except BaseException:
         store.close()
         raise
@@ -120,6 +124,30 @@ def _upgrade(store: Store, migrations: tuple[Migration, ...]) -> None:
             # Another program may have upgraded the file while this one waited for the lock.
             if connection.execute("PRAGMA user_version").fetchone()[0] < number:
                 apply_migration(store.connection, migrations[number - 1], number)
+
+
+def _check_tables(store: Store, migrations: tuple[Migration, ...]) -> None:
+    """A flipped byte may lie in the text of a table: SQLite then knows a column by another name, or not at all."""
+    if missing := sorted(_columns_made(migrations) - _columns(store.connection)):
+        table, column = missing[0]
+        raise StoreError(f"{store.path} is damaged: its table {table} has no column {column}; nothing was changed")
+
+
+@lru_cache(maxsize=4)
+def _columns_made(migrations: tuple[Migration, ...]) -> frozenset[tuple[str, str]]:
+    made = sqlite3.connect(":memory:")
+    try:
+        for number, migration in enumerate(migrations, 1):
+            apply_migration(made, migration, number)
+        return _columns(made)
+    finally:
+        made.close()
+
+
+def _columns(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
+    """Table and column of all there are, but for those that SQLite makes for itself behind a search."""
+    sql = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+    return frozenset((t, c) for t, c in connection.execute(sql) if not t.startswith("texts_search_"))
 
 
 def _backup(store: Store, version: int) -> None:

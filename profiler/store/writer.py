@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from compiler.errors import CompilerError
+from compiler.processes.identity import process_mark
 from profiler.analysis.statistics import summarise
 from profiler.records import (
     FINISHED,
@@ -28,7 +29,6 @@ from profiler.records import (
     request_to_json,
 )
 from profiler.store.connection import Store, StoreError, translated
-from profiler.store.interrupted import process_mark
 from profiler.store.samples import pack
 from profiler.store.texts import drop_unreferred, drop_unused, pack_nodes, put_text, texts_of
 

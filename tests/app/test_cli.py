@@ -230,3 +230,30 @@ def test_a_closed_pipe_is_quiet(scale):
 def test_the_module_runs_as_a_program():
     done = in_a_process("samples")
     assert done.returncode == 0 and "sample:mlp" in done.stdout and done.stderr == ""
+
+
+def test_a_folder_of_other_files_is_no_cache(kernelglass, tmp_path, monkeypatch):
+    weights = tmp_path / "mine" / "model" / "weights.bin"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"years of work")
+    monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "mine"))
+    assert_one_line(kernelglass("cache", "clear"), 2, "weights.bin", "nothing was deleted")
+    status, _, err = kernelglass("compile", "sample:softmax")
+    assert status == 0 and err.startswith("kernelglass: note: nothing is cached: ") and err.count("\n") == 1
+    assert "not used: " in kernelglass("cache", "info")[1]
+    assert weights.read_bytes() == b"years of work" and [p.name for p in weights.parents[1].iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("name", ["report.docx", "report.pdf", "report.txt"])
+def test_a_report_in_a_format_there_is_not_is_refused(kernelglass, tmp_path, name):
+    assert_one_line(kernelglass("report", "1", "-o", tmp_path / name), 2, ".html or .md")
+    assert not (tmp_path / name).exists()
+
+
+def test_exit_statuses_are_in_the_help(kernelglass):
+    from app import errors
+
+    words = kernelglass("--help")[1]
+    for status in (errors.OK, errors.BAD_INPUT, errors.COMPILATION_FAILED, errors.UNAVAILABLE, errors.CHECK_FAILED):
+        assert f"\n    {status} " in words
+    assert "130" in words

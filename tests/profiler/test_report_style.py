@@ -52,3 +52,16 @@ def test_words_inside_a_coloured_box_can_be_read(theme):
     for number in range(10):
         assert contrast(found["inside"], found[f"s{number}"]) >= 4.5, number
     assert contrast(found["inside"], found["accent"]) >= 4.5
+
+
+def test_letters_of_plots_can_be_read_on_a_narrow_screen():
+    """A plot scales with its page; below a width it scrolls instead, with its smallest letters at 9 px or more."""
+    from profiler.report.plots.axes import WIDTH
+
+    css = (Path(__file__).parents[2] / "resources" / "report" / "report.css").read_text(encoding="utf-8")
+    narrow = re.search(r"@media \(max-width: (\d+)px\) \{ \.card.*?\.plot, \.pair \.plot \{ width: (\d+)px", css)
+    assert narrow is not None
+    smallest = min(float(size) for size in re.findall(r"^\.plot [^{]*\{ font-size: ([\d.]+)px", css, re.MULTILINE))
+    assert smallest * int(narrow[2]) / WIDTH >= 9
+    margins = 220 + 2 * (24 + 19)  # the navigation, the page's edges and a card's
+    assert smallest * (int(narrow[1]) - margins) / WIDTH >= 9  # just before it begins to scroll

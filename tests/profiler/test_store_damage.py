@@ -273,3 +273,18 @@ def test_kill_9_a_hundred_times(tmp_path):
     finished, interrupted = killed_while_writing(tmp_path / "x.db", 100, random.Random(4))
     print(f"{finished} finished runs kept, {interrupted} marked as interrupted")
     assert finished > 100 and interrupted > 10
+
+
+@pytest.mark.parametrize(("table", "column"), [("passes", "bytes_before"), ("runs", "median"), ("tags", "tag")])
+def test_a_column_that_lost_its_name_is_one_line(tmp_path, table, column):
+    """The text of a table is in the file as well, and a flipped byte there renames a column."""
+    path = filled(tmp_path / "x.db")
+    changed = sqlite3.connect(path)
+    changed.execute("PRAGMA writable_schema = ON")
+    sql = "UPDATE sqlite_master SET sql = replace(sql, ?, ?) WHERE name = ?"
+    changed.execute(sql, (f"{column} ", f"{column[:-1]}! ".replace("!", "q"), table))
+    changed.commit()
+    changed.close()
+    with pytest.raises(StoreError) as error:
+        open_store(path)
+    assert_one_line(error, "damaged", table)

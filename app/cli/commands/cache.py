@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from app.cli.options import json_option
-from app.cli.output import print_json
+from app.cli.output import print_json, say
 from app.text_tables import size, table
+from compiler.printable import printable
 
 _HELD = {
     "model": "whole models: fused graph and objects",
@@ -30,7 +31,8 @@ def info(as_json: bool) -> None:
     """Say where the cache is and what it holds."""
     from compiler.cache import default_cache
 
-    found = default_cache().info()
+    cache = default_cache()
+    found = cache.info()
     if as_json:
         kinds = {kind.kind: {"entries": kind.entries, "bytes": kind.bytes} for kind in found.kinds}
         print_json(
@@ -40,6 +42,7 @@ def info(as_json: bool) -> None:
                 "entries": found.entries,
                 "bytes": found.bytes,
                 "kinds": kinds,
+                "refused": cache.refusal or None,
             }
         )
         return
@@ -47,8 +50,10 @@ def info(as_json: bool) -> None:
     rows.append(
         ("all", str(found.entries), size(found.bytes), f"at most {size(found.limit)}, least recently used go first")
     )
-    click.echo(f"{found.path}\n")
-    click.echo(table(("kind", "entries", "bytes", ""), rows, right=(1, 2)))
+    say(f"{printable(found.path)}\n")
+    if cache.refusal:
+        say(f"not used: {printable(cache.refusal)}\n")
+    say(table(("kind", "entries", "bytes", ""), rows, right=(1, 2)))
 
 
 @command.command("clear")
@@ -62,4 +67,4 @@ def clear(as_json: bool) -> None:
     if as_json:
         print_json({"path": str(cache.path), "dropped": dropped})
     else:
-        click.echo(f"dropped {dropped} entr{'y' if dropped == 1 else 'ies'} from {cache.path}")
+        say(f"dropped {dropped} entr{'y' if dropped == 1 else 'ies'} from {printable(cache.path)}")

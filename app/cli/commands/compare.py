@@ -6,13 +6,17 @@ For CI, `--fail-if-slower` ends with 5 when one got slower, with 6 when that can
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from app.cli import completing
 from app.cli.options import json_option, out_option, store_option
-from app.cli.output import print_json, write_out
+from app.cli.output import print_json, say, write_out
+from app.cli.progress import by_parts, progress_line
+from app.cli.terminal import is_terminal
 from app.errors import CannotTell, CheckFailed
 from app.files import check_place
 
@@ -40,7 +44,7 @@ class Share(click.ParamType):
 
 
 @click.command("compare")
-@click.argument("items", nargs=-1, required=True, metavar="A B...")
+@click.argument("items", nargs=-1, required=True, metavar="A B...", shell_complete=completing.runs)
 @click.option(
     "--format", "kind", default="text", type=click.Choice(("text", "md", "html", "csv", "json")), show_default=True
 )
@@ -168,5 +172,8 @@ def _again(store: Store, runs: list[int], pairs: int) -> tuple[int, int]:
         contenders.append(Contender(request, graph, arrays))
     if contenders[0].request.device != contenders[1].request.device:
         raise ExecutionError("these runs are of different devices, which cannot take turns")
-    say = lambda words: click.echo(f"kernelglass: {words}", err=True)  # noqa: E731
-    return run_in_turns(store, (contenders[0], contenders[1]), pairs, progress=say)
+    with progress_line() as step:
+        told = (
+            by_parts(step, pairs) if is_terminal(sys.stderr) else lambda words: say(f"kernelglass: {words}", err=True)
+        )
+        return run_in_turns(store, (contenders[0], contenders[1]), pairs, progress=told)

@@ -20,10 +20,11 @@ from app.cli.options import (
     source_argument,
     target_option,
 )
-from app.cli.output import print_json, write_out
+from app.cli.output import note_refused_cache, print_json, say, write_out
 from app.text_tables import seconds, size, table
 from compiler.errors import CompilerError
 from compiler.options import EMITTED, CompileOptions
+from compiler.printable import printable
 
 if TYPE_CHECKING:
     from app.compilation import Compiled
@@ -75,12 +76,14 @@ def command(
         if emit is not None or out is not None or db is not None:
             raise click.UsageError("--repeat measures; it goes with none of --emit, -o and --db")
         found = _repeated(src, CompileOptions(target, flow, opt_level, debug, jobs), library, repeat)
-        return print_json(found) if as_json else click.echo(_repeated_text(found))
+        return print_json(found) if as_json else say(_repeated_text(found))
     from app.compilation import compile_source, emit_each
     from app.compilation import emit as emit_stage
     from app.sources import load_source, stored_name
 
     options = CompileOptions(target, flow, opt_level, debug, jobs, not no_cache, recognise=not no_recognise)
+    if options.cache:
+        note_refused_cache()
     compiled = compile_source(load_source(src), options, library)
     if db is not None:
         _keep(compiled, stored_name(src), db)
@@ -101,12 +104,12 @@ def command(
     if as_json:
         print_json(summary(compiled) | ({"out": str(whole), "bytes": whole.stat().st_size} if whole else {}))
     else:
-        click.echo(summary_text(compiled))
+        say(summary_text(compiled))
 
 
 def _repeated(src: str, options: CompileOptions, library: Path | None, repeat: int) -> dict[str, Any]:
     """Cold compilations in processes of their own: what compiling takes, and what starting and importing do."""
-    from app.worker.flow_cells import Cell, Request, measure
+    from app.flow_cells import Cell, Request, measure
     from profiler.analysis.statistics import summarise
 
     cell = Cell(options.flow, options.opt_level, options.debug, "cold")
@@ -204,7 +207,7 @@ def summary_text(compiled: Compiled) -> str:
     taken, left, hits, peak = *figures["fusion"].values(), figures["cache"]["hits"], figures["peak_memory"]
     return "\n".join(
         [
-            f"{compiled.source.name} for {options.target}: {len(kernels)} kernel{'s' * (len(kernels) != 1)} "
+            f"{printable(compiled.source.name)} for {options.target}: {len(kernels)} kernel{'s' * (len(kernels) != 1)} "
             f"in {seconds(compiled.seconds)} ({options.flow}, -O{options.opt_level}, debug {options.debug})",
             "",
             table(("kernel", "nodes"), [(kernel["name"], " ".join(kernel["nodes"])) for kernel in kernels]),

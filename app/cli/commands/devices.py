@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from app.cli.options import json_option
-from app.cli.output import print_json
+from app.cli.output import print_json, say
 from app.text_tables import size
 from compiler.errors import UnavailableError
 
@@ -27,16 +27,16 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json({"cpu": asdict(cpu), "cuda": [asdict(device) for device in cuda], "cuda_unavailable": missing})
         return
-    click.echo(f"cpu     {cpu.name} ({cpu.arch}, LLVM {cpu.llvm_cpu})")
-    click.echo(
+    say(f"cpu     {cpu.name} ({cpu.arch}, LLVM {cpu.llvm_cpu})")
+    say(
         f"        {cpu.physical_cores} cores, {cpu.logical_cores} threads, {cpu.usable_cores} usable, "
         f"{size(cpu.memory_bytes)} memory"
     )
-    click.echo(f"        {cpu.simd_bits}-bit vectors: {' '.join(cpu.features)}")
+    say(f"        {cpu.simd_bits}-bit vectors: {' '.join(cpu.features)}")
     for device in cuda:
-        click.echo(
+        say(
             f"cuda:{device.index}  {device.name} ({device.target}, {device.multiprocessors} multiprocessors, "
             f"{size(device.memory_bytes)} memory, driver {device.driver})"
         )
     if missing:
-        click.echo(f"cuda    none: {missing}")
+        say(f"cuda    none: {missing}")

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from app.cli import completing
 from app.cli.options import json_option, store_option
 from app.cli.output import print_json, write_out
 from app.files import write_whole
 
 
 @click.command("export")
-@click.argument("run", metavar="ID")
+@click.argument("run", metavar="ID", shell_complete=completing.runs)
 @click.option(
     "--format", "kind", required=True, type=click.Choice(("perfetto", "csv", "json", "md", "html", "script")),
     help="script: a Python file that makes the run again.",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
+from app.cli import completing, interrupts
+from app.errors import INTERRUPTED
 from compiler.collector_pauses import rare_collection
 from compiler.errors import UnavailableError
 
@@ -15,10 +18,12 @@ _PACKAGES = "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libxcb-curs
 
 
 @click.command("gui")
-@click.argument("src", required=False)
+@click.argument("src", required=False, shell_complete=completing.sources)
 def command(src: str | None = None) -> int:
     """Open the window, on SRC if it is given."""
     _check_display()
+    if interrupts.is_program():
+        interrupts.leave_at_once()  # Qt makes other errors of an exception while it loads
     try:
         from PySide6.QtWidgets import QApplication
     except ImportError as error:
@@ -35,7 +40,36 @@ def command(src: str | None = None) -> int:
         window.opening.open(src)
     else:
         window.opening.restore()
-    return application.exec()  # type: ignore[union-attr]
+    kept = _close_on_interrupt(application, window) if interrupts.is_program() else None
+    status = application.exec()  # type: ignore[union-attr]
+    del kept
+    return status
+
+
+def _close_on_interrupt(application: Any, window: Any) -> Any:
+    """Ctrl+C in the terminal closes the window; edits are kept for next time, as nobody can be asked.
+
+    Qt's loop runs no Python by itself, so the signal wakes it through a socket; what is returned has to be kept.
+    """
+    import signal
+    import socket
+
+    from PySide6.QtCore import QSocketNotifier
+
+    def close() -> None:
+        ours.recv(64)
+        window.source.ask_edits = lambda titles: "keep"
+        window.close()
+        application.exit(INTERRUPTED)
+
+    ours, theirs = socket.socketpair()
+    for end in (ours, theirs):
+        end.setblocking(False)
+    notifier = QSocketNotifier(ours.fileno(), QSocketNotifier.Type.Read)
+    notifier.activated.connect(close)
+    signal.set_wakeup_fd(theirs.fileno())
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    return notifier, ours, theirs
 
 
 def _check_display() -> None:

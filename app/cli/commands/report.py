@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from app.cli import completing
 from app.cli.options import json_option, store_option
-from app.cli.output import print_json
+from app.cli.output import print_json, say
 from app.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from profiler.store import Store
 
+_KINDS = {".html": "html", ".htm": "html", ".md": "md", "": "html"}
+
 
 @click.command("report")
-@click.argument("run", metavar="ID")
-@click.argument("against", nargs=-1, metavar="[BASE...]")
+@click.argument("run", metavar="ID", shell_complete=completing.runs)
+@click.argument("against", nargs=-1, metavar="[BASE...]", shell_complete=completing.runs)
 @click.option("-o", "out", required=True, type=click.Path(path_type=Path), metavar="FILE.html")
 @click.option("--ceilings", is_flag=True, help="Measure what the run's device can do first, for the roofline.")
 @store_option
@@ -30,6 +33,9 @@ def command(run: str, against: tuple[str, ...], out: Path, ceilings: bool, db: s
     from profiler.report.write import export_run
     from profiler.store import open_store, queries
 
+    kind = _KINDS.get(out.suffix.lower())
+    if kind is None:
+        raise click.UsageError(f"{out}: a report is .html or .md, and {out.suffix} is neither; name the file so")
     check_place(out)
     with open_store(db, create=False) as store:
         number = queries.find_run(store, run)
@@ -38,7 +44,7 @@ def command(run: str, against: tuple[str, ...], out: Path, ceilings: bool, db: s
             raise click.UsageError(f"run {number} cannot be compared with itself")
         if ceilings:
             _measure(store, number)
-        text = export_run(store, number, "md" if out.suffix == ".md" else "html", others)
+        text = export_run(store, number, kind, others)
     write_whole(out, text)
     if as_json:
         print_json({"run": number, "against": others, "out": str(out), "bytes": len(text.encode())})
@@ -58,5 +64,5 @@ def _measure(store: Store, run: int) -> None:
         raise UnavailableError(f"{words}: its ceilings can only be measured there")
     measured_ceilings(
         store, device=row["device"], threads=row["conditions"].get("threads"),
-        progress=lambda words, _: click.echo(f"measuring {words}", err=True),
+        progress=lambda words, _: say(f"measuring {words}", err=True),
     )  # fmt: skip

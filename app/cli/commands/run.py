@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from app.cli import completing
+from app.cli.keeping import abandon_run, begin_run, keep_run
 from app.cli.options import (
     Database,
     Dims,
@@ -19,7 +21,8 @@ from app.cli.options import (
     sizes_of,
     source_argument,
 )
-from app.cli.output import print_json
+from app.cli.output import note_refused_cache, print_json, say
+from app.cli.progress import by_parts, progress_line
 from app.errors import CheckFailed, CompilationFailed
 from profiler.analysis.aggregation import BY
 
@@ -28,14 +31,14 @@ if TYPE_CHECKING:
 
     from app.checking import OutputCheck
     from app.sources import Source
+    from profiler.keeping import Begun
     from profiler.measure.outcome import Outcome
     from profiler.records import Ceiling
-    from profiler.store import Store
 
 
 @click.command("run")
 @source_argument
-@click.option("--device", default="cpu", metavar="cpu|cuda:N", show_default=True)
+@click.option("--device", default="cpu", metavar="cpu|cuda:N", show_default=True, shell_complete=completing.devices)
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="CPU threads; all usable cores by default.")
 @click.option(
     "--repeat",
@@ -63,7 +66,7 @@ if TYPE_CHECKING:
               "system; by default where there is a thread for every processor.")  # fmt: skip
 @click.option("--warm", is_flag=True, help="Use the same buffers for every call, so that data may stay in cache.")
 @click.option("--by", type=click.Choice(BY), help="Put launches together; by kernel where they are many.")
-@click.option("--tag", metavar="TAG", help="Put a tag on the run.")
+@click.option("--tag", metavar="TAG", help="Put a tag on the run.", shell_complete=completing.tags)
 @click.option("--note", metavar="TEXT", help="Write a note on the run.")
 @click.option("--no-db", is_flag=True, help="Keep no record.")
 @click.option("--db", type=Database(), metavar="DB", help="Keep the record, with all IR, in this database.")
@@ -80,6 +83,7 @@ def command(
     from app.sources import load_source, stored_name
     from compiler.errors import UnavailableError
     from compiler.options import CompileOptions
+    from compiler.temporary import clear_abandoned
     from profiler.records import MeasureRequest
     from profiler.store.writer import check_tag
 
@@ -87,6 +91,8 @@ def command(
         raise click.UsageError("--no-db keeps no record to tag, note or put into a database")
     if tag is not None:
         check_tag(tag)
+    clear_abandoned()  # what runs that were killed left behind
+    note_refused_cache()
     index = device_index(device)
     source = load_source(src)
     sizes = graph_sizes(source.graph, source.dims, sizes_of(dims))
@@ -104,23 +110,34 @@ def command(
         libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
         pin=pin,
     )  # fmt: skip
-    store = None if no_db else _store(db, needed=any(asked is not None for asked in (db, tag, note)))
+    needed = any(asked is not None for asked in (db, tag, note))
+    begun = None if no_db else begin_run(db, request, needed=needed)
+    outcome, kept = None, False
     try:
-        run, outcome = _measure(store, request, source, inputs, texts=db is not None, check=check)
-        _annotate(store, run, tag, note)
-        ceilings = _ceilings(store, request, outcome)
-        checks = _check(source, outcome, inputs, store, run) if check else None
-    finally:
-        if store is not None:
-            store.close()
-    staged = _check_stages(source, inputs, threads) if stages else None
-    document = _document(source, request, run, outcome, checks, staged, ceilings)
-    if as_json:
-        print_json(document)
-    else:
-        from app.cli.run_text import run_text
+        outcome = _measure(begun, request, source, inputs, texts=db is not None, check=check)
+        checks = _check(source, outcome, inputs) if check else None
+        staged = _check_stages(source, inputs, threads) if stages else None
+        ceilings = _ceilings(begun, request, outcome)
+        document = _document(source, request, begun.run if begun else None, outcome, checks, staged, ceilings)
+        try:  # what was measured is told before it is kept, and kept also where nobody reads it
+            if as_json:
+                print_json(document)
+            else:
+                from app.cli.run_text import run_text
 
-        click.echo(run_text(document, checks, by))
+                say(run_text(document, checks, by))
+        finally:
+            kept = True
+            keep_run(begun, outcome, tag, note, checks)
+    except BaseException as error:
+        if outcome is not None and not kept:  # it was measured; only what was asked beside it failed
+            keep_run(begun, outcome, tag, note)
+        elif begun is not None:
+            abandon_run(begun, error)
+        raise
+    finally:
+        if begun is not None:
+            begun.close()
     wrong = [c for c in checks or () if not c.ok]
     if wrong:
         raise CheckFailed(str(wrong[0]))
@@ -136,69 +153,49 @@ def _cuda_target(index: int) -> str:
     return best_target(cuda_device(index).target)
 
 
-def _store(db: str | None, *, needed: bool) -> Store | None:
-    """The database to keep the run in. The user's own is not worth failing for: a run is made without it then."""
-    from profiler.store import StoreError, open_store
-
-    try:
-        return open_store(db)
-    except StoreError as error:
-        if needed:
-            raise
-        click.echo(f"kernelglass: note: the run is not kept: {error}", err=True)
-        return None
-
-
 def _measure(
-    store: Store | None, request: Any, source: Source, inputs: list[np.ndarray], *, texts: bool, check: bool
-) -> tuple[int | None, Outcome]:
+    begun: Begun | None, request: Any, source: Source, inputs: list[np.ndarray], *, texts: bool, check: bool
+) -> Outcome:
+    """What came of it, if it came to a good end; a run that did not is kept all the same."""
     from compiler.errors import ExecutionError, UnavailableError
-    from profiler.recording import run_and_record
+    from profiler.measure.measuring import measure
+    from profiler.measure.processes import process_requests
+    from profiler.measure.timing import BLOCKS
     from profiler.records import FINISHED
 
-    run, outcome = run_and_record(store, request, source.graph, inputs, texts=texts, outputs=check)
-    if outcome.error is not None:
+    with progress_line() as step:
+        told = by_parts(step, len(process_requests(request)), BLOCKS)
+        outcome = measure(request, source.graph, inputs, texts=texts, outputs=check, progress=told)
+    if outcome.error is not None or outcome.result.status != FINISHED:
+        run = keep_run(begun, outcome)
+        if outcome.error is None:
+            kept = f" (kept as run {run})" if run is not None else ""
+            raise CheckFailed(f"the run failed: it {outcome.result.error}{kept}")
         if outcome.compiling and not isinstance(outcome.error, UnavailableError | ExecutionError):
             raise CompilationFailed(outcome.error.message, outcome.error.location)
         raise outcome.error
-    if outcome.result.status != FINISHED:
-        kept = f" (kept as run {run})" if run is not None else ""
-        raise CheckFailed(f"the run failed: it {outcome.result.error}{kept}")
-    return run, outcome
+    return outcome
 
 
-def _annotate(store: Store | None, run: int | None, tag: str | None, note: str | None) -> None:
-    from profiler.store import writer
-
-    if store is not None and run is not None:
-        if tag:
-            writer.tag_runs(store, [run], tag)
-        if note:
-            writer.note_run(store, run, note)
-
-
-def _ceilings(store: Store | None, request: Any, outcome: Outcome) -> list[Ceiling]:
+def _ceilings(begun: Begun | None, request: Any, outcome: Outcome) -> list[Ceiling]:
     """What the device was measured to be able to, if it was: `report --ceilings` and the window do that."""
     from profiler.measure.ceilings.measured import ceiling_threads, stored_ceilings
-    from profiler.measure.machine import machine_with
+    from profiler.store import StoreError
 
-    if store is None:
+    if begun is None or begun.store is None:
         return []
     threads = ceiling_threads(request.device, outcome.result.conditions.get("threads"))
-    return stored_ceilings(store, machine_with(request.device).fingerprint, threads)
+    try:
+        return stored_ceilings(begun.store, begun.machine.fingerprint, threads)
+    except StoreError:  # the run says itself what is the matter with the database, when it is kept
+        return []
 
 
-def _check(
-    source: Source, outcome: Outcome, inputs: list[np.ndarray], store: Store | None, run: int | None
-) -> list[OutputCheck]:
+def _check(source: Source, outcome: Outcome, inputs: list[np.ndarray]) -> list[OutputCheck]:
     """The first call's outputs against the reference."""
     from app.checking import check_against_reference
-    from profiler.store import writer
 
-    found = check_against_reference(source.graph, inputs, outcome.outputs)
-    if store is not None and run is not None:
-        writer.keep_check(store, run, all(each.ok for each in found), [str(each) for each in found])
-    return found
+    return check_against_reference(source.graph, inputs, outcome.outputs)
 
 
 def _check_stages(source: Source, inputs: list[np.ndarray], threads: int | None) -> dict[str, Any]:

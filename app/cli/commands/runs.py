@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from app.cli import completing
 from app.cli.options import json_option, store_option
-from app.cli.output import print_json
+from app.cli.output import print_json, say
 from app.text_tables import seconds, size, table
 
 if TYPE_CHECKING:
@@ -49,9 +50,10 @@ class _Group(click.Group):
 
 @click.group("runs", cls=_Group, invoke_without_command=True)
 @store_option
-@click.option("--source", metavar="SRC", default="", help="Only runs of this source.")
+@click.option("--source", metavar="SRC", default="", help="Only runs of this source.",
+              shell_complete=completing.sources)  # fmt: skip
 @click.option("--status", default="", type=click.Choice(("", "finished", "failed", "running", "interrupted")))
-@click.option("--tag", metavar="TAG", default="", help="Only runs with this tag.")
+@click.option("--tag", metavar="TAG", default="", help="Only runs with this tag.", shell_complete=completing.tags)
 @click.option("--device", metavar="DEVICE", default="", help="Only runs on this device.")
 @click.option("--pinned", is_flag=True, help="Only baselines.")
 @click.option("--since", type=_Since(), metavar="DATE", default="", help="Only runs since then, as in 2026-01-31.")
@@ -81,7 +83,7 @@ def command(
     if as_json:
         print_json({"compilations" if compilations else "runs": rows})
     else:
-        click.echo(_compilations(rows) if compilations else _runs(rows))
+        say(_compilations(rows) if compilations else _runs(rows))
 
 
 def _runs(rows: list[dict[str, Any]]) -> str:
@@ -133,12 +135,12 @@ def _with_store(work: Callable[..., Said]) -> Callable[..., None]:
 
         with open_store(db if db is not None else ctx.obj["db"], create=False) as store:
             words, document = work(store, **arguments)
-        print_json(document) if as_json or ctx.obj["json"] else click.echo(words)
+        print_json(document) if as_json or ctx.obj["json"] else say(words)
 
     return called
 
 
-runs_argument = click.argument("runs", nargs=-1, required=True, metavar="ID...")
+runs_argument = click.argument("runs", nargs=-1, required=True, metavar="ID...", shell_complete=completing.runs)
 
 
 @command.command("delete")
@@ -164,7 +166,7 @@ def delete(store: Store, runs: tuple[str, ...]) -> Said:
 
 
 @command.command("tag")
-@click.argument("tag", metavar="TAG")
+@click.argument("tag", metavar="TAG", shell_complete=completing.tags)
 @runs_argument
 @click.option("--remove", is_flag=True, help="Take the tag off.")
 @_with_store
@@ -179,7 +181,7 @@ def tag(store: Store, tag: str, runs: tuple[str, ...], remove: bool) -> Said:
 
 
 @command.command("note")
-@click.argument("run", metavar="ID")
+@click.argument("run", metavar="ID", shell_complete=completing.runs)
 @click.argument("text", metavar="TEXT")
 @_with_store
 def note(store: Store, run: str, text: str) -> Said:
@@ -192,7 +194,7 @@ def note(store: Store, run: str, text: str) -> Said:
 
 
 @command.command("pin")
-@click.argument("run", metavar="ID")
+@click.argument("run", metavar="ID", shell_complete=completing.runs)
 @click.option("--off", is_flag=True, help="Unpin it.")
 @_with_store
 def pin(store: Store, run: str, off: bool) -> Said:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from app.cli.options import json_option
-from app.cli.output import print_json
+from app.cli.output import print_json, say
 from app.sources import samples
 from app.text_tables import table
 
@@ -18,4 +18,4 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json([{"source": source, "description": description} for source, description in rows])
     else:
-        click.echo(table(("source", "what it is"), rows))
+        say(table(("source", "what it is"), rows))

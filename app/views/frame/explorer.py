@@ -20,6 +20,7 @@ from app.viewmodels.compilation import Compilation, KernelRecord
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.frame.selection import Selection
 from app.views.parts.controls import column
+from app.views.parts.plain import plain_tip
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.text.passes import PassesView
@@ -77,6 +78,7 @@ class KernelsView(QWidget):
 
 
 _PAD = 6  # pixels above and below the two lines of a sample
+_DESCRIPTION = Qt.ItemDataRole.UserRole + 1  # what is drawn below a title; as a tip it may be written out
 
 
 class _TwoLines(QStyledItemDelegate):
@@ -98,7 +100,7 @@ class _TwoLines(QStyledItemDelegate):
         painter.save()
         for role, font, colour, place in (
             (Qt.ItemDataRole.DisplayRole, option.font, "text", above),  # type: ignore[attr-defined]
-            (Qt.ItemDataRole.ToolTipRole, small, "muted", above.translated(0, half)),
+            (_DESCRIPTION, small, "muted", above.translated(0, half)),
         ):
             painter.setFont(font)
             painter.setPen(self._look.colour(colour))
@@ -137,7 +139,8 @@ class SamplesView(QListWidget):
         for source, title, description in entries:
             item = QListWidgetItem(self._look.icon(self._icon), title)
             item.setData(Qt.ItemDataRole.UserRole, source)
-            item.setToolTip(description)
+            item.setToolTip(plain_tip(description))
+            item.setData(_DESCRIPTION, description)
             self.addItem(item)
 
     def _restyle(self) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QProgressBar, QStatusBar
 
 from app.viewmodels.frame.formats import seconds, size
 from app.views.parts.controls import push_button
+from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Elided, label
 
 
@@ -78,12 +79,12 @@ class Status(QStatusBar):
     def set_cache(self, entries: int, held: int, folder: str) -> None:
         """What the compilation cache holds."""
         self.cache.setText(f"cache {size(held)}" if entries else "cache empty")
-        self.cache.setToolTip(f"Compilation cache: {entries} entries, {size(held)}, in {folder}")
+        self.cache.setToolTip(plain_tip(f"Compilation cache: {entries} entries, {size(held)}, in {folder}"))
 
     def set_device(self, title: str, words: str) -> None:
         """What a run will be on."""
         self.device.setText(title)
-        self.device.setToolTip(words)
+        self.device.setToolTip(plain_tip(words))
 
     def _tick(self) -> None:
         self.elapsed.setText(f"{time.perf_counter() - self._begun:.1f} s")

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
 from app.theme.look import Look
 from app.viewmodels.frame.devices import CPU, TARGETS, DeviceRow
 from app.views.parts.controls import push_button
+from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Choice, label
 from compiler.options import FLOWS, OPT_LEVELS, CompileOptions
 
@@ -76,13 +77,13 @@ class ChoiceBar(QToolBar):
         self._devices = devices
         self.device.set_entries([(device.name, device.title) for device in devices])
         for index, device in enumerate(devices):
-            self.device.setItemData(index, device.missing or device.words, Qt.ItemDataRole.ToolTipRole)
+            self.device.setItemData(index, plain_tip(device.missing or device.words), Qt.ItemDataRole.ToolTipRole)
 
     def set_device(self, device: DeviceRow) -> None:
         """Show what a run will be on."""
         self.device.set_value(device.name)
-        self.device.setToolTip(f"Device to run on: {device.missing or device.words or device.title}")
-        self.run.setToolTip(f"Run and time on {device.title} (F5)")
+        self.device.setToolTip(plain_tip(f"Device to run on: {device.missing or device.words or device.title}"))
+        self.run.setToolTip(plain_tip(f"Run and time on {device.title} (F5)"))
 
     def _device_chosen(self, name: str) -> None:
         self.device_chosen.emit(next(device for device in self._devices if device.name == name))

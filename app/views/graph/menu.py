@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.view import GraphSpot, GraphView
+from app.views.parts.plain import plain_tip
 
 Pairs = tuple[tuple[str, str], ...]
 _MOST = 12  # edges of one box that a menu lists
@@ -71,7 +72,8 @@ def graph_menu(
     changes = changes_at(model, compilation, spot) if compilation is not None else []
     for change in changes[:_MOST]:
         action = menu.addAction(change.text, lambda c=change: what_if(c.pairs, c.fuse))
-        action.setToolTip(f"Compile again with this edge {'fused' if change.fuse else 'cut'}. Now: {change.reason}")
+        words = f"Compile again with this edge {'fused' if change.fuse else 'cut'}. Now: {change.reason}"
+        action.setToolTip(plain_tip(words))
     if changes:
         menu.addSeparator()
     _add_folding(menu, view, spot)

@@ -22,6 +22,7 @@ from app.views.graph.camera import Camera
 from app.views.graph.marks import NO_MARKS
 from app.views.graph.painter import GraphPainter
 from app.views.graph.places import Hit, edge_at, hit, middle_of, opening, rect_of, revealing, tip_of, whole
+from app.views.parts.plain import plain_tip
 from app.views.parts.speech import announce
 
 _PAN = {"left": QPointF(60, 0), "right": QPointF(-60, 0), "up": QPointF(0, 60), "down": QPointF(0, -60)}
@@ -258,7 +259,7 @@ class GraphView(QWidget):
         under = self._under(event.position())
         self.setCursor(Qt.CursorShape.PointingHandCursor if under.button else Qt.CursorShape.ArrowCursor)
         self.selection.hover(self.model.scene.box_nodes[under.box] if under.box >= 0 else (), self)
-        self.setToolTip(tip_of(self.model, under, self.camera.scale))
+        self.setToolTip(plain_tip(tip_of(self.model, under, self.camera.scale)))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         press, self._press = self._press, None

@@ -7,6 +7,7 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from app.theme.look import Look
+from app.views.parts.plain import plain_tip
 
 
 class PaintedChart(QWidget):
@@ -39,6 +40,6 @@ class PaintedChart(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self.tip(event.pos()), self)
+            QToolTip.showText(event.globalPos(), plain_tip(self.tip(event.pos())), self)
             return True
         return super().event(event)

@@ -8,6 +8,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QToolButton
 
+from app.views.parts.plain import plain_tip
+
 
 class _StayingMenu(QMenu):
     """Stays open while entries are ticked, so that three take three clicks."""
@@ -65,5 +67,5 @@ class ManyChoice(QToolButton):
         titles = ", ".join(action.text() for action in self.entries.values() if action.isChecked())
         every = ("both" if len(self.entries) == 2 else "all") if len(self.values) == len(self.entries) else ""
         self.setText(f"{self._prefix}{every or titles}")
-        self.setToolTip(f"{self._name}: {titles}")
+        self.setToolTip(plain_tip(f"{self._name}: {titles}"))
         self.setAccessibleName(f"{self._name}: {titles}")

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, 
 from app.theme.tokens import ROW
 from app.viewmodels.frame.filtering import column_name
 from app.views.parts.controls import column, paragraph
+from app.views.parts.plain import plain_tip
 from app.views.parts.table_model import Column, RecordTable
 from app.views.parts.widgets import restyle
 
@@ -123,7 +124,7 @@ class RecordView(QWidget):
     def _filter(self, text: str) -> None:
         problem = self.model.set_filter(text)
         self.filter.setProperty("state", "error" if problem else "")
-        self.filter.setToolTip(problem or self._help())
+        self.filter.setToolTip(plain_tip(problem or self._help()))
         restyle(self.filter)
         self._count(problem)
 

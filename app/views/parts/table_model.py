@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QColor, QFont
 
 from app.viewmodels.frame.filtering import column_name, compile_filter
+from app.views.parts.plain import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -133,7 +134,7 @@ class RecordTable(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return column.text(record)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return column.tip(record) if column.tip is not None else column.text(record)
+            return plain_tip(column.tip(record) if column.tip is not None else column.text(record))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{column.title}: {column.text(record) or 'not known'}"
         if role == Qt.ItemDataRole.TextAlignmentRole:

@@ -26,6 +26,8 @@ from shiboken6 import isValid
 from app.theme.look import Look
 from app.theme.tokens import BAR
 from app.viewmodels.frame.messages import Message
+from app.views.parts.plain import plain_tip
+from compiler.printable import printable_lines
 
 
 def flat_button(look: Look, icon: str, tip: str, slot: Callable[..., object], checkable: bool = False) -> QToolButton:
@@ -80,7 +82,7 @@ class Elided(QLabel):
     def setText(self, text: str) -> None:
         """Show a text."""
         self._whole = text
-        self.setToolTip(text)
+        self.setToolTip(plain_tip(text))
         self.setAccessibleName(text)
         self._fit()
 
@@ -95,7 +97,7 @@ class Elided(QLabel):
     def _fit(self) -> None:
         margins = self.contentsMargins()
         room = max(self.width() - margins.left() - margins.right() - 10, 20)
-        super().setText(self.fontMetrics().elidedText(self._whole, self._where, room))
+        super().setText(self.fontMetrics().elidedText(printable_lines(self._whole), self._where, room))
 
 
 class Header(QFrame):

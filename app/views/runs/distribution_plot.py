@@ -12,6 +12,7 @@ from app.theme.look import Look, tint
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.runs.run_figures import Distribution, distribution
 from app.views.parts.controls import column
+from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Choice, Elided, header
 from profiler.records import Summary
 
@@ -87,7 +88,7 @@ class DistributionPlot(QWidget):
         self._plot.clear()
         self._plot.setBackground(theme.panel)
         self._plot.setAccessibleName(self.describe())
-        self._plot.setToolTip(self.describe())
+        self._plot.setToolTip(plain_tip(self.describe()))
         self._plot.getViewBox().enableAutoRange()
         words = self._bars(pyqtgraph) if self.mode.value == "bars" else self._calls(pyqtgraph)
         for side, text in zip(("bottom", "left"), words):

@@ -9,6 +9,7 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.requests import EditTiming
 from app.views.parts.controls import push_button
+from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Elided, flat_button, restyle
 
 
@@ -78,12 +79,12 @@ class EditStrip(QFrame):
         self.edited.setText(f"edited  {_interval(timing.edited)}")
         ratio, low, high = timing.ratio
         self.verdict.setText(f"{timing.verdict}  ({ratio:.2f}\u00d7, {low:.2f} to {high:.2f})")
-        self.verdict.setToolTip(timing.method)
+        self.verdict.setToolTip(plain_tip(timing.method))
         _role(self.verdict, {"faster": "good", "slower": "bad"}.get(timing.verdict, "figures"))
         good = timing.ok is not False
         words = "check against the reference passed" if good else f"check failed: {'; '.join(timing.checks)}"
         self.check.setText(words + (f"  \u00b7  {'; '.join(timing.notes)}" if timing.notes else ""))
-        self.check.setToolTip("\n".join((words, *timing.notes)))
+        self.check.setToolTip(plain_tip("\n".join((words, *timing.notes))))
         _role(self.check, "muted" if good else "bad")
         for widget in (*self._figures, self.compare, self.again):
             widget.show()

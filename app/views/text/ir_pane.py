@@ -18,6 +18,7 @@ from app.viewmodels.text.folding import directive_lines
 from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers
 from app.viewmodels.text.line_costs import LineCosts, line_costs
 from app.views.parts.controls import column
+from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import ANY_WIDTH, Choice, MessageBar, flat_button, header, label
 from app.views.text.find_bar import FindBar
 from app.views.text.pane_strip import PaneStrip
@@ -192,7 +193,7 @@ class IrPane(QWidget):
         self.stage.set_value(model.stage)
         self.stage.setMinimumWidth(self.stage.sizeHint().width())  # the kernel's name gives way before the stage's
         self.kernel.set_value(model.kernel)
-        self.kernel.setToolTip(model.kernel)
+        self.kernel.setToolTip(plain_tip(model.kernel))
         self.target.set_value(target)
         self.target.setMinimumWidth(self.target.sizeHint().width())
         self.target.setVisible(bool(model.target))
@@ -282,7 +283,7 @@ class IrPane(QWidget):
 
     def _hovered(self, line: int) -> None:
         self.selection.hover(self.text.document.nodes(line) if line >= 0 else (), self)
-        self.text.setToolTip(self.costs.words(line) if self.costs else "")
+        self.text.setToolTip(plain_tip(self.costs.words(line)) if self.costs else "")
 
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
         if self._compilation is not None and origin is not self and nodes:

@@ -14,6 +14,7 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.timeline.timeline import Timeline
+from app.views.parts.plain import plain_tip
 from app.views.parts.speech import announce
 from app.views.timeline.camera import AXIS, LANE, TimeCamera
 from app.views.timeline.marks import TimeMarks
@@ -201,6 +202,7 @@ class TimelineView(QWidget):
         if not text and (track := self.camera.track_at(timeline, event.position())) is not None:
             value = track.at(self.camera.time_at(event.position().x()))
             text = f"{track.name}: {size(value)}\n{track.note}" if value is not None else ""
+        text = plain_tip(text)
         if text != self.toolTip():
             self.setToolTip(text)
             QToolTip.showText(event.globalPosition().toPoint(), text, self)

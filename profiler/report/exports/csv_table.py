@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from compiler.printable import printable_lines
 from profiler.report.markdown import kernel_words
 
 RUN_COLUMNS = ("run", "position", "kernel", "key", "median_s", "low_s", "high_s", "minimum_s", "count", "flops",
@@ -59,7 +60,7 @@ def _limits(verdict: dict[str, Any] | None) -> list[Any]:
 
 
 def _written(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    return "".join(_line(row) for row in (columns, *([_cell(value) for value in row] for row in rows)))
+    return "".join(_line(row) for row in (columns, *([plain_cell(value) for value in row] for row in rows)))
 
 
 def _line(row: Sequence[Any]) -> str:
@@ -69,7 +70,12 @@ def _line(row: Sequence[Any]) -> str:
     return out.getvalue().removesuffix("\r\n") + "\n"
 
 
-def _cell(value: Any) -> Any:
-    """A spreadsheet takes a text that begins with = + - @ for a formula, also after white space: keep it a text."""
-    text = isinstance(value, str)
-    return f"'{value}" if text and (value.lstrip()[:1] in _FORMULA or value[:1] in _SKIPPED) else value
+def plain_cell(value: Any) -> Any:
+    """A cell that is only shown: no control characters but line ends and tabs, and nothing to be taken for a formula.
+
+    A spreadsheet takes a text that begins with = + - @ for one, also after white space: an apostrophe keeps it a text.
+    """
+    if not isinstance(value, str):
+        return value
+    words = "\r".join(map(printable_lines, value.split("\r")))
+    return f"'{words}" if value.lstrip()[:1] in _FORMULA or value[:1] in _SKIPPED else words

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compiler.errors import ExecutionError
+from compiler.printable import printable
 
 _TEMPLATE = '''"""Makes run {run} of {named} again, as kernelglass recorded it{when}.
 
@@ -69,7 +70,7 @@ def reproducer_script(document: dict[str, Any]) -> str:
 
 def _prose(words: Any) -> str:
     """Words for a comment or a docstring: on one line, and with nothing that could end either."""
-    return " ".join(str(words).replace("\\", "/").replace('"', "'").split())
+    return printable(" ".join(str(words).split())).replace("\\", "/").replace('"', "'")
 
 
 def _literal(text: str) -> str:

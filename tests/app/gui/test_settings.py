@@ -105,7 +105,8 @@ def test_ctrl_wheel_zooms_code_and_is_remembered(qtbot, window):
 def test_the_cache_can_be_seen_and_cleared(qtbot, window, tmp_path, monkeypatch):
     folder = tmp_path / "cache" / "object" / "ab"
     folder.mkdir(parents=True)
-    (folder / "cd").write_bytes(b"x" * 5000)
+    entry = folder / ("cd" * 19)  # the name of an entry: whatever has another is not the cache's
+    entry.write_bytes(b"x" * 5000)
     monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "cache"))
     window.records.forget()
     window.features.do("settings")
@@ -115,7 +116,7 @@ def test_the_cache_can_be_seen_and_cleared(qtbot, window, tmp_path, monkeypatch)
     dialog.sections.setCurrentRow(3)
     qtbot.mouseClick(dialog.clear, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "0 entries" in dialog.cache_note.text(), timeout=60_000)
-    assert not (folder / "cd").exists()
+    assert not entry.exists()
     assert window.status.cache.text() == "cache empty"
     dialog.close()
 

@@ -1,0 +1,192 @@
+"""Ctrl+C at any moment of any command: one line, status 130, no traceback, never swallowed, and a sound database."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import ROOT, SCALE
+
+SLICES, TRIES = 20, 25  # 500 in all
+
+
+class Tried:
+    """Commands in processes that lead a session of their own, as a shell's do, with a database and a cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.database = folder, folder / "traces.db"
+        self.source = folder / "scale.py"
+        self.source.write_text(SCALE)
+        quick = ("--repeat", "20", "--processes", "2", "--threads", "1")
+        flows = ("-O", "0", "--debug", "none", "--repeat", "1", "--no-start-up")
+        self.commands = [
+            ("run", self.source, *quick), ("run", "sample:mlp", "--check", *quick), ("compile", "sample:mlp"),
+            ("compile", "sample:softmax", "--no-cache", "--emit", "asm"), ("flows", self.source, *flows), ("runs",),
+            ("runs", "--json"), ("compare", "1", "2"), ("compare", "1", "2", "--again"), ("runs", "vacuum"),
+            ("report", "1", "-o", folder / "r.html"), ("export", "1", "--format", "perfetto", "-o", folder / "t.json"),
+            ("cache", "info"), ("devices",), ("samples",), ("--help",), ("gui", "sample:mlp"),
+        ]  # fmt: skip
+        self.lengths: dict[int, float] = {}
+
+    def start(self, *arguments: object) -> subprocess.Popen[str]:
+        environment = {
+            **os.environ, "PYTHONPATH": str(ROOT), "KERNELGLASS_DB": str(self.database), "PYTHONUNBUFFERED": "1",
+            "KERNELGLASS_CACHE": str(self.folder / "cache"), "KERNELGLASS_CONFIG": str(self.folder / "config"),
+            "XDG_DATA_HOME": str(self.folder / "data"), "QT_QPA_PLATFORM": "offscreen",
+        }  # fmt: skip
+        command = [sys.executable, "-m", "app", *map(str, arguments)]
+        return subprocess.Popen(
+            command, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def length(self, number: int) -> float:
+        """How long a command takes when nobody interrupts it; a window stays."""
+        if number not in self.lengths:
+            begun = time.monotonic()
+            if self.commands[number][0] == "gui":
+                return 4.0
+            process = self.start(*self.commands[number])
+            _, said = process.communicate(timeout=300)
+            assert process.returncode == 0, said
+            self.lengths[number] = time.monotonic() - begun
+        return self.lengths[number]
+
+    def interrupt(self, number: int, after: float) -> str:
+        """Ctrl+C so many seconds after the start; what is wrong with how it ended, in words."""
+        process = self.start(*self.commands[number])
+        try:
+            _, said = process.communicate(timeout=after)
+            return "" if process.returncode == 0 and not said.count("Traceback") else f"ended by itself: {said}"
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return "swallowed: it did not end"
+        if process.returncode != 130:
+            return f"status {process.returncode}: {said}"
+        if "Traceback" in said or "Exception ignored" in said or "interrupted" not in said:
+            return f"said {said!r}"
+        return ""
+
+    def sound(self) -> None:
+        connection = sqlite3.connect(self.database)
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.close()
+        assert self.start("runs").wait(60) == 0  # whatever was under way is marked by whoever opens it next
+        connection = sqlite3.connect(self.database)
+        assert connection.execute("SELECT count(*) FROM runs WHERE status = 'running'").fetchone() == (0,)
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory):
+    made = Tried(tmp_path_factory.mktemp("interrupts"))
+    for _ in range(2):
+        assert made.start(*made.commands[0]).wait(120) == 0
+    return made
+
+
+@pytest.fixture(scope="module")
+def interpreter_start() -> float:
+    """Until Python itself has started it is not ours to answer: seconds that it takes to reach a first line."""
+    took = []
+    for _ in range(5):
+        begun = time.monotonic()
+        subprocess.run([sys.executable, "-c", "import runpy"], check=True)
+        took.append(time.monotonic() - begun)
+    return max(took)
+
+
+def test_while_it_loads(tried, interpreter_start):
+    for step in range(6):
+        assert tried.interrupt(5, interpreter_start + 0.03 * step) == ""
+    tried.sound()
+
+
+def test_while_it_runs(tried):
+    """While a child is timed, and its parent waits for it."""
+    process = tried.start("run", "sample:mlp", "--budget", "60", "--processes", "1")
+    connection = sqlite3.connect(tried.database, timeout=30)
+    while connection.execute("SELECT count(*) FROM runs WHERE status = 'running'").fetchone() == (0,):
+        assert process.poll() is None
+        time.sleep(0.05)
+    connection.close()
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.strip().splitlines()[-1] == "kernelglass: interrupted"
+    connection = sqlite3.connect(tried.database)
+    newest = connection.execute("SELECT status, error FROM runs ORDER BY id DESC LIMIT 1").fetchone()
+    connection.close()
+    assert newest == ("interrupted", "interrupted by the user")
+
+
+SWALLOWS = (
+    """
+import time
+try:
+    time.sleep(60)
+except BaseException:
+    pass
+"""
+    + SCALE
+)
+DESTRUCTOR = (
+    """
+import time
+class Slow:
+    def __del__(self):
+        time.sleep(1.5)
+thing = Slow()
+del thing
+time.sleep(60)
+"""
+    + SCALE
+)
+
+
+@pytest.mark.parametrize("code", [SWALLOWS, DESTRUCTOR], ids=["swallowed", "in a destructor"])
+def test_code_that_swallows_it_does_not_hide_it(tried, code):
+    source = tried.folder / "swallows.py"
+    source.write_text(code)
+    process = tried.start("compile", source)
+    time.sleep(1.0 if code is DESTRUCTOR else 2.0)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in said and "Exception ignored" not in said
+    assert "kernelglass: interrupted" in said
+
+
+def test_a_program_started_without_it_is_not_interrupted(tried):
+    code = "import signal, subprocess as s, sys; signal.signal(2, signal.SIG_IGN); sys.exit(s.call(sys.argv[1:]))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, sys.executable, "-m", "app", "samples"], cwd=ROOT, stdout=subprocess.DEVNULL
+    )
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(SLICES))
+def test_at_random_moments_over_all_commands(tried, interpreter_start, number):
+    draw = random.Random(number)
+    wrong = []
+    for turn in range(TRIES):
+        command = (number * TRIES + turn) % len(tried.commands)
+        after = draw.uniform(interpreter_start, max(tried.length(command), interpreter_start + 0.1))
+        found = tried.interrupt(command, after)
+        if found:
+            wrong.append((tried.commands[command][:2], round(after, 3), found))
+    assert wrong == []
+    tried.sound()

@@ -1,0 +1,62 @@
+"""The line that says how far a long command is: on a terminal one that updates and goes, on a pipe nothing."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+from command_line import ROOT, in_a_process
+
+from app.cli.progress import duration, line
+
+RUN = ("run", "sample:softmax", "--repeat", "48", "--processes", "2", "--threads", "1", "--no-db")
+
+
+def on_a_terminal(*arguments: str, **more: str) -> tuple[int, str]:
+    """A command whose stderr is a terminal; its status and what it wrote there."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", **more}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=theirs
+    )
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        said += part
+    os.close(ours)
+    return process.wait(60), said.decode()
+
+
+def test_a_run_tells_a_terminal_how_far_it_is_and_leaves_nothing():
+    status, said = on_a_terminal(*RUN)
+    assert status == 0 and "process 2" in said and re.search(r" 5\d %", said) and "left" in said
+    assert said.endswith("\r\x1b[K") and "\n" not in said
+
+
+def test_a_pipe_gets_nothing():
+    done = in_a_process(*RUN)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+@pytest.mark.parametrize(("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_colour_where_the_terminal_has_it_and_it_is_wanted(variables, coloured):
+    status, said = on_a_terminal("run", "sample:nosuch", **variables)
+    assert status == 2 and ("\x1b[31m" in said) == coloured
+    assert "there is no sample" in said
+
+
+def test_the_line_fits_the_terminal_and_its_words_are_plain():
+    assert len(line("x" * 500, 0.5, 10, 80)) < 80
+    assert "\x1b" not in line("process \x1b[2J", 0.5, 10, 80) and "about 10 s left" in line("a", 0.5, 10, 80)
+    assert "left" not in line("a", 0.0, 10, 80)
+    assert [duration(x) for x in (0.1, 59, 600, 7200)] == ["1 s", "59 s", "10 min", "2.0 h"]
