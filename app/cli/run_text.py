@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.text_tables import seconds, size, table
-from profiler.analysis.aggregation import uneven_words
 from compiler.printable import printable, printable_document
+from profiler.analysis.aggregation import uneven_words
 from profiler.units import figure, percent
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from profiler.analysis.statistics import summarise
-from profiler.measure.cpu.timing import BLOCKS
 from profiler.analysis.undisturbed import Times
+from profiler.measure.cpu.timing import BLOCKS
 from profiler.measure.outcome import Outcome
 from profiler.records import FINISHED, Counter, Launch, MeasuredRun, MeasureRequest
 

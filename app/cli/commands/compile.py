@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--emit", type=click.Choice(EMITTED), help="Print this instead of the summary.")
 @click.option("--kernel", metavar="K", help="Only this kernel, with --emit.")
 @click.option("-o", "out", type=click.Path(), metavar="OUT",
-              help="Write there: what --emit asks for (FOLDER/: a file a kernel), or all of it as FILE.kgx.")  # fmt: skip
+              help="Write there what --emit asks for (FOLDER/: a file a kernel), or all as FILE.kgx.")  # fmt: skip
 @click.option("--weights", type=click.Choice(("inline", "reference")), default="inline", show_default=True,
               help="In FILE.kgx: weights copied, or only where they lie.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")
