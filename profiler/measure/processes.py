@@ -23,8 +23,8 @@ from profiler.records import FINISHED, Counter, Launch, MeasuredRun, MeasureRequ
 Once = Callable[[MeasureRequest, int], Outcome]
 """Measures a request in one process; the number tells which process of the run it is, from 0."""
 
-_LEAST_CALLS = 20
-"""With so many calls for each, as many processes are started as were asked for: an exact test needs five."""
+_TEST, _LEAST_CALLS = 5, 20
+"""Processes that an exact test of two runs needs, and the calls of each that are enough not to do with fewer."""
 _HIGHEST = ("resident memory, highest", "device memory, peak")
 _PER_PROCESS = ("load", "load_after", "megahertz", "lost_share", "disturbed_calls", "buffer_sets", "device")
 
@@ -36,7 +36,7 @@ def process_requests(request: MeasureRequest) -> list[MeasureRequest]:
     """
     count = max(request.processes, 1)
     if request.repeat is not None:
-        enough = request.repeat >= _LEAST_CALLS * count
+        enough = count >= _TEST and request.repeat >= _LEAST_CALLS * count
         count = count if enough else max(min(count, request.repeat // (2 * BLOCKS)), 1)
     calls = [None] * count if request.repeat is None else [
         request.repeat // count + (i < request.repeat % count) for i in range(count)
