@@ -1,7 +1,7 @@
 """Attention of 16-bit floats by warpgroups (sm_90a), with a running softmax over the keys.
 
 A block has three warpgroups and takes 128 queries of a head: one warpgroup has the copy engine bring queries, keys and
-values; two score, weigh_scores and sum, each for 64 queries. While one computes weights, the other multiplies.
+values; two score, weigh and sum, each for 64 queries. While one computes weights, the other multiplies.
 """
 
 from kernels.gpu_flash_attention import masked_scores, scaled_sums, seen_scores, weigh_scores
