@@ -76,7 +76,7 @@ def seen_scores(scores, row, j0, t, keys, *, is_causal):
 
 
 @inline
-def weigh(scores, best, total, acc, *, unit):
+def weigh_scores(scores, best, total, acc, *, unit):
     """A block of scores becomes weights, 2 to the score times `unit`; what was summed so far is put on their footing.
 
     `unit` is positive, so that the best score is the best one before it is multiplied.
@@ -193,7 +193,7 @@ def flash_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
             bound = bound | (j0 + span > i0 + 1)
         if bound:
             scores = seen_scores(scores, row, j0, t, keys, is_causal=is_causal)
-        scores, best, total, acc = weigh(scores, best, total, acc, unit=unit)
+        scores, best, total, acc = weigh_scores(scores, best, total, acc, unit=unit)
         for j in unroll(0, span, 16):
             at = j // 2
             left = [pair(dt, scores[at + 2 * p], scores[at + 2 * p + 1]) for p in range(4)]

@@ -43,7 +43,7 @@ def place_in_tile(p, by_k, width, *, tile):
 
 
 @inline
-def fetch(operand, dt, group, first, size, k0, depth, *, tile):
+def fetch_for_tile(operand, dt, group, first, size, k0, depth, *, tile):
     """This thread's part of a tile that is `tile` wide and DEEP deep, in registers; zeros where there is nothing."""
     load, by_k, width = operand
     inside = is_static(size % tile) and is_static(depth % DEEP) and size % tile == 0 and depth % DEEP == 0
@@ -63,7 +63,7 @@ def fetch(operand, dt, group, first, size, k0, depth, *, tile):
 
 
 @inline
-def put(shared_tile, stage, operand, parts, *, tile):
+def put_in_tile(shared_tile, stage, operand, parts, *, tile):
     """Put what was fetched into a tile in shared memory, which has rows of i for each k."""
     load, by_k, width = operand
     for p in unroll(len(parts)):
@@ -101,15 +101,15 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, side):
     acc = [zeros(dt, LANES) for _ in range(fours * LANES * fours)]
     steps = ceildiv(index(depth), DEEP)
     if steps > 0:
-        put(lefts, 0, left, fetch(left, dt, group, i0, m, index(0), depth, tile=side), tile=side)
-        put(rights, 0, right, fetch(right, dt, group, j0, n, index(0), depth, tile=side), tile=side)
+        put_in_tile(lefts, 0, left, fetch_for_tile(left, dt, group, i0, m, index(0), depth, tile=side), tile=side)
+        put_in_tile(rights, 0, right, fetch_for_tile(right, dt, group, j0, n, index(0), depth, tile=side), tile=side)
     barrier()
     for step in range(steps):
         stage = step % 2
         # Behind the last step nothing is loaded: it would lie outside.
         k0 = min(step + 1, steps - 1) * DEEP
-        next_left = fetch(left, dt, group, i0, m, k0, depth, tile=side)
-        next_right = fetch(right, dt, group, j0, n, k0, depth, tile=side)
+        next_left = fetch_for_tile(left, dt, group, i0, m, k0, depth, tile=side)
+        next_right = fetch_for_tile(right, dt, group, j0, n, k0, depth, tile=side)
         for k in unroll(DEEP):
             a = [lefts.load(stage, k, row + h * 64, width=LANES) for h in range(fours)]
             b = [rights.load(stage, k, column + w * 64, width=LANES) for w in range(fours)]
@@ -118,8 +118,8 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, side):
                     for w in unroll(fours):
                         at = (h * LANES + r) * fours + w
                         acc[at] = multiply_add(splat(a[h][r], LANES), b[w], acc[at])
-        put(lefts, 1 - stage, left, next_left, tile=side)
-        put(rights, 1 - stage, right, next_right, tile=side)
+        put_in_tile(lefts, 1 - stage, left, next_left, tile=side)
+        put_in_tile(rights, 1 - stage, right, next_right, tile=side)
         barrier()
     whole = is_static(n % LANES) and n % LANES == 0
     for h in unroll(fours):

@@ -10,7 +10,7 @@ EACH = 4
 
 
 @inline
-def running(v):
+def running_sums(v):
     """The running sums of a vector's lanes."""
     total = v[0]
     sums = [total]
@@ -43,7 +43,7 @@ def gpu_cumsum_rows(out, x, dt):
             v = zeros(dt, width)
             if i < n:
                 v = x[along(lead, i, width)].cast(dt)
-            pieces = pieces + [running(v)]
+            pieces = pieces + [running_sums(v)]
         # Of each vector: what the lanes before it have, and (through shared memory) the warps and vectors before it.
         befores = []
         for c in unroll(EACH):

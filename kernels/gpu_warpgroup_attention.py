@@ -4,7 +4,7 @@ A block has three warpgroups and takes 128 queries of a head: one warpgroup has 
 values; two score, weigh and sum, each for 64 queries. While one computes weights, the other multiplies.
 """
 
-from kernels.gpu_flash_attention import masked_scores, scaled_sums, seen_scores, weigh
+from kernels.gpu_flash_attention import masked_scores, scaled_sums, seen_scores, weigh_scores
 from kernels.gpu_fragments import pair
 from kernels.gpu_layout import laid_out, meet_all
 from kernels.gpu_warpgroup_matmul import store_sums
@@ -169,7 +169,7 @@ def warpgroup_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa
                     bound = bound | (j0 + SPAN > i0 + 1)
                 if bound:
                     scores = seen_scores(scores, row, j0, t, keys, is_causal=is_causal)
-                scores, best, total, acc = weigh(scores, best, total, acc, unit=unit)
+                scores, best, total, acc = weigh_scores(scores, best, total, acc, unit=unit)
                 words = [pair(dt, scores[2 * w], scores[2 * w + 1]) for w in range(SPAN // 4)]
                 wait_for(barrier_of(stage, 2), parity)
                 third = describe_tile(values_at(stage), between=SPAN * ROW_BYTES)

@@ -275,12 +275,12 @@ def columns_of_lane(mine, t):
     pairs = [mine[0:2], mine[2:4], mine[4:6], mine[6:8]]
     fours = []
     for b in unroll(0, 4, 2):
-        fours = fours + [exchanged(pairs[b], pairs[b + 1], odd, 1)]
-    return exchanged(fours[0], fours[1], high, 2)
+        fours = fours + [exchange_halves(pairs[b], pairs[b + 1], odd, 1)]
+    return exchange_halves(fours[0], fours[1], high, 2)
 
 
 @inline
-def exchanged(low, high, upper, distance):
+def exchange_halves(low, high, upper, distance):
     """The lower lane of two gets both lanes' `low`, the upper one both lanes' `high`."""
     first, second = [], []
     for e in unroll(len(low)):

@@ -104,7 +104,7 @@ def describe_tile(address, *, between):
 
 
 @inline
-def listed(first, count):
+def operand_list(first, count):
     """`$first, ...`, so many operands of an instruction."""
     text = f"${first}"
     for k in unroll(1, count):
@@ -127,7 +127,7 @@ def multiply_tiles(dt, acc, lefts, rights, *, left_turned, right_turned):
     described = []
     for k in unroll(len(lefts)):
         text = text + (
-            f"wgmma.mma_async.sync.aligned.m64n{count * 2}k16.f32.{dt.name}.{dt.name} {{{listed(0, count)}}}, "
+            f"wgmma.mma_async.sync.aligned.m64n{count * 2}k16.f32.{dt.name}.{dt.name} {{{operand_list(0, count)}}}, "
             f"${count * 2 + 2 * k}, ${count * 2 + 2 * k + 1}, 1, 1, 1, "
             f"{1 if left_turned else 0}, {1 if right_turned else 0};\n"
         )
@@ -148,8 +148,8 @@ def multiply_words_tiles(dt, acc, words, rights, *, right_turned):
     base = count * 2 + len(words)
     for k in unroll(len(rights)):
         text = text + (
-            f"wgmma.mma_async.sync.aligned.m64n{count * 2}k16.f32.{dt.name}.{dt.name} {{{listed(0, count)}}}, "
-            f"{{{listed(count * 2 + 4 * k, 4)}}}, ${base + k}, 1, 1, 1, {1 if right_turned else 0};\n"
+            f"wgmma.mma_async.sync.aligned.m64n{count * 2}k16.f32.{dt.name}.{dt.name} {{{operand_list(0, count)}}}, "
+            f"{{{operand_list(count * 2 + 4 * k, 4)}}}, ${base + k}, 1, 1, 1, {1 if right_turned else 0};\n"
         )
     text = text + "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
     constraints = (
