@@ -233,7 +233,7 @@ def test_external_data_is_read_from_the_models_folder_only(tmp_path):
         (lambda: model([node("Relu", ["x"], ["y"])], [tensor("x", [2])], [tensor("y", [2])], opset=99), "opset 99"),
         (lambda: model([node("Relu", ["x"], ["y"])], [tensor("x", [2])], [tensor("z", [2])]), "made by no node"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_wrong_is_said_in_one_line(made, says):
     assert says in message(made())
