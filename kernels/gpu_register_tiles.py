@@ -100,6 +100,17 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, side):
     fours = side // 64
     acc = [zeros(dt, LANES) for _ in range(fours * LANES * fours)]
     steps = ceildiv(index(depth), DEEP)
+
+    def add_products(acc, stage, k):
+        a = [lefts.load(stage, k, row + h * 64, width=LANES) for h in range(fours)]
+        b = [rights.load(stage, k, column + w * 64, width=LANES) for w in range(fours)]
+        for h in unroll(fours):
+            for r in unroll(LANES):
+                for w in unroll(fours):
+                    at = (h * LANES + r) * fours + w
+                    acc[at] = multiply_add(splat(a[h][r], LANES), b[w], acc[at])
+        return acc
+
     if steps > 0:
         put_in_tile(lefts, 0, left, fetch_for_tile(left, dt, group, i0, m, index(0), depth, tile=side), tile=side)
         put_in_tile(rights, 0, right, fetch_for_tile(right, dt, group, j0, n, index(0), depth, tile=side), tile=side)
@@ -110,14 +121,12 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, side):
         k0 = min(step + 1, steps - 1) * DEEP
         next_left = fetch_for_tile(left, dt, group, i0, m, k0, depth, tile=side)
         next_right = fetch_for_tile(right, dt, group, j0, n, k0, depth, tile=side)
-        for k in unroll(DEEP):
-            a = [lefts.load(stage, k, row + h * 64, width=LANES) for h in range(fours)]
-            b = [rights.load(stage, k, column + w * 64, width=LANES) for w in range(fours)]
-            for h in unroll(fours):
-                for r in unroll(LANES):
-                    for w in unroll(fours):
-                        at = (h * LANES + r) * fours + w
-                        acc[at] = multiply_add(splat(a[h][r], LANES), b[w], acc[at])
+        if side == 128 and is_static(m) and is_static(n):
+            for k in unroll(DEEP):
+                acc = add_products(acc, stage, k)
+        else:  # as fast for small tiles, and much less to compile
+            for k in range(DEEP):
+                acc = add_products(acc, stage, k)
         put_in_tile(lefts, 1 - stage, left, next_left, tile=side)
         put_in_tile(rights, 1 - stage, right, next_right, tile=side)
         barrier()
