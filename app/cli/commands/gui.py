@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
 
 import click
 
+from app.cli.window_libraries import install_words, missing_libraries
 from compiler.collector_pauses import rare_collection
 from compiler.errors import UnavailableError
 
@@ -19,6 +21,7 @@ _PACKAGES = "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libxcb-curs
 def command(src: str | None = None) -> int:
     """Open the window, on SRC if it is given."""
     _check_display()
+    _check_libraries()
     try:
         from PySide6.QtWidgets import QApplication
     except ImportError as error:
@@ -50,6 +53,18 @@ def _check_display() -> None:
             "there is no display for the window (DISPLAY and WAYLAND_DISPLAY are not set); "
             "`kernelglass compile` and `kernelglass run` work without one"
         )
+
+
+def _check_libraries() -> None:
+    """Qt aborts the process when a library of X11 is missing, and names another one, so we look first."""
+    platform = os.environ.get("QT_QPA_PLATFORM", "")
+    x11 = platform.startswith("xcb") if platform else not os.environ.get("WAYLAND_DISPLAY")
+    if not sys.platform.startswith("linux") or not x11 or importlib.util.find_spec("PySide6") is None:
+        return
+    if missing := missing_libraries():
+        command = install_words(missing)
+        what_to_do = f": {command}" if command else "; install them with your distribution's package manager"
+        raise UnavailableError(f"the window needs system libraries that are missing: {', '.join(missing)}{what_to_do}")
 
 
 def _missing(error: ImportError) -> str:
