@@ -168,7 +168,11 @@ def _open_store(path: str = "") -> tuple[Any, str]:
     from profiler.store import StoreError, open_store
 
     try:
-        return open_store(path or None), ""
+        store = open_store(path or None)
+        if store.refusal:
+            store.close()
+            return None, f"the run is not kept: {store.refusal}"
+        return store, ""
     except (StoreError, OSError, CompilerError) as error:
         return None, f"the run is not kept: {error}"
 
