@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gc
 
-from PySide6.QtCore import QSize, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow
 
 from app.controllers.comparison import ComparisonFeature
 from app.controllers.compilations import Compilations
 from app.controllers.compile import CompileFeature
-from app.controllers.docks import DocksFeature
+from app.controllers.docks import DocksFeature, first_size
 from app.controllers.explorer import ExplorerFeature
 from app.controllers.features import Features, Shared
 from app.controllers.flows import FlowsFeature
@@ -71,7 +71,7 @@ class MainWindow(QMainWindow):
         self.setStatusBar(self.status)
         self.docks.place(self.log.bar, self.welcome, self.workbench, self.features.docks)
         look.dress()
-        self.resize(QSize(1440, 900))
+        self.resize(first_size(self.screen().availableGeometry().size()))
         self.docks.begin()
         self.log.begin()
         self.preferences.begin()
@@ -109,7 +109,7 @@ class MainWindow(QMainWindow):
             WhatIfFeature(shared, compiler, self.compile, source, self.graph, self.comparison, workbench)
         )
         self.runs = add(RunsFeature(shared, compiler, records, preferences, self.compile, choices, status, docks))
-        self.flows = add(FlowsFeature(shared, preferences, source, status, docks))
+        self.flows = add(FlowsFeature(shared, compiler, preferences, source, status, docks))
         self.search = add(SearchFeature(shared, compiler, docks, workbench, self.graph.panel))
         self.report = add(ReportFeature(shared, records, docks))
         lists = (self.passes.view, self.runs.list)

@@ -14,7 +14,7 @@ from pathlib import Path
 from profiler.measure.outcome import Outcome
 from profiler.recording import ending_words, keep_outcome
 from profiler.records import INTERRUPTED, RUNNING, Machine, MeasuredRun, MeasureRequest
-from profiler.store import Store, StoreBlocked, StoreError, default_path, open_store, queries, writer
+from profiler.store import Store, StoreBlocked, StoreError, default_path, is_visited, open_store, queries, writer
 
 MOMENT = 2.0
 """Seconds to wait for other writers before a run is made; afterwards it is worth waiting longer."""
@@ -57,6 +57,8 @@ def begin(path: Path | str | None, request: MeasureRequest, machine: Machine, *,
     store: Store | None = None
     try:
         store = open_store(place)
+        if is_visited(place):  # somebody else's: nothing is put there, nor beside it
+            return Begun(place, request, machine, store, None, f"the run is not kept: {store.refusal}")
         with store.waiting(MOMENT):
             return Begun(place, request, machine, store, writer.begin_run(store, request, machine))
     except StoreError as error:

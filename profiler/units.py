@@ -12,8 +12,8 @@ def seconds(value: float | None, *, micro: str = "us") -> str:
         return ""
     for unit, factor in (("s", 1.0), ("ms", 1e3), (micro, 1e6)):
         scaled = value * factor
-        if abs(scaled) >= 1:
-            return f"{scaled:.3g} {unit}" if abs(scaled) < 1000 else f"{scaled:.0f} {unit}"
+        if abs(scaled) >= 0.9995:  # what three digits make a whole one of is said in this unit
+            return f"{figure(scaled)} {unit}"
     return f"{value * 1e9:.0f} ns"
 
 
@@ -23,7 +23,8 @@ def size(value: float | None, *, places: str = ".1f") -> str:
         return ""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:{places}} {unit}"
+            whole = unit == "B" or (places.endswith("g") and abs(value) >= 999.5)  # no powers of ten
+            return f"{value:.0f} {unit}" if whole else f"{value:{places}} {unit}"
         value /= 1024
     return f"{value:{places}} TiB"
 
@@ -36,7 +37,7 @@ def count(value: float | None) -> str:
 def flops(value: float) -> str:
     """A number of operations."""
     for unit in ("", "K", "M", "G", "T"):
-        if value < 1000:
+        if value < 999.5:
             return f"{value:.3g} {unit}FLOP"
         value /= 1000
     return f"{value:.3g} PFLOP"
@@ -46,7 +47,7 @@ def figure(value: float | None, digits: int = 3) -> str:
     """A number with a few digits, a large one whole; empty where there is none."""
     if value is None:
         return ""
-    return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+    return f"{value:.{digits}g}" if abs(value) < 10**digits - 0.5 else f"{value:.0f}"
 
 
 def rate(value: float, unit: str) -> str:

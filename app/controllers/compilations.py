@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.controllers.jobs import Worker
+from app.controllers.measuring_queue import RUNNING, MeasuringQueue
 from app.viewmodels.frame.messages import Messages
 from app.viewmodels.requests import (
     CompileRequest,
@@ -41,12 +42,18 @@ class Compilations(QObject):
         self._current: Worker | None = None
         self._previous: Worker | None = None
         self._spare: Worker | None = None
+        self._beside: Worker | None = None  # holds the current compilation too, for texts of other targets
         self._pending: Worker | None = None
         self._request: CompileRequest | OpenRunRequest | None = None
         self._what = ""
         self._aside = 0  # a job of the current worker whose answer may be dropped when something else is wanted
         self._closed = False
         self.begun = 0.0
+        self.measuring = MeasuringQueue(self)
+        self.measuring.watch(lambda: self._what)
+        self.ended.connect(self.measuring.go_on)
+        self.measuring.waits.connect(lambda what: messages.log(f"{what}: waits until what goes on has ended"))
+        self.measuring.forgotten.connect(lambda what: messages.log(f"{what}: dropped, as it waited for another model"))
 
     @property
     def busy(self) -> str:
@@ -69,11 +76,13 @@ class Compilations(QObject):
 
     def run(self, request: RunRequest) -> None:
         """Run the current compilation in the process that holds it."""
-        self._measure(request, "Running", self._ran)
+        self._measure(request, RUNNING, self._ran)
 
     def text(self, request: StageRequest, done: Callable[[Any], None], previous: bool = False) -> None:
         """The text of a stage of the current (or previous) compilation, or a Failure."""
-        if (worker := self._holder(done, previous)) is not None:
+        if not previous and self._is_elsewhere(request.target):
+            self._other_targets().submit(request, done)
+        elif (worker := self._holder(done, previous)) is not None:
             worker.submit(request, done)
 
     def passes(self, request: PassesRequest, done: Callable[[Any], None]) -> None:
@@ -131,10 +140,11 @@ class Compilations(QObject):
     def stop(self) -> None:
         """End every process: the window is closing."""
         self._what, self._closed = "", True
-        for worker in (self._pending, self._current, self._previous, self._spare):
+        self.measuring.forget()
+        for worker in (self._pending, self._current, self._previous, self._spare, self._beside):
             if worker is not None:
                 worker.stop()
-        self._pending = self._current = self._previous = self._spare = None
+        self._pending = self._current = self._previous = self._spare = self._beside = None
 
     def _begin(self, what: str) -> None:
         self._what, self.begun = what, time.perf_counter()
@@ -155,6 +165,24 @@ class Compilations(QObject):
             return None
         return worker
 
+    def _is_elsewhere(self, target: str) -> bool:
+        """Whether a text needs a compilation of its own, for another target than the current one's."""
+        request = self._request
+        return bool(target) and isinstance(request, CompileRequest) and target != request.options.target
+
+    def _other_targets(self) -> Worker:
+        """The process that compiles for other targets: no text of the current compilation waits behind that."""
+        if self._beside is None or not self._beside.alive:
+            self._beside = self._take_spare()
+            self._beside.submit(self._request, lambda _: None)
+            QTimer.singleShot(1500, self._warm_up_later)
+        return self._beside
+
+    def _end_other_targets(self) -> None:
+        beside, self._beside = self._beside, None
+        if beside is not None:
+            beside.stop()
+
     def _take_spare(self) -> Worker:
         self.warm_up()
         worker, self._spare = self._spare, None
@@ -163,6 +191,7 @@ class Compilations(QObject):
 
     def _replace(self, request: CompileRequest | OpenRunRequest, what: str, done: Callable[[Any], None]) -> None:
         """Ask the waiting process for another compilation, which becomes the current one when it is there."""
+        self.measuring.forget()  # what waits would measure what is on show then
         self.cancel(quiet=True)
         worker = self._pending = self._take_spare()
         self._begin(what)
@@ -176,6 +205,7 @@ class Compilations(QObject):
             else:
                 if self._previous is not None:
                     self._previous.stop()
+                self._end_other_targets()
                 self._previous, self._current, self._request = self._current, worker, request
                 QTimer.singleShot(1500, self._warm_up_later)
             done(value)
@@ -183,7 +213,11 @@ class Compilations(QObject):
         worker.submit(request, arrived, self._progress)
 
     def _measure(self, request: RunRequest | TimeEditRequest, what: str, done: Callable[[Any], None]) -> None:
-        """Have the process of the current compilation measure it, unless something is under way."""
+        """Have the process of the current compilation measure it, unless it has something under way."""
+        if self._current is not None and not self._what:
+            self.measuring.ask(what, lambda: self._measure_now(request, what, done))
+
+    def _measure_now(self, request: RunRequest | TimeEditRequest, what: str, done: Callable[[Any], None]) -> None:
         worker = self._current
         if worker is None or self._what:
             return
@@ -223,6 +257,7 @@ class Compilations(QObject):
             for worker in (self._current, self._previous):
                 if worker is not None:
                     worker.stop()
+            self._end_other_targets()
             self._current = self._previous = self._request = None
 
     def _give_back(self, worker: Worker) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
-from PySide6.QtCore import QByteArray, Qt, QTimer
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
 from PySide6.QtWidgets import (
     QDockWidget,
     QInputDialog,
@@ -25,11 +25,18 @@ from app.views.parts.controls import column
 from app.views.parts.widgets import dock_bar
 
 _VERSION = 1  # of the arrangements that are kept
+_FIRST = QSize(1440, 900)  # of a window that nobody has sized, where the screen has room for it
+_FRAME = QSize(8, 40)  # what a window manager may put around the window
 _AREAS = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
     "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
 }
+
+
+def first_size(room: QSize) -> QSize:
+    """How large the window is the first time: whole on the screen, with the title bar that others put above it."""
+    return _FIRST.boundedTo(room - _FRAME)
 
 
 class DocksFeature(Feature):
@@ -211,6 +218,6 @@ class DocksFeature(Feature):
         wide = window.width()
         sides = [230, 240] if wide < 1400 else [sorted((270, wide * 2 // 13, 420))[1], sorted((300, wide // 6, 460))[1]]
         window.resizeDocks([self.named["explorer"], self.named["inspector"]], sides, Qt.Orientation.Horizontal)
-        below = 240 if window.height() < 800 else max(280, int(window.height() * 0.27))
+        below = 180 if window.height() < 800 else max(280, int(window.height() * 0.27))
         window.resizeDocks([self.bottom["timeline"]], [below], Qt.Orientation.Vertical)
         QTimer.singleShot(0, self.workbench.spread)

@@ -8,9 +8,11 @@ from typing import Any
 
 from PySide6.QtWidgets import QFileDialog
 
+from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.jobs import Worker
+from app.controllers.measuring_queue import MEASURING_FLOWS
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.source import SourceFeature
 from app.flow_cells import Cell
@@ -26,8 +28,8 @@ class FlowsFeature(Feature):
     """One worker, made when it is needed and ended with the measuring."""
 
     def __init__(
-        self, shared: Shared, preferences: PreferencesFeature, source: SourceFeature, status: Status,
-        docks: DocksFeature,
+        self, shared: Shared, compiler: Compilations, preferences: PreferencesFeature, source: SourceFeature,
+        status: Status, docks: DocksFeature,
     ) -> None:  # fmt: skip
         super().__init__(shared)
         self._preferences, self._source, self._status, self._docks = preferences, source, status, docks
@@ -36,6 +38,9 @@ class FlowsFeature(Feature):
         self.bars = {"flows": self.view.bar}
         self._worker: Worker | None = None
         self._folder = ""
+        self._compiler, self._queue = compiler, compiler.measuring
+        self._queue.watch(lambda: self._worker)
+        compiler.started.connect(self._disturbed)
         self.docks = (Dock("flows", "Flows", self.view, 80),)
         self.commands = (Command("measure_flows", "Measure &flows", "&Run", 11, self._measure_chosen),)
         self.view.measure_wanted.connect(self.measure_cells)
@@ -81,8 +86,11 @@ class FlowsFeature(Feature):
         return self._worker is not None
 
     def measure(self, request: FlowsRequest) -> None:
-        """Measure these cells; what is under way is stopped first."""
+        """Measure these cells, when what goes on has ended; flows under way are stopped first."""
         self.cancel()
+        self._queue.ask(MEASURING_FLOWS, lambda: self._measure_now(request))
+
+    def _measure_now(self, request: FlowsRequest) -> None:
         self._messages.clear("flows")
         try:
             self._folder = make_folder("flows")
@@ -93,7 +101,8 @@ class FlowsFeature(Feature):
         worker = self._worker = Worker("store", self)
         request = replace(request, folder=self._folder)
         self.model.begin(request)
-        self._status.start(f"Measuring {len(request.cells)} cell{'s' * (len(request.cells) != 1)} of {request.source}")
+        cells = f"{len(request.cells)} cell{'s' * (len(request.cells) != 1)}"
+        self._status.start(f"Measuring {cells} of {request.source}", "flows")
         worker.submit(request, lambda value: self._done(worker, value), lambda part: self._part(worker, part))
 
     def again(self, cells: tuple[Cell, ...]) -> None:
@@ -108,7 +117,8 @@ class FlowsFeature(Feature):
         self.stop()
         self.model.end(interrupted=True)
         self._messages.log("measuring flows was stopped; the finished cells are kept")
-        self._status.end(False)
+        self._status.end(False, "flows")
+        self._queue.go_on()
         return True
 
     def stop(self) -> None:
@@ -118,14 +128,23 @@ class FlowsFeature(Feature):
             self._worker = None
             shutil.rmtree(self._folder, ignore_errors=True)
 
+    def _disturbed(self, what: str) -> None:
+        """Something else took the machine: whoever reads the table is told."""
+        if self._worker is not None:
+            self.model.disturb()
+            words = f"disturbed: {what[:1].lower()}{what[1:]} went on while cells were measured; measure them again"
+            self._messages.say("warning", words, "flows")
+
     def _part(self, worker: Worker, part: Any) -> None:
         if worker is not self._worker:
             return
         if isinstance(part, FlowProgress):
             self.model.take(part.cell, part.sample)
+            if self._compiler.busy:
+                self.model.disturb()
         elif isinstance(part, FlowsBegun):
             self.model.machine, self.model.cores = part.machine, part.cores
-        self._status.set_progress(part.stage, part.done)
+        self._status.set_progress(part.stage, part.done, "flows")
 
     def _done(self, worker: Worker, value: Any) -> None:
         if worker is not self._worker:
@@ -133,6 +152,7 @@ class FlowsFeature(Feature):
         self.stop()
         failed = isinstance(value, Failure)
         self.model.end(interrupted=failed)
-        self._status.end(not failed)
+        self._status.end(not failed, "flows")
+        self._queue.go_on()
         if failed:
             self._messages.failure(value, "flows")

@@ -19,7 +19,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.viewmodels.pieces import Piece, join
-from app.viewmodels.requests import DATABASE_VARIABLE, Database, Failure, Progress
+from app.viewmodels.requests import DATABASE_VARIABLE, READONLY_VARIABLE, Database, Failure, Progress
 from app.worker.answers import PIECE, replies
 from compiler.processes.frames import Unreadable
 from compiler.processes.nursery import Born, Nursery
@@ -63,7 +63,8 @@ class Worker(QObject):
         """Send a request; `done` gets the result or a Failure, unless the job is dropped before."""
         number = next(_numbers)
         self._waiting[number] = (done, progress)
-        self._outbox.put((number, Database(os.environ.get(DATABASE_VARIABLE)), request))
+        database = Database(os.environ.get(DATABASE_VARIABLE), os.environ.get(READONLY_VARIABLE) == "1")
+        self._outbox.put((number, database, request))
         return number
 
     def drop(self, number: int) -> None:

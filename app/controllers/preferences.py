@@ -18,7 +18,7 @@ from app.theme.fonts import CODE_PIXELS
 from app.viewmodels.frame import preferences
 from app.viewmodels.frame.event import Event
 from app.viewmodels.frame.preferences import Preferences
-from app.viewmodels.requests import DATABASE_VARIABLE, ListRunsRequest, StorageRequest, StorageTold
+from app.viewmodels.requests import DATABASE_VARIABLE, READONLY_VARIABLE, ListRunsRequest, StorageRequest, StorageTold
 from app.views.frame.status import Status
 
 if TYPE_CHECKING:
@@ -41,8 +41,10 @@ class PreferencesFeature(Feature):
         self.dialog: SettingsDialog | None = None
         self._fixed = os.environ.get(DATABASE_VARIABLE)  # what the user's environment says goes before the setting
         self._visited = ""  # a database opened as a file, until the own one is wanted again
+        self._may_write = False  # to that one: only when the user asks for it
         self.commands = (
             Command("own_database", "Back to my &database", "&File", 22, lambda: self.visit_database("")),
+            Command("write_database", "&Write to this database", "&File", 23, self.write_visited),
             Command("settings", "Se&ttings...", "&File", 30, self.show, "Ctrl+,"),
             Command("zoom_in", "Larger code", "&View", 30, lambda: look.zoom_code(look.code_pixels + 1), "Ctrl++"),
             Command("zoom_out", "Smaller code", "&View", 31, lambda: look.zoom_code(look.code_pixels - 1), "Ctrl+-"),
@@ -150,8 +152,11 @@ class PreferencesFeature(Feature):
 
     def _point_to_database(self) -> None:
         """Child processes find the database by the variable, as the command line does."""
+        os.environ.pop(READONLY_VARIABLE, None)
         if self._visited:
             os.environ[DATABASE_VARIABLE] = self._visited
+            if not self._may_write:
+                os.environ[READONLY_VARIABLE] = "1"
         elif self._fixed is not None:
             os.environ[DATABASE_VARIABLE] = self._fixed
         elif self.now.database:
@@ -163,14 +168,24 @@ class PreferencesFeature(Feature):
         """Look into another database file, in this session only; no path goes back to the own one."""
         if path == self._visited:
             return
-        self._visited = path
+        self._visited, self._may_write = path, False
         self._move_database()
         self.visited.emit()
         if path:
-            words = f"{path} is open: its runs are listed, and new ones are kept there (File, Back to my database)"
+            words = f"{path} is open read-only: new runs are not kept there (File, Back to my database)"
             self._messages.say("info", words, "runs")
         else:
             self._messages.clear("runs")
+
+    def write_visited(self) -> None:
+        """Let the database that is visited be upgraded and take new runs."""
+        if not self._visited:
+            self._messages.say("info", "your own database is open, and takes new runs already", "runs")
+        elif not self._may_write:
+            self._may_write = True
+            self._move_database()
+            words = f"{self._visited} is open: its runs are listed, and new ones are kept there"
+            self._messages.say("info", words, "runs")
 
     def _move_database(self) -> None:
         self._point_to_database()

@@ -6,6 +6,7 @@ from app.controllers.compilations import Compilations
 from app.controllers.compile import CompileFeature
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
+from app.controllers.measuring_queue import MEASURING_FLOWS, RUNNING
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.records import RecordsController
 from app.viewmodels.frame.devices import CPU, DeviceRow
@@ -31,7 +32,7 @@ class RunsFeature(Feature):
         super().__init__(shared)
         self._compiler, self._records, self._preferences, self._compile = compiler, records, preferences, compile_
         self._choices, self._status, self._docks = choices, status, docks
-        look, state = self._look, self._state
+        look, state, messages = self._look, self._state, self._messages
         self._asked = False
         self.processes = 5  # as on the command line
         self.view, self.roofline = RunView(look, state.selection), RooflineView(look, state.selection)
@@ -58,9 +59,13 @@ class RunsFeature(Feature):
         records.runs_listed.connect(self.list.set_runs)
         records.compilations_listed.connect(self.list.set_compilations)
         records.ceilings_measured.connect(self.roofline.set_ceilings)
-        records.started.connect(status.start)
-        records.progressed.connect(status.set_progress)
-        records.ended.connect(status.end)
+        records.started.connect(lambda what: status.start(what, "machine"))
+        records.progressed.connect(lambda stage, done: status.set_progress(stage, done, "machine"))
+        records.ended.connect(lambda good: status.end(good, "machine"))
+        records.ended.connect(compiler.measuring.go_on)
+        compiler.measuring.watch(lambda: records.busy)
+        compiler.measuring.waits.connect(self._waits)
+        compiler.started.connect(lambda what: messages.clear("run") if what == RUNNING else None)
         compiler.ended.connect(lambda good: None if good else records.list_runs())  # failed ones are kept
         preferences.changed.connect(self._preferred)
         docks.work_shown.connect(lambda: self._turns.add((records.list_runs, self._look_around)))
@@ -117,7 +122,14 @@ class RunsFeature(Feature):
     def measure_ceilings(self) -> None:
         """Measure what the device of the run on show can do."""
         self._messages.clear("roofline")
-        self._records.measure_ceilings(self.roofline.device)
+        device = self.roofline.device
+        self._compiler.measuring.ask(f"Measuring {device}", lambda: self._records.measure_ceilings(device))
+
+    def _waits(self, what: str) -> None:
+        """Something was asked for while another measurement goes on: say so where its result will be."""
+        place = {RUNNING: "run", MEASURING_FLOWS: "flows"}.get(what, "roofline")
+        if not what.startswith("Timing "):  # the strip of the edit says that it is on its way
+            self._messages.say("info", f"{what}: next, when this has ended", place)
 
     def _measure_machine(self) -> None:
         self._docks.show("roofline")

@@ -39,10 +39,12 @@ class SourceFeature(Feature):
         self.erred = Event()  # a mistake is marked in the editor, which should be in sight
         self._title = ""
         self._time_after = ""
+        self._failed_at = ""  # where a failure is on show, until something compiles
         self._timer = one_shot(self, self.keep, _SETTLE)
         self.commands = (
             Command("reload", "&Reload from disk", "&File", 12, self.reload, "Ctrl+R"),
             Command("save_source", "&Save edited source", "&File", 13, self.save, "Ctrl+S"),
+            Command("revert_edit", "Re&vert the edited text", "&Edit", 30, lambda: self.revert(self.pane.key)),
             Command("save_source_as", "Save edited source &as...", "&File", 14, self.save_as, "Ctrl+Shift+S"),
         )
         self.pane.text_edited.connect(self._edited)
@@ -238,7 +240,8 @@ class SourceFeature(Feature):
         known = Path(failure.file).stem
         in_source = bool(failure.line) and (known in self.pane.which.itemText(0) or known == edited)
         in_source |= bool(edited) and failure.message.startswith(f"{edited}:")  # of the kernel as a whole
-        self._messages.failure(failure, "source" if in_source else "window")
+        self._failed_at = "source" if in_source else "window"
+        self._messages.failure(failure, self._failed_at)
         if in_source:
             self.erred.emit()
             self.pane.editor.mark_error(failure.line)
@@ -255,6 +258,7 @@ class SourceFeature(Feature):
     def _compiled(self, compilation: Compilation) -> None:
         generated = {kernel.name: kernel.source for kernel in compilation.kernels}
         replaced = dict(compilation.choices.sources)
+        self._forget_trouble(bool(replaced))
         restored = [name for name in generated if self.edits.restored(name)]
         for name, source in generated.items():
             known = self.edits.get(name)
@@ -268,6 +272,15 @@ class SourceFeature(Feature):
         kernel, self._time_after = self._time_after, ""
         if kernel in replaced:
             QTimer.singleShot(0, lambda: self.time(kernel))
+
+    def _forget_trouble(self, edited: bool) -> None:
+        """It compiled: what was wrong before is so no more, and an edit that is gone has no times."""
+        self.pane.editor.mark_error(0)
+        if self._failed_at:
+            self._messages.clear(self._failed_at)
+            self._failed_at = ""
+        if not edited:
+            self.pane.strip.hide()
 
     def _timed(self, value: EditTiming | Failure) -> None:
         if isinstance(value, Failure):

@@ -58,9 +58,16 @@ class WhatIfFeature(Feature):
         self._graph.panel.view.menu_here()
 
     def drop_edits(self) -> None:
-        """Back to what the compiler would do by itself."""
-        for kernel in [key for key in self._source.edits.edited() if key]:
-            self._source.revert(kernel)
+        """Back to what the compiler would do by itself; what becomes of edited kernels is asked."""
+        source = self._source
+        edited = [key for key in source.edits.edited() if key]
+        answer = source.ask_edits([f"kernel {key}" for key in edited]) if edited else "keep"
+        if answer in ("stay", "save"):
+            if answer == "save":
+                source.save()
+            return
+        for kernel in edited if answer == "discard" else ():
+            source.revert(kernel)
         self._state.choose(force_cut=frozenset(), force_fuse=frozenset(), sources=())
         self._compile.compile()
 

@@ -11,6 +11,7 @@ from compiler.options import CompileOptions
 from profiler.records import Ceiling, Summary
 
 DATABASE_VARIABLE = "KERNELGLASS_DB"
+READONLY_VARIABLE = "KERNELGLASS_DB_READONLY"  # 1 where that database is only looked into
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Database:
     """Where the database is; goes before every request, as it may move while a process lives."""
 
     path: str | None
+    readonly: bool = False
 
 
 @dataclass(frozen=True)

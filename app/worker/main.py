@@ -14,6 +14,7 @@ from typing import Any
 from app.viewmodels.pieces import cut
 from app.viewmodels.requests import (
     DATABASE_VARIABLE,
+    READONLY_VARIABLE,
     CompileRequest,
     Database,
     Failure,
@@ -55,7 +56,7 @@ def serve(channel: Channel) -> None:
         while True:
             request, job = (found := channel.receive()).value, found.job
             if isinstance(request, Database):
-                _use_database(request.path)
+                _use_database(request)
                 continue
             value = handlers.answer(request, lambda progress, job=job: channel.send(progress, job=job))
             if isinstance(value, Failure):
@@ -67,12 +68,13 @@ def serve(channel: Channel) -> None:
             channel.send(rest, found.kind, job)
 
 
-def _use_database(path: str | None) -> None:
+def _use_database(database: Database) -> None:
     """Ask the database that the window has now; this process may be older than that choice."""
-    if path is None:
+    os.environ[READONLY_VARIABLE] = "1" if database.readonly else ""
+    if database.path is None:
         os.environ.pop(DATABASE_VARIABLE, None)
     else:
-        os.environ[DATABASE_VARIABLE] = path
+        os.environ[DATABASE_VARIABLE] = database.path
 
 
 def _give_way() -> None:

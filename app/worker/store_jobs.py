@@ -76,10 +76,12 @@ def _compare(request: CompareRunsRequest, _report: Report) -> dict[str, Any]:
         return comparison_document(compare_runs(store, request.runs))
 
 
-def stored_stage(compilation: int, stage: str, kernel: str, database: Path | None = None) -> LineText:
+def stored_stage(
+    compilation: int, stage: str, kernel: str, database: Path | None = None, readonly: bool = False
+) -> LineText:
     """The text of a stage of a stored compilation, where it was kept; the window's database is the usual one."""
     kernel = "" if stage in MODEL_STAGES else kernel
-    with open_store(database, create=False) as store:
+    with open_store(database, create=False, readonly=readonly) as store:
         if stage == "source":
             known = {record.name: record for record in queries.kernels(store, compilation)}
             if kernel not in known:

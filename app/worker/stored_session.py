@@ -35,7 +35,7 @@ from app.worker.store_jobs import stored_stage
 from compiler.errors import CompilerError
 from compiler.options import CompileOptions
 from profiler.records import FINISHED, WHOLE, Ceiling
-from profiler.store import Store, default_path, open_store, queries
+from profiler.store import Store, default_path, is_visited, open_store, queries
 from profiler.store.finished import finished_samples
 
 
@@ -45,7 +45,8 @@ class StoredSession:
     def __init__(self, run: int) -> None:
         self._run = run
         self._database = default_path()  # it stays this run's, wherever the window looks later
-        with open_store(self._database, create=False) as store:
+        self._readonly = is_visited(self._database)
+        with open_store(self._database, create=False, readonly=self._readonly) as store:
             self._row = queries.run_row(store, run)
             if self._row["compilation"] is None:
                 raise CompilerError(
@@ -57,7 +58,7 @@ class StoredSession:
         """The compilation and the run as the views know them."""
         from compiler.importers.mlir_text import parse_graph
 
-        with open_store(self._database, create=False) as store:
+        with open_store(self._database, create=False, readonly=self._readonly) as store:
             row = queries.compilation_row(store, self._number)
             launches = queries.launches(store, self._run)
             samples = finished_samples(store, self._row, launches) if self._row["status"] == FINISHED else {}
@@ -124,11 +125,11 @@ class StoredSession:
         """The text of a stage, where it was kept."""
         if request.target:
             raise CompilerError("this is a stored run; open its source to see it for another target")
-        return stored_stage(self._number, request.stage, request.kernel, self._database)
+        return stored_stage(self._number, request.stage, request.kernel, self._database, self._readonly)
 
     def passes(self, request: PassesRequest, report: Any) -> tuple[PassStep, ...]:
         """The passes as they were recorded; the IR between them was not kept."""
-        with open_store(self._database, create=False) as store:
+        with open_store(self._database, create=False, readonly=self._readonly) as store:
             rows = queries.passes(store, self._number)
         return trace_steps(rows, request.kernel)
 

@@ -31,12 +31,16 @@ def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, 
     report(Progress("timing the edit: a first run, to check it", 0.05))
     outputs = _once(edited, graph, inputs)
     checks, ok = check_against_reference(source, inputs, outputs, lambda _: None)
+    wrong = "" if ok else f"timing the edit, though its check failed: {'; '.join(checks)}"
+    if wrong:
+        report(Progress(wrong, 0.1))
 
     def progress(words: str) -> None:
         number = next((int(word) for word in words.split() if word.isdigit()), 0)
         report(
             Progress(
-                f"timing the original and the edit in turns: {words}", min(0.1 + 0.85 * (number - 1) / pairs, 0.95)
+                wrong or f"timing the original and the edit in turns: {words}",
+                min(0.1 + 0.85 * (number - 1) / pairs, 0.95),
             )
         )
 

@@ -14,6 +14,8 @@ from profiler.store.migrations import APPLICATION_ID, MIGRATIONS, Migration, app
 
 _MOMENT = 1.0  # seconds: reading what is there need not wait for somebody who writes
 _HEADER = b"SQLite format 3\0"
+READONLY_VARIABLE = "KERNELGLASS_DB_READONLY"
+"""Where it is 1, the database that `KERNELGLASS_DB` names is somebody else's: it is read and never written."""
 
 
 def default_path() -> Path:
@@ -24,6 +26,12 @@ def default_path() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("kernelglass", appauthor=False) / "traces.db"
+
+
+def is_visited(path: Path) -> bool:
+    """Whether this is a database that is only looked into."""
+    named = os.environ.get("KERNELGLASS_DB")
+    return os.environ.get(READONLY_VARIABLE) == "1" and bool(named) and path == Path(named or "")
 
 
 def open_store(
@@ -38,10 +46,15 @@ def open_store(
     An upgrade first copies the file to FILE.vN.backup. Runs whose process has died are marked as interrupted.
     """
     path = default_path() if path is None else Path(path)
+    visited = is_visited(path)
+    readonly = readonly or visited
     _check_file(path, create and not readonly)
     with translated(path):
         try:
-            return _opened(path, migrations, readonly)
+            store = _opened(path, migrations, readonly)
+            if visited:
+                store.refusal = f"{path} is open read-only (File, Write to this database, lets it be written)"
+            return store
         except sqlite3.Error as error:
             # SQLite needs room beside the file even to read it. A full disk should not hide what is there.
             if not is_full(path, error) or not _at_rest(path):
@@ -51,7 +64,8 @@ def open_store(
 
 def _opened(path: Path, migrations: tuple[Migration, ...], readonly: bool, refusal: str = "") -> Store:
     # Without room for SQLite's lock file the file is read alone: without a journal nobody is writing.
-    alone = bool(refusal) or (path.exists() and not os.access(path.parent, os.W_OK) and _at_rest(path))
+    untouched = is_visited(path) or not os.access(path.parent, os.W_OK)
+    alone = bool(refusal) or (path.exists() and untouched and _at_rest(path))
     store = Store(path, connect(path, readonly, alone=alone), readonly, refusal)
     try:
         _upgrade(store, migrations)
@@ -114,6 +128,8 @@ def _upgrade(store: Store, migrations: tuple[Migration, ...]) -> None:
         return
     if store.readonly:
         why = f" ({store.refusal})" if store.refusal else " read-only"
+        if is_visited(store.path):
+            why = " read-only; File, Write to this database, upgrades it"
         raise StoreError(f"{store.path} has the older format {version} and cannot be upgraded{why}")
     if version == 0:
         connection.execute("PRAGMA journal_mode = WAL")

@@ -12,7 +12,7 @@ from profiler.units import count, figure, flops, percent, seconds, size
 @pytest.mark.parametrize(
     "value, words",
     [(None, ""), (0.0, "0 ns"), (3.2e-8, "32 ns"), (1e-6, "1 us"), (1.234e-4, "123 us"), (0.05, "50 ms"), (2, "2 s"),
-     (12345, "12345 s"), (-0.002, "-2 ms")],
+     (12345, "12345 s"), (-0.002, "-2 ms"), (0.99997, "1 s"), (999.97e-6, "1 ms"), (999.7, "1000 s")],
 )  # fmt: skip
 def test_durations(value, words):
     assert seconds(value) == words
@@ -23,7 +23,7 @@ def test_durations(value, words):
 @pytest.mark.parametrize(
     "value, words, short",
     [(0, "0 B", "0 B"), (1023, "1023 B", "1023 B"), (1536, "1.5 KiB", "1.5 KiB"), (3 << 30, "3.0 GiB", "3 GiB"),
-     (5 << 40, "5.0 TiB", "5 TiB")],
+     (5 << 40, "5.0 TiB", "5 TiB"), (1000 << 10, "1000.0 KiB", "1000 KiB")],
 )  # fmt: skip
 def test_sizes(value, words, short):
     assert (size(value), formats.size(value)) == (words, short)
@@ -32,6 +32,7 @@ def test_sizes(value, words, short):
 def test_the_rest():
     assert (size(None), count(None), figure(None), percent(None)) == ("",) * 4
     assert (count(12345.0), figure(1.23456), percent(0.25), flops(2.5e9)) == ("12,345", "1.23", "25%", "2.5 GFLOP")
+    assert (figure(999.7), flops(999.7e6)) == ("1000", "1 GFLOP")
     assert (formats.seconds(-1), formats.seconds(0), formats.size(-1), formats.count(-1)) == ("", "0", "", "")
 
 

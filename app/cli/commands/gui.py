@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 
 from app.cli import completing, interrupts
 from app.errors import INTERRUPTED
+from app.cli.window_libraries import install_words, missing_libraries
 from compiler.collector_pauses import rare_collection
 from compiler.errors import UnavailableError
 
@@ -24,6 +26,7 @@ def command(src: str | None = None) -> int:
     _check_display()
     if interrupts.is_program():
         interrupts.leave_at_once()  # Qt makes other errors of an exception while it loads
+    _check_libraries()
     try:
         from PySide6.QtWidgets import QApplication
     except ImportError as error:
@@ -84,6 +87,18 @@ def _check_display() -> None:
             "there is no display for the window (DISPLAY and WAYLAND_DISPLAY are not set); "
             "`kernelglass compile` and `kernelglass run` work without one"
         )
+
+
+def _check_libraries() -> None:
+    """Qt aborts the process when a library of X11 is missing, and names another one, so we look first."""
+    platform = os.environ.get("QT_QPA_PLATFORM", "")
+    x11 = platform.startswith("xcb") if platform else not os.environ.get("WAYLAND_DISPLAY")
+    if not sys.platform.startswith("linux") or not x11 or importlib.util.find_spec("PySide6") is None:
+        return
+    if missing := missing_libraries():
+        command = install_words(missing)
+        what_to_do = f": {command}" if command else "; install them with your distribution's package manager"
+        raise UnavailableError(f"the window needs system libraries that are missing: {', '.join(missing)}{what_to_do}")
 
 
 def _missing(error: ImportError) -> str:

@@ -12,6 +12,7 @@ from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import FlowsRequest
 
 WAITING, RUNNING, DONE, STOPPED = "waiting", "running", "done", "stopped"
+DISTURBED = "disturbed"  # done, while something else took the machine
 FIGURES = ("user_s", "system_s", "elapsed_s", "cpu_percent", "peak_bytes", "spread", "compile_s", "first_result_s")
 COMPILED, FIRST_RESULT = "compiled", "first result"
 ENDS = (COMPILED, FIRST_RESULT)
@@ -36,8 +37,8 @@ class FlowRow:
     @property
     def progress(self) -> str:
         """How far it is, in words."""
-        if self.state == DONE:
-            return f"{self.taken}\u00d7"
+        if self.state in (DONE, DISTURBED):
+            return f"{self.taken}\u00d7" + (f", {DISTURBED}" if self.state == DISTURBED else "")
         return self.state if not self.taken else f"{self.state}, {self.taken} of {self.wanted}"
 
 
@@ -56,6 +57,7 @@ class FlowsModel:
         self._repeats: dict[Cell, int] = {}
         self._round: tuple[Cell, ...] = ()
         self._fresh: set[Cell] = set()
+        self._disturbed: set[Cell] = set()
 
     def begin(self, request: FlowsRequest) -> None:
         """Cells will be measured. Those of another source or target are forgotten, others are kept beside them."""
@@ -70,7 +72,14 @@ class FlowsModel:
             if cell not in self._samples:
                 self._samples[cell] = []
         self._fresh = set(request.cells)
+        self._disturbed -= self._fresh
         self.changed.emit()
+
+    def disturb(self) -> None:
+        """Something else takes the machine now: the cell that is being measured is marked."""
+        if self.running is not None and self.running not in self._disturbed:
+            self._disturbed.add(self.running)
+            self.changed.emit()
 
     def take(self, cell: Cell, sample: Sample | None) -> None:
         """A cell began (no sample) or ended; the base comes first."""
@@ -128,11 +137,12 @@ class FlowsModel:
         if self.active and cell == self.running:
             return RUNNING
         taken = len(self._samples[cell])
+        done = DISTURBED if cell in self._disturbed else DONE
         if taken >= self._repeats[cell] and not (self.active and cell in self._fresh):
-            return DONE
+            return done
         if self.active and cell in self._round:
             return WAITING
-        return DONE if taken else STOPPED
+        return done if taken else STOPPED
 
 
 def wanted_cells(

@@ -39,15 +39,19 @@ class Status(QStatusBar):
         self.device = label(device, "muted")
         for widget in (self.facts, self.cache, self.device):
             self.addPermanentWidget(widget)
-        self._begun, self._job = 0.0, ""
+        self._jobs: dict[str, tuple[str, float]] = {}  # what goes on, by who does it, and since when
         self._timer = QTimer(self)
         self._timer.setInterval(100)
         self._timer.timeout.connect(self._tick)
 
-    def start(self, what: str) -> None:
+    def start(self, what: str, who: str = "compiler") -> None:
         """A job began."""
-        self._begun, self._job = time.perf_counter(), what
-        self.what.setText(what)
+        self._jobs.pop(who, None)  # to the end: the latest is the one on show
+        self._jobs[who] = (what, time.perf_counter())
+        self._show_job()
+
+    def _show_job(self) -> None:
+        self.what.setText(next(reversed(self._jobs.values()))[0])
         self.progress.setRange(0, 0)
         self.share.setText("")
         for widget in self._busy:
@@ -55,26 +59,33 @@ class Status(QStatusBar):
         self._tick()
         self._timer.start()
 
-    def set_progress(self, stage: str, done: float) -> None:
+    def set_progress(self, stage: str, done: float, who: str = "compiler") -> None:
         """It has come to a stage; `done` is negative where nobody knows."""
+        if self._jobs and who != next(reversed(self._jobs)):
+            return
         self.what.setText(stage[:1].upper() + stage[1:])
         if done >= 0:
             self.progress.setRange(0, 100)
             self.progress.setValue(int(done * 100))
             self.share.setText(f"{done:.0%}")
 
-    def finish(self, text: str) -> None:
-        """It is over."""
+    def finish(self, text: str, who: str = "compiler") -> None:
+        """It is over; what else goes on stays in sight, with the button that ends it."""
+        self._jobs.pop(who, None)
+        if self._jobs:
+            self._show_job()
+            return
         self._timer.stop()
         for widget in self._busy:
             widget.hide()
         self.what.setText(text)
 
-    def end(self, good: bool) -> None:
+    def end(self, good: bool, who: str = "compiler") -> None:
         """It is over, and nobody has more to say than how it went: what it was and how long it took."""
-        if self._timer.isActive():
-            took = seconds(time.perf_counter() - self._begun)
-            self.finish(f"{self._job}: {'done in' if good else 'stopped after'} {took}")
+        if who in self._jobs:
+            what, begun = self._jobs[who]
+            took = seconds(time.perf_counter() - begun)
+            self.finish(f"{what}: {'done in' if good else 'stopped after'} {took}", who)
 
     def set_cache(self, entries: int, held: int, folder: str) -> None:
         """What the compilation cache holds."""
@@ -87,4 +98,5 @@ class Status(QStatusBar):
         self.device.setToolTip(plain_tip(words))
 
     def _tick(self) -> None:
-        self.elapsed.setText(f"{time.perf_counter() - self._begun:.1f} s")
+        if self._jobs:
+            self.elapsed.setText(f"{time.perf_counter() - next(reversed(self._jobs.values()))[1]:.1f} s")

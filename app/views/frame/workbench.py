@@ -20,6 +20,8 @@ from app.views.parts.later import one_shot
 from app.views.text.ir_pane import IrPane
 from app.views.text.source_pane import SourcePane
 
+_SEAM = 6  # pixels: what Qt takes off for the handles between docks must not come out of the graph's half
+
 
 def read_panes(data: QByteArray | None) -> list[dict[str, Any]]:
     """Panes as a layout keeps them; none where it keeps none, or what it keeps does not read."""
@@ -116,8 +118,8 @@ class Workbench(QMainWindow):
         return free
 
     def spread(self) -> None:
-        """Give the graph and the panes their usual shares of the width."""
-        self._share(int(self.width() * min(0.34, 1 / (len(self.panes) + 1))), self.width())
+        """Give the graph and the panes their usual shares of the width: half is the graph's."""
+        self._share((self.width() + 1) // 2 + _SEAM, self.width())
 
     def even_panes(self) -> None:
         """Make the panes beside each other equally wide; the graph gives way where it is wider than they would be."""

@@ -11,6 +11,7 @@ from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.boxes import BoxPainter
 from app.views.graph.camera import Camera
 from app.views.graph.marks import GraphMarks
+from app.views.graph.places import SMALL, any_box_in
 from app.views.parts.primitives import draw_rects
 
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
@@ -75,11 +76,14 @@ class Minimap:
         self._map = None
 
     def needed(self, camera: Camera) -> bool:
-        """Whether not everything is in sight, and there is room for a map."""
+        """Whether not everything is in sight, and there is room for a map: on a small graph, where it hides no box."""
         layout = self._model.layout
         if layout is None or camera.width < 240 or camera.height < 200:
             return False
-        return not camera.seen().contains(QRectF(1, 1, layout.width - 2, layout.height - 2))
+        if camera.seen().contains(QRectF(1, 1, layout.width - 2, layout.height - 2)):
+            return False
+        under = camera.transform().inverted()[0].mapRect(self.rect(camera))
+        return len(layout.positions) > SMALL or not any_box_in(self._model, under)
 
     def rect(self, camera: Camera) -> QRectF:
         """Where it is in the view."""

@@ -12,6 +12,8 @@ from app.views.graph.camera import MARGIN, Camera
 from app.views.graph.frames import FramePainter
 
 _WHOLE, _READABLE = 0.66, 0.8  # scales at which all of a graph is worth seeing, and at which a part of it is read
+SMALL = 40  # boxes up to which a graph is small: it opens whole, and no map lies over it
+_SMALL_WHOLE = 0.4  # down to this scale
 _MANY = 2000  # boxes from which on a part of a graph is no better a beginning than all of it
 _BUTTONS = 0.3  # the scale from which frames have buttons
 _EDGE = 6.0  # pixels beside an edge that still count as on it
@@ -111,7 +113,8 @@ def opening(camera: Camera, model: GraphModel) -> Camera:
     """Everything if it can be read that way, else the top of the graph, as wide as the view at a readable size."""
     layout = model.layout
     camera = whole(camera, model)
-    if layout is None or camera.scale >= _WHOLE or len(model.scene.labels) >= _MANY:
+    boxes = len(model.scene.labels)
+    if layout is None or camera.scale >= (_SMALL_WHOLE if boxes <= SMALL else _WHOLE) or boxes >= _MANY:
         return camera
     scale = max(_READABLE, min(1.0, (camera.width - 2 * MARGIN) / max(layout.width, 1)))
     middle = layout.width / 2
@@ -120,6 +123,16 @@ def opening(camera: Camera, model: GraphModel) -> Camera:
         if high.any():  # a view that is hardly there has nothing at its top
             middle = float(np.median(layout.positions[high, 0] + model.scene.sizes[high, 0] / 2))
     return replace(camera, scale=scale, x=camera.width / 2 - middle * scale, y=MARGIN)
+
+
+def any_box_in(model: GraphModel, rect: QRectF) -> bool:
+    """Whether a part of some box lies in this part of the scene."""
+    layout = model.layout
+    if layout is None:
+        return False
+    low, high = layout.positions, layout.positions + model.scene.sizes
+    beside = (high <= rect.topLeft().toTuple()) | (low >= rect.bottomRight().toTuple())
+    return not bool(beside.any(axis=1).all())
 
 
 def revealing(camera: Camera, model: GraphModel, boxes: np.ndarray) -> Camera:

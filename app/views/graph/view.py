@@ -21,7 +21,18 @@ from app.viewmodels.graph.walk import walk
 from app.views.graph.camera import Camera
 from app.views.graph.marks import NO_MARKS
 from app.views.graph.painter import GraphPainter
-from app.views.graph.places import Hit, edge_at, hit, middle_of, opening, rect_of, revealing, tip_of, whole
+from app.views.graph.places import (
+    Hit,
+    any_box_in,
+    edge_at,
+    hit,
+    middle_of,
+    opening,
+    rect_of,
+    revealing,
+    tip_of,
+    whole,
+)
 from app.views.parts.plain import plain_tip
 from app.views.parts.speech import announce
 
@@ -51,6 +62,7 @@ class GraphView(QWidget):
         self._current_node = ""
         self._anchor: tuple[str, QPointF] | None = None  # a node that stays where it is over a change of layout
         self._touched = False  # whether the user chose where to look
+        self._fitted = False  # whether that was to see everything, which then holds for every size and layout
         self._press: QPointF | None = None
         self._dragging = False
         self.painter = GraphPainter(look, model)
@@ -70,15 +82,18 @@ class GraphView(QWidget):
         """From now on, look from there; a place the user chose is kept over changes of size and layout."""
         if camera != self.camera:
             self.camera = camera
-            self._touched = self._touched or by_hand
+            if by_hand:
+                self._touched, self._fitted = True, False
             self.update()
 
     def fit(self) -> None:
-        """Show everything."""
+        """Show everything, also when the view gets another size."""
+        self._touched, self._fitted = False, True
         self._look_from(whole(self.camera, self.model), by_hand=False)
 
     def start_view(self) -> None:
         """Show the graph from its beginning, as one that was just opened."""
+        self._touched = self._fitted = False
         self._look_from(opening(self.camera, self.model), by_hand=False)
 
     def focus(self) -> None:
@@ -87,7 +102,7 @@ class GraphView(QWidget):
         if rect is None:
             self.fit()
         else:
-            self._look_from(self.camera.fitted(rect, 1.4), by_hand=False)
+            self._look_from(self.camera.fitted(rect, 1.4))
 
     def zoom(self, factor: float, centre: QPointF | None = None) -> None:
         """Zoom about a point of the view."""
@@ -99,7 +114,8 @@ class GraphView(QWidget):
 
     def reset_view(self) -> None:
         """Another graph: the next layout is shown from its beginning."""
-        self._touched, self.found_nodes, self._anchor = False, [], None
+        self._touched = self._fitted = False
+        self.found_nodes, self._anchor = [], None
 
     def point_of(self, node: str) -> QPointF:
         """The middle of a node's box in the view."""
@@ -107,7 +123,13 @@ class GraphView(QWidget):
 
     def resizeEvent(self, event) -> None:
         self._look_from(self.camera.resized(self.width(), self.height()), by_hand=False)
-        if not self._touched:
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """The view or the layout is another: show what is usual, unless the user looks at some of it."""
+        if self._fitted:
+            self.fit()
+        elif not self._touched or not any_box_in(self.model, self.camera.seen()):
             self.start_view()
 
     # Folding -----------------------------------------------------------------------------------------------------
@@ -195,9 +217,9 @@ class GraphView(QWidget):
         anchor, self._anchor = self._anchor, None
         if anchor is not None and anchor[0] in self.model.scene.box_of:
             self._look_from(self.camera.moved(anchor[1] - self.point_of(anchor[0])))
-            self._touched = True
-        elif not self._touched:
-            self.start_view()
+            self._touched, self._fitted = True, False
+        else:
+            self._look_again()
         if lit.any():
             self.reveal(lit)
 

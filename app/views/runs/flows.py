@@ -17,6 +17,7 @@ from app.flow_cells import CACHES, Cell
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.runs.flows import (
+    DISTURBED,
     ENDS,
     RUNNING,
     STOPPED,
@@ -156,7 +157,7 @@ class FlowsView(QWidget):
                     "Runs",
                     lambda r: r.progress,
                     colour=lambda r: {RUNNING: theme.theme.accent, WAITING: theme.theme.muted,
-                                      STOPPED: theme.theme.warning}.get(r.state),
+                                      STOPPED: theme.theme.warning, DISTURBED: theme.theme.warning}.get(r.state),
                     width=62,
                     room=880,
                 ),

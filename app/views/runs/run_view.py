@@ -25,6 +25,7 @@ from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Elided, MessageBar, header, label
 from app.views.runs.distribution_plot import DistributionPlot
+from profiler.units import rate
 
 _SIZE = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d{1,18})\s*")
 
@@ -97,9 +98,9 @@ class RunView(QWidget):
                 Column("Quartiles", lambda c: c.quartiles, lambda v: f"{seconds(v[0])} to {seconds(v[1])}",
                        right=True, width=164, room=740),
                 Column("Share", lambda c: c.share * 100, lambda v: f"{v:.0f} %", right=True, width=64),
-                Column("Bandwidth", lambda c: c.point.gbytes or 0.0, lambda v: f"{v:.3g} GB/s" if v else "",
+                Column("Bandwidth", lambda c: c.point.gbytes or 0.0, lambda v: rate(v, "GB/s") if v else "",
                        right=True, width=108, room=440),
-                Column("Work", lambda c: c.point.gflops or 0.0, lambda v: f"{v:.3g} GFLOP/s" if v else "", right=True,
+                Column("Work", lambda c: c.point.gflops or 0.0, lambda v: rate(v, "GFLOP/s") if v else "", right=True,
                        width=130, room=560),
             ],
             stretch=1,

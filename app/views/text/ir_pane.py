@@ -17,7 +17,9 @@ from app.viewmodels.text.diff import DiffDocument
 from app.viewmodels.text.folding import directive_lines
 from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers
 from app.viewmodels.text.line_costs import LineCosts, line_costs
+from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
+from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import ANY_WIDTH, Choice, MessageBar, flat_button, header, label
 from app.views.text.find_bar import FindBar
@@ -25,6 +27,7 @@ from app.views.text.pane_strip import PaneStrip
 from app.views.text.text_view import TextView
 
 _MACHINE = ("asm", "sass")  # stages with directives and comments that are no instructions
+_LATE = 200  # milliseconds after which a text that has not come leaves its place empty
 _BUTTON = 32  # what a button of the header takes, with its share of the spacing
 
 
@@ -81,7 +84,8 @@ class IrPane(QWidget):
         self.text.line_clicked.connect(self._clicked)
         self.text.line_hovered.connect(self._hovered)
         model.changed.connect(self.refresh)
-        model.wanted.connect(lambda _: self._show_choice())
+        model.wanted.connect(lambda _: self._asked())
+        self._late = one_shot(self, self._let_go, _LATE)
         selection.changed.connect(self._selected)
         selection.hovered.connect(self._light)
         self.lock.setChecked(model.locked)
@@ -171,6 +175,17 @@ class IrPane(QWidget):
         )
         if good:
             self.text.go_to_line(number - 1)
+
+    def _asked(self) -> None:
+        self._show_choice()
+        self._late.start()
+
+    def _let_go(self) -> None:
+        """The text is long in coming: what the header no longer says must not stay under it."""
+        if self.model.loading:
+            self.text.set_document(EMPTY, "python", badge_numbers(EMPTY, None))
+            self.strip.show_words("", "", False)
+            self.text.show_also(empty=self._empty())
 
     def _set_document(self) -> None:
         model, document = self.model, self.model.shown

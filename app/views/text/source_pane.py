@@ -161,7 +161,8 @@ class SourcePane(QWidget):
         tip = "Compile this text in place of the original (Ctrl+Enter)"
         self.compile = push_button("Compile edit", self.ask_compile, tip)
         self.revert = push_button("Revert", lambda: self.revert_wanted.emit(self.key), "Back to the original text")
-        self.header = header(self.which, self.state, None, self.revert, self.compile).spare(self.state, self.revert)
+        self.header = header(self.which, self.state, None, self.revert, self.compile)
+        self.header.spare(self.state, self.compile)  # the tool bar compiles too; only this button reverts
         column(self, self.bar, self.editor, self.strip)
         self.editor.textChanged.connect(self._changed)
         self._changed()

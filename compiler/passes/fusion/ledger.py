@@ -45,7 +45,8 @@ def write_ledger(
                     rule, said, saved = "recompute", cost.text, cost.bytes_saved
                 ledger.append(FusionDecision(*edge, True, FORCED_CUT if edge in unmet_cut else rule, said, saved))
             elif computed_in.get(consumer) and computed_in.get(producer):
-                reason = reasons.get(edge) if options.fuse else "fusion is off"
+                known = "forced cut" if edge in options.force_cut else reasons.get(edge)
+                reason = known if options.fuse else "fusion is off"
                 reason = reason or _why_not(producer, consumer, value, groups.owner.get(producer))
                 rule = FORCED_FUSE if edge in unmet_fuse else _attempted(producer, consumer)
                 ledger.append(FusionDecision(*edge, False, rule, reason, _NOTHING))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.commands.gui import _missing
+from app.cli.window_libraries import install_words, loads, missing_libraries
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,6 +36,32 @@ def test_missing_libraries_are_named():
     words = _missing(ImportError("libEGL.so.1: cannot open shared object file"))
     assert "libEGL.so.1" in words
     assert "libegl1" in words
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="X11 is found on Linux")
+def test_a_library_of_x11_that_is_missing_is_named_before_qt_starts(tmp_path):
+    library = tmp_path / "libxcb-icccm.so.4"
+    library.touch()  # found first and not a library: as good as missing, whatever this machine has
+    result = run("-m", "app", "gui", DISPLAY=":77", LD_LIBRARY_PATH=str(tmp_path))
+    assert result.returncode == 4, result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "libxcb-icccm.so.4" in result.stderr
+    assert ("libxcb.so.1" in result.stderr) is not loads("libxcb.so.1"), "only what is missing"
+
+
+@pytest.mark.parametrize(
+    ("release", "command"),
+    [
+        ('ID=ubuntu\nID_LIKE="debian"\n', "apt install libxcb-icccm4 libxcb-keysyms1"),
+        ("ID=fedora\n", "dnf install xcb-util-wm xcb-util-keysyms"),
+        ("ID=manjaro\nID_LIKE=arch\n", "pacman -S xcb-util-wm xcb-util-keysyms"),
+        ('ID="opensuse-leap"\nID_LIKE="suse opensuse"\n', "zypper install libxcb-icccm4 libxcb-keysyms1"),
+        ("ID=unheard-of\n", ""),
+    ],
+)
+def test_the_command_is_the_one_of_the_distribution(release, command):
+    gone = ("libxcb-icccm.so.4", "libxcb-keysyms.so.1")
+    assert install_words(missing_libraries(lambda name: name not in gone), release) == command
 
 
 def test_the_command_line_and_the_workers_never_import_qt():

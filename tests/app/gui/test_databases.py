@@ -57,6 +57,27 @@ def test_a_database_is_opened_as_a_file_and_left_again(qtbot, compiled, elsewher
     assert not pane.model.error and "softmax" in bytes(pane.model.document.data).decode()
 
 
+def test_a_database_of_others_is_written_only_when_that_is_asked_for(qtbot, compiled, elsewhere):
+    theirs = [(2, "sample:softmax"), (1, "sample:softmax")]
+    before = {path.name: path.read_bytes() for path in elsewhere.parent.iterdir()}
+    assert compiled.opening.open(str(elsewhere))
+    qtbot.waitUntil(lambda: rows(compiled) == theirs, timeout=60_000)
+    assert "read-only" in compiled.runs.list.bar.text
+
+    compiled.state.run = None
+    compiled.features.do("run")
+    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
+    assert any("not kept" in note and "read-only" in note for note in compiled.state.run.notes)
+    assert {path.name: path.read_bytes() for path in elsewhere.parent.iterdir()} == before
+
+    compiled.features.do("write_database")
+    compiled.state.run = None
+    compiled.features.do("run")
+    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: rows(compiled)[:1] == [(3, "sample:mlp")], timeout=60_000)
+    compiled.features.do("own_database")
+
+
 def test_what_is_not_a_database_is_a_message(qtbot, compiled, tmp_path):
     path = tmp_path / "notes.db"
     path.write_text("not a database at all")

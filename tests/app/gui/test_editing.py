@@ -80,10 +80,32 @@ def test_an_edit_that_computes_something_else_fails_its_check(qtbot, compiled):
     compiled.features.do("compile")
     strip = compiled.source.pane.strip
     strip.timing = None
+    qtbot.waitUntil(lambda: "check failed" in strip.words.text() or strip.timing is not None, timeout=120_000)
+    assert strip.timing is None, "the check comes before the timing"
     qtbot.waitUntil(lambda: strip.timing is not None, timeout=120_000)
     assert strip.timing is not None, strip.text()
     assert strip.timing.ok is False
     assert "check failed" in strip.text()
+
+
+def test_dropping_what_if_edits_asks_first_and_revert_is_always_at_hand(qtbot, compiled, monkeypatch):
+    kernel = compiled.state.compilation.kernels[0].name
+    compiled.resize(1280, 720)
+    compiled.docks.reset_layout()
+    compiled.workbench.source_dock.raise_()
+    compiled.source.show(kernel)
+    compiled.source.pane.editor.appendPlainText("# mine")
+    button = compiled.source.pane.revert
+    qtbot.waitUntil(lambda: button.isVisible() and button.width() >= button.sizeHint().width())
+    asked = []
+    monkeypatch.setattr(compiled.source, "ask_edits", lambda titles: asked.append(titles) or "stay")
+    compiled.features.do("drop_edits")
+    assert asked == [[f"kernel {kernel}"]]
+    assert not compiled.compiler.busy
+    assert compiled.source.pane.text.endswith("# mine")
+    compiled.features.do("revert_edit")
+    assert not compiled.source.pane.edited and not compiled.source.edits.edited()
+    compiled.workbench.graph_dock.raise_()
 
 
 def test_a_mistake_in_a_kernel_is_shown_at_its_line(qtbot, compiled):
@@ -99,6 +121,14 @@ def test_a_mistake_in_a_kernel_is_shown_at_its_line(qtbot, compiled):
     assert "no_such_function" in compiled.source.pane.bar.text, compiled.log.bar.text
     assert compiled.source.pane.editor.textCursor().blockNumber() == at
     assert compiled.state.compilation is before
+    assert compiled.source.pane.editor.extraSelections()
+    compiled.source.pane.strip.show_failure("could not be timed")
+    compiled.source.show("")  # the editor turns to another text, and the mistake is undone from the palette
+    compiled.features.do("drop_edits")
+    qtbot.waitUntil(lambda: compiled.state.compilation is not before, timeout=60_000)
+    assert not compiled.source.pane.bar.isVisible() and not compiled.log.bar.isVisible()
+    assert not compiled.source.pane.editor.extraSelections()
+    assert not compiled.source.pane.strip.isVisible()
 
 
 def test_switching_texts_keeps_every_edit(qtbot, compiled):

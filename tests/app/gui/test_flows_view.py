@@ -178,3 +178,39 @@ def test_a_choice_of_several_always_keeps_one(qtbot, flows):
     flows.levels.set_values(())
     assert len(flows.levels.values) == 1
     assert "Optimisation levels" in flows.levels.accessibleName()
+
+
+def test_a_run_asked_for_while_flows_are_measured_waits_its_turn(qtbot, compiled, flows):
+    compiled.state.run = None
+    together = []
+    compiled.compiler.progressed.connect(lambda *_: together.append(compiled.flows.busy))
+    qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
+    compiled.features.do("run")
+    compiled.features.do("run")
+    assert compiled.flows.busy and not compiled.compiler.busy
+    assert compiled.compiler.measuring.waiting == ("Running",)
+    assert "next, when this has ended" in compiled.runs.view.bar.text
+    qtbot.waitUntil(lambda: bool(compiled.compiler.busy), timeout=60_000)
+    assert not compiled.flows.busy
+    assert compiled.status.cancel.isVisible()
+    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
+    assert together and not any(together), "never both at once"
+    assert not compiled.runs.view.bar.isVisible()
+    assert not flows.bar.text
+    assert not compiled.status.cancel.isVisible()
+
+
+def test_cancel_stays_while_flows_go_on_and_what_disturbed_them_is_said(qtbot, compiled, flows):
+    flows.repeat.setValue(20)
+    qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: compiled.flows.model.running is not None, timeout=60_000)
+    compiled.compile.compile()
+    qtbot.waitUntil(lambda: not compiled.compiler.busy, timeout=60_000)
+    assert compiled.flows.busy
+    assert compiled.status.cancel.isVisible()
+    assert "disturbed" in flows.bar.text
+    qtbot.mouseClick(compiled.status.cancel, Qt.MouseButton.LeftButton)
+    assert not compiled.flows.busy
+    assert not compiled.status.cancel.isVisible()
+    assert "disturbed" in [row.state for row in compiled.flows.model.rows()]
+    compiled.messages.clear("flows")

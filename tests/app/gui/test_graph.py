@@ -206,6 +206,8 @@ def test_an_edge_is_cut_from_its_menu_and_the_comparison_opens(qtbot, compiled):
     qtbot.waitUntil(lambda: compiled.state.compilation is not before, timeout=60_000)
     after = compiled.state.compilation
     assert after.choices.force_cut == {("add_0", "relu_0")}
+    said = {(d.producer, d.consumer): d.reason for d in after.ledger}
+    assert said["add_0", "relu_0"] == "forced cut", "the ledger says whose doing it is"
     assert after.node_table["add_0"].call != after.node_table["relu_0"].call
     assert compiled.state.previous is before
     settle(qtbot, compiled)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
+from app.controllers.docks import first_size
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
 from app.viewmodels.runs.comparison import ComparisonView, Fact, Side
+from app.views.graph import places
+from app.views.graph.places import any_box_in
 
 pytestmark = pytest.mark.gui
 
@@ -27,6 +31,71 @@ def small(qtbot, compiled):
 def whole(choice) -> bool:
     """Whether a choice shows its text unshortened."""
     return choice.width() >= choice.fontMetrics().horizontalAdvance(choice.currentText()) + 25
+
+
+def test_the_first_window_is_whole_on_its_screen(qtbot, tmp_path):
+    window = MainWindow(Settings(tmp_path / "config"))
+    qtbot.addWidget(window)
+    room = window.screen().availableGeometry().size()
+    assert first_size(room) == first_size(room).boundedTo(room)
+    assert window.size() == first_size(room).expandedTo(window.minimumSizeHint())
+    window.close()
+    assert first_size(QSize(1280, 720)).height() <= 690, "with its title bar"
+    assert first_size(QSize(1920, 1080)) == QSize(1440, 900)
+
+
+def test_the_graph_has_half_of_the_middle_and_more_than_the_timeline(qtbot, small):
+    bench, timeline = small.workbench, small.docks.bottom["timeline"]
+    qtbot.waitUntil(lambda: bench.graph_dock.width() * 2 >= bench.width())
+    graph = bench.graph_dock
+    assert graph.width() * graph.height() > timeline.width() * timeline.height()
+
+
+def test_everything_stays_in_sight_when_the_window_gets_another_size(qtbot, small):
+    view = small.graph.panel.view
+    everything = QRectF(0, 0, view.model.layout.width, view.model.layout.height)
+    view.zoom(4.0)
+    view.fit()
+    for size in (QSize(1700, 1000), QSize(1280, 720)):
+        small.resize(size)
+        qtbot.waitUntil(lambda: view.camera.width == view.width())
+        qtbot.wait(50)
+        assert view.camera.seen().contains(everything)
+    view.zoom(2.0)
+    scale = view.camera.scale
+    small.resize(1400, 800)
+    qtbot.wait(50)
+    assert view.camera.scale == scale, "what the user chose to look at is kept"
+    view.reset_view()
+    view.start_view()
+
+
+def test_a_graph_is_in_sight_after_every_layout(qtbot, small):
+    view = small.graph.panel.view
+    view._look_from(view.camera.moved(QPointF(50_000, 50_000)))
+    assert not any_box_in(view.model, view.camera.seen())
+    small.graph.model.collapse_all(True)
+    qtbot.waitUntil(lambda: not small.graph.model.pending, timeout=60_000)
+    assert any_box_in(view.model, view.camera.seen())
+    small.graph.model.collapse_all(False)
+    qtbot.waitUntil(lambda: not small.graph.model.pending, timeout=60_000)
+    view.reset_view()
+    view.start_view()
+
+
+def test_a_small_graph_opens_whole_and_no_map_lies_over_its_nodes(qtbot, small):
+    view = small.graph.panel.view
+    view.reset_view()
+    view.start_view()
+    everything = QRectF(0, 0, view.model.layout.width, view.model.layout.height)
+    assert view.camera.seen().contains(everything)
+    for factor in (1.5, 1.5, 1.5):
+        view.zoom(factor)
+        minimap = view.painter.minimap
+        under = view.camera.transform().inverted()[0].mapRect(minimap.rect(view.camera))
+        assert not (minimap.needed(view.camera) and any_box_in(view.model, under))
+    view.reset_view()
+    view.start_view()
 
 
 def test_panes_share_the_width_when_one_comes_or_goes(qtbot, small):
@@ -55,7 +124,8 @@ def test_the_heat_of_the_graph_can_be_read_beside_three_panes(qtbot, small):
     qtbot.waitUntil(lambda: whole(small.graph.panel.heat))
 
 
-def test_a_graph_begins_at_a_size_one_can_read(qtbot, small):
+def test_a_graph_that_is_not_small_begins_at_a_size_one_can_read(qtbot, small, monkeypatch):
+    monkeypatch.setattr(places, "SMALL", 0)
     view = small.graph.panel.view
     view.reset_view()
     view.start_view()
