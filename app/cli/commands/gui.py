@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from app.cli import completing, interrupts
-from app.errors import INTERRUPTED
 from app.cli.window_libraries import install_words, missing_libraries
+from app.errors import INTERRUPTED
 from compiler.collector_pauses import rare_collection
 from compiler.errors import UnavailableError
 
