@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from compiler.errors import ParseError, UnavailableError
 
 _MOST_BYTES = 64 << 20
@@ -91,7 +93,7 @@ def _from_gguf(metadata: dict[str, Any], begin: int | None) -> Tokenizer:
     package = _package()
     held = _byte_pairs(package, metadata, pieces) if kind == "gpt2" else _sentence_pieces(package, metadata, pieces)
     kinds = metadata.get("tokenizer.ggml.token_type")
-    if isinstance(kinds, list):
+    if isinstance(kinds, list | np.ndarray):
         control = [piece for piece, each in zip(pieces, kinds, strict=False) if each == _CONTROL_KIND]
         held.add_special_tokens(control)
     return Tokenizer(held, begin if metadata.get("tokenizer.ggml.add_bos_token", True) else None)
@@ -115,7 +117,7 @@ def _sentence_pieces(package: Any, metadata: dict[str, Any], pieces: list[str]) 
     """SentencePiece's byte pairs: two pieces merge where their union is one, those of the best score first."""
     scores = metadata.get("tokenizer.ggml.scores")
     known = {piece: number for number, piece in enumerate(pieces)}
-    if not isinstance(scores, list) or len(scores) != len(pieces):
+    if not isinstance(scores, list | np.ndarray) or len(scores) != len(pieces):
         scores = [0.0] * len(pieces)
     found: list[tuple[float, int, str, str]] = []
     for piece, number in known.items():

@@ -78,7 +78,7 @@ class _Cursor:
         of, count = self.number("<I"), self.number("<Q")
         if of in _SCALARS:
             form = _SCALARS[of]
-            return np.frombuffer(self.bytes(count * struct.calcsize(form)), form).tolist()
+            return np.frombuffer(self.bytes(count * struct.calcsize(form)), form)  # a list takes eight times as much
         if of != _STRING or count > (self.size - self.at) // 8:
             raise ParseError(f"a list of {count} of kind {of} is not within the file")
         return [self.text() for _ in range(count)]

@@ -144,6 +144,9 @@ def try_mutations(tmp_path, count):
     chance, slowest, most, refused = random.Random(4), 0.0, 0.0, 0
     for name, read in (("w.gguf", read_gguf), ("w.safetensors", read_safetensors)):
         whole = (tmp_path / name).read_bytes()
+        for tensor in read_gguf(tmp_path / "w.gguf").tensors.values():  # what a first use imports is not the file's
+            if tensor.encoding in ("f32", "f16"):
+                tensor.array()
         for number in range(count // 2):
             data = bytearray(whole)
             for _ in range(chance.choice((1, 1, 2, 6))):
@@ -161,7 +164,7 @@ def try_mutations(tmp_path, count):
                     break
             path = tmp_path / f"changed.{name}"
             path.write_bytes(data)
-            start = time.perf_counter()
+            start = time.process_time()  # a machine that does something else is no hang
             if number % 20 == 0:
                 tracemalloc.start()
             try:
@@ -171,7 +174,7 @@ def try_mutations(tmp_path, count):
             except CompilerError as error:
                 refused += 1
                 assert "\n" not in str(error)
-            slowest = max(slowest, time.perf_counter() - start)
+            slowest = max(slowest, time.process_time() - start)
             if number % 20 == 0:
                 most = max(most, tracemalloc.get_traced_memory()[1] / max(len(data), 1 << 16))
                 tracemalloc.stop()
