@@ -29,6 +29,8 @@ def pane_docks(workbench: Workbench) -> list[str]:
 
 def test_a_message_takes_no_more_room_than_its_words(qtbot, compiled):
     words = "cannot write /data/results/flows.csv: the disk is full. Free some room, or choose another place"
+    compiled.resize(1280, 720)
+    compiled.docks.reset_layout()
     compiled.messages.post(Message("error", words, "graph"))
     bar = compiled.graph.panel.bar
     qtbot.waitUntil(lambda: bar.isVisible() and bar.width() > 100)
