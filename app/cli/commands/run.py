@@ -160,7 +160,7 @@ def _measure(
     from compiler.errors import ExecutionError, UnavailableError
     from profiler.measure.measuring import measure
     from profiler.measure.processes import process_requests
-    from profiler.measure.timing import BLOCKS
+    from profiler.measure.cpu.timing import BLOCKS
     from profiler.records import FINISHED
 
     with progress_line() as step:
