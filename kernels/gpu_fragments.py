@@ -91,7 +91,9 @@ def matrix_at(x, lead):
 @inline
 def copied_by_chunks(x):
     """Whether 16 bytes of a row of this matrix lie together in memory, at a multiple of 16 bytes."""
-    if not x.is_strided or not x.is_contiguous(1) or not copies_run_alone():
+    if not x.is_strided or not copies_run_alone():
+        return False
+    if not is_static(x.strides[1]) or x.strides[1] != 1:  # an element that is repeated along a row is not a row of them
         return False
     rest = x.shape[1] % CHUNK
     pitch = x.strides[0] % CHUNK
