@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A script's background has Ctrl+C turned off, and programs leave it so; those under test are to hear it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FULL = "full"
 QUICK_PART = 3  # of this many examples that a test asks for, one is tried, unless with --hypothesis-profile=full
