@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import ParseError, UnavailableError
+from compiler.importers.weights.gguf_file import Texts
 
 _MOST_BYTES = 64 << 20
 _BYTE_KIND = 6  # of a token in a GGUF vocabulary: one raw byte
@@ -85,8 +86,9 @@ def tokenizer_of(folder: Path | None, metadata: dict[str, Any] | None, begin: in
 
 
 def _from_gguf(metadata: dict[str, Any], begin: int | None) -> Tokenizer:
-    pieces, kind = metadata.get("tokenizer.ggml.tokens"), metadata.get("tokenizer.ggml.model")
-    if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
+    held_pieces, kind = metadata.get("tokenizer.ggml.tokens"), metadata.get("tokenizer.ggml.model")
+    pieces = list(held_pieces) if isinstance(held_pieces, Texts | list) else []
+    if not pieces or not all(isinstance(piece, str) for piece in pieces):
         raise ParseError("the file has no vocabulary; give the prompt as --tokens 1,2,3")
     if kind not in ("gpt2", "llama"):
         raise ParseError(f"a vocabulary of the kind {kind!r} is not read here (gpt2, llama); give --tokens 1,2,3")
