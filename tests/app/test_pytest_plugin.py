@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ def test_timed(kernelglass):
 
 
 def run(folder, *arguments):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "app.pytest_plugin", "-p", "no:cacheprovider", *arguments]
+    named = () if entry_points(group="pytest11", name="kernelglass") else ("-p", "app.pytest_plugin")
+    command = [sys.executable, "-m", "pytest", "-q", *named, "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 

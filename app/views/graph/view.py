@@ -18,21 +18,11 @@ from app.viewmodels.frame.selection import Selection
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.viewmodels.graph.scene import Key
 from app.viewmodels.graph.walk import walk
+from app.views.graph import places
 from app.views.graph.camera import Camera
 from app.views.graph.marks import NO_MARKS
 from app.views.graph.painter import GraphPainter
-from app.views.graph.places import (
-    Hit,
-    any_box_in,
-    edge_at,
-    hit,
-    middle_of,
-    opening,
-    rect_of,
-    revealing,
-    tip_of,
-    whole,
-)
+from app.views.graph.places import Hit, edge_at, hit, opening, rect_of, revealing, tip_of, whole
 from app.views.parts.plain import plain_tip
 from app.views.parts.speech import announce
 
@@ -119,7 +109,7 @@ class GraphView(QWidget):
 
     def point_of(self, node: str) -> QPointF:
         """The middle of a node's box in the view."""
-        return self.camera.transform().map(middle_of(self.model, node))
+        return self.camera.transform().map(places.middle_of(self.model, node))
 
     def resizeEvent(self, event) -> None:
         self._look_from(self.camera.resized(self.width(), self.height()), by_hand=False)
@@ -129,7 +119,7 @@ class GraphView(QWidget):
         """The view or the layout is another: show what is usual, unless the user looks at some of it."""
         if self._fitted:
             self.fit()
-        elif not self._touched or not any_box_in(self.model, self.camera.seen()):
+        elif not self._touched or not places.any_box_in(self.model, self.camera.seen()):
             self.start_view()
 
     # Folding -----------------------------------------------------------------------------------------------------
