@@ -158,9 +158,9 @@ def _measure(
 ) -> Outcome:
     """What came of it, if it came to a good end; a run that did not is kept all the same."""
     from compiler.errors import ExecutionError, UnavailableError
+    from profiler.measure.cpu.timing import BLOCKS
     from profiler.measure.measuring import measure
     from profiler.measure.processes import process_requests
-    from profiler.measure.cpu.timing import BLOCKS
     from profiler.records import FINISHED
 
     with progress_line() as step:
