@@ -29,9 +29,9 @@ def constant(tensor: Any) -> Value:
     plain = tensor.detach().cpu()
     if dtype_name(plain.dtype) == "bf16":
         import ml_dtypes
-        import torch
 
-        return ops.constant(plain.view(torch.uint16).numpy().view(ml_dtypes.bfloat16))
+        sixteen_bits = plain.new_empty(0).short().dtype  # NumPy has no name for bf16
+        return ops.constant(plain.view(sixteen_bits).numpy().view(ml_dtypes.bfloat16))
     return ops.constant(plain.numpy())
 
 
