@@ -226,27 +226,21 @@ def round_up(n, multiple):
     return ceildiv(n, multiple) * multiple
 
 
-# What packing an element costs, in multiply-adds of a lane: how tall and how wide parts should be depends on it.
-PACKING = 12
-
-
-@outlined
+@inline
 def parts_of(rows, columns, groups, workers, *, height, width):
-    """How many parts the rows and how many the columns are cut into, so that the last worker is done soonest.
+    """How many parts the rows and how many the columns are cut into: for every worker one, about as tall as wide.
 
-    `rows` and `columns` are counted in register tiles of `height` by `width` elements. A worker that has several parts
-    does them one after the other.
+    Then the least is packed. `rows` and `columns` are counted in register tiles of `height` by `width` elements.
     """
-    best_rows, best_columns, least = index(1), index(1), index(1 << 62)
-    for across in range(1, min(workers, columns) + 1):
-        down = min(max(workers // across, 1), rows)
-        rounds = ceildiv(groups * down * across, workers)
-        tall = ceildiv(rows, down) * height
-        wide = ceildiv(columns, across) * width
-        cost = rounds * (tall * wide + PACKING * (tall + wide))
-        if cost < least:
-            best_rows, best_columns, least = down, across, cost
-    return best_rows, best_columns
+    share = workers
+    if not is_static(groups) or groups != 1:
+        # Whole groups where they come out even or are many; else every worker has a part of each.
+        even = select(workers % groups == 0, workers // groups, workers)
+        share = select((groups % workers == 0) | (groups >= 4 * workers), index(1), even)
+    square = (share * columns * width // (rows * height)).cast(i64)  # of how many parts the columns should come to
+    across = index(1) << ((63 - ctlz(max(square, i64(1)))) // 2).cast(index)
+    across = min(min(across, share & (0 - share)), columns)  # a power of two that the workers divide into
+    return min(share // across, rows), across
 
 
 @inline
@@ -264,8 +258,8 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
     whole = is_static(k) and k <= DEPTH
     depth = max(k, 1) if whole else DEPTH // 2
     columns = max(min(PANEL_BYTES // (depth * dt.bytes), COLUMNS) // (2 * width), 1) * 2 * width
-    if is_static(n) and round_up(n, width) <= columns:
-        columns = max(round_up(n, width), width)
+    if is_static(n) and round_up(n, 2 * width) <= columns:
+        columns = max(round_up(n, 2 * width), 2 * width)
     waiting = rows if whole else round_up(WAITING_ROWS, rows)
     if is_static(m):
         waiting = min(waiting, max(round_up(m, rows), rows))
@@ -273,46 +267,48 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
     b_panels = stack(dt, depth * columns)
     tile = stack(dt, waiting * columns)
 
-    row_tiles, column_tiles = max(ceildiv(index(m), rows), 1), max(ceildiv(index(n), width), 1)
-    down, across_parts = parts_of(row_tiles, column_tiles, index(groups), thread_count(), height=rows, width=width)
-    begin, end = split(down * across_parts * groups)
+    # Columns are cut at pairs of register tiles, so that whole vectors of twice the width are stored.
+    pair = 2 * width
+    row_tiles, column_tiles = max(ceildiv(index(m), rows), 1), max(ceildiv(index(n), pair), 1)
+    down, across_parts = parts_of(row_tiles, column_tiles, groups, thread_count(), height=rows, width=pair)
+    # What does not fit at once is cut further, into pieces of one size: a narrow rest would be packed for little work.
+    column_pieces = across_parts * ceildiv(ceildiv(column_tiles, across_parts) * pair, columns)
+    row_pieces = down
+    if not whole:
+        row_pieces = down * ceildiv(ceildiv(row_tiles, down) * rows, waiting)
+
+    begin, end = split(row_pieces * groups * column_pieces)
     for item in range(begin, end):
-        rest = item // down
-        group = rest // across_parts
-        part = item - rest * down
-        i_begin = part * row_tiles // down * rows
-        i_end = min((part + 1) * row_tiles // down * rows, m)
-        part = rest - group * across_parts
-        j_begin = part * column_tiles // across_parts * width
-        j_end = min((part + 1) * column_tiles // across_parts * width, n)
-        # Blocks of one size: a narrow rest would be packed for little work.
-        block = round_up(ceildiv(j_end - j_begin, max(ceildiv(j_end - j_begin, columns), 1)), width)
-        for j in range(j_begin, j_end, max(block, width)):
-            used = min(j_end - j, block)
-            panels = ceildiv(used, width)
-            if whole:
-                pack_b(group, b_panels, j, used, 0, k, width)
-                for i in range(i_begin, i_end, rows):
-                    pack_a(group, a_panel, i, rows, 0, k)
+        rest = item // row_pieces
+        group = rest // column_pieces
+        piece = item - rest * row_pieces
+        i0 = piece * row_tiles // row_pieces * rows
+        i1 = min((piece + 1) * row_tiles // row_pieces * rows, m)
+        piece = rest - group * column_pieces
+        j = piece * column_tiles // column_pieces * pair
+        used = min((piece + 1) * column_tiles // column_pieces * pair, n) - j
+        panels = ceildiv(used, width)
+        if whole:
+            pack_b(group, b_panels, j, used, 0, k, width)
+            for i in range(i0, i1, rows):
+                pack_a(group, a_panel, i, rows, 0, k)
+                multiply_panels(
+                    tile, a_panel, b_panels, index(panels), index(k), index(0), index(columns),
+                    rows=rows, across=across, fresh=True,
+                )  # fmt: skip
+                for r in range(min(i1 - i, rows)):
+                    store(group, i + r, j, used, tile, r * columns)
+        else:
+            for x in range(0, waiting * columns, lanes):
+                tile.store(zeros(dt, lanes), x)
+            for k0 in range(0, k, depth):
+                count = min(k - k0, depth)
+                pack_b(group, b_panels, j, used, k0, count, width)
+                for i in range(i0, i1, rows):
+                    pack_a(group, a_panel, i, rows, k0, count)
                     multiply_panels(
-                        tile, a_panel, b_panels, index(panels), index(k), index(0), index(columns),
-                        rows=rows, across=across, fresh=True,
+                        tile, a_panel, b_panels, index(panels), index(count), (i - i0) * columns, index(columns),
+                        rows=rows, across=across, fresh=False,
                     )  # fmt: skip
-                    for r in range(min(i_end - i, rows)):
-                        store(group, i + r, j, used, tile, r * columns)
-            else:
-                for i0 in range(i_begin, i_end, waiting):
-                    i1 = min(i0 + waiting, i_end)
-                    for x in range(0, waiting * columns, lanes):
-                        tile.store(zeros(dt, lanes), x)
-                    for k0 in range(0, k, depth):
-                        count = min(k - k0, depth)
-                        pack_b(group, b_panels, j, used, k0, count, width)
-                        for i in range(i0, i1, rows):
-                            pack_a(group, a_panel, i, rows, k0, count)
-                            multiply_panels(
-                                tile, a_panel, b_panels, index(panels), index(count), (i - i0) * columns,
-                                index(columns), rows=rows, across=across, fresh=False,
-                            )  # fmt: skip
-                    for r in range(i1 - i0):
-                        store(group, i0 + r, j, used, tile, r * columns)
+            for r in range(i1 - i0):
+                store(group, i0 + r, j, used, tile, r * columns)

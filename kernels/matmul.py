@@ -72,10 +72,7 @@ def panel_product(out, a, b):
         source = fix_leading(b, delinearise(group, batch))
         pack_panels(panels, source, k0, count, j, columns, width, along=1)
 
-    lanes = target.simd(dt)
-    widths = widths_for(n, lanes)
-    if not is_static(n) or n > lanes:
-        widths = (lanes * 2,) + widths  # blocks of columns are whole vectors, not always pairs of them
+    widths = widths_for(n, target.simd(dt) * 2)
 
     def store(group, i, j, columns, tile, start):
         lead = delinearise(group, batch) + (i,)
