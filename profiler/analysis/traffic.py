@@ -90,7 +90,6 @@ class Walk:
         self._steps = 0
         self.exact = True
         self._places: dict[tuple[str, str], int] = {}
-        self._following = False  # inside a function that is asked for a number, which loops may carry
 
     def move(self, places: dict[tuple[str, str], int]) -> None:
         """Walk as another thread from now on."""
@@ -150,6 +149,8 @@ class Walk:
             values[result] = operands[1] if operands[0] else operands[2]
         elif op.name in _CASTS:
             values[result] = operands[0]
+        elif op.name == "math.ctlz" and isinstance(result.type, IntegerType):
+            values[result] = result.type.width.data - operands[0].bit_length()
         elif op.name.startswith("gpu."):
             dimension: Any = op.properties.get("dimension")
             axis = "" if dimension is None else str(dimension.data).rpartition(".")[2].lower()
@@ -176,20 +177,10 @@ class Walk:
         if function is None or not function.regions[0].blocks:
             return 0.0, 0.0
         block = function.regions[0].blocks[0]
+        if not any(isinstance(a.type, MemRefType) for a in block.args):
+            return 0.0, 0.0
         inner: dict[SSAValue, Any] = {a: values.get(v, _DATA) for a, v in zip(block.args, op.operands)}
-        if any(isinstance(a.type, MemRefType) for a in block.args):
-            return self.block(block, inner)
-        if op.results and all(isinstance(number, int) for number in inner.values()):
-            self._follow(op, block, inner, values)
-        return 0.0, 0.0
-
-    def _follow(self, op: Operation, block: Block, inner: dict[SSAValue, Any], values: dict[SSAValue, Any]) -> None:
-        """The numbers that a function makes of numbers: how work is split, say."""
-        before, self._following = self._following, True
-        self.block(block, inner)
-        self._following = before
-        last = block.last_op
-        self._results(op, [inner.get(x, _DATA) for x in last.operands] if last else [], values)
+        return self.block(block, inner)
 
     def _for(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
         bounds = [values.get(operand, _DATA) for operand in op.operands[:3]]
@@ -203,8 +194,6 @@ class Walk:
         if trips == 0:
             self._results(op, carried, values)
             return 0.0, 0.0
-        if self._following:
-            return self._trip_by_trip(op, block, range(low, high, step), carried, values)
         try:
             inner = dict(values)
             inner[block.args[0]] = _COUNTER
