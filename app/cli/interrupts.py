@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 STATUS = 130
 _MOMENT = 0.01  # seconds until an import is looked at again
+_BINDING = f"{os.sep}llvmlite{os.sep}"
 _asked = False
 
 
@@ -97,10 +98,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _again(_number: int, frame: FrameType | None) -> None:
-    """Interrupt, unless a module is being loaded: then in a moment."""
+    """Interrupt, unless a module is being loaded, or LLVM's binding has something half-made: then in a moment."""
     at = frame
     while at is not None:
-        if at.f_code.co_filename.startswith("<frozen importlib") and hasattr(_signal, "setitimer"):
+        file = at.f_code.co_filename
+        if (file.startswith("<frozen importlib") or _BINDING in file) and hasattr(_signal, "setitimer"):
             _signal.setitimer(_signal.ITIMER_REAL, _MOMENT)
             return
         at = at.f_back
@@ -111,7 +113,7 @@ def _ignored(found: Any) -> None:
     """What Python would print and forget: an exception in a destructor or a callback."""
     if issubclass(found.exc_type, KeyboardInterrupt) and hasattr(_signal, "setitimer"):
         _signal.setitimer(_signal.ITIMER_REAL, _MOMENT)
-    else:
+    elif not _asked:  # afterwards it only tells of what was left half-done
         sys.__unraisablehook__(found)
 
 

@@ -188,5 +188,5 @@ def test_at_random_moments_over_all_commands(tried, interpreter_start, number):
         found = tried.interrupt(command, after)
         if found:
             wrong.append((tried.commands[command][:2], round(after, 3), found))
-    assert wrong == []
+    assert not wrong, "\n".join(map(str, wrong))
     tried.sound()
