@@ -39,7 +39,7 @@ HALVES = (((3, True, ALL), (3, False, PER), (0, True, PER), (0, False, ALL)),
           ((3, True, PER), (3, False, ALL), (0, True, ALL), (0, False, PER)))  # fmt: skip
 ON_CARD = (((3, True, ALL), (0, False, PER)), ((3, True, PER), (3, False, ALL)))
 REFUSED = "refused"  # sizes that the graph cannot take, and that both refuse
-PATIENCE = 120.0  # seconds for one graph before it counts as hanging
+PATIENCE = 300.0  # seconds for one graph before it counts as hanging
 
 
 def _sibling(name: str) -> Any:

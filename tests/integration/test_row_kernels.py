@@ -120,3 +120,15 @@ def test_few_long_rows_are_left_to_all_threads() -> None:
         x = graph.inputs[0]
         graph.output(x / ops.sum(x))
     assert len(compile_graph(graph, CompileOptions(cache=False)).fusion.calls) == 2
+
+
+def test_rows_of_one_number_throughout_are_reduced():
+    with Graph("g", inputs=[TensorType("f32", (4, 33, 16))]) as graph:
+        half = ops.full((4, 33, 16), 0.5, "f32")
+        centred = half - ops.mean(half, axis=0, keepdims=True)
+        graph.output(ops.mean(centred * centred, axis=0), graph.inputs[0] + centred)
+    x = np.ones((4, 33, 16), np.float32)
+    for fuse in (True, False):
+        variance, moved = compile_graph(graph, CompileOptions(cache=False, fuse=fuse)).execute(x)
+        np.testing.assert_array_equal(variance, np.zeros((33, 16), np.float32))
+        np.testing.assert_array_equal(moved, x)
