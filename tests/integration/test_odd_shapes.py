@@ -37,3 +37,13 @@ def test_nothing_joined_seen_with_another_axis_and_padded(shape):
     sides = ((1, 2),) * 3
     check([("f32", shape)], lambda x: ops.pad(ops.concat([x, x], 0)[None], sides))
     check([("f32", shape)], lambda x: ops.pad(ops.concat([x, x], 1)[:, None], sides))
+
+
+def test_grouped_attention_of_no_heads_gives_nothing():
+    with Graph("g", inputs=[TensorType("f32", ("H", 5, 8))]) as graph:
+        x = graph.inputs[0]
+        both = ops.concat([x, x], axis=0)
+        graph.output(ops.scaled_dot_product_attention(both, x, x, enable_gqa=True))
+    nothing = np.zeros((0, 5, 8), np.float32)
+    (found,) = compile_graph(graph, CompileOptions(cache=False)).execute(nothing)
+    assert reference(graph, nothing)[0].shape == found.shape == (0, 5, 8)
