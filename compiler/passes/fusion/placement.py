@@ -88,6 +88,8 @@ class Placement:
     def pull(self, node: Node, group: Group) -> None:
         """Compute a node inside the only group that reads it."""
         main = any(not isinstance(c, Value) for c in group.access[node.result].contexts)
+        if group.access[node.result].expands and node.kind == "elementwise":
+            self.choices.repeated[node.name] = node.own_work * (count(group.space) - node.result.numel)
         role = "elementwise" if group.core is None else "epilogue" if main else "prologue"
         self.groups.add(group, node, role)
         self.groups.expand(group, node)
@@ -140,6 +142,8 @@ class Placement:
             main = [c for c in group.access[value].contexts if not isinstance(c, Value)]
             if not main or (node.kind != "elementwise" and main[0] != IDENTITY):
                 continue  # not computed where the group stores
+            if group.rows is not None and group.rows.path(value) is None:
+                continue  # of another shape than the rows that are walked
             if len(group.stores) >= MOST_OUTPUTS or self.refusal(node, group):
                 continue
             others = [other for other in readers if other is not group and other.mask]
