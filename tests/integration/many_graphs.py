@@ -291,7 +291,7 @@ def main() -> int:
         if problem and problem != REFUSED:
             failed += 1
             print(f"graph {number}: {problem}", flush=True)
-        if done % 500 == 0:
+        if done % 100 == 0:
             print(f"{done} graphs after {time.monotonic() - begun:.0f} s, {failed} failed", flush=True)
     print(
         f"{done} graphs from {asked.first} on {asked.target} in {time.monotonic() - begun:.0f} s: {failed} failed, "
