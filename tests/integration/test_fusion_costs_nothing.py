@@ -22,8 +22,10 @@ def models(types, build):
 
 @pytest.mark.parametrize(
     "before", [ops.relu, lambda w: w + 1, lambda w: ops.cast(ops.cast(w, "bf16"), "f32"), lambda w: w * w[:, :1],
-               lambda w: ops.flip(w, axis=0)],
-    ids=["relu", "plus-one", "casts", "times-a-column", "rows-in-reverse"],
+               lambda w: ops.flip(w, axis=0), lambda w: ops.flip(w, axis=1), lambda w: ops.tile(w, (1, 2))[:, ::2],
+               lambda w: ops.relu(ops.flip(w, axis=1)), lambda w: ops.roll(w, 1, axis=1)],
+    ids=["relu", "plus-one", "casts", "times-a-column", "rows-in-reverse", "columns-in-reverse", "every-second-column",
+         "relu-of-columns-in-reverse", "rolled"],
 )  # fmt: skip
 def test_a_matrix_times_a_vector_behind_elementwise_work_has_the_same_bits_fused_and_not(before):
     fused, apart = models([(N, N), (N,)], lambda w, x: before(w) @ x)
