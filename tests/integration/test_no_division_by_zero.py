@@ -37,7 +37,8 @@ def checked(text: str) -> str:
 
 
 GRAPHS = {
-    "matmul": ((("B", 4, 8), ("B", 8, 5)), lambda a, b: a @ b),
+    "matmul": ((("B", "M", 8), ("B", 8, 40)), lambda a, b: a @ b),
+    "matmul-few-rows": ((("B", 4, 8), ("B", 8, 5)), lambda a, b: a @ b),
     "matmul-rows": ((("B", 8), (8, 40)), lambda a, b: a @ b),
     "matmul-inner": ((("M", "B"), ("B", 7)), lambda a, b: a @ b),
     "matmul-vector": ((("B", 8), (8,)), lambda a, b: a @ b),
