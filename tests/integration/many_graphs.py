@@ -192,7 +192,10 @@ def disturbed(graph: Graph, arrays: Sequence[np.ndarray], seed: int) -> list[np.
     values: dict[Any, Any] = dict(zip(graph.inputs, arrays, strict=True))
     for op in graph.ops:
         attrs = {name: resolve(value, sizes) for name, value in op.all_attrs.items()}
-        made = REFERENCES[op.name](*[values[x] for x in op.operands], **attrs)
+        operands = [values[x] for x in op.operands]
+        if op.name in ROUNDING:  # what an op rounds inside is no more than what moves its operands by a little
+            operands = [_moved(x, random) if _bits(x.dtype) else x for x in operands]
+        made = REFERENCES[op.name](*operands, **attrs)
         if op.name in ROUNDING and _bits(np.asarray(made).dtype):
             made = _moved(np.asarray(made), random)
         values.update(zip(op.results, made if isinstance(made, tuple) else (made,), strict=True))
