@@ -53,7 +53,8 @@ def drawn(number: int) -> Graph:
         drawing = Drawing(random, graph, [*graph.inputs[::-1]])
         wanted = int(random.integers(4, 17))
         while len(drawing.values) < wanted + len(shapes):
-            made = drawing.pick(STEPS)(drawing, drawing.recent())
+            first = len(drawing.values) == len(shapes)  # of the matrix, so that there is something to do
+            made = drawing.pick(STEPS)(drawing, graph.inputs[0] if first else drawing.recent())
             if made is not None and math.prod(made.shape) <= MOST:
                 drawing.values.append(made)
         used = {id(operand) for op in graph.ops for operand in op.operands}

@@ -1,6 +1,6 @@
 """What fusing costs and gains: random graphs fused and not, and named ops beside the same thing written out.
 
-    python benchmarks/fusion.py random FIRST COUNT [--threads N] [--pairs N] [--jobs N] [--target sm_90a]
+    python benchmarks/fusion.py random FIRST COUNT [--threads N] [--pairs N] [--again N] [--jobs N] [--target sm_90a]
     python benchmarks/fusion.py by-hand [--threads N] [--pairs N] [--target sm_90a]
 
 Both sides are timed in turns in this process, the order within each pair drawn: a pair's figure is the ratio of two
@@ -36,7 +36,6 @@ from _fusion_graphs import TWICE, arrays_of, drawn  # noqa: E402
 
 MOST = 1.02
 BLOCK_SECONDS = 4e-3
-PROCESSES = 4  # more, for a graph that seems to take longer
 
 Timer = Callable[[int], float]
 """So many calls, and the seconds that one of them took."""
@@ -126,7 +125,7 @@ def random_rows(asked: argparse.Namespace) -> list[Row]:
             print(f"graph {number}: {type(error).__name__}: {error}", flush=True)
             continue
         if row.ratio > MOST:
-            again = [_in_process(asked, number) for _ in range(PROCESSES)]
+            again = [_in_process(asked, number) for _ in range(asked.again)]
             ratios = sorted([row.ratio, *(one["ratio"] for one in again)])
             lows = sorted([row.low, *(one["low"] for one in again)])
             highs = sorted([row.high, *(one["high"] for one in again)])
@@ -135,6 +134,8 @@ def random_rows(asked: argparse.Namespace) -> list[Row]:
         rows.append(row)
         if row.ratio > MOST:
             print(words(row), flush=True)
+        if len(rows) % 100 == 0:
+            print(summary(rows, asked), flush=True)
     return rows
 
 
@@ -183,6 +184,16 @@ def words(row: Row) -> str:
     return f"{row.name:32s} {row.ratio:6.3f} [{row.low:.3f}, {row.high:.3f}]  {sides}{mark}"
 
 
+def summary(rows: Sequence[Row], asked: argparse.Namespace) -> str:
+    worst, above = max(rows, key=lambda row: row.ratio), [row for row in rows if row.ratio > row.most]
+    surely = [row for row in above if row.low > row.most]
+    return (
+        f"{len(rows)} on {asked.target}, {asked.threads} threads: worst {worst.ratio:.3f} ({worst.name}), "
+        f"{len(above)} above what is allowed, {len(surely)} of them with all of their interval, "
+        f"geometric mean {statistics.geometric_mean([row.ratio for row in rows]):.3f}"
+    )
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -191,6 +202,7 @@ def main() -> None:
     parser.add_argument("count", type=int, nargs="?", default=500)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--again", type=int, default=4, help="processes for a graph that seems to take longer")
     parser.add_argument("--jobs", type=int, default=1, help="processes that compile ahead")
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--json", action="store_true")
@@ -208,14 +220,7 @@ def main() -> None:
         rows = by_hand_rows(asked) if asked.what == "by-hand" else random_rows(asked)
     if asked.json:
         print(json.dumps([asdict(row) for row in rows]))
-    ratios = [row.ratio for row in rows]
-    worst, above = max(rows, key=lambda row: row.ratio), [row for row in rows if row.ratio > row.most]
-    surely = [row for row in above if row.low > row.most]
-    print(
-        f"{len(rows)} on {asked.target}, {asked.threads} threads: worst {worst.ratio:.3f} ({worst.name}), "
-        f"{len(above)} above what is allowed, {len(surely)} of them with all of their interval, "
-        f"geometric mean {statistics.geometric_mean(ratios):.3f}"
-    )
+    print(summary(rows, asked))
 
 
 if __name__ == "__main__":
