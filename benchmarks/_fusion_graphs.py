@@ -206,4 +206,5 @@ TWICE = _twice()
 def arrays_of(graph: Graph, seed: int) -> list[np.ndarray]:
     """Inputs of a graph, the same for the same number."""
     random = np.random.default_rng(seed)
-    return [random.standard_normal(t.shape).astype(numpy_dtype(t.dtype)) for t in graph.input_types]
+    types: list[Any] = list(graph.input_types)
+    return [random.standard_normal(kind.shape).astype(numpy_dtype(kind.dtype)) for kind in types]

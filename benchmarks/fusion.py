@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +67,9 @@ def compared(name: str, graphs: Sequence[Any], fuse: Sequence[bool], asked: argp
     times = in_turns(timers, asked.pairs)
     logs = np.log(times[:, 1] / times[:, 0])
     low, high = signed_rank_interval(logs)
-    middle = [float(x) * 1e3 for x in np.median(times, axis=0)]
+    first, second = (float(x) * 1e3 for x in np.median(times, axis=0))
     kernels = (len(models[0].host.calls), len(models[1].host.calls))
-    return Row(name, math.exp(float(np.median(logs))), math.exp(low), math.exp(high), *middle, kernels, most)
+    return Row(name, math.exp(float(np.median(logs))), math.exp(low), math.exp(high), first, second, kernels, most)
 
 
 def in_turns(timers: Sequence[Timer], pairs: int) -> np.ndarray:
@@ -130,7 +130,7 @@ def random_rows(asked: argparse.Namespace) -> list[Row]:
             lows = sorted([row.low, *(one["low"] for one in again)])
             highs = sorted([row.high, *(one["high"] for one in again)])
             middle = len(ratios) // 2
-            row = Row(**asdict(row) | {"ratio": ratios[middle], "low": lows[middle], "high": highs[middle]})
+            row = replace(row, ratio=ratios[middle], low=lows[middle], high=highs[middle])
         rows.append(row)
         if row.ratio > MOST:
             print(words(row), flush=True)
@@ -197,7 +197,7 @@ def summary(rows: Sequence[Row], asked: argparse.Namespace) -> str:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("what", choices=("random", "by-hand", "ahead"))
+    parser.add_argument("what", nargs="?", choices=("random", "by-hand", "ahead"), default="by-hand")
     parser.add_argument("first", type=int, nargs="?", default=0)
     parser.add_argument("count", type=int, nargs="?", default=500)
     parser.add_argument("--threads", type=int, default=1)
