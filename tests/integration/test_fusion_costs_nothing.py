@@ -64,3 +64,16 @@ def test_little_work_or_few_elements_are_computed_again():
     assert len(models([(N,), (N, N)], lambda v, y: ops.relu(v) * y)[0].kernels) == 1
     assert len(models([(N,), (N, N)], lambda v, y: ops.rsqrt(v + 1) * y)[0].kernels) == 1
     assert len(models([(8,), (4, 8)], lambda v, y: ops.exp(v) * y)[0].kernels) == 1
+
+
+def test_dear_work_along_an_axis_of_one_is_done_for_vectors():
+    for types, build in (
+        [[(4096, 1)], lambda x: ops.mean(ops.silu(x), axis=0)],
+        [[(256, 1)], lambda x: ops.gelu(ops.concat([x, x + 1], axis=0))],
+    ):
+        fused, apart = models(types, build)
+        assert len(fused.kernels) == 2
+        assert any("one element at a time" in d.reason for d in fused.ledger if not d.accepted)
+        x = RANDOM.standard_normal(types[0]).astype(np.float32)
+        np.testing.assert_array_equal(fused.execute(x)[0], apart.execute(x)[0])
+    assert len(models([(4096, 1)], lambda x: ops.mean(ops.relu(x), axis=0))[0].kernels) == 1
