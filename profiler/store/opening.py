@@ -62,6 +62,15 @@ def open_store(
             return _opened(path, migrations, True, refusal=error_words(path, error))
 
 
+def open_in_memory() -> Store:
+    """An empty store that is gone when it is closed: for runs that no file takes, to be compared all the same."""
+    store = Store(Path("memory"), sqlite3.connect(":memory:", isolation_level=None), False)
+    for number, migration in enumerate(MIGRATIONS, 1):
+        with store.transaction() as connection:
+            apply_migration(connection, migration, number)
+    return store
+
+
 def _opened(path: Path, migrations: tuple[Migration, ...], readonly: bool, refusal: str = "") -> Store:
     # Without room for SQLite's lock file the file is read alone: without a journal nobody is writing.
     untouched = is_visited(path) or not os.access(path.parent, os.W_OK)

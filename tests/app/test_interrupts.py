@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from command_line import ROOT, SCALE
 
@@ -129,6 +130,31 @@ def test_while_it_runs(tried):
     newest = connection.execute("SELECT status, error FROM runs ORDER BY id DESC LIMIT 1").fetchone()
     connection.close()
     assert newest == ("interrupted", "interrupted by the user")
+
+
+def test_a_table_that_is_kept_says_that_it_was_interrupted(tried):
+    process = tried.start("flows", tried.source, "-O", "0", "--debug", "none", "--repeat", "50", "--no-start-up")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[3/"):
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.count("interrupted") == 1
+    assert said.splitlines()[-1] == "kernelglass: interrupted"
+
+
+@pytest.mark.gui
+def test_a_window_that_is_closed_so_says_it(tried):
+    process = tried.start("gui", "sample:mlp")
+    while not psutil.Process(process.pid).children():  # the window is there when it has a worker to open the source
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.count("interrupted") == 1
+    assert said.splitlines()[-1] == "kernelglass: interrupted"
 
 
 SWALLOWS = (
