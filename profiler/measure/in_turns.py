@@ -67,7 +67,7 @@ def run_in_turns(
     store: Store, contenders: tuple[Contender, Contender], pairs: int = PAIRS, *,
     progress: Callable[[str], None] = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[int, int]:  # fmt: skip
-    """Measure both in turns and keep them in this store; their numbers. Where they are kept aside, the error says so."""
+    """Measure both in turns and keep them here; their numbers. Where they are kept aside, the error says so."""
     kept = turned(store, contenders, pairs, progress=progress, cancelled=cancelled).kept
     if kept.note:
         raise StoreError(kept.note)

@@ -172,7 +172,8 @@ def _columns_made(migrations: tuple[Migration, ...]) -> frozenset[tuple[str, str
 def _columns(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
     """Table and column of all there are, but for those that SQLite makes for itself behind a search."""
     sql = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
-    return frozenset((t, c) for t, c in connection.execute(sql) if not t.startswith("texts_search_"))
+    named = (pair for pair in connection.execute(sql) if isinstance(pair[0], str))  # a flipped bit makes bytes of text
+    return frozenset((t, c) for t, c in named if not t.startswith("texts_search_"))
 
 
 def _backup(store: Store, version: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +17,32 @@ import pytest
 from command_line import ROOT, SCALE
 
 SLICES, TRIES = 20, 25  # 500 in all
+
+
+def held(pid: int) -> bool:
+    """Stop a process where it is; False where it has begun to end, and only the system is still taking it apart."""
+    os.kill(pid, signal.SIGSTOP)
+    while True:
+        state, flags = _state(pid)
+        if state in "ZX" or flags & EXITING:
+            return False
+        if state == "T":
+            return True
+        time.sleep(0.0005)
+
+
+def _state(pid: int) -> tuple[str, int]:
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return words[0], int(words[6])
+
+
+EXITING = 0x4  # PF_EXITING of Linux
+
+
+def pythons_own(said: str) -> bool:
+    """Whether all of a traceback is of Python's start, before any line of ours."""
+    places = re.findall(r'File "([^"]*)"', said)
+    return bool(places) and all(place.startswith("<frozen ") for place in places)
 
 
 class Tried:
@@ -32,7 +59,8 @@ class Tried:
             ("compile", "sample:softmax", "--no-cache", "--emit", "asm"), ("flows", self.source, *flows), ("runs",),
             ("runs", "--json"), ("compare", "1", "2"), ("compare", "1", "2", "--again"), ("runs", "vacuum"),
             ("report", "1", "-o", folder / "r.html"), ("export", "1", "--format", "perfetto", "-o", folder / "t.json"),
-            ("cache", "info"), ("devices",), ("samples",), ("--help",), ("gui", "sample:mlp"),
+            ("cache", "info"), ("devices",), ("samples",), ("--help",), ("gui", "sample:mlp"), ("completion", "bash"),
+            ("compile", self.source, "--repeat", "2"), ("runs", "history", self.source), ("runs", "search", "mo"),
         ]  # fmt: skip
         self.lengths: dict[int, float] = {}
 
@@ -60,20 +88,31 @@ class Tried:
             self.lengths[number] = time.monotonic() - begun
         return self.lengths[number]
 
-    def interrupt(self, number: int, after: float) -> str:
-        """Ctrl+C so many seconds after the start; what is wrong with how it ended, in words."""
+    def interrupt(self, number: int, after: float) -> str | None:
+        """Ctrl+C so many seconds after the start; what is wrong with how it ended, in words.
+
+        None where it came before the program's first line, or after its last: nobody was there to hear it.
+        """
         process = self.start(*self.commands[number])
         try:
             _, said = process.communicate(timeout=after)
-            return "" if process.returncode == 0 and not said.count("Traceback") else f"ended by itself: {said}"
+            over = True
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGINT)
+            over = not held(process.pid)
+            if not over:
+                os.killpg(process.pid, signal.SIGINT)
+                os.killpg(process.pid, signal.SIGCONT)
+        if over:
+            _, said = process.communicate(timeout=60)
+            return None if process.returncode == 0 and "Traceback" not in said else f"ended by itself: {said}"
         try:
             _, said = process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             return "swallowed: it did not end"
+        if process.returncode == -signal.SIGINT and pythons_own(said):
+            return None
         if process.returncode != 130:
             return f"status {process.returncode}: {said}"
         if "Traceback" in said or "Exception ignored" in said or "interrupted" not in said:
@@ -111,7 +150,7 @@ def interpreter_start() -> float:
 
 def test_while_it_loads(tried, interpreter_start):
     for step in range(6):
-        assert tried.interrupt(5, interpreter_start + 0.03 * step) == ""
+        assert tried.interrupt(5, interpreter_start + 0.03 * step) in ("", None)
     tried.sound()
 
 
@@ -142,6 +181,17 @@ def test_a_table_that_is_kept_says_that_it_was_interrupted(tried):
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130 and said.count("interrupted") == 1
     assert said.splitlines()[-1] == "kernelglass: interrupted"
+
+
+def test_repeats_that_were_not_all_made_are_no_answer(tried):
+    process = tried.start("compile", tried.source, "--repeat", "50")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[1/"):
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.split() == ["kernelglass:", "interrupted"]
 
 
 @pytest.mark.gui
@@ -210,8 +260,10 @@ def test_at_random_moments_over_all_commands(tried, interpreter_start, number):
     wrong = []
     for turn in range(TRIES):
         command = (number * TRIES + turn) % len(tried.commands)
-        after = draw.uniform(interpreter_start, max(tried.length(command), interpreter_start + 0.1))
-        found = tried.interrupt(command, after)
+        found = None
+        while found is None:  # until one was heard
+            after = draw.uniform(interpreter_start, max(tried.length(command), interpreter_start + 0.1))
+            found = tried.interrupt(command, after)
         if found:
             wrong.append((tried.commands[command][:2], round(after, 3), found))
     assert not wrong, "\n".join(map(str, wrong))

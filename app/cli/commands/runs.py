@@ -12,6 +12,7 @@ import click
 from app.cli import completing
 from app.cli.options import json_option, store_option
 from app.cli.output import print_json, say
+from app.cli.progress import progress_line
 from app.text_tables import seconds, size, table
 
 if TYPE_CHECKING:
@@ -240,7 +241,9 @@ def vacuum(store: Store) -> Said:
     """Drop what nothing refers to and give the space back."""
     from profiler.store import writer
 
-    before, after = writer.vacuum(store)
+    with progress_line() as step:
+        step("giving the space back", None)
+        before, after = writer.vacuum(store)
     return f"{size(before)} before, {size(after)} after", {"before": before, "after": after}
 
 
