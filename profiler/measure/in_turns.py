@@ -11,7 +11,6 @@ import secrets
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from compiler.graph.graph import Graph
 from profiler.keeping import Begun, Kept, begin_together, give_up, keep_together
 from profiler.measure.machine import machine_with, versions
 from profiler.measure.measuring import measure_once
-from profiler.measure.outcome import Outcome
+from profiler.measure.outcome import Outcome, with_conditions
 from profiler.measure.processes import is_steady, joined, process_requests
 from profiler.records import FAILED, FINISHED, INTERRUPTED, MeasureRequest, request_from_json
 from profiler.store import Store, StoreError, queries
@@ -38,6 +37,13 @@ class Contender:
     request: MeasureRequest
     graph: Graph
     arrays: Sequence[np.ndarray]
+    commit: str = ""
+    """Of the source that a stored run was made from, where it is known."""
+
+
+def stored_commit(store: Store, run: int) -> str:
+    """The commit of the source of a stored run, where it is known."""
+    return queries.run_row(store, run)["conditions"].get("commit", "")
 
 
 def stored_contender(store: Store, run: int) -> tuple[MeasureRequest, Graph]:
@@ -112,13 +118,9 @@ def turned(
             give_up(each, error, status)
         raise
     session = {"session": uuid.uuid4().hex, "first": order}
-    outcomes = tuple(_of_session(joined(taken[side], asked[side]), session) for side in (0, 1))
+    known = [{"turns": session} | ({"commit": side.commit} if side.commit else {}) for side in contenders]
+    outcomes = tuple(with_conditions(joined(taken[at], asked[at]), **known[at]) for at in (0, 1))
     return Turned(begun, outcomes, keep_together(begun, outcomes))
-
-
-def _of_session(outcome: Outcome, session: dict[str, Any]) -> Outcome:
-    result = replace(outcome.result, conditions={**outcome.result.conditions, "turns": session})
-    return replace(outcome, result=result)
 
 
 def _check(outcome: Outcome, which: str) -> None:

@@ -162,7 +162,7 @@ def _again(store: Store, runs: list[int], pairs: int) -> Comparison:
     from compiler.errors import ExecutionError
     from profiler.analysis.compare import compare_runs
     from profiler.keeping import open_kept
-    from profiler.measure.in_turns import Contender, stored_contender, turned
+    from profiler.measure.in_turns import Contender, stored_commit, stored_contender, turned
 
     if len(runs) != 2:
         raise click.UsageError("--again takes two runs")
@@ -170,7 +170,7 @@ def _again(store: Store, runs: list[int], pairs: int) -> Comparison:
     for run in runs:
         request, graph = stored_contender(store, run)
         arrays = random_inputs(graph, graph_sizes(graph, request.dims, {}), request.seed)
-        contenders.append(Contender(request, graph, arrays))
+        contenders.append(Contender(request, graph, arrays, stored_commit(store, run)))
     if contenders[0].request.device != contenders[1].request.device:
         raise ExecutionError("these runs are of different devices, which cannot take turns")
     with progress_line() as step:
