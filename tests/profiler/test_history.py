@@ -78,7 +78,7 @@ def test_runs_of_a_commit_or_tag_are_one_moment(store):
 
 def test_without_a_commit_there_is_no_history_by_commit(store):
     a_run(store, 1000)
-    with pytest.raises(ExecutionError, match="no run of model.py under these conditions has a commit"):
+    with pytest.raises(ExecutionError, match=r"no run of model\.py under these conditions has a commit"):
         history(store, "model.py", by="commit")
 
 
