@@ -153,7 +153,7 @@ class RunView(QWidget):
         self.tabs.addTab(self.view, "Launches")
         self.tabs.addTab(self.counters, "Counters")
         self.tabs.addTab(self.notes, "Notes")
-        self.tabs.setCornerWidget(self.by)
+        self.tabs.setCornerWidget(header(None, self.by))
         self.tabs.currentChanged.connect(lambda at: self.by.setVisible(at == 0))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.tabs)
