@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.resources import resource_folder
-from compiler.errors import CompilerError, GraphError, Location, ParseError
+from compiler.errors import CompilerError, GraphError, Location, ParseError, UnavailableError
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
@@ -31,6 +31,7 @@ CODE = {
 }
 """What may run code when it is opened, and so must be trusted."""
 NOT_TEXT = (".onnx", ".pt2", ".kgx")  # what no editor shows
+_MODELS = "models"  # the folder of samples that are whole models, with weights
 _MOST = 100_000  # of whatever a sample's size counts
 
 
@@ -58,6 +59,11 @@ class Sample:
     description: str
     path: Path
 
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a whole model, with weights, rather than a graph to look at."""
+        return self.path.parent.name == _MODELS
+
 
 def samples() -> list[Sample]:
     """The samples by name; their files are read, not run."""
@@ -76,7 +82,8 @@ def _samples() -> tuple[Sample, ...]:
 
 
 def _sample_files() -> Iterator[Path]:
-    return (path for path in resource_folder().joinpath("samples").glob("*.py") if path.stem != "__init__")
+    folder = resource_folder() / "samples"
+    return (path for room in (folder, folder / _MODELS) for path in room.glob("*.py") if path.stem != "__init__")
 
 
 def _sample_name(path: Path) -> str:
@@ -204,7 +211,8 @@ def _running(path: Path, module: types.ModuleType) -> Iterator[None]:
     except KeyboardInterrupt:
         raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, CompilerError) and error.location is not None:
+        placed = isinstance(error, CompilerError) and error.location is not None
+        if placed or isinstance(error, UnavailableError):
             raise
         kind = "" if isinstance(error, CompilerError) else f"{type(error).__name__}: "
         words = " ".join(str(error).split()) or "no message"

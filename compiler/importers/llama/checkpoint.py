@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from compiler.errors import ParseError
+from compiler.importers.config_file import read_json
 from compiler.importers.llama.config import LlamaConfig, config_from_gguf, config_from_json
 from compiler.importers.weights.gguf_file import read_gguf
 from compiler.importers.weights.safetensors_file import read_folder
 from compiler.importers.weights.stored_tensor import StoredTensor
 
-_MOST_JSON = 64 << 20
 _GGUF = {
     "embed": "token_embd.weight", "norm": "output_norm.weight", "head": "output.weight",
     "input_norm": "blk.{}.attn_norm.weight", "q": "blk.{}.attn_q.weight", "k": "blk.{}.attn_k.weight",
@@ -60,18 +59,6 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     raise ParseError(
         f"{place} is no model that can be opened: use a folder with config.json and safetensors, or FILE.gguf"
     )
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file that is an object."""
-    try:
-        if path.stat().st_size > _MOST_JSON:
-            raise ParseError(f"{path} is too large to read")
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except OSError as error:
-        raise ParseError(f"cannot read {path}: {error.strerror or error}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ParseError(f"{path} does not read: {error}") from None
 
 
 def _from_folder(folder: Path) -> Checkpoint:
