@@ -20,6 +20,7 @@ from compiler.errors import CompilerError, GraphError, Location, ParseError, Una
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
+    from compiler.importers.llama.checkpoint import Checkpoint
     from compiler.options import CompileOptions
 
 _SAMPLE = "sample:"
@@ -114,11 +115,8 @@ def load_source(text: str) -> Source:
     A `.py` file is executed, and a `.pt2` file may carry code: that is what the user asked for.
     """
     if text.startswith(_SAMPLE):
-        name, colon, size = text.removeprefix(_SAMPLE).partition(":")
-        known = {_sample_name(path): path for path in _sample_files()}
-        if name not in known:
-            raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(sorted(known))}")
-        return _load_python(known[name], name + colon + size, _sample_size(size, text) if colon else None)
+        path, size = _sample_of(text)
+        return _load_python(path, text.removeprefix(_SAMPLE), size)
     path = Path(text)
     if path.suffix not in _SUFFIXES:
         raise ParseError(
@@ -129,6 +127,30 @@ def load_source(text: str) -> Source:
     if path.suffix in NOT_TEXT:
         return Source(path.stem, _load_model(path))
     return _load_python(path, path.stem) if path.suffix == ".py" else _load_mlir(path)
+
+
+def load_checkpoint(text: str) -> Checkpoint:
+    """The language model that the user named: a sample that is one, or a model's own files."""
+    if not text.startswith(_SAMPLE):
+        from compiler.importers.llama.checkpoint import open_checkpoint
+
+        return open_checkpoint(text)
+    path, size = _sample_of(text)
+    with _executed(path) as module:
+        make = getattr(module, "checkpoint", lambda *_: None)
+        made = make() if size is None else make(size)
+    if made is None:
+        raise ParseError(f"{text} makes no text; sample:llama-3.2-1b does")
+    return made
+
+
+def _sample_of(text: str) -> tuple[Path, int | None]:
+    """The file of a sample, and the size behind its name."""
+    name, colon, size = text.removeprefix(_SAMPLE).partition(":")
+    known = {_sample_name(path): path for path in _sample_files()}
+    if name not in known:
+        raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(sorted(known))}")
+    return known[name], _sample_size(size, text) if colon else None
 
 
 def _read(path: Path) -> bytes:
@@ -181,6 +203,16 @@ def _sample_size(size: str, text: str) -> int:
 
 
 def _load_python(path: Path, name: str, size: int | None = None) -> Source:
+    with _executed(path) as module:
+        build = _build_function(module, path, size)
+        graph = build() if size is None else build(size)
+    _check_graph(graph, path)
+    return Source(name, graph, _dims(module, path), _libraries(module, path))
+
+
+@contextlib.contextmanager
+def _executed(path: Path) -> Iterator[types.ModuleType]:
+    """A Python file as a module; what is called of it within is the user's code too."""
     text = _read(path)
     try:
         code = compile(text, str(path), "exec", dont_inherit=True)
@@ -193,10 +225,7 @@ def _load_python(path: Path, name: str, size: int | None = None) -> Source:
     module.__file__ = str(path)
     with _running(path, module):
         exec(code, module.__dict__)
-        build = _build_function(module, path, size)
-        graph = build() if size is None else build(size)
-    _check_graph(graph, path)
-    return Source(name, graph, _dims(module, path), _libraries(module, path))
+        yield module
 
 
 @contextlib.contextmanager

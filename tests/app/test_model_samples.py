@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 
 import numpy as np
@@ -90,3 +91,16 @@ def test_a_model_of_few_layers_runs_and_is_right():
 def test_models_run_and_check(kernelglass, name):
     status, out, err = kernelglass("run", f"sample:{name}", "--check", "--repeat", "1", "--processes", "1")
     assert (status, err) == (0, ""), out
+
+
+@pytest.mark.slow
+def test_tokens_are_generated_by_a_sample(kernelglass):
+    status, out, err = kernelglass(
+        "generate", "sample:llama-3.2-1b:1", "--tokens", "1,2,3", "-n", "3", "--no-db", "--json"
+    )
+    assert (status, err) == (0, "") and len(json.loads(out)["flows"]["per-kernel"]["tokens"]) == 3
+
+
+def test_a_sample_that_is_no_language_model_generates_nothing(kernelglass):
+    status, out, err = kernelglass("generate", "sample:mlp", "--tokens", "1", "--no-db")
+    assert (status, out) == (2, "") and "makes no text" in err and err.count("\n") == 1
