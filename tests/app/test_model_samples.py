@@ -98,7 +98,7 @@ def test_tokens_are_generated_by_a_sample(kernelglass):
     status, out, err = kernelglass(
         "generate", "sample:llama-3.2-1b:1", "--tokens", "1,2,3", "-n", "3", "--no-db", "--json"
     )
-    assert (status, err) == (0, "") and len(json.loads(out)["flows"]["per-kernel"]["tokens"]) == 3
+    assert (status, err) == (0, "") and len(json.loads(out)["flows"]["all-kernel"]["tokens"]) == 3
 
 
 def test_a_sample_that_is_no_language_model_generates_nothing(kernelglass):
