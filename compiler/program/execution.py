@@ -55,7 +55,11 @@ class _Tensors:
 
     like: TensorsLike
     results: tuple[Callable[[], Any], ...]
+    read: tuple[int, ...]  # the slots of inputs
+    written: tuple[int, ...]  # the slots of results
     threads: int
+    alone: ArraysLike | None = None  # of no arrays: a call that only runs the program, on the caller's thread
+    address: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +132,10 @@ class Program:
         self._foreign = any(map(is_foreign, arrays))
         return self._execute_foreign(arrays, threads) if self._foreign else self._execute_first(arrays, threads)
 
+    def again_into(self, results: Sequence[Any], arrays: Sequence[Any]) -> bool:
+        """Run on PyTorch tensors like those of the call before, into given ones; False where they are not so."""
+        return self._run_tensors(arrays, results) is not None
+
     def execute_into(self, results: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Run, and write the outputs to given arrays, of PyTorch's or NumPy's; nothing is copied that can lie there."""
         if self._run_tensors(arrays, results) is not None:
@@ -161,9 +169,15 @@ class Program:
             if again is None:
                 return None
             outputs = [make() for make in again.results] if results is None else results
-            if not bind_tensors(again.like, (*arrays, *outputs), self._executor.words):
+            words = self._executor.words
+            if not bind_tensors(again.like, (*arrays, *outputs), words):
                 return None
-            self._executor.call(again.threads)
+            if results is not None and not {words[k] for k in again.written}.isdisjoint([words[k] for k in again.read]):
+                return None  # a result over an input
+            if again.address:
+                self._take((), again.address)
+            else:
+                self._executor.call(again.threads)
             return outputs
         finally:
             self._lock.release()
@@ -174,12 +188,17 @@ class Program:
         with self._lock:
             if self._mutable or len(set(buffers)) < len(buffers) or len(self._instances) != 1:
                 return None
-            places = (*self._given, *(self._host.slots[buffer] for buffer in buffers))
-            like = tensors_like((*arrays, *outputs), places)
+            written = tuple(self._host.slots[buffer] for buffer in buffers)
+            like = tensors_like((*arrays, *outputs), (*self._given, *written))
             (instance,) = self._instances.values()
             if like is None or tuple(tuple(o.shape) for o in outputs) != instance.shapes:
                 return None
-            return _Tensors(like, tuple(map(self._tensor_maker, outputs)), self._threads(instance, None))
+            read = tuple(slot for slot in self._given if slot is not None)
+            makers = tuple(map(self._tensor_maker, outputs))
+            threads = self._threads(instance, None)
+            alone = arrays_like((), (), *self._executor.addresses(run=True)) if threads == 1 else None
+            address = alone.words.ctypes.data if alone is not None else 0
+            return _Tensors(like, makers, read, written, threads, alone, address)
 
     def _tensor_maker(self, like: Any) -> Callable[[], Any]:
         import torch

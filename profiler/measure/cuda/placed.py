@@ -78,10 +78,18 @@ class PlacedModel:
                 return made if back is None else [back(array) for array in made]
             return self._call_tensors(arrays) if is_tensor(first) else self._call_lent(arrays, first)
 
+    def execute(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run on arrays, as a program for the CPU does."""
+        return self(*arrays)
+
+    def again_into(self, results: Sequence[Any], arrays: Sequence[Any]) -> bool:
+        """Run on tensors like those of the call before, into given ones; False where they are not so."""
+        again = self._again
+        return again is not None and self._call_again(again, arrays, results) is not None
+
     def execute_into(self, results: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Run and write the outputs to given tensors."""
-        again = self._again
-        if again is not None and self._call_again(again, arrays, results) is not None:
+        if self.again_into(results, arrays):
             return
         for result, made in zip(results, self(*arrays), strict=True):
             result.copy_(made)
