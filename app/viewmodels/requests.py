@@ -29,6 +29,7 @@ class CompileRequest:
     source: str
     options: CompileOptions
     text: str | None = None
+    libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
 
 
 @dataclass(frozen=True)

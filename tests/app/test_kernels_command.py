@@ -67,3 +67,28 @@ def test_compile_and_run_take_kernels_from_several_folders(tmp_path: Path, capsy
     assert main(["run", str(source), *folders, "--check", "--no-db", "--repeat", "3", "--processes", "1"]) == 0
     assert main(["compile", str(source), *folders[:2]]) == 3
     assert "no entry for 'two'" in capsys.readouterr().err
+
+
+def test_the_windows_worker_compiles_with_the_folders_of_the_settings(tmp_path: Path) -> None:
+    from app.viewmodels.requests import CompileRequest
+    from app.worker.compile_session import CompileSession
+    from compiler.options import CompileOptions
+
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    kernel = 'from kernels.language import *\n\n\n@elementwise("one")\ndef one(x):\n    return x + {0}\n'
+    (folder / "k.py").write_text(kernel.format(1))
+    source = tmp_path / "one.py"
+    source.write_text(
+        "from compiler import Graph, TensorType, ops\n\n\ndef build():\n"
+        '    g = Graph("one", [TensorType("f32", (4,))])\n    with g:\n'
+        '        g.output(ops.custom("one", [g.inputs[0]], g.inputs[0].type))\n    return g\n'
+    )
+    request = CompileRequest(str(source), CompileOptions(), libraries=(str(folder),))
+    texts = []
+    for number in (1, 2):  # a saved change is there with the next compilation
+        (folder / "k.py").write_text(kernel.format(number))
+        session = CompileSession(request, lambda _: None)
+        (model,) = session._models.values()
+        texts.append(model.execute([0.0] * 4)[0][0])
+    assert texts == [1, 2]

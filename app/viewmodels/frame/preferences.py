@@ -28,6 +28,7 @@ class Preferences:
     code_pixels: int = 12
     jobs: int = 0
     use_cache: bool = True
+    libraries: str = ""  # folders of kernels, as a PATH lists them
     cache_mib: int = CACHE_MIB
     target: str = "cpu"
     flow: str = "all-kernel"
