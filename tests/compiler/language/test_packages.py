@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compiler import Graph, TensorType, compile, load_library, ops
+from compiler import BufferType, Graph, TensorType, compile, load_library, ops
 from compiler.errors import GraphError, KernelError
 
 HEAD = "from kernels.language import *\n\n\n"
@@ -253,3 +253,23 @@ def test_result_types_come_from_the_kernels_own_shape_function(tmp_path: Path) -
         graph.output(half)
     given = np.arange(24, dtype=np.float32).reshape(6, 4)
     assert compile(graph, library=library).execute(given)[0].tolist() == given[::2].tolist()
+
+
+def test_effects_of_custom_kernels_keep_their_order(tmp_path: Path) -> None:
+    text = adding("one_more", 1) + '\n\n@elementwise("doubled")\ndef doubled(x):\n    return x * 2\n'
+    library = load_library(written(tmp_path / "own", own=text))
+    graph = Graph("state", [BufferType("f32", (4,))])
+
+    def changed(op: str) -> Any:
+        held = ops.buffer_load(buffer)
+        ops.buffer_store(buffer, ops.custom(op, [held], held.type))
+        return held
+
+    with graph:
+        (buffer,) = graph.inputs
+        before = [changed(op) for op in ("one_more", "doubled", "one_more")]
+        graph.output(*before, ops.buffer_load(buffer))
+    state = np.full(4, 3, np.float32)
+    found = compile(graph, library=library).execute(state)
+    assert [float(value[0]) for value in found] == [3, 4, 8, 9]
+    assert state.tolist() == [9, 9, 9, 9]
