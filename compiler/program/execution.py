@@ -132,6 +132,10 @@ class Program:
         self._foreign = any(map(is_foreign, arrays))
         return self._execute_foreign(arrays, threads) if self._foreign else self._execute_first(arrays, threads)
 
+    def again(self, arrays: Sequence[Any]) -> Sequence[Any] | None:
+        """Run on tensors like those of the call before, with new ones as results; None where they are not so."""
+        return self._run_tensors(arrays, None)
+
     def again_into(self, results: Sequence[Any], arrays: Sequence[Any]) -> bool:
         """Run on PyTorch tensors like those of the call before, into given ones; False where they are not so."""
         return self._run_tensors(arrays, results) is not None

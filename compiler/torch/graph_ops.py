@@ -24,7 +24,7 @@ from compiler.graph.types import TensorType
 from compiler.graph.value import Value
 from compiler.importers.torch.exporting import torch_package
 from compiler.language.library import Library
-from compiler.torch.operators import NAMESPACE, define
+from compiler.torch.operators import NAMESPACE, define, nobody_looks, wants_gradient
 from compiler.torch.programs import TensorProgram
 
 
@@ -36,9 +36,9 @@ class GraphOp:
         self.__doc__ = function.__doc__
         self._function = function
         self._inputs = _positional(function)
-        self._results: int | None = None
         self._gradient: GraphOp | None = None
         self._program = TensorProgram(self.graph, library)
+        self._plain = nobody_looks()
         listed = ", ".join(f"Tensor in{k}" for k in range(self._inputs))
         self.operator = define(self.name, f"({listed}) -> Tensor[]", self._run, self._fake)
 
@@ -46,7 +46,11 @@ class GraphOp:
         return f"GraphOp({self.name!r})"
 
     def __call__(self, *tensors: Any) -> Any:
-        results = self.operator(*tensors)
+        results = None
+        if self._plain() and (self._gradient is None or not wants_gradient(tensors)):
+            results = self._program.again(tensors)
+        if results is None:
+            results = self.operator(*tensors)
         return results[0] if len(results) == 1 else tuple(results)
 
     def graph(self, types: tuple[TensorType, ...]) -> Graph:

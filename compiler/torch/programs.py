@@ -42,6 +42,11 @@ class TensorProgram:
         if not self.again_into(results, inputs):
             self._find((*inputs, *results)).execute_into(results, inputs)
 
+    def again(self, inputs: Sequence[Any]) -> Sequence[Any] | None:
+        """Run on tensors like those of the call before; None where they are not so."""
+        last = self._last
+        return None if last is None else last.again(inputs)
+
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """Run, with new tensors as results."""
         return list(self._find(inputs).execute(inputs))

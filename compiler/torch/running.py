@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from compiler.language.library import Library
 
 Runner = Any
-"""What has `execute(arrays)`, `execute_into(results, arrays)` and `again_into`: a program, or a model on a device."""
+"""A program, or a model on a device: `execute(arrays)`, `execute_into(results, arrays)`, `again` and `again_into`."""
 
 
 def runner(graph: Graph, device: int, library: Library | None = None, source: str = "", folders: Sequence[str] = ()):

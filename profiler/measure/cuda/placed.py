@@ -82,6 +82,11 @@ class PlacedModel:
         """Run on arrays, as a program for the CPU does."""
         return self(*arrays)
 
+    def again(self, arrays: Sequence[Any]) -> Sequence[Any] | None:
+        """Run on tensors like those of the call before, with new ones as results; None where they are not so."""
+        known = self._again
+        return None if known is None else self._call_again(known, arrays)
+
     def again_into(self, results: Sequence[Any], arrays: Sequence[Any]) -> bool:
         """Run on tensors like those of the call before, into given ones; False where they are not so."""
         again = self._again
