@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -74,9 +73,8 @@ class CompileFeature(Feature):
     def request(self, text: str | None = None) -> CompileRequest:
         """What would be compiled now, by the choices and the preferences."""
         now, state = self._preferences.now, self._state
-        folders = tuple(folder for folder in now.libraries.split(os.pathsep) if folder)
         options = replace(state.choices, jobs=now.jobs or None, cache=now.use_cache)
-        return CompileRequest(state.source, options, text, folders)
+        return CompileRequest(state.source, options, text, now.kernel_folders)
 
     def cancel(self) -> bool:
         """End the compilation or the run under way."""

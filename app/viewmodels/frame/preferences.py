@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
@@ -40,6 +41,11 @@ class Preferences:
     ask_trust: str = "once"
     restore: bool = True
     reload: bool = True
+
+    @property
+    def kernel_folders(self) -> tuple[str, ...]:
+        """The folders of more kernels."""
+        return tuple(folder for folder in self.libraries.split(os.pathsep) if folder)
 
 
 def load(kept: Kept) -> Preferences:
