@@ -124,13 +124,12 @@ class Program:
 
     def execute(self, arrays: Sequence[Any], threads: int | None = None) -> list[Any]:
         """Check the arguments, run, and return the outputs as new arrays, of the framework whose arrays were given."""
-        if self._foreign:
-            return self._execute_foreign(arrays, threads)
         outputs = self._execute_again(arrays) if threads is None and self._repeated is not None else None
         if outputs is not None:
             return outputs
-        self._foreign = any(map(is_foreign, arrays))
-        return self._execute_foreign(arrays, threads) if self._foreign else self._execute_first(arrays, threads)
+        if self._foreign or any(map(is_foreign, arrays)):
+            return self._execute_foreign(arrays, threads)
+        return self._execute_first(arrays, threads)
 
     def again(self, arrays: Sequence[Any]) -> Sequence[Any] | None:
         """Run on tensors like those of the call before, with new ones as results; None where they are not so."""
@@ -157,12 +156,13 @@ class Program:
             return outputs
         views, back = as_numpy(arrays, self._host.interface.names)
         outputs = self._execute_first(views, threads)
+        self._foreign = back is not None
         if back is None:
-            self._foreign = False
             return outputs
+        self._repeated = None  # the next one will not be of NumPy's arrays either
         made = [back(array) for array in outputs]
         if threads is None:
-            self._tensors = self._like_tensors(arrays, made)
+            self._like_tensors(arrays, views, made)
         return made
 
     def _run_tensors(self, arrays: Sequence[Any], results: Sequence[Any] | None) -> Sequence[Any] | None:
@@ -186,23 +186,27 @@ class Program:
         finally:
             self._lock.release()
 
-    def _like_tensors(self, arrays: Sequence[Any], outputs: list[Any]) -> _Tensors | None:
-        """How to run again on such tensors; None where more than a comparison is needed each time."""
+    def _like_tensors(self, arrays: Sequence[Any], views: Sequence[Any], outputs: list[Any]) -> None:
+        """Remember how to run again on such tensors, unless more than a comparison is needed each time."""
+        interface = self._host.interface
+        sizes = bind(interface.types, as_arrays(interface.types, views, interface.names), interface.names)
+        key = tuple(sizes[name] for name in interface.symbols)
         buffers = self._host.fusion.outputs
         with self._lock:
-            if self._mutable or len(set(buffers)) < len(buffers) or len(self._instances) != 1:
-                return None
+            self._tensors = None
+            instance = self._instances.get(key)  # another thread may have come with other sizes
+            if self._mutable or len(set(buffers)) < len(buffers) or instance is None:
+                return
             written = tuple(self._host.slots[buffer] for buffer in buffers)
             like = tensors_like((*arrays, *outputs), (*self._given, *written))
-            (instance,) = self._instances.values()
-            if like is None or tuple(tuple(o.shape) for o in outputs) != instance.shapes:
-                return None
+            if like is None:
+                return
             read = tuple(slot for slot in self._given if slot is not None)
             makers = tuple(map(self._tensor_maker, outputs))
             threads = self._threads(instance, None)
             alone = arrays_like((), (), *self._executor.addresses(run=True)) if threads == 1 else None
             address = alone.words.ctypes.data if alone is not None else 0
-            return _Tensors(like, makers, read, written, threads, alone, address)
+            self._tensors = _Tensors(like, makers, read, written, threads, alone, address)
 
     def _tensor_maker(self, like: Any) -> Callable[[], Any]:
         import torch
