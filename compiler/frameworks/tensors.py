@@ -43,7 +43,7 @@ def bind_tensors(like: TensorsLike, tensors: Sequence[Any], table: Any) -> bool:
             type(tensor) not in types
             or tensor.dtype is not dtype
             or tensor.shape != shape
-            or tensor.get_device() != device
+            or not (tensor.is_cpu if device < 0 else tensor.is_cuda and tensor.get_device() == device)
             or not tensor.is_contiguous()
             or tensor.is_neg()
         ):

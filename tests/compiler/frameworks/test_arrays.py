@@ -184,3 +184,5 @@ def test_wrong_arguments_are_told_in_a_line() -> None:
         with pytest.raises(ExecutionError, match=words):
             model.execute(wrong)
     assert model.execute(torch.ones(3))[0].tolist() == [2, 2, 2]
+    with pytest.raises(ExecutionError, match="lies on meta"):  # also where the quick way is open
+        model.execute(torch.ones(3, device="meta"))
