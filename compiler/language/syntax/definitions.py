@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from compiler.errors import KernelError, Location
 from compiler.graph.dtypes import DTYPES
@@ -48,7 +49,8 @@ def _decorator(node: ast.FunctionDef, file: str) -> tuple[str, str, bool, tuple[
     raw = False
     only: list[tuple[str, str | int]] = []
     for keyword in call.keywords if call is not None else []:
-        value = keyword.value.value if isinstance(keyword.value, ast.Constant) else getattr(keyword.value, "id", None)
+        given = keyword.value
+        value: Any = given.value if isinstance(given, ast.Constant) else getattr(given, "id", None)
         if keyword.arg == "raw" and isinstance(value, bool):
             raw = value
         elif keyword.arg in _CONDITIONS and type(value) is _CONDITIONS[keyword.arg] and arguments:
