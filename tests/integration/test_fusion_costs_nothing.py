@@ -16,7 +16,8 @@ W, X = RANDOM.standard_normal((N, N)).astype(np.float32), RANDOM.standard_normal
 
 def models(types, build):
     with Graph("g", inputs=[TensorType("f32", shape) for shape in types]) as graph:
-        graph.output(build(*graph.inputs))
+        made = build(*graph.inputs)
+        graph.output(*(made if isinstance(made, tuple) else (made,)))
     return [compile_graph(graph, CompileOptions(cache=False, fuse=fuse)) for fuse in (True, False)]
 
 
@@ -77,3 +78,69 @@ def test_dear_work_along_an_axis_of_one_is_done_for_vectors():
         x = RANDOM.standard_normal(types[0]).astype(np.float32)
         np.testing.assert_array_equal(fused.execute(x)[0], apart.execute(x)[0])
     assert len(models([(4096, 1)], lambda x: ops.mean(ops.relu(x), axis=0))[0].kernels) == 1
+
+
+def reasons_of(model):
+    return [d.reason for d in model.ledger if not d.accepted]
+
+
+def check_same(fused, apart, types):
+    arrays = [RANDOM.standard_normal(shape).astype(np.float32) for shape in types]
+    for one, other in zip(fused.execute(*arrays), apart.execute(*arrays), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "build", [lambda x: ops.sum(ops.transpose(x), axis=1), lambda x: ops.softmax(ops.transpose(x)),
+              lambda x: ops.max(ops.relu(ops.flip(ops.transpose(x), axis=1)), axis=0)],
+    ids=["sum", "softmax", "max-of-relu-in-reverse"],
+)  # fmt: skip
+def test_a_kernel_that_walks_the_last_axis_reads_a_copy_of_what_lies_across_it(build):
+    fused, apart = models([(N, N)], build)
+    assert len(fused.kernels) == 2
+    assert any(f"{N * N} elements would be read from a cache line each" in reason for reason in reasons_of(fused))
+    check_same(fused, apart, [(N, N)])
+    assert len(models([(64, 64)], build)[0].kernels) == 1  # the nearest cache holds them all
+
+
+def test_a_kernel_that_asks_how_its_operands_lie_reads_them_where_they_are():
+    assert len(models([(N, N), (N, N)], lambda x, y: ops.transpose(x) @ y)[0].kernels) == 1
+    assert len(models([(N, N)], lambda x: ops.relu(ops.transpose(x)) * 2)[0].kernels) == 1
+    mixed, apart = models([(N, N), (N, N)], lambda x, y: ops.transpose(x) + y)
+    assert len(mixed.kernels) == 2
+    check_same(mixed, apart, [(N, N), (N, N)])
+
+
+def test_nothing_is_stored_across_memory():
+    for types, build, kernels in (
+        ([(N, N)], lambda x: ops.transpose(ops.square(x)), 1),
+        ([(N, N), (N, N)], lambda x, y: ops.relu(ops.transpose(x @ y)), 2),
+        ([(N, N), (N, N)], lambda x, y: (ops.transpose(x * y), ops.exp(x * y)), 2),
+    ):
+        fused, apart = models(types, build)
+        assert len(fused.kernels) == kernels
+        assert not any(".permute(" in kernel.source for kernel in fused.kernels)
+        check_same(fused, apart, types)
+
+
+def test_dear_work_on_results_that_come_one_at_a_time_is_done_for_vectors():
+    types = [(2048, 32)]
+    for build in (
+        lambda x: ops.silu(ops.mean(x, axis=1)),
+        lambda x: ops.erf(x @ ops.constant(np.ones((32, 1), np.float32))),
+    ):
+        fused, apart = models(types, build)
+        assert len(fused.kernels) == 2
+        assert any("2048 elements of about" in r and "one at a time" in r for r in reasons_of(fused))
+        check_same(fused, apart, types)
+        assert len(models([(64, 32)], build)[0].kernels) == 1
+    assert len(models(types, lambda x: ops.relu(ops.mean(x, axis=1)) + 1)[0].kernels) == 1
+    assert len(models(types, lambda x: ops.silu(ops.mean(x, axis=0)))[0].kernels) == 1
+
+
+def test_dear_work_is_not_done_twice_for_an_element_that_is_also_read_elsewhere():
+    fused, apart = models([(N, N)], lambda x: (lambda y: y * ops.flip(y, axis=0))(ops.silu(x)))
+    assert len(fused.kernels) == 2
+    assert any(f"{N * N} elements of about" in reason and "2 times each" in reason for reason in reasons_of(fused))
+    check_same(fused, apart, [(N, N)])
+    assert len(models([(N, N)], lambda x: (lambda y: y * ops.flip(y, axis=0))(ops.relu(x)))[0].kernels) == 1

@@ -19,6 +19,7 @@ from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
 from compiler.graph.types import ChainType, OpaqueType, TensorType
 from compiler.language.library import Case
+from compiler.passes.fusion.facts.layout import asks_for_layout
 from compiler.passes.fusion.facts.view_method import view_method
 from compiler.passes.fusion.facts.work import work_of
 from compiler.passes.fusion.paths import Step, made_step
@@ -62,8 +63,8 @@ class Value:
 class Node:
     """A graph op: its kind is elementwise, view, pointwise, kernel, literal, constant, chain, load or store."""
 
-    __slots__ = ("ancestors", "attrs", "bit", "cost", "depth", "index", "kind", "literal", "name", "nodes", "note",
-                 "op", "operands", "own_work", "results", "signature", "step", "view", "work")  # fmt: skip
+    __slots__ = ("ancestors", "asks", "attrs", "bit", "cost", "depth", "index", "kind", "literal", "name", "nodes",
+                 "note", "op", "operands", "own_work", "results", "signature", "step", "view", "work")  # fmt: skip
 
     def __init__(self, index: int, op: Operation, operands: list[Value]) -> None:
         self.index = index
@@ -83,6 +84,7 @@ class Node:
         self.step: Step | None = None  # for a view that can be undone: its step
         self.depth = 0  # for a view: how many there are in a row, with it
         self.bit = 1 << index  # in a mask of ops
+        self.asks = False  # for a kernel: whether it asks how its operands lie in memory
         self.own_work = 1  # operations for an element, by this op's definition
         self.work = 1  # the same of the expression tree that ends here
         self.cost = 1  # ops in the expression tree that ends here, for deciding whether to compute it again
@@ -115,7 +117,7 @@ class Analysis:
         self.library = library
         self.target = target
         self.nodes: list[Node] = []
-        self._known: dict[tuple[str, int, int, Case], tuple[Signature | None, str, int]] = {}
+        self._known: dict[tuple[str, int, int, Case], tuple[Signature | None, str, int, bool]] = {}
         block = graph.regions[0].blocks[0]
         values: dict[int, Value] = {}  # by the id of the graph's value, which is faster than xDSL's own hash
         self.inputs: list[Value] = []
@@ -190,8 +192,9 @@ class Analysis:
             kind, definition = (signature.kind, signature.name) if signature is not None else ("", "")
             method = view_method(self.library, definition) if kind == "view" else ""
             work = work_of(self.library, definition) if kind == "elementwise" else 1
-            self._known[key] = (signature, method, work)
-        signature, node.view, node.own_work = self._known[key]
+            asks = kind == "kernel" and asks_for_layout(self.library, definition)
+            self._known[key] = (signature, method, work, asks)
+        signature, node.view, node.own_work, node.asks = self._known[key]
         if signature is None:
             raise KernelError(f"{node.name}: {_why_no_entry(self.library, *key)}")
         unknown = set(node.attrs) - {"kernel", *signature.params} if op.name == "mo.custom" else None

@@ -10,6 +10,7 @@ from compiler.options import CompileOptions
 from compiler.passes.fusion.analysis import Node, Value
 from compiler.passes.fusion.groups import Group
 from compiler.passes.fusion.records import Again, Edge
+from compiler.targets import emission_of
 
 
 @dataclass
@@ -25,6 +26,11 @@ class Choices:
     def fuse(self) -> bool:
         """Whether anything may be fused at all."""
         return self.options.fuse
+
+    @cached_property
+    def has_vectors(self) -> bool:
+        """Whether kernels work on vectors along an axis; threads of a grid have one element each."""
+        return emission_of(self.options.target).grid is None
 
     @cached_property
     def cut(self) -> frozenset[str]:

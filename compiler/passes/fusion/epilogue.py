@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.choices import Choices
+from compiler.passes.fusion.facts.work import why_not_singly
 from compiler.passes.fusion.groups import LARGEST, Group, Groups
 from compiler.passes.fusion.paths import Path
 from compiler.passes.fusion.rows.join import RowJoiner
-from compiler.passes.fusion.strides import is_storable
+from compiler.passes.fusion.strides import is_storable, stores_across
 
 
 def fuse_epilogues(analysis: Analysis, groups: Groups, choices: Choices, rows: bool) -> None:
@@ -51,6 +52,8 @@ def _join(node: Node, groups: Groups, choices: Choices) -> None:
                 _note(choices, operand, node, "forced cut")
             elif not is_storable(path):
                 _note(choices, operand, node, "its result could not be stored in order")
+            elif choices.has_vectors and (elements := stores_across(path)):
+                _note(choices, operand, node, f"its {elements} elements would be stored in a cache line each")
             else:
                 found.append((base.node.index if base.node else -1, operand, group, path))
     # The latest producer first: what the others give is there by then, and can be loaded.
@@ -76,7 +79,20 @@ def _refusal(node: Node, group: Group, path: Path, groups: Groups, choices: Choi
             continue
         if operand.node is not None and literal_of(operand) is None and groups.needs(operand, group.first) & group.mask:
             return "would create a cycle"
+    if choices.has_vectors and _comes_singly(group):
+        work = node.own_work + sum(member.own_work for member in group.members)  # with all that it does already
+        return why_not_singly(work, node.result.numel)
     return ""
+
+
+def _comes_singly(group: Group) -> bool:
+    """Whether a kernel has its results one at a time: it reduces the last axis, or has one result along it."""
+    core = group.core
+    if core is None or len(core.results) != 1:
+        return False
+    shape = core.operands[0].shape if core.signature.reduction else core.result.shape
+    last = len(shape) - 1
+    return last in core.attrs["axes"] if core.signature.reduction else last > 0 and shape[last] == 1
 
 
 def _note(choices: Choices, producer: Value, consumer: Node, reason: str) -> None:

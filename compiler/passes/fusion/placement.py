@@ -8,12 +8,11 @@ from __future__ import annotations
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, count, literal_of, views_between
 from compiler.passes.fusion.choices import Choices
-from compiler.passes.fusion.facts.work import LIGHT, why_not_repeat
-from compiler.passes.fusion.groups import LARGEST, Group, Groups, Store
+from compiler.passes.fusion.facts.work import LIGHT, why_not_repeat, why_not_twice
+from compiler.passes.fusion.groups import LARGEST, Access, Context, Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY, Path, followed
 from compiler.passes.fusion.records import Buffer
-from compiler.passes.fusion.strides import is_storable
-from compiler.targets import emission_of
+from compiler.passes.fusion.strides import is_storable, reads_across, stores_across
 
 MOST_EVALUATIONS = 8  # of one value per element of a kernel
 MOST_REPEATED = 4  # ops in an expression that a broadcast makes a kernel compute again and again
@@ -31,7 +30,6 @@ class Placement:
         self.outputs: list[Buffer | None] = [None] * len(analysis.outputs)
         self.constants: list[Buffer] = []
         self.live: set[Value] = set()  # values of epilogues that something needs
-        self._has_vectors = emission_of(choices.options.target).grid is None  # threads of a grid have one element each
 
     def buffers(self, value: Value) -> list[Buffer]:
         """The buffers a value must be in: one per output that it is, or a temporary."""
@@ -86,8 +84,11 @@ class Placement:
             return f"would be computed {times} times per element"
         if access.expands and node.cost > MOST_REPEATED:
             return "a broadcast would repeat the whole computation"
-        if self._has_vectors and _one_by_one(node, group):
-            return "would be computed one element at a time, as the last axis has one"
+        if self.choices.has_vectors:
+            if _one_by_one(node, group):
+                return "would be computed one element at a time, as the last axis has one"
+            if reason := why_not_twice(node.work, node.result.numel, times):
+                return reason
         return why_not_repeat(node.work, node.result.numel, count(group.space)) if access.expands else ""
 
     def pull(self, node: Node, group: Group) -> None:
@@ -119,7 +120,7 @@ class Placement:
         path = followed(IDENTITY, chain)
         if (
             self.choices.fuse
-            and is_storable(path)
+            and self.stores_well(path)
             and base.node is not None
             and base.node.kind in ("elementwise", "pointwise")
             and base.node not in self.groups.owner
@@ -128,10 +129,33 @@ class Placement:
             return base, path
         return value, IDENTITY
 
+    def stores_well(self, path: Path) -> bool:
+        """Whether a kernel can store through a path, and not in a cache line for each element."""
+        return is_storable(path) and not (self.choices.has_vectors and stores_across(path))
+
+    def why_copy(self, node: Node, group: Group) -> str:
+        """Why a group had better read a copy of a view than what it shows; empty when it had not. A kernel that asks
+        how things lie in memory can go another way, if all that it reads at a position lies alike."""
+        elements = reads_across(node) if self.choices.fuse and self.choices.has_vectors else 0
+        value, core = node.result, group.core
+        read = group.access[value].contexts
+        at_hand = any(not isinstance(context, Value) for context in read)
+        whole = core is not None and value in core.operands
+        before = [context for context in read if core is not None and context in core.operands]
+        if not elements or not (at_hand or whole or before):
+            return ""
+        if core is None or (core.asks and not at_hand):
+            same = list(read) if core is None else before
+            if not any(
+                _is_straight(other, node, group) and _meets(access, same) for other, access in group.access.items()
+            ):
+                return ""
+        return f"{elements} elements would be read from a cache line each; a copy is made of whole ones"
+
     def sink(self, node: Node) -> bool:
         """Store a view by the kernel whose output it shows, if there is one."""
         hand = self.groups.at_hand(node.result) if self.choices.fuse else None
-        if hand is None or not is_storable(hand[2]) or self.choices.cuts(node.operands[0], hand[0], node):
+        if hand is None or not self.stores_well(hand[2]) or self.choices.cuts(node.operands[0], hand[0], node):
             return False
         base, group, path = hand
         self.live.add(base)
@@ -193,6 +217,21 @@ def tensor_of(value: Value) -> TensorType:
 
 def _nodes(value: Value) -> tuple[str, ...]:
     return value.node.nodes if value.node is not None else (value.name,)
+
+
+def _meets(access: Access, contexts: list[Context]) -> bool:
+    """Whether something is read in one of some contexts."""
+    return any(context in access.contexts for context in contexts)
+
+
+def _is_straight(value: Value, view: Node, group: Group) -> bool:
+    """Whether a group reads a value, visited after a view, in the order in which it lies in memory."""
+    node = value.node
+    if literal_of(value) is not None or node is view or (node is not None and node in group.members):
+        return False
+    if node is None or node.kind != "view":
+        return True
+    return value.buffer is not None or (node.index < view.index and not reads_across(node))
 
 
 def _one_by_one(node: Node, group: Group) -> bool:

@@ -19,7 +19,7 @@ from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.row_space import Rows
 from compiler.passes.fusion.rows.join import member_below
 from compiler.passes.fusion.siblings.recompute import computed_again
-from compiler.passes.fusion.strides import is_storable, scatters
+from compiler.passes.fusion.strides import scatters
 
 
 def pull(analysis: Analysis, groups: Groups, choices: Choices) -> Placement:
@@ -137,6 +137,11 @@ def _view(placed: Placement, node: Node) -> None:
     stored = stored or (reshape and any(_is_slow(reader, node) for reader in readers))
     if not readers and not stored:
         return
+    across = next(filter(None, (placed.why_copy(node, reader) for reader in readers)), "")
+    if across:
+        placed.choices.explain(node, across)
+        placed.alone(node)
+        return
     if not stored and placed.choices.fuse:
         for reader in readers:
             placed.groups.look_through(reader, node)
@@ -199,7 +204,7 @@ def _store(placed: Placement, node: Node) -> None:
     if hand is not None and placed.choices.cuts(value, hand[0], node):
         hand = None
     before = placed.groups.needs(node.operands[2])
-    if hand is not None and is_storable(hand[2]) and not before & hand[1].mask:
+    if hand is not None and placed.stores_well(hand[2]) and not before & hand[1].mask:
         base, group, path = hand
         placed.live.add(base)
         placed.groups.add(group, node, "epilogue")

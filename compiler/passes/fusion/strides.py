@@ -6,8 +6,10 @@ from functools import lru_cache
 
 from compiler.graph.dims import mod
 from compiler.language.values.shapes import reshaped_strides, row_major
-from compiler.passes.fusion.analysis import DEEPEST, Node, Value
+from compiler.passes.fusion.analysis import DEEPEST, Node, Value, count
 from compiler.passes.fusion.paths import Path, Shape
+
+MOST_ACROSS = 1 << 13  # elements that the nearest cache holds, so that the order in which they are touched is no matter
 
 # Layers repeat, and arithmetic on symbolic sizes is slow.
 _dense = lru_cache(maxsize=4096)(row_major)
@@ -17,9 +19,45 @@ _reshaped = lru_cache(maxsize=4096)(reshaped_strides)
 @lru_cache(maxsize=4096)
 def is_storable(path: Path) -> bool:
     """Whether a kernel can store through a path: its own space must be memory seen with some strides."""
-    if not path:
-        return True
-    strides = row_major(path[-1].after)
+    return not path or _strides_of(path) is not None
+
+
+@lru_cache(maxsize=4096)
+def stores_across(path: Path) -> int:
+    """How many elements a kernel would store a cache line each, as its last axis lies elsewhere in memory; 0 for few,
+    or where that is not known."""
+    strides = _strides_of(path) if path else None
+    return 0 if strides is None else _across(path[0].before, strides)
+
+
+def reads_across(node: Node) -> int:
+    """The same of reading through the views that end in one."""
+    value: Value = node.result
+    chain: list[Node] = []
+    while value.node is not None and value.node.kind == "view" and value.buffer is None and len(chain) < DEEPEST:
+        chain.append(value.node)
+        value = value.node.operands[0]
+    if not any(view.view == "permute" for view in chain):
+        return 0
+    strides: Shape | None = _dense(value.shape)
+    for view in reversed(chain):
+        before, after = view.operands[0].shape, view.result.shape
+        if strides is not None:
+            strides = _reshaped(before, strides, after) if view.view == "reshape" else _strided(view, strides)
+    return 0 if strides is None else _across(node.result.shape, strides)
+
+
+def _across(shape: Shape, strides: Shape) -> int:
+    elements = count(shape)
+    if not isinstance(elements, int) or elements <= MOST_ACROSS:
+        return 0
+    steps = [abs(stride) for size, stride in zip(shape, strides) if size != 1 and isinstance(stride, int)]
+    return elements if steps and any(0 < step < steps[-1] for step in steps[:-1]) else 0
+
+
+def _strides_of(path: Path) -> Shape | None:
+    """The strides of memory in a kernel's own space; None when there are none."""
+    strides: Shape = row_major(path[-1].after)
     for step in reversed(path):
         if step.perm is not None:
             inverse = sorted(range(len(step.perm)), key=step.perm.__getitem__)
@@ -27,9 +65,9 @@ def is_storable(path: Path) -> bool:
         else:
             reshaped = _reshaped(step.after, strides, step.before)
             if reshaped is None:
-                return False
+                return None
             strides = reshaped
-    return True
+    return strides
 
 
 def scatters(node: Node) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from compiler.language.syntax.functions import Generator
 
 LIGHT = 20  # operations that are computed again rather than stored and loaded
-_STEP = 1 << 14  # operations in the time that one more kernel takes, everybody waiting for it
+STEP = 1 << 14  # operations in the time that one more kernel takes, everybody waiting for it
 _KINDS = frozenset({"function", "outlined", "elementwise", "inline"})
 
 
@@ -52,8 +52,23 @@ def why_not_repeat(work: int, elements: int | Dim, wanted: int | Dim) -> str:
         return ""
     if isinstance(elements, int) and isinstance(wanted, int):
         again = work * (wanted - elements)
-        if again <= _STEP:
+        if again <= STEP:
             return ""
         times = f"{wanted // max(elements, 1)} times each"
         return f"a broadcast would compute {elements} elements of about {work} operations {times}"
     return f"a broadcast would compute elements of about {work} operations again and again"
+
+
+def why_not_twice(work: int, elements: int | Dim, times: int) -> str:
+    """Why an expression of so much work had better be stored than computed so many times for each element; empty when
+    it had not. A kernel of its own is worth its time where the sizes are known to be large."""
+    if work <= LIGHT or times < 2 or not isinstance(elements, int) or work * elements * (times - 1) <= STEP:
+        return ""
+    return f"would compute {elements} elements of about {work} operations {times} times each"
+
+
+def why_not_singly(work: int, elements: int | Dim) -> str:
+    """Why so much work had better not be done one element at a time; empty when it does not matter."""
+    if work <= LIGHT or not isinstance(elements, int) or work * elements <= STEP:
+        return ""
+    return f"would compute {elements} elements of about {work} operations one at a time, not in vectors"

@@ -1,0 +1,60 @@
+"""Whether a kernel minds how its operands lie in memory, read off its definition.
+
+A kernel walks the last axis of what it reads. One that asks which axis is contiguous has another way to go where that
+is not the last; any other then takes a cache line for every element.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from compiler.passes.fusion.records import KernelLibrary
+
+if TYPE_CHECKING:
+    from compiler.language.syntax.functions import Generator
+
+_QUESTION = "is_contiguous"
+_CARDS = frozenset({"is_gpu", "is_nvidia"})
+
+
+def asks_for_layout(library: KernelLibrary, definition: str) -> bool:
+    """Whether what a processor does of a definition, or of the functions that it calls, asks what is contiguous."""
+    generator = library.find(definition)
+    return generator is not None and _asks(library, generator)
+
+
+@lru_cache(maxsize=1024)
+def _asks(library: KernelLibrary, generator: Generator) -> bool:
+    waiting, seen = [generator], {generator.name}
+    while waiting:
+        for node in _on_processors(waiting.pop().body):
+            if isinstance(node, ast.Attribute) and node.attr == _QUESTION:
+                return True
+            if isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                called = library.find(node.id)
+                if called is not None:
+                    waiting.append(called)
+    return False
+
+
+def _on_processors(nodes: tuple[ast.AST, ...]) -> Iterator[ast.AST]:
+    """The syntax under some nodes, without the branches for cards."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and _is_for_cards(node.test):
+            waiting += node.orelse
+            continue
+        yield node
+        waiting += ast.iter_child_nodes(node)
+
+
+def _is_for_cards(test: ast.expr) -> bool:
+    """Whether a condition can only hold on a card."""
+    if isinstance(test, ast.BoolOp):
+        return isinstance(test.op, ast.And) and any(map(_is_for_cards, test.values))
+    return isinstance(test, ast.Attribute) and test.attr in _CARDS
