@@ -1,6 +1,6 @@
 """mo.matmul: batched matrix products of any rank from 2 on, through panels; one row or one column has its own way."""
 
-from kernels.gemm import gemm, multiply_add, pack_panel, pack_panels
+from kernels.gemm import gemm, multiply_add, pack_panel, pack_panels, reads_in_place
 from kernels.gpu_matmul import gpu_matmul
 from kernels.gpu_register_tiles import register_matmul
 from kernels.gpu_tensor_cores import has_tensor_cores, tensor_core_matmul
@@ -82,7 +82,11 @@ def panel_product(out, a, b):
 
         vectors(0, columns, widths, part)
 
-    gemm(m, n, depth, product(batch), dt, pack_a, pack_b, store)
+    def rows_of_a(group):
+        return fix_leading(a, delinearise(group, batch))
+
+    in_place = reads_in_place(a, dt)
+    gemm(m, n, depth, product(batch), dt, pack_a, pack_b, store, rows_of_a=rows_of_a if in_place else None)
 
 
 @inline

@@ -3,7 +3,6 @@
 Wide vectors stand for several registers, so that one copy of the loop's body keeps several accumulators going.
 """
 
-from kernels.indexing import along
 from kernels.language import *
 
 # Partial results are folded into the total every BLOCK vectors, so that rounding errors of long sums stay small.
@@ -78,6 +77,12 @@ def fold(v, combine):
 
 
 @inline
+def larger_of(a, b):
+    """The larger of two, either of them where one is NaN: for who finds NaN by other means. x86 does that at once."""
+    return select(a > b, a, b) if target.simd_bytes > 16 else max(a, b)
+
+
+@inline
 def accumulate(begin, end, width, start, load, combine, lanes, single, *, exact=False, blocked=True):
     """Combine load(i, w) for begin..end into `lanes` (whole vectors) and `single` (the rest; none when `exact`)."""
     stop = end
@@ -115,13 +120,3 @@ def reduce_row(n, width, start, load, combine):
 def fits_stack(n, dt):
     """Whether a row of `n` is known to be small enough to keep on the stack."""
     return is_static(n) and n > 0 and n * dt.bytes <= ROW_BYTES
-
-
-@inline
-def copy_row(row, x, lead, n, widest):
-    """Load the row of `x` at `lead` into the buffer `row`, in the buffer's type."""
-
-    def copy(i, width):
-        row.store(x[along(lead, i, width)].cast(row.dtype), i)
-
-    vectors(0, n, widths_for(n, widest), copy)
