@@ -1,6 +1,6 @@
 """conv2d, NCHW: a product of the weights with patches of the image that are laid out only while they are packed."""
 
-from kernels.gemm import gemm, most_columns, multiply_add, pack_panel, reads_in_place
+from kernels.gemm import gemm, most_columns, multiply_add, pack_panel
 from kernels.gpu_matmul import gpu_conv2d
 from kernels.gpu_register_tiles import register_conv2d
 from kernels.indexing import delinearise, product
@@ -98,10 +98,7 @@ def panel_conv2d(out, x, w, stride, padding, dilation, groups):
 
             vectors(max(-base, 0), min(columns - base, breadth), (lanes, 1), part)
 
-    gemm(
-        channels, height * breadth, product(taps), out.shape[0] * groups, dt, pack_a, pack_b, store,
-        rows_of_a=weights_of if reads_in_place(weights, dt) else None,
-    )  # fmt: skip
+    gemm(channels, height * breadth, product(taps), out.shape[0] * groups, dt, pack_a, pack_b, store)
 
 
 @inline

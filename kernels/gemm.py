@@ -7,7 +7,7 @@ rows are handed to a `store` function from a buffer, so that what is fused behin
 
 from kernels.language import *
 from kernels.parallel import split
-from kernels.rows import vectors
+from kernels.rows import transposed, vectors
 
 # How much of the inner dimension one panel holds, and the bytes of B's panels: they stay in the second-level cache.
 DEPTH = 512
@@ -60,12 +60,18 @@ def tile_product(acc, count, left, right, *, rows, columns):
 
 
 @inline
+def loads_lanes():
+    """Whether products take a lane of a register; elsewhere each value of a column is loaded by itself."""
+    return target.simd_bytes == 16
+
+
+@inline
 def load_column(panel, start, *, rows):
     """The `rows` values that tile_product multiplies with a row of the other side.
 
     Where products take a lane of a register they are loaded as one; elsewhere broadcast loads are cheaper.
     """
-    if target.simd_bytes == 16 and (rows == 8 or rows == 4 or rows == 2):
+    if loads_lanes() and (rows == 8 or rows == 4 or rows == 2):
         a = panel.load(start, width=rows)
         return [a[i] for i in range(rows)]
     return [panel[start + i] for i in range(rows)]
@@ -147,6 +153,16 @@ def fill_panel(panel, start, source, k0, count, x0, width, *, along):
         return source[position((k0 + k, x0 + x), width=w, axis=axis)].cast(dt)
 
     if not packs_rows(source, width, lanes, along):
+        turned = index(0)
+        if width % lanes == 0 and lanes > 1 and source.is_contiguous(0):
+            # Squares are turned in registers; what does not fill one is scattered.
+            turned = count - count % lanes
+            for x in range(0, valid - valid % lanes, lanes):
+                for k in range(0, turned, lanes):
+                    square = transposed([element(k, x + lane, lanes, 0) for lane in range(lanes)], step=1)
+                    for lane in unroll(lanes):
+                        panel.store(square[lane], start + (k + lane) * width + x)
+        whole = valid - valid % lanes
         for x in range(valid):
 
             def scatter(k, w):
@@ -154,7 +170,7 @@ def fill_panel(panel, start, source, k0, count, x0, width, *, along):
                 for lane in unroll(w):
                     panel[start + (k + lane) * width + x] = v[lane] if w > 1 else v
 
-            vectors(0, count, (lanes, 1), scatter)
+            vectors(select(x < whole, turned, index(0)), count, (lanes, 1), scatter)
         clear_columns(panel, start, count, valid, width)
     elif valid == width:
         for k in range(count):
@@ -203,7 +219,7 @@ def clear_columns(panel, start, count, valid, width):
 @inline
 def reads_in_place(a, dt):
     """Whether rows of A are multiplied where they lie: where single values are loaded anyway, packing is for nothing."""
-    return target.simd_bytes > 16 and a.is_strided and a.dtype == dt and a.is_contiguous(a.rank - 1)
+    return not loads_lanes() and a.is_strided and a.dtype == dt and a.is_contiguous(a.rank - 1)
 
 
 @outlined

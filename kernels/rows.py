@@ -77,6 +77,21 @@ def fold(v, combine):
 
 
 @inline
+def transposed(rows, *, step):
+    """The columns of a square of as many vectors as they have lanes, by exchanging ever larger blocks."""
+    count = len(rows)
+    if step == count:
+        return rows
+    low = tuple([j if j // step % 2 == 0 else count + j - step for j in range(count)])
+    high = tuple([j + step if j // step % 2 == 0 else count + j for j in range(count)])
+    exchanged = [
+        shuffle(rows[i], rows[i + step], low) if i // step % 2 == 0 else shuffle(rows[i - step], rows[i], high)
+        for i in range(count)
+    ]
+    return transposed(exchanged, step=step * 2)
+
+
+@inline
 def larger_of(a, b):
     """The larger of two, either of them where one is NaN: for who finds NaN by other means. x86 does that at once."""
     return select(a > b, a, b) if target.simd_bytes > 16 else max(a, b)
