@@ -1,4 +1,4 @@
-"""Matrix products without tensor cores on NVIDIA GPUs: 256 threads share a tile, each has 4 x 4 or 8 x 8 sums.
+"""Matrix products without tensor cores on NVIDIA GPUs: threads share a tile, each has 4 x 4 or 8 x 16 sums.
 
 Tiles of the operands are in shared memory twice: while one pair is multiplied, the next is on its way in registers.
 
@@ -12,10 +12,9 @@ from kernels.gpu_fragments import matrix_at
 from kernels.indexing import delinearise, product
 from kernels.language import *
 
-DEEP = 16
-SIDE = 16
-WORKERS = SIDE * SIDE
 LANES = 4
+# Rows of threads that share a tile.
+HIGH = 16
 # Beside each row of a tile, so that rows begin in different banks.
 PAD = 4
 # The most taps of a convolution that have their places in shared memory.
@@ -34,29 +33,43 @@ def tile_side(m, n, groups, dt):
 
 
 @inline
+def tile_workers(tile):
+    """Threads in a row of those that share a tile: few that have many sums each, where the tile is large."""
+    return 8 if tile == 128 else 16
+
+
+@inline
+def tile_depth(tile):
+    """How much of k a tile holds: so much that every thread fetches some vectors, and has registers for them."""
+    return 8 if tile == 128 else 16
+
+
+@inline
 def place_in_tile(p, by_k, width, *, tile):
     """Where the p-th vector of this thread lies in a tile: (row or column, k)."""
-    e = thread_index() + p * WORKERS
+    e = thread_index() + p * HIGH * tile_workers(tile)
+    vectors_deep = tile_depth(tile) // width
     if by_k:
-        return e // (DEEP // width), e % (DEEP // width) * width
+        return e // vectors_deep, e % vectors_deep * width
     return e % (tile // width) * width, e // (tile // width)
 
 
 @inline
 def fetch_for_tile(operand, dt, group, first, size, k0, depth, *, tile):
-    """This thread's part of a tile that is `tile` wide and DEEP deep, in registers; zeros where there is nothing."""
+    """This thread's part of a tile that is `tile` wide, in registers; zeros where there is nothing."""
     load, by_k, width = operand
-    inside = is_static(size % tile) and is_static(depth % DEEP) and size % tile == 0 and depth % DEEP == 0
+    deep = tile_depth(tile)
+    inside = is_static(size % tile) and is_static(depth % deep) and size % tile == 0 and depth % deep == 0
     parts = []
-    for p in unroll(tile * DEEP // (WORKERS * width)):
+    for p in unroll(tile * deep // (HIGH * tile_workers(tile) * width)):
         i, k = place_in_tile(p, by_k, width, tile=tile)
         if inside:
             v = load(group, first + i, k0 + k, width)
         else:
             # Loaded without a branch, so that all loads are on their way at once; what is outside is read elsewhere.
             wide = 1 if by_k else width
-            deep = width if by_k else 1
-            v = load(group, min(first + i, index(size) - wide), min(k0 + k, index(depth) - deep), width)
+            long = width if by_k else 1
+            v = load(group, min(first + i, index(size) - wide), min(k0 + k, index(depth) - long), width)
             v = select(k0 + k < depth, v, zeros(dt, width))
         parts = [*parts, v]
     return parts
@@ -81,33 +94,34 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, side):
 
     Tiles have `side` rows and columns.
     """
-    assert 64 * DEEP >= WORKERS * LANES, "every thread fetches at least one vector of a tile"
     tiles_down, tiles_across = ceildiv(m, side), ceildiv(n, side)
+    wide, deep = tile_workers(side), tile_depth(side)
     launch(
         blocks=tiles_down * tiles_across * groups,
-        threads=WORKERS,
+        threads=HIGH * wide,
         per_processor=4 if side == 64 and dt.bytes <= 4 else 2,
     )
-    lefts = shared(dt, (2, DEEP, side + PAD))
-    rights = shared(dt, (2, DEEP, side + PAD))
+    lefts = shared(dt, (2, deep, side + PAD))
+    rights = shared(dt, (2, deep, side + PAD))
     group = block_index() // (tiles_down * tiles_across)
     rest = block_index() - group * (tiles_down * tiles_across)
     i0 = rest // tiles_across * side
     j0 = (rest - rest // tiles_across * tiles_across) * side
     thread = thread_index()
-    # Rows and columns of a thread come in fours, 64 apart.
-    row, column = thread // SIDE * LANES, thread % SIDE * LANES
-    fours = side // 64
-    acc = [zeros(dt, LANES) for _ in range(fours * LANES * fours)]
-    steps = ceildiv(index(depth), DEEP)
+    # Rows and columns of a thread come in fours, as far apart as all threads have.
+    row, column = thread // wide * LANES, thread % wide * LANES
+    row_step, column_step = HIGH * LANES, wide * LANES
+    fours_down, fours_across = side // row_step, side // column_step
+    acc = [zeros(dt, LANES) for _ in range(fours_down * LANES * fours_across)]
+    steps = ceildiv(index(depth), deep)
 
     def add_products(acc, stage, k):
-        a = [lefts.load(stage, k, row + h * 64, width=LANES) for h in range(fours)]
-        b = [rights.load(stage, k, column + w * 64, width=LANES) for w in range(fours)]
-        for h in unroll(fours):
+        a = [lefts.load(stage, k, row + h * row_step, width=LANES) for h in range(fours_down)]
+        b = [rights.load(stage, k, column + w * column_step, width=LANES) for w in range(fours_across)]
+        for h in unroll(fours_down):
             for r in unroll(LANES):
-                for w in unroll(fours):
-                    at = (h * LANES + r) * fours + w
+                for w in unroll(fours_across):
+                    at = (h * LANES + r) * fours_across + w
                     acc[at] = multiply_add(splat(a[h][r], LANES), b[w], acc[at])
         return acc
 
@@ -118,25 +132,25 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, side):
     for step in range(steps):
         stage = step % 2
         # Behind the last step nothing is loaded: it would lie outside.
-        k0 = min(step + 1, steps - 1) * DEEP
+        k0 = min(step + 1, steps - 1) * deep
         next_left = fetch_for_tile(left, dt, group, i0, m, k0, depth, tile=side)
         next_right = fetch_for_tile(right, dt, group, j0, n, k0, depth, tile=side)
         if side == 128 and is_static(m) and is_static(n):
-            for k in unroll(DEEP):
+            for k in unroll(deep):
                 acc = add_products(acc, stage, k)
         else:  # as fast for small tiles, and much less to compile
-            for k in range(DEEP):
+            for k in range(deep):
                 acc = add_products(acc, stage, k)
         put_in_tile(lefts, 1 - stage, left, next_left, tile=side)
         put_in_tile(rights, 1 - stage, right, next_right, tile=side)
         barrier()
     whole = is_static(n % LANES) and n % LANES == 0
-    for h in unroll(fours):
+    for h in unroll(fours_down):
         for r in unroll(LANES):
-            i = i0 + row + h * 64 + r
-            for w in unroll(fours):
-                v = acc[(h * LANES + r) * fours + w]
-                j = j0 + column + w * 64
+            i = i0 + row + h * row_step + r
+            for w in unroll(fours_across):
+                v = acc[(h * LANES + r) * fours_across + w]
+                j = j0 + column + w * column_step
                 if whole:
                     if (i < m) & (j < n):
                         store(group, i, j, LANES, v)
@@ -192,7 +206,7 @@ def register_conv2d(out, x, w, stride, padding, dilation, groups):
     channel_of = shared(i32, product(taps) if table else 1)
     shift_of = shared(i32, (2, product(taps) if table else 1))
     if table:
-        for tap in range(thread_index(), product(taps), WORKERS):
+        for tap in range(thread_index(), product(taps), thread_count()):
             c, p, q = delinearise(tap, taps)
             channel_of[tap] = c.cast(i32)
             shift_of[0, tap] = (p * dilation[0] - padding[0]).cast(i32)
