@@ -29,6 +29,9 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from _cpu_workloads import WORKLOADS, Workload  # noqa: E402
 
+# Else torch.compile starts a process for each processor, which import torch while the first workloads are timed.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+
 SAMPLE_SECONDS = 4e-3
 SETTLE_SECONDS = 0.25  # OpenMP's threads wait busily for 0.2 s after a parallel region
 ROUNDS = 3

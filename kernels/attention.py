@@ -1,7 +1,16 @@
 """scaled_dot_product_attention with a running softmax: scores exist only as one tile of queries by keys at a time."""
 
 from kernels.exponential import exp
-from kernels.gemm import load_column, load_tile, loads_lanes, multiply_add, pack_panel, round_up, store_tile, tile_product
+from kernels.gemm import (
+    load_column,
+    load_tile,
+    loads_lanes,
+    multiply_add,
+    pack_panel,
+    round_up,
+    store_tile,
+    tile_product,
+)
 from kernels.gpu_attention import gpu_attend
 from kernels.gpu_flash_attention import fits_flash_attention, flash_attend
 from kernels.gpu_warpgroup_attention import fits_warpgroup_attention, warpgroup_attend

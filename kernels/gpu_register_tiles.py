@@ -8,8 +8,7 @@ axis i, in the type of the sums.
 
 from kernels.gemm import multiply_add
 from kernels.gpu_driver import gpu_width
-from kernels.gpu_fragments import matrix_at
-from kernels.indexing import delinearise, product
+from kernels.indexing import delinearise, matrix_at, product
 from kernels.language import *
 
 LANES = 4

@@ -7,7 +7,7 @@ from kernels.gpu_tensor_cores import has_tensor_cores, tensor_core_matmul
 from kernels.gpu_vectors import vector_product
 from kernels.gpu_warpgroup_matmul import fits_warpgroups, is_mapped, warpgroup_matmul
 from kernels.gpu_warpgroup_rows import eighth_rows_matmul, fits_eighth_rows
-from kernels.indexing import delinearise, fix_leading, product
+from kernels.indexing import delinearise, fix_leading, matrix_at, product
 from kernels.language import *
 from kernels.parallel import split, strip_length
 from kernels.rows import fold, vectors, widths_for
@@ -87,7 +87,7 @@ def panel_product(out, a, b):
         vectors(0, columns, widths, part)
 
     def rows_of_a(group):
-        return fix_leading(a, delinearise(group, batch))
+        return matrix_at(a, delinearise(group, batch))
 
     in_place = reads_in_place(a, dt)
     gemm(m, n, depth, product(batch), dt, pack_a, pack_b, store, rows_of_a=rows_of_a if in_place else None)

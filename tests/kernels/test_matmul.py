@@ -65,7 +65,7 @@ def test_transposed_operands(flip_a, flip_b, m, n, k):
 
 
 @pytest.mark.parametrize("batch", [(3,), (2, 3), (0,)])
-@pytest.mark.parametrize("m, n", [(9, 20), (1, 20)])
+@pytest.mark.parametrize("m, n", [(9, 20), (1, 20), (33, 20)])
 def test_batches(batch, m, n):
     check("f32", m, n, 11, batch, threads=3)
 
