@@ -218,7 +218,7 @@ def clear_columns(panel, start, count, valid, width):
 
 @inline
 def reads_in_place(a, dt):
-    """Whether rows of A are multiplied where they lie: where single values are loaded anyway, packing is for nothing."""
+    """Whether rows of A are multiplied where they lie: packing is for nothing where single values are loaded anyway."""
     return not loads_lanes() and a.is_strided and a.dtype == dt and a.is_contiguous(a.rank - 1)
 
 
