@@ -103,7 +103,7 @@ def panel_conv2d(out, x, w, stride, padding, dilation, groups):
 
     gemm(
         channels, height * breadth, product(taps), out.shape[0] * groups, dt, pack_a, pack_b, store,
-        rows_of_a=weights_of if reads_in_place(weights, dt) else None,
+        rows_of_a=weights_of if reads_in_place(weights, dt) else None, many=False,
     )  # fmt: skip
 
 

@@ -153,24 +153,25 @@ def fill_panel(panel, start, source, k0, count, x0, width, *, along):
         return source[position((k0 + k, x0 + x), width=w, axis=axis)].cast(dt)
 
     if not packs_rows(source, width, lanes, along):
-        turned = index(0)
-        if width % lanes == 0 and lanes > 1 and source.is_contiguous(0):
-            # Squares are turned in registers; what does not fill one is scattered.
-            turned = count - count % lanes
-            for x in range(0, valid - valid % lanes, lanes):
+
+        def scatter(k, w):
+            v = element(k, x, w, 0)
+            for lane in unroll(w):
+                panel[start + (k + lane) * width + x] = v[lane] if w > 1 else v
+
+        if turns_squares(source, width, lanes):
+            # What does not fill a square is scattered.
+            turned, whole = count - count % lanes, valid - valid % lanes
+            for x in range(0, whole, lanes):
                 for k in range(0, turned, lanes):
                     square = transposed([element(k, x + lane, lanes, 0) for lane in range(lanes)], step=1)
                     for lane in unroll(lanes):
                         panel.store(square[lane], start + (k + lane) * width + x)
-        whole = valid - valid % lanes
-        for x in range(valid):
-
-            def scatter(k, w):
-                v = element(k, x, w, 0)
-                for lane in unroll(w):
-                    panel[start + (k + lane) * width + x] = v[lane] if w > 1 else v
-
-            vectors(select(x < whole, turned, index(0)), count, (lanes, 1), scatter)
+            for x in range(valid):
+                vectors(select(x < whole, turned, index(0)), count, (lanes, 1), scatter)
+        else:
+            for x in range(valid):
+                vectors(0, count, (lanes, 1), scatter)
         clear_columns(panel, start, count, valid, width)
     elif valid == width:
         for k in range(count):
@@ -189,6 +190,12 @@ def packs_rows(source, width, lanes, along):
     if along == 0 or source.is_contiguous(0):
         return width % lanes == 0 and source.is_contiguous(1)
     return width % lanes == 0
+
+
+@inline
+def turns_squares(source, width, lanes):
+    """Whether a panel is filled by turning squares in registers: where scattering a vector takes long."""
+    return not loads_lanes() and lanes > 1 and width % lanes == 0 and source.is_contiguous(0)
 
 
 @inline
@@ -224,13 +231,13 @@ def reads_in_place(a, dt):
 
 @outlined
 def multiply_panels(
-    tile, a, start, step, last, b_panels, panels, count, first, stride, fresh, *, rows, across, in_place
+    tile, a, start, step, last, b_panels, panels, count, first, stride, fresh, *, rows, across, in_place, resumes
 ):
     """Rows of A times each panel of columns, into the rows of `tile` from `first` on, `stride` apart.
 
     A function of its own: all products of a type share it, whatever their sizes and whatever is fused to them.
-    `fresh` (not 0) starts from zero instead of from what `tile` holds. A is a panel, or (`in_place`) a matrix whose
-    row r begins at a[start + r * step]; behind row `last` that one is taken again.
+    With `resumes` sums go on from what `tile` holds unless they are `fresh` (not 0). A is a panel, or (`in_place`) a
+    matrix whose row r begins at a[start + r * step]; behind row `last` that one is taken again.
     """
     dt = tile.dtype
     lanes = target.simd(dt)
@@ -247,7 +254,7 @@ def multiply_panels(
             return [b_panels.load((p * count + k) * width + v * lanes, width=lanes) for v in range(across)]
 
         acc = [zeros(dt, lanes) for _ in range(rows * across)]
-        if fresh == 0:
+        if resumes and fresh == 0:
             acc = load_tile(tile, first + p * width, stride, lanes, rows=rows, columns=across)
         acc = tile_product(acc, count, left, right, rows=rows, columns=across)
         store_tile(tile, acc, first + p * width, stride, lanes, rows=rows, columns=across)
@@ -277,7 +284,7 @@ def parts_of(rows, columns, groups, workers, *, height, width):
 
 
 @inline
-def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None):
+def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, many=True):
     """`groups` independent products of m x k by k x n matrices in type dt.
 
     pack_a(group, panel, i, rows, k0, count): rows i..i+rows of A, columns k0..k0+count, as panel[k * rows + r].
@@ -285,6 +292,7 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None):
         columns: panels[(p * count + k) * width + x].
     store(group, i, j, columns, tile, start): tile[start..start+columns] is row i of the result, from column j on.
     rows_of_a(group): A itself, where reads_in_place() is true of it; then pack_a is not called.
+    many: whether a model mostly has several such products, which then share what they can, at the cost of one alone.
     """
     lanes = target.simd(dt)
     rows, across = register_tile(m, n, dt)
@@ -299,7 +307,7 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None):
     waiting = rows if whole else round_up(WAITING_ROWS, rows)
     if is_static(m):
         waiting = min(waiting, max(round_up(m, rows), rows))
-    in_place = rows_of_a is not None
+    in_place, resumes = rows_of_a is not None, many or not whole
     a_panel = stack(dt, 1 if in_place else depth * rows)
     b_panels = stack(dt, depth * columns)
     tile = stack(dt, waiting * columns)
@@ -337,7 +345,7 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None):
                 fresh = index(1) if whole else select(k0 == 0, index(1), index(0))
                 multiply_panels(
                     tile, *left, b_panels, panels, index(count), first, index(columns), fresh,
-                    rows=rows, across=across, in_place=in_place,
+                    rows=rows, across=across, in_place=in_place, resumes=resumes,
                 )  # fmt: skip
                 if True if whole else k0 + depth >= k:
                     for r in range(min(i1 - i, rows)):
