@@ -70,7 +70,9 @@ def combine_strided(first, last, step, start, load, combine, *, width, ahead, pa
 @inline
 def nvidia_reduce(x, axes, start, combine, store):
     """Combine over `axes`, by whether the last axis goes or stays."""
-    if x.rank - 1 in axes:
+    if len(axes) == x.rank and x.rank > 1 and x.is_strided:
+        reduce_to_rows(x.reshape((x.size,)), (0,), start, combine, store)  # no index has to be taken apart
+    elif x.rank - 1 in axes:
         reduce_to_rows(x, axes, start, combine, store)
     else:
         reduce_to_columns(x, axes, start, combine, store, widest=max(16 // x.dtype.bytes, 1))
