@@ -5,8 +5,7 @@ from kernels.gpu_matmul import gpu_matmul
 from kernels.gpu_register_tiles import register_matmul
 from kernels.gpu_tensor_cores import has_tensor_cores, tensor_core_matmul
 from kernels.gpu_vectors import vector_product
-from kernels.gpu_warpgroup_matmul import fits_warpgroups, is_mapped, warpgroup_matmul
-from kernels.gpu_warpgroup_rows import eighth_rows_matmul, fits_eighth_rows
+from kernels.gpu_warpgroup_matmul import fits_warpgroups, warpgroup_matmul
 from kernels.indexing import delinearise, fix_leading, matrix_at, product
 from kernels.language import *
 from kernels.parallel import split, strip_length
@@ -41,10 +40,7 @@ def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
     elif target.is_nvidia and is_static(out.shape[-1]) and out.shape[-1] == 1 and out.dtype.is_float:
         vector_product(out.permute(swapped), b.permute(swapped), a.permute(swapped), product_dtype(out.dtype))
     elif target.is_gpu and fits_warpgroups(out, a, b):
-        if not (is_mapped(a) and is_mapped(b)) and fits_eighth_rows(out, a, b):
-            eighth_rows_matmul(out, a, b)
-        else:
-            warpgroup_matmul(out, a, b)
+        warpgroup_matmul(out, a, b)
     elif target.is_gpu and has_tensor_cores(a, b):
         tensor_core_matmul(out, a, b)
     elif target.is_nvidia:
