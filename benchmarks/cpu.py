@@ -150,7 +150,7 @@ def share_text(row: dict[str, Any], ceilings: dict[str, float]) -> str:
 
 
 def start_compilers() -> None:
-    """Have torch.compile start its processes, one a processor, and wait: else they import torch beside the first rows."""
+    """Have torch.compile start its processes, one a processor, and wait: else they start while the first rows run."""
     try:
         import torch
     except ImportError:
