@@ -226,7 +226,8 @@ def clear_columns(panel, start, count, valid, width):
 @inline
 def reads_in_place(a, dt):
     """Whether rows of A are multiplied where they lie: packing is for nothing where single values are loaded anyway."""
-    return not loads_lanes() and a.is_strided and a.dtype == dt and a.is_contiguous(a.rank - 1)
+    # Not is_contiguous(), which is also true of a row that repeats one value.
+    return not loads_lanes() and a.is_strided and a.dtype == dt and is_unit(a.strides[a.rank - 1])
 
 
 @outlined
