@@ -108,7 +108,11 @@ class Kernel:
 
     @property
     def device_unit(self) -> DeviceUnit:
-        """The part of the model's device code that this kernel is in."""
+        """The part of the model's device code that this kernel is in; of a model that is only read, made now."""
+        if not self._model.compiled:
+            from compiler.backend.device_code import device_unit
+
+            return device_unit(self.unit.object, self._model.target)
         for unit in self._model.device_code():
             if self.name in unit.kernels:
                 return unit
@@ -206,6 +210,11 @@ class Model:
             f"{d.producer} -> {d.consumer} is not {wanted[d.rule]} as asked: {d.reason}"
             for d in self.ledger if d.rule in wanted
         )  # fmt: skip
+
+    @property
+    def compiled(self) -> bool:
+        """Whether there is machine code; a model that is only read has none."""
+        return bool(self._objects)
 
     def record(self, kernel: str) -> ElaboratedKernel:
         """What elaboration found out about a kernel."""
@@ -305,6 +314,8 @@ class Model:
         else:
             from compiler.program.mgp_text import mgp_text
 
+            if len(self.host.calls) < len(self.fusion.calls):
+                raise CompilerError(f"{self.graph.name} is only read: its host program needs a compilation")
             text, nodes = mgp_text(self.host)
         return StageText(text, tuple(nodes))
 

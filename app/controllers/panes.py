@@ -62,6 +62,7 @@ class PanesFeature(Feature):
         )  # fmt: skip
         workbench.pane_added.connect(self._added)
         source.erred.connect(self._show_source)
+        self._state.opened.connect(lambda _: self._opened())
         self._state.compiled.connect(self._compiled)
         self.when_run(self._ran)
 
@@ -90,11 +91,18 @@ class PanesFeature(Feature):
     def _added(self, pane: IrPane) -> None:
         """A new pane gets its texts from the store."""
         pane.model.wanted.connect(self._texts.fetch)
+        pane.cancel_wanted.connect(lambda pane: self._texts.cancel(pane.model))
         pane.compare_wanted.connect(self.compare_pane)
         pane.beside_wanted.connect(self.open_beside)
         if self._state.compilation is not None:
             pane.set_compilation(self._state.compilation)
             pane.set_run(self._state.run)
+
+    def _opened(self) -> None:
+        """Another source is on its way: until then panes say whose text they show."""
+        if self._state.stale:
+            for pane in self.workbench.panes:
+                pane.show_stale(f"still {self._state.on_show.name}: {self._state.title} is being compiled")
 
     def _compiled(self, compilation: Compilation) -> None:
         for pane in self.workbench.panes:

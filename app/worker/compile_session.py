@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.sources import NOT_TEXT, Source, load_source, source_path
-from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, LineText
+from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, STAGE_TITLES, Compilation, LineText
 from app.viewmodels.frame.patterns import compile_pattern
 from app.viewmodels.requests import (
     CompileRequest,
@@ -36,9 +36,9 @@ from profiler.records import StageRecord
 
 
 class CompileSession:
-    """A compiled model and the source it came from."""
+    """A compiled model and the source it came from; or, for `reading`, a source whose texts are made one by one."""
 
-    def __init__(self, request: CompileRequest, report: Report) -> None:
+    def __init__(self, request: CompileRequest, report: Report, reading: bool = False) -> None:
         from compiler import load_library
         from compiler.import_time import without_imports
 
@@ -50,9 +50,14 @@ class CompileSession:
         self._source = _load(request)
         report(Progress("loading kernels", 0.03))
         self._library = load_library(*self._source.library_paths)
+        self._models: dict[str, Any] = {}  # compiled, by target
+        self._read: dict[str, Any] = {}  # only fused, by target: enough for a kernel's text
+        self._reading, self._seconds = reading, 0.0
+        if reading:
+            return
         watch = CompileProgress(report, request.options.flow)
         with without_imports() as took:
-            self._models = {request.options.target: self._compile(request.options, watch)}
+            self._models[request.options.target] = self._compile(request.options, watch)
         self._seconds = took.seconds
 
     def _compile(self, options: CompileOptions, watch: Any = None) -> Any:
@@ -62,7 +67,7 @@ class CompileSession:
 
     @property
     def _model(self) -> Any:
-        return self._models[self._request.options.target]
+        return self._for("")
 
     def records(self) -> Compilation:
         """Everything but the stage texts."""
@@ -88,12 +93,13 @@ class CompileSession:
         )
 
     def stage(self, request: StageRequest, report: Report = lambda _: None) -> LineText:
-        """The text of a stage, of one kernel or of the model; another target is compiled when first asked for."""
-        model = self._for(request.target)
+        """The text of a stage, of one kernel or of the model; for another target just that kernel is compiled."""
+        model = self._for(request.target, request.stage, report)
         if request.stage in MODEL_STAGES or not request.kernel:
             stage = model.stage(request.stage)
             return line_text(stage.text, stage.nodes)
         name = self._counterpart(model, request.kernel)
+        report(Progress(f"{STAGE_TITLES[request.stage]} of {name}", 0.7))
         if request.step >= 0:
             return self._passes(request.target).text(name, request.step)
         if request.stage == "source":
@@ -145,11 +151,24 @@ class CompileSession:
 
         return time_edit(self._source, self._request, request.kernel, request.pairs, report)
 
-    def _for(self, target: str) -> Any:
-        target = target or self._request.options.target
-        if target not in self._models:
-            self._models[target] = self._compile(replace(self._request.options, target=target))
-        return self._models[target]
+    def _for(self, target: str, stage: str = "", report: Report = lambda _: None) -> Any:
+        """The model for a target: compiled where it is this session's own or its host program is asked for."""
+        own = self._request.options
+        target = target or own.target
+        if target in self._models:
+            return self._models[target]
+        options = replace(own, target=target)
+        if stage == "mgp":
+            self._models[target] = self._compile(options, CompileProgress(report, options.flow))
+            return self._models[target]
+        if target not in self._read:
+            from compiler.reading import read_graph
+
+            def watch(_stage: str, name: str, _kernel: str) -> None:
+                report(Progress(f"fusing for {target}: {name}", 0.1))
+
+            self._read[target] = read_graph(self._source.graph, options, self._library, watch)
+        return self._read[target]
 
     def _passes(self, target: str) -> PassSteps:
         model = self._for(target)
@@ -157,7 +176,7 @@ class CompileSession:
 
     def _counterpart(self, model: Any, name: str) -> str:
         """The kernel of another target's model that computes the same; fusion may have cut it differently there."""
-        if model is self._model or any(kernel.name == name for kernel in model.kernels):
+        if any(kernel.name == name for kernel in model.kernels) or model is self._model:
             return name
         wanted = set(self._model.kernel(name).nodes)
         return max(model.kernels, key=lambda kernel: len(wanted & set(kernel.nodes))).name

@@ -64,8 +64,10 @@ class IrPaneModel:
     loading: bool = False
     error: str = ""
     error_kind: str = "user"
+    progress: tuple[str, float] = ("", -1.0)  # how far a text is that is on its way: words, and a share where known
     wanted: Event = field(default_factory=Event)
     changed: Event = field(default_factory=Event)
+    progressed: Event = field(default_factory=Event)
 
     @property
     def key(self) -> TextKey:
@@ -108,8 +110,14 @@ class IrPaneModel:
 
     def ask(self) -> None:
         """Ask for the text again: the compilation changed."""
-        self.loading, self.error = True, ""
+        self.loading, self.error, self.progress = True, "", ("", -1.0)
         self.wanted.emit(self)
+
+    def set_progress(self, words: str, share: float = -1.0) -> None:
+        """The text is on its way, and has come this far."""
+        if self.loading:
+            self.progress = (words, share)
+            self.progressed.emit()
 
     def set_document(self, document: TextDocument, diff: DiffDocument | None = None) -> None:
         """The text came."""

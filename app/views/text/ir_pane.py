@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QMenu, QWidget
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import MODEL_STAGES, STAGES, Compilation, language_of, stage_title
@@ -23,8 +23,10 @@ from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import ANY_WIDTH, Choice, MessageBar, flat_button, header, label
 from app.views.text.find_bar import FindBar
+from app.views.text.pane_menu import pane_menu
 from app.views.text.pane_strip import PaneStrip
 from app.views.text.text_view import TextView
+from app.views.text.waiting import Waiting
 
 _MACHINE = ("asm", "sass")  # stages with directives and comments that are no instructions
 _LATE = 200  # milliseconds after which a text that has not come leaves its place empty
@@ -37,6 +39,7 @@ class IrPane(QWidget):
     compare_wanted = Signal(object, str)  # the pane, and with what: "stage" or "previous"
     beside_wanted = Signal(object, str)  # the pane, and the target to open the same kernel for, in a pane beside it
     close_wanted = Signal(object)
+    cancel_wanted = Signal(object)  # its text, which is on its way
 
     def __init__(self, look: Look, model: IrPaneModel, selection: Selection) -> None:
         super().__init__()
@@ -47,6 +50,9 @@ class IrPane(QWidget):
         self._pending = -1  # a line to go to once its text is there
         self.text = TextView(look)
         self.find_bar = FindBar(look, self.text)
+        self.waiting = Waiting(self.text)
+        self.waiting.cancel_wanted.connect(lambda: self.cancel_wanted.emit(self))
+        self.waiting.load_wanted.connect(model.ask)
         self.bar = MessageBar(look, "pane")
         self.strip = PaneStrip(look)
         self.strip.difference_wanted.connect(self.step_difference)
@@ -85,6 +91,7 @@ class IrPane(QWidget):
         self.text.line_hovered.connect(self._hovered)
         model.changed.connect(self.refresh)
         model.wanted.connect(lambda _: self._asked())
+        model.progressed.connect(self._progressed)
         self._late = one_shot(self, self._let_go, _LATE)
         selection.changed.connect(self._selected)
         selection.hovered.connect(self._light)
@@ -103,7 +110,7 @@ class IrPane(QWidget):
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Another compilation: its kernels are the ones to choose from, and the text is asked for again."""
-        model = self.model
+        model, before = self.model, self._compilation
         self._compilation, self._run = compilation, None
         model.own_target = compilation.choices.target
         self.kernel.set_entries([(kernel.name, kernel.name) for kernel in compilation.kernels])
@@ -114,6 +121,13 @@ class IrPane(QWidget):
         model.origin, model.step, model.note, model.against = "", -1, "", None  # they were of the other compilation
         self._show_choice()
         model.ask()
+        if before is None or before.source != compilation.source:
+            self._let_go()  # no line of another model under this one's name, however short
+
+    def show_stale(self, words: str) -> None:
+        """What is on show is of another source than the open one, which is on its way."""
+        if self.model.document.lines:
+            self.strip.show_words(words, "", False)
 
     def set_target(self, target: str) -> None:
         """Show the same stage and kernel compiled for another target; the compilation's own is the usual."""
@@ -132,7 +146,11 @@ class IrPane(QWidget):
         self.compare.blockSignals(True)
         self.compare.setChecked(model.diff is not None)
         self.compare.blockSignals(False)
-        if model.error:
+        self.waiting.hide()
+        if model.error and model.error_kind == "cancelled":
+            self.bar.hide()
+            self.waiting.show_cancelled(self._on_its_way("was cancelled"))
+        elif model.error:
             level = "info" if model.error_kind == "unavailable" else "error"
             self.bar.show_message(Message(level, model.error, "pane"))
         else:
@@ -185,7 +203,20 @@ class IrPane(QWidget):
         if self.model.loading:
             self.text.set_document(EMPTY, "python", badge_numbers(EMPTY, None))
             self.strip.show_words("", "", False)
-            self.text.show_also(empty=self._empty())
+            self._progressed()
+
+    def _progressed(self) -> None:
+        """Say how far a text is whose place is empty."""
+        if not self.text.document.lines and self.model.loading:
+            words, share = self.model.progress
+            if self._compilation is not None and self._compilation.kernels:
+                self.waiting.show_progress(self._on_its_way(words or "is being made"), share)
+            self.text.show_also(empty="")
+
+    def _on_its_way(self, what: str) -> str:
+        model = self.model
+        of = f" of {model.kernel}" if self._of_kernel else ""
+        return f"{stage_title(model.stage, model.target or model.own_target)}{of}\n{what}"
 
     def _set_document(self) -> None:
         model, document = self.model, self.model.shown
@@ -230,7 +261,7 @@ class IrPane(QWidget):
             return ""
         if self._compilation is None:
             return "Open a sample or a file (Ctrl+O)\nto see its code here."
-        return "Loading\u2026" if self.model.loading else "This stage has no text."
+        return "" if self.model.loading else "This stage has no text."
 
     def _place_kernel(self) -> None:
         """The kernel and a target of its own: into the header where the whole name fits there, else below it."""
@@ -314,39 +345,3 @@ class IrPane(QWidget):
             self.compare.toggle()
         else:
             super().keyPressEvent(event)
-
-
-def pane_menu(pane: IrPane) -> QMenu:
-    """Built when it is asked for: what can be done depends on what the pane shows. Keys are named, not bound."""
-    menu, text, document = QMenu(pane), pane.text, pane.model.document
-    menu.addAction("Copy the selected lines\tCtrl+C", text.copy).setEnabled(bool(text.shown.rows))
-    menu.addAction("Copy all", lambda: _copy_all(pane)).setEnabled(bool(document.lines))
-    menu.addAction("Find...\tCtrl+F", pane.find_bar.open)
-    menu.addAction("Go to line...\tCtrl+G", pane.ask_line)
-    menu.addSeparator()
-    menu.addAction("Compare with the stage before\tD", lambda: pane.compare_wanted.emit(pane, "stage"))
-    menu.addAction("Compare with the previous compilation", lambda: pane.compare_wanted.emit(pane, "previous"))
-    here, beside = menu.addMenu("Target of this pane"), menu.addMenu("Open beside for target")
-    now = pane.model.target or pane.model.own_target
-    for name, title in TARGETS:
-        _checked(here.addAction(title, lambda n=name: pane.set_target(n)), name == now)
-        beside.addAction(title, lambda n=name: pane.beside_wanted.emit(pane, n)).setEnabled(name != now)
-    menu.addSeparator()
-    _checked(menu.addAction("Lock: keep this text", pane.lock.toggle), pane.model.locked)
-    if not pane.quiet.isHidden():
-        _checked(menu.addAction("Hide directives and comments", pane.quiet.toggle), pane.quiet.isChecked())
-    menu.addAction("Fold all", lambda: text.fold_all(True)).setEnabled(bool(text.shown.regions))
-    menu.addAction("Unfold all", lambda: text.fold_all(False)).setEnabled(bool(text.shown.folded))
-    menu.addSeparator()
-    menu.addAction("Close this pane", lambda: pane.close_wanted.emit(pane))
-    return menu
-
-
-def _checked(action: QAction, on: bool) -> None:
-    action.setCheckable(True)
-    action.setChecked(on)
-
-
-def _copy_all(pane: IrPane) -> None:
-    document = pane.model.document
-    QGuiApplication.clipboard().setText(document.text(0, document.lines - 1))
