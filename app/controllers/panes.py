@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from PySide6.QtWidgets import QInputDialog
 
 from app.controllers.docks import DocksFeature
@@ -13,6 +14,7 @@ from app.controllers.texts import TextStore
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, stage_title
 from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.messages import Message
+from app.viewmodels.frame.selection import Spot
 from app.viewmodels.text.ir_pane import PREVIOUS, USUAL_GPU, Against, IrPaneModel, TextKey
 from app.views.frame.workbench import Workbench
 from app.views.text.ir_pane import IrPane
@@ -91,12 +93,23 @@ class PanesFeature(Feature):
     def _added(self, pane: IrPane) -> None:
         """A new pane gets its texts from the store."""
         pane.model.wanted.connect(self._texts.fetch)
+        pane.library_line.connect(self._library_line)
         pane.cancel_wanted.connect(lambda pane: self._texts.cancel(pane.model))
         pane.compare_wanted.connect(self.compare_pane)
         pane.beside_wanted.connect(self.open_beside)
         if self._state.compilation is not None:
             pane.set_compilation(self._state.compilation)
             pane.set_run(self._state.run)
+
+    def _library_line(self, pane: IrPane, file: str, line: int) -> None:
+        """A line of the kernel library: selects the nodes that it is at work for, as far as the panes' texts tell."""
+        nodes: set[str] = set()
+        for other in self.workbench.panes:
+            document = other.text.document
+            for entry in {int(document.line_sets[at]) for at in np.flatnonzero(document.lines_at(file, line))
+                          if at < len(document.line_sets)}:  # fmt: skip
+                nodes |= set(document.sets[entry])
+        self._state.selection.select(nodes, pane, Spot(file, line, frozenset(nodes)))
 
     def _opened(self) -> None:
         """Another source is on its way: until then panes say whose text they show."""

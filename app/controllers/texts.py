@@ -105,10 +105,8 @@ class TextStore(QObject):
             self._documents.move_to_end(full)
             done(self._documents[full])
             return
-        waiting = self._waiting.setdefault(full, [])
-        waiting.append((done, told))
-        if len(waiting) == 1:
-            self._ask(full)
+        self._waiting.setdefault(full, []).append((done, told))
+        self._ask(full)
 
     def _ask(self, full: Key) -> None:
         key = full[1]

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from app.sources import NOT_TEXT, Source, load_source, source_path
-from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, STAGE_TITLES, Compilation, LineText
+from app.viewmodels.compilation import (
+    KERNEL_STAGES,
+    MODEL_SOURCE,
+    MODEL_STAGES,
+    READ_STAGES,
+    STAGE_TITLES,
+    Compilation,
+    LineText,
+)
 from app.viewmodels.frame.patterns import compile_pattern
 from app.viewmodels.requests import (
     CompileRequest,
@@ -30,6 +38,7 @@ from app.viewmodels.text.text_document import index_text, line_text
 from app.worker.compile_progress import CompileProgress
 from app.worker.extract import call_records, decision, kernel_record, memory_blocks, node_records
 from app.worker.pass_steps import PassSteps
+from compiler.errors import CompilerError, UnavailableError
 from compiler.options import CompileOptions
 from compiler.temporary import temporary_folder
 from profiler.records import StageRecord
@@ -90,10 +99,13 @@ class CompileSession:
             plan_note=note,
             unsized=tuple(name for name in model.symbols if name not in dims),
             seconds=self._seconds,
+            library=tuple(file.file for file in self._library.files),
         )
 
     def stage(self, request: StageRequest, report: Report = lambda _: None) -> LineText:
         """The text of a stage, of one kernel or of the model; for another target just that kernel is compiled."""
+        if request.stage in READ_STAGES:
+            return self._written(request)
         model = self._for(request.target, request.stage, report)
         if request.stage in MODEL_STAGES or not request.kernel:
             stage = model.stage(request.stage)
@@ -104,9 +116,31 @@ class CompileSession:
             return self._passes(request.target).text(name, request.step)
         if request.stage == "source":
             kernel = kernel_record(model.kernel(name))
-            return line_text(kernel.source, kernel.source_nodes)
+            lines = range(1, len(kernel.source.splitlines()) + 1)
+            return line_text(kernel.source, kernel.source_nodes, [(f"{name}.py", line) for line in lines])
         stage = model.kernel(name).stage(request.stage)
-        return line_text(stage.text, stage.nodes)
+        return line_text(stage.text, stage.nodes, stage.places)
+
+    def _written(self, request: StageRequest) -> LineText:
+        """A text that somebody wrote: the model's source with the nodes each line made, or a file of the library."""
+        if request.stage == MODEL_SOURCE:
+            path = source_path(self._request.source)
+            if path is None or path.suffix in NOT_TEXT:
+                raise UnavailableError(f"{self._source.name} is no text")
+            text = self._request.text
+            text = path.read_text(encoding="utf-8", errors="replace") if text is None else text
+            made: dict[int, list[str]] = {}
+            for node, (file, line) in self._source.graph.places.items():
+                if Path(file).name == path.name:
+                    made.setdefault(line, []).append(node)
+            lines = range(1, len(text.splitlines()) + 1)
+            nodes = tuple(tuple(made.get(line, ())) for line in lines)
+            return line_text(text, nodes, [(str(path), line) for line in lines])
+        for file in self._library.files:
+            if file.file == request.kernel:
+                lines = range(1, len(file.text.splitlines()) + 1)
+                return line_text(file.text, ((),) * len(lines), [(file.file, line) for line in lines])
+        raise CompilerError(f"the kernel library has no file {request.kernel}")
 
     def passes(self, request: PassesRequest, report: Report) -> tuple[PassStep, ...]:
         """Every pass of one kernel."""

@@ -8,14 +8,15 @@ from PySide6.QtGui import QContextMenuEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QWidget
 
 from app.theme.look import Look
-from app.viewmodels.compilation import MODEL_STAGES, STAGES, Compilation, language_of, stage_title
+from app.viewmodels.compilation import LIBRARY, PANE_STAGES, WHOLE_STAGES, Compilation, language_of, stage_title
 from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.text.diff import DiffDocument
+from app.viewmodels.text.exact_lines import exact_lines, spot_of
 from app.viewmodels.text.folding import directive_lines
-from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers
+from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers, usual_file
 from app.viewmodels.text.line_costs import LineCosts, line_costs
 from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
@@ -40,6 +41,7 @@ class IrPane(QWidget):
     beside_wanted = Signal(object, str)  # the pane, and the target to open the same kernel for, in a pane beside it
     close_wanted = Signal(object)
     cancel_wanted = Signal(object)  # its text, which is on its way
+    library_line = Signal(object, str, int)  # the pane, and a line of the kernel library that was clicked
 
     def __init__(self, look: Look, model: IrPaneModel, selection: Selection) -> None:
         super().__init__()
@@ -72,8 +74,9 @@ class IrPane(QWidget):
         )
         self.quiet.setChecked(True)
         self.more = flat_button(look, "settings", "More for this pane", self._menu)
+        self._lists_files = False  # whether the kernels' place is taken by the library's files
         self.stage.chosen.connect(lambda stage: model.show(stage=stage))
-        self.kernel.chosen.connect(lambda kernel: model.show(kernel=kernel))
+        self.kernel.chosen.connect(lambda k: model.show_file(k) if self._lists_files else model.show(kernel=k))
         self.target.chosen.connect(self.set_target)
         self.header = header(
             self.stage, self.kernel, self.target, None, self.coverage, self.quiet, self.compare, self.lock, self.more,
@@ -113,9 +116,11 @@ class IrPane(QWidget):
         model, before = self.model, self._compilation
         self._compilation, self._run = compilation, None
         model.own_target = compilation.choices.target
-        self.kernel.set_entries([(kernel.name, kernel.name) for kernel in compilation.kernels])
+        self._list_entries()
         if model.kernel not in compilation.kernel_table:
             model.kernel = compilation.kernels[0].name if compilation.kernels else ""
+        if model.file not in compilation.library:
+            model.file = usual_file(compilation, model.kernel)
         if model.target == compilation.choices.target:
             model.target = ""
         model.origin, model.step, model.note, model.against = "", -1, "", None  # they were of the other compilation
@@ -123,6 +128,15 @@ class IrPane(QWidget):
         model.ask()
         if before is None or before.source != compilation.source:
             self._let_go()  # no line of another model under this one's name, however short
+
+    def _list_entries(self) -> None:
+        """What the second choice offers: kernels, or the files of the library."""
+        self._lists_files = self.model.stage == LIBRARY
+        found = self._compilation
+        if found is not None and self._lists_files:
+            self.kernel.set_entries([(file, file.rsplit("/", 1)[-1]) for file in found.library])
+        elif found is not None:
+            self.kernel.set_entries([(kernel.name, kernel.name) for kernel in found.kernels])
 
     def show_stale(self, words: str) -> None:
         """What is on show is of another source than the open one, which is on its way."""
@@ -211,7 +225,7 @@ class IrPane(QWidget):
             words, share = self.model.progress
             if self._compilation is not None and self._compilation.kernels:
                 self.waiting.show_progress(self._on_its_way(words or "is being made"), share)
-            self.text.show_also(empty="")
+            self.text.show_also(empty=self._empty())
 
     def _on_its_way(self, what: str) -> str:
         model = self.model
@@ -235,11 +249,14 @@ class IrPane(QWidget):
     def _show_choice(self) -> None:
         model = self.model
         target = model.target or model.own_target
-        self.stage.set_entries([(stage, stage_title(stage, target)) for stage in STAGES])
+        self.stage.set_entries([(stage, stage_title(stage, target)) for stage in PANE_STAGES])
         self.stage.set_value(model.stage)
         self.stage.setMinimumWidth(self.stage.sizeHint().width())  # the kernel's name gives way before the stage's
-        self.kernel.set_value(model.kernel)
-        self.kernel.setToolTip(plain_tip(model.kernel))
+        if self._lists_files != (model.stage == LIBRARY):
+            self._list_entries()
+        named = model.file if self._lists_files else model.kernel
+        self.kernel.set_value(named)
+        self.kernel.setToolTip(plain_tip(named))
         self.target.set_value(target)
         self.target.setMinimumWidth(self.target.sizeHint().width())
         self.target.setVisible(bool(model.target))
@@ -253,7 +270,7 @@ class IrPane(QWidget):
     @property
     def _of_kernel(self) -> bool:
         """Whether there is a kernel to choose: a model's stage is of none."""
-        return self.model.stage not in MODEL_STAGES and self.kernel.count() > 0
+        return self.model.stage not in WHOLE_STAGES and self.kernel.count() > 0
 
     def _empty(self) -> str:
         """What a pane without a text says; what went wrong is said by its bar."""
@@ -261,7 +278,7 @@ class IrPane(QWidget):
             return ""
         if self._compilation is None:
             return "Open a sample or a file (Ctrl+O)\nto see its code here."
-        return "" if self.model.loading else "This stage has no text."
+        return "Loading\u2026" if self.model.loading else "This stage has no text."
 
     def _place_kernel(self) -> None:
         """The kernel and a target of its own: into the header where the whole name fits there, else below it."""
@@ -325,20 +342,37 @@ class IrPane(QWidget):
         menu.popup(where)
 
     def _clicked(self, line: int) -> None:
-        self.selection.select(self.text.document.nodes(line), self)
+        document, stage = self.text.document, self.model.stage
+        if stage == LIBRARY:
+            self.library_line.emit(self, *document.place(line))
+        else:
+            self.selection.select(document.nodes(line), self, spot_of(document, stage, line))
 
     def _hovered(self, line: int) -> None:
-        self.selection.hover(self.text.document.nodes(line) if line >= 0 else (), self)
+        document = self.text.document
+        spot = spot_of(document, self.model.stage, line) if line >= 0 else None
+        self.selection.hover(document.nodes(line) if line >= 0 else (), self, spot)
         self.text.setToolTip(plain_tip(self.costs.words(line)) if self.costs else "")
 
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
-        if self._compilation is not None and origin is not self and nodes:
-            self.model.follow(self._compilation, nodes)
-        self.text.set_lit(self.text.document.lit_lines(nodes), reveal=origin is not self)
+        spot, document = self.selection.spot, self.text.document
+        if self._compilation is not None and origin is not self:
+            if nodes:
+                self.model.follow(self._compilation, nodes)
+            if spot is not None and spot.file:
+                self.model.follow_file(self._compilation, spot.file)
+        exact = exact_lines(document, self.model.stage, spot) if spot is not None else None
+        if exact is not None and not exact.any() and not nodes:
+            exact = None
+        self.text.set_lit(document.lit_lines(nodes), origin is not self, exact)
 
     def _light(self, nodes: frozenset[str], _origin: object) -> None:
-        document = self.text.document
-        self.text.show_also(hovered=document.lit_lines(nodes) if nodes else np.zeros(document.lines, bool))
+        document, spot = self.text.document, self.selection.hover_spot
+        if spot is not None:
+            hovered = exact_lines(document, self.model.stage, spot)
+        else:
+            hovered = document.lit_lines(nodes) if nodes else np.zeros(document.lines, bool)
+        self.text.show_also(hovered=hovered)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_D and not event.modifiers():

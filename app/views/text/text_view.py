@@ -71,11 +71,12 @@ class TextView(QAbstractScrollArea):
         self.horizontalScrollBar().setValue(0)
         self.refresh()
 
-    def set_lit(self, lit: np.ndarray, reveal: bool) -> None:
-        """Light these lines; scroll to the first of them when none is in sight."""
-        if reveal and lit.any():
-            self._reveal_first(lit)
-        self.show_also(lit=lit)
+    def set_lit(self, lit: np.ndarray, reveal: bool, exact: np.ndarray | None = None) -> None:
+        """Light these lines, of which the `exact` ones are meant; scroll to the first of them when none is in sight."""
+        wanted = exact if exact is not None and exact.any() else lit
+        if reveal and wanted.any():
+            self._reveal_first(wanted)
+        self.show_also(lit=lit, exact=exact)
 
     def set_matches(self, matches: np.ndarray, current: int) -> None:
         """Show what a search found; `current` is scrolled to."""

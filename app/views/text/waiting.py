@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QHBoxLayout, QProgressBar, QVBoxLayout
 
 from app.views.parts.controls import push_button
@@ -20,6 +21,8 @@ class Waiting(QFrame):
     def __init__(self, over: QAbstractScrollArea) -> None:
         super().__init__(over)
         self._over = over
+        self.setAutoFillBackground(True)
+        self.setBackgroundRole(QPalette.ColorRole.Base)
         self.words = label("", "muted")
         self.words.setWordWrap(True)
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
