@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from app.sources import load_source, sample_names
+from app.sources import load_source, samples
 from compiler import load_library
 from compiler.options import CompileOptions
 from compiler.places import is_instruction
@@ -52,10 +52,10 @@ def share_of(sample: str, target: str) -> Share:
     return Share(sample, target, lines, library, generated)
 
 
-def main(samples: list[str]) -> None:
+def main(wanted: list[str]) -> None:
     """Print the shares."""
     print(f"{'sample':22}{'target':11}{'lines':>7}{'exact':>8}{'library':>9}{'generated':>11}")
-    for sample in samples or [name for name in sample_names() if name not in LARGE]:
+    for sample in wanted or [known.name for known in samples() if known.name not in LARGE]:
         for target in TARGETS:
             found = share_of(sample, target)
             all_lines = max(found.lines, 1)

@@ -355,12 +355,13 @@ class IrPane(QWidget):
         self.text.setToolTip(plain_tip(self.costs.words(line)) if self.costs else "")
 
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
-        spot, document = self.selection.spot, self.text.document
+        spot = self.selection.spot
         if self._compilation is not None and origin is not self:
             if nodes:
                 self.model.follow(self._compilation, nodes)
             if spot is not None and spot.file:
                 self.model.follow_file(self._compilation, spot.file)
+        document = self.text.document  # which may be another one by now
         exact = exact_lines(document, self.model.stage, spot) if spot is not None else None
         if exact is not None and not exact.any() and not nodes:
             exact = None
