@@ -36,6 +36,7 @@ class PanesFeature(Feature):
             ("+ -", "fold, unfold at the line"),
             ("Ctrl+wheel", "zoom"),
             ("Ctrl+C", "copy"),
+            ("Ctrl+click", "go to where it is defined"),
         ),
     )
 
@@ -46,6 +47,8 @@ class PanesFeature(Feature):
         self.workbench, self._texts, self._docks = workbench, texts, docks
         self.commands = (
             Command("go_to_line", "&Go to line...", "&Edit", 12, self._with_pane(IrPane.ask_line), "Ctrl+G"),
+            Command("go_to_definition", "Go to &definition", "&Edit", 13,
+                    self._with_pane(lambda pane: pane.go_to_definition()), "F12"),
             Command("add_pane", "New IR &pane", "&View", 23, self.add_pane, "Ctrl+T"),
             Command("pane_target", "Show this pane for another &target...", "&View", 24,
                     self._with_pane(self.pane_target)),
@@ -59,6 +62,8 @@ class PanesFeature(Feature):
                     self._with_pane(self.compare_pane)),
             Command("compare_previous", "Compare pane with the &previous compilation", "&Compare", 11,
                     self._with_pane(lambda pane: self.compare_pane(pane, "previous"))),
+            Command("compare_panes", "Compare pane with the pane besi&de it", "&Compare", 12,
+                    self._with_pane(self.compare_next), "Ctrl+Shift+D"),
             Command("next_difference", "&Next difference", "&Compare", 13, lambda: self._step(1), "F7"),
             Command("previous_difference", "Pre&vious difference", "&Compare", 14, lambda: self._step(-1), "Shift+F7"),
         )  # fmt: skip
@@ -93,6 +98,7 @@ class PanesFeature(Feature):
     def _added(self, pane: IrPane) -> None:
         """A new pane gets its texts from the store."""
         pane.model.wanted.connect(self._texts.fetch)
+        pane.others = lambda: [(self._title(p), p.model.key) for p in self.workbench.panes if p is not pane]
         pane.library_line.connect(self._library_line)
         pane.cancel_wanted.connect(lambda pane: self._texts.cancel(pane.model))
         pane.compare_wanted.connect(self.compare_pane)
@@ -100,6 +106,22 @@ class PanesFeature(Feature):
         if self._state.compilation is not None:
             pane.set_compilation(self._state.compilation)
             pane.set_run(self._state.run)
+
+    def _title(self, pane: IrPane) -> str:
+        """A pane's text in words."""
+        model = pane.model
+        title = stage_title(model.stage, model.target or model.own_target)
+        of = "" if not model.key.kernel else f" of {model.key.kernel.rsplit('/', 1)[-1]}"
+        return f"{title}{of}{f' for {model.target}' if model.target else ''}"
+
+    def compare_next(self, pane: IrPane) -> None:
+        """A pane against the one beside it."""
+        panes = self.workbench.panes
+        if len(panes) < 2:
+            self._refuse(pane, "there is no other pane to compare with")
+            return
+        other = panes[(panes.index(pane) + 1) % len(panes)]
+        pane.model.compare(Against(other.model.key, f"against {self._title(other)}"))
 
     def _library_line(self, pane: IrPane, file: str, line: int) -> None:
         """A line of the kernel library: selects the nodes that it is at work for, as far as the panes' texts tell."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent
@@ -13,10 +15,12 @@ from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
+from app.viewmodels.text.definitions import definition_at
 from app.viewmodels.text.diff import DiffDocument
 from app.viewmodels.text.exact_lines import exact_lines, spot_of
-from app.viewmodels.text.folding import directive_lines
-from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers, usual_file
+from app.viewmodels.text.folding import directive_lines, metadata_regions
+from app.viewmodels.text.instruction_help import line_tip
+from app.viewmodels.text.ir_pane import IrPaneModel, TextKey, badge_numbers, usual_file
 from app.viewmodels.text.line_costs import LineCosts, line_costs
 from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
@@ -90,6 +94,9 @@ class IrPane(QWidget):
         row.addStretch(1)
         self._kernel_row.hide()
         column(self, self._kernel_row, self.bar, self.strip, self.text, self.find_bar)
+        self.text.tip_of = self._tip
+        self.text.symbol_wanted.connect(self.go_to_definition)
+        self.others: Callable[[], list[tuple[str, TextKey]]] = list  # the other panes' texts, to compare with
         self.text.line_clicked.connect(self._clicked)
         self.text.line_hovered.connect(self._hovered)
         model.changed.connect(self.refresh)
@@ -201,10 +208,9 @@ class IrPane(QWidget):
 
     def ask_line(self) -> None:
         """Ctrl+G."""
-        lines = self.text.document.lines
-        number, good = QInputDialog.getInt(
-            self, "Go to line", f"Line (1 to {lines:,}):", max(self.text.shown.caret, 0) + 1, 1, max(lines, 1)
-        )
+        lines, caret = self.text.document.lines, max(self.text.shown.caret, 0)
+        words = f"Line (1 to {lines:,}):"
+        number, good = QInputDialog.getInt(self, "Go to line", words, caret + 1, 1, max(lines, 1))
         if good:
             self.text.go_to_line(number - 1)
 
@@ -242,6 +248,8 @@ class IrPane(QWidget):
         title = stage_title(model.stage, model.target or model.own_target)
         self.text.setAccessibleName(f"{title} of {model.kernel or 'the model'}")
         self._hide_noise(self.quiet.isChecked())
+        if language == "llvm" and model.diff is None:
+            self.text.fold(metadata_regions(document))
         self._show_heat()
         self.text.verticalScrollBar().setValue(same_place)
         self._selected(self.selection.nodes, None)
@@ -314,7 +322,6 @@ class IrPane(QWidget):
         if self._run is not None and self._compilation is not None and not model.origin and not model.target:
             self.costs = line_costs(self.text.document, model.stage, self._compilation, self._run)
         self.text.show_also(heat=self.costs.heat if self.costs else None)
-        self.text.setToolTip("")
         self.text.viewport().update()
 
     def _hide_noise(self, on: bool) -> None:
@@ -352,7 +359,20 @@ class IrPane(QWidget):
         document = self.text.document
         spot = spot_of(document, self.model.stage, line) if line >= 0 else None
         self.selection.hover(document.nodes(line) if line >= 0 else (), self, spot)
-        self.text.setToolTip(plain_tip(self.costs.words(line)) if self.costs else "")
+
+    def _tip(self, line: int, column: int) -> str:
+        said = line_tip(self.text.document, self.model.stage, self.text.shown.language, line, column)
+        return "\n".join(part for part in (said, self.costs.words(line) if self.costs else "") if part)
+
+    def go_to_definition(self, line: int = -1, column: int = 0) -> None:
+        """Where the symbol at a place is defined: Ctrl+click there, or F12 where it was clicked."""
+        if line < 0:
+            line, column = self.text.pressed
+        symbol, found = definition_at(self.text.document, self.text.shown.language, line, column)
+        if found >= 0:
+            self.text.go_to_line(found)
+        elif symbol:
+            self.bar.show_message(Message("info", f"{symbol} is not defined in this text", "pane"))
 
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
         spot = self.selection.spot
@@ -363,8 +383,6 @@ class IrPane(QWidget):
                 self.model.follow_file(self._compilation, spot.file)
         document = self.text.document  # which may be another one by now
         exact = exact_lines(document, self.model.stage, spot) if spot is not None else None
-        if exact is not None and not exact.any() and not nodes:
-            exact = None
         self.text.set_lit(document.lit_lines(nodes), origin is not self, exact)
 
     def _light(self, nodes: frozenset[str], _origin: object) -> None:

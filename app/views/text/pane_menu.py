@@ -8,6 +8,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from app.viewmodels.frame.devices import TARGETS
+from app.viewmodels.text.ir_pane import Against
 
 
 def pane_menu(pane: Any) -> QMenu:
@@ -17,9 +18,14 @@ def pane_menu(pane: Any) -> QMenu:
     menu.addAction("Copy all", lambda: _copy_all(pane)).setEnabled(bool(document.lines))
     menu.addAction("Find...\tCtrl+F", pane.find_bar.open)
     menu.addAction("Go to line...\tCtrl+G", pane.ask_line)
+    menu.addAction("Go to definition\tF12", pane.go_to_definition)
     menu.addSeparator()
     menu.addAction("Compare with the stage before\tD", lambda: pane.compare_wanted.emit(pane, "stage"))
     menu.addAction("Compare with the previous compilation", lambda: pane.compare_wanted.emit(pane, "previous"))
+    with_pane = menu.addMenu("Compare with another pane")
+    with_pane.setEnabled(bool(others := pane.others()))
+    for title, key in others:
+        with_pane.addAction(title, lambda k=key, t=title: pane.model.compare(Against(k, f"against {t}")))
     here, beside = menu.addMenu("Target of this pane"), menu.addMenu("Open beside for target")
     now = pane.model.target or pane.model.own_target
     for name, title in TARGETS:
