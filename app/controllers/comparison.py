@@ -81,6 +81,7 @@ class _Pair(QObject):
         self._pair: tuple[IrPane, IrPane] | None = None
         self._linked: set[tuple[IrPane, IrPane]] = set()
         self._before: dict[IrPane, tuple[str, str, str]] = {}  # what panes showed, to be had back
+        self._stage = ""  # of both sides
         self._moving = False
 
     def show(self, comparison: ComparisonView, row: KernelVerdict, stage: str) -> bool:
@@ -99,6 +100,7 @@ class _Pair(QObject):
         for pane in (before, after):
             if not pane.model.origin:
                 self._before[pane] = (pane.model.stage, pane.model.kernel, pane.model.target)
+        self._stage = stage
         before.model.show_key(keys[0], first.label, Against(keys[1], "", "before"))
         after.model.show_key(keys[1], last.label, Against(keys[0], "", "after"))
         return True
@@ -107,7 +109,7 @@ class _Pair(QObject):
         """Both panes back to what they showed of the compilation before."""
         before, self._before, self._pair = self._before, {}, None
         for pane, (stage, kernel, target) in before.items():
-            if pane in self._workbench.panes:
+            if pane in self._workbench.panes and pane.model.stage == self._stage:  # unless it was turned elsewhere
                 known = {pane.kernel.itemData(at) for at in range(pane.kernel.count())}
                 pane.model.show(stage, kernel if kernel in known or not known else None, target)
 

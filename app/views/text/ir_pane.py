@@ -267,7 +267,7 @@ class IrPane(QWidget):
         self.kernel.setToolTip(plain_tip(named))
         self.target.set_value(target)
         self.target.setMinimumWidth(self.target.sizeHint().width())
-        self.target.setVisible(bool(model.target))
+        self.target.setVisible(bool(model.key.target))
         self.quiet.setVisible(model.stage in _MACHINE)
         self._place_kernel()
         self.kernel.setVisible(self._of_kernel)
@@ -291,7 +291,7 @@ class IrPane(QWidget):
     def _place_kernel(self) -> None:
         """The kernel and a target of its own: into the header where the whole name fits there, else below it."""
         moved = (self.kernel, self.target)
-        own = self.target.sizeHint().width() if self.model.target else 0
+        own = self.target.sizeHint().width() if self.model.key.target else 0
         needed = self.stage.sizeHint().width() + self.kernel.sizeHint().width() + own + 4 * _BUTTON
         below = self.width() < needed and self._of_kernel
         if below == self._kernel_row.isHidden():
@@ -300,7 +300,7 @@ class IrPane(QWidget):
                 layout.insertWidget(place, widget)  # type: ignore[attr-defined]
                 widget.setMaximumWidth(ANY_WIDTH)
             self.kernel.setVisible(self._of_kernel)
-            self.target.setVisible(bool(self.model.target))
+            self.target.setVisible(bool(self.model.key.target))
             self._kernel_row.setVisible(below)
 
     def resizeEvent(self, event) -> None:
