@@ -56,7 +56,7 @@ class GraphFeature(Feature):
             Command("graph_expand", "&Expand all kernels", "&Graph", 23, lambda: self.model.collapse_all(False)),
             Command("graph_fold", "Fold &repeated layers", "&Graph", 24, lambda: self.model.fold_repeats(True)),
             Command("graph_unfold", "Unfold repeated &layers", "&Graph", 25, lambda: self.model.fold_repeats(False)),
-            Command("graph_minimap", "Show the &minimap", "&Graph", 30, self.toggle_map, ticked=lambda: view.show_map),
+            Command("graph_minimap", "Show the &minimap", "&Graph", 32, self.toggle_map, ticked=lambda: view.show_map),
             Command("export_graph", "Export as &SVG or PNG...", "&Graph", 31, self.export),
         )
         self.panel.export_wanted.connect(self.export)

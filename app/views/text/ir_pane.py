@@ -309,7 +309,7 @@ class IrPane(QWidget):
 
     def _say_coverage(self) -> None:
         document = self.model.document
-        if not document.lines:
+        if not document.lines or self.model.stage == LIBRARY:
             self.coverage.setText("")
             return
         noise = self.text.shown.noise if self.diff is None else None
