@@ -85,7 +85,7 @@ class IrPane(QWidget):
         self.header = header(
             self.stage, self.kernel, self.target, None, self.coverage, self.quiet, self.compare, self.lock, self.more,
             flat_button(look, "close", "Close this pane", lambda: self.close_wanted.emit(self)),
-        ).spare(self.coverage, self.quiet, self.compare, self.lock, self.target)  # fmt: skip
+        ).spare(self.coverage, self.quiet, self.compare, self.lock, self.target, self.more)  # fmt: skip
         self._kernel_row = QFrame()  # where the kernel's name goes while the header is too narrow to show it whole
         self._kernel_row.setProperty("role", "header")
         row = QHBoxLayout(self._kernel_row)
@@ -259,14 +259,12 @@ class IrPane(QWidget):
         target = model.target or model.own_target
         self.stage.set_entries([(stage, stage_title(stage, target)) for stage in PANE_STAGES])
         self.stage.set_value(model.stage)
-        self.stage.setMinimumWidth(self.stage.sizeHint().width())  # the kernel's name gives way before the stage's
         if self._lists_files != (model.stage == LIBRARY):
             self._list_entries()
         named = model.file if self._lists_files else model.kernel
         self.kernel.set_value(named)
         self.kernel.setToolTip(plain_tip(named))
         self.target.set_value(target)
-        self.target.setMinimumWidth(self.target.sizeHint().width())
         self.target.setVisible(bool(model.key.target))
         self.quiet.setVisible(model.stage in _MACHINE)
         self._place_kernel()
@@ -290,7 +288,9 @@ class IrPane(QWidget):
 
     def _place_kernel(self) -> None:
         """The kernel and a target of its own: into the header where the whole name fits there, else below it."""
-        moved = (self.kernel, self.target)
+        moved, room = (self.kernel, self.target), self.width()  # the kernel's name gives way before the stage's
+        self.stage.setMinimumWidth(min(self.stage.sizeHint().width(), max(room - 2 * _BUTTON - 16, 48)))
+        self.target.setMinimumWidth(min(self.target.sizeHint().width(), max(room // 2 - 12, 48)))
         own = self.target.sizeHint().width() if self.model.key.target else 0
         needed = self.stage.sizeHint().width() + self.kernel.sizeHint().width() + own + 4 * _BUTTON
         below = self.width() < needed and self._of_kernel

@@ -22,10 +22,11 @@ def loaded(qtbot, window):
 
 
 @pytest.mark.parametrize("width", [120, 150, 195, 240, 300, 420])
-def test_nothing_in_a_narrow_header_lies_over_another(qtbot, tmp_path, width):
+@pytest.mark.parametrize("stage", ["asm", "library"])
+def test_nothing_in_a_narrow_header_lies_over_another(qtbot, tmp_path, width, stage):
     pane = IrPane(Look(tmp_path, "dark"), IrPaneModel("asm", KERNEL, "sm_90a"), Selection())
     pane.kernel.set_entries([(KERNEL, KERNEL)])
-    pane.model.show(stage="asm")
+    pane.model.show(stage=stage)
     holder = QWidget()
     column = QVBoxLayout(holder)
     column.setContentsMargins(0, 0, 0, 0)
