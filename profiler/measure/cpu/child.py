@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from profiler.measure.cpu.native import BoundProgram
     from profiler.measure.cpu.timing import Timing
 
-STARTING, COMPILING, PREPARING, PROBING, TIMING, DONE = range(6)
-PHASES = ("starting", "compiling", "preparing", "making the first call", "timing", "finishing")
+STARTING, COMPILING, PREPARING, PROBING, TIMING, SAMPLING, DONE = range(7)
+PHASES = ("starting", "compiling", "preparing", "making the first call", "timing", "sampling", "finishing")
 PHASE_WORD, CALL_WORD, PLACES_WORD, WORDS_PER_PLACE = 0, 1, 8, 8
 SHARED_BYTES = 8 * (PLACES_WORD + WORDS_PER_PLACE * 1024)
 """The phase, the number of the current call (from 1), then a cache line for the place of every possible thread."""
@@ -61,9 +61,12 @@ class Probed:
     outputs: tuple[np.ndarray, ...]
 
 
+SAMPLED_BLOCK = -1
+
+
 @dataclass(frozen=True)
 class Block:
-    """A block of calls begins."""
+    """A block of calls begins; `SAMPLED_BLOCK` is no timed one, but the pass that samples."""
 
     number: int
 
@@ -185,11 +188,20 @@ def _run(
     resident["after"] = tree_bytes(os.getpid())
     launches = launch_records(model, request, timing.launches, threads=timing.threads, brief=brief)
     memory = {} if brief else memory_record(model, request.dims, resident, bound.arena_bytes)
+    conditions = _conditions(before, timing, bound)
+    sampling = None
+    if request.sample and not brief:
+        from profiler.measure.sampling.sampling import sample_launches
+
+        shared.phase(SAMPLING)
+        channel.send(Block(SAMPLED_BLOCK))
+        with pinned(bound.threads, request.pin):
+            sampling = sample_launches(model, copies, bound.threads, launches, shared.watch, bound.made)
     channel.send(
         MeasuredRun(
             FINISHED, tuple(timing.samples.tolist()), timing.blocks, launches, tuple(counted),
-            _conditions(before, timing, bound), memory, _timeline(timing),
-            lost=tuple(timing.lost.tolist()), lost_traced=tuple(timing.lost_traced.tolist()),
+            conditions, memory, _timeline(timing),
+            lost=tuple(timing.lost.tolist()), lost_traced=tuple(timing.lost_traced.tolist()), sampling=sampling,
         )
     )  # fmt: skip
 

@@ -28,6 +28,8 @@ from profiler.measure.cpu.child import (
     PHASES,
     PLACES_WORD,
     PROBING,
+    SAMPLED_BLOCK,
+    SAMPLING,
     SHARED_BYTES,
     TIMING,
     WORDS_PER_PLACE,
@@ -115,7 +117,7 @@ def _take(received: _Received, message: Message, progress: Callable[[str], None]
         case Probed() as probed:
             received.probed = probed
         case Block(number):
-            progress(f"block {number + 1}")
+            progress("sampling" if number == SAMPLED_BLOCK else f"block {number + 1}")
         case MeasuredRun() as result:
             received.result = result
         case Refusal() as found:
@@ -168,7 +170,7 @@ def _where(words: np.ndarray, calls: Sequence[str]) -> _Where:
     """The phase the child was in, and in a call the kernel that a thread had entered and not left."""
     number = int(words[PHASE_WORD])
     phase = PHASES[number] if 0 <= number < len(PHASES) else "doing something unknown"
-    if number not in (PROBING, TIMING):
+    if number not in (PROBING, TIMING, SAMPLING):
         return _Where(phase, number <= COMPILING, 0, "")
     steps = words[PLACES_WORD::WORDS_PER_PLACE]
     # Threads meet between kernels: all that are in one are in the same, unless a kernel wrote over this page.
