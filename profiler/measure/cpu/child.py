@@ -191,7 +191,7 @@ def _run(
     conditions = _conditions(before, timing, bound)
     sampling = None
     if request.sample and not brief:
-        from profiler.measure.sampling.sampling import sample_launches
+        from profiler.measure.cpu.sampling import sample_launches
 
         shared.phase(SAMPLING)
         channel.send(Block(SAMPLED_BLOCK))

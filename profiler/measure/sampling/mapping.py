@@ -64,7 +64,7 @@ def _own_lines(
     numbers = sorted(counts)
     nodes = kernel.with_nodes(text, [places[at][2] for at in numbers]).nodes
     hot = [
-        HotLine(at + 1, round(counts[at], 3), written[at].strip(), own, places[at][0], places[at][1])
+        HotLine(at + 1, round(counts[at], 3), written[at].strip().replace("\t", " "), own, places[at][0], places[at][1])
         for at, own in zip(numbers, nodes, strict=True)
     ]
     return StageHeat(stage, text_digest(text), tuple(hot))
@@ -100,10 +100,14 @@ def _kernel_language(by_place: Mapping[Place, int], kernel: Kernel) -> StageHeat
             nodes.setdefault((file, line), {}).update(dict.fromkeys(own))
     texts = {file: _lines_of(file, kernel) for file, _ in counts}
     hot = [
-        HotLine(line, count, texts[file][line - 1].strip() if line <= len(texts[file]) else "", tuple(nodes[file, line]), file, line)
+        HotLine(line, count, _line(texts[file], line), tuple(nodes[file, line]), file, line)
         for (file, line), count in sorted(counts.items())
-    ]  # fmt: skip
+    ]
     return StageHeat(PLACES, "", tuple(hot))
+
+
+def _line(lines: Sequence[str], number: int) -> str:
+    return lines[number - 1].strip() if number <= len(lines) else ""
 
 
 def _lines_of(file: str, kernel: Kernel) -> list[str]:
