@@ -42,6 +42,7 @@ def command(run: str, stage: str, kernel: str, most: int, listing: bool, db: str
     if taken is None:
         words = f"`kernelglass run {row['source']} --sample` makes one that is"
         raise ExecutionError(f"run {number} was not sampled; {words}")
+    stage = "asm" if stage == "ptx" else stage  # one text under two names
     found = asdict(taken) | {"mapped": taken.mapped}
     if kernel and taken.kernel(kernel) is None:
         known = ", ".join(each.kernel for each in taken.kernels) or "none"

@@ -17,6 +17,7 @@ from app.viewmodels.text.diff import DiffDocument
 from app.viewmodels.text.folding import directive_lines
 from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers
 from app.viewmodels.text.line_costs import LineCosts, line_costs
+from app.viewmodels.text.sampled_costs import sampled_costs
 from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
 from app.views.parts.later import one_shot
@@ -264,8 +265,10 @@ class IrPane(QWidget):
         model = self.model
         self.costs = None
         if self._run is not None and self._compilation is not None and not model.origin and not model.target:
-            self.costs = line_costs(self.text.document, model.stage, self._compilation, self._run)
-        self.text.show_also(heat=self.costs.heat if self.costs else None)
+            about = (self._compilation, self._run)
+            sampled = sampled_costs(self.text.document, model.stage, model.kernel, *about)
+            self.costs = sampled or line_costs(self.text.document, model.stage, *about)
+        self.text.show_heat(*((self.costs.heat, self.costs.shares) if self.costs else (None, None)))
         self.text.setToolTip("")
         self.text.viewport().update()
 

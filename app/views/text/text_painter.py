@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygon
 from app.theme.look import Look, tint
 from app.viewmodels.text.text_document import displayed
 from app.viewmodels.text.tokens import tokens
+from app.views.text.heat_gutter import heat_width, paint_share
 from app.views.text.text_page import TextPage
 
 RULER = 8  # width of the strip beside the scroll bar that shows where lit lines are
@@ -61,7 +62,8 @@ class TextPainter:
         self._small.setPixelSize(max(self._look.code_pixels - 2, 7))
         badge = "0" * max(len(str(int(page.badges.max(initial=0)))), 2) + "+"
         self._badge = QFontMetricsF(self._small).horizontalAdvance(badge) + 10
-        self.gutter = self.fold_width + (self._digits + 0.5) * self._look.column + self._badge + 8
+        self._heat = heat_width(page, self._small)
+        self.gutter = self.fold_width + (self._digits + 0.5) * self._look.column + self._badge + self._heat + 8
 
     def fitting(self, height: float) -> int:
         """How many whole rows fit."""
@@ -118,6 +120,9 @@ class TextPainter:
             painter.setPen(QPen(_colour(theme.accent if page.focused else theme.strong_border), 1))
             painter.drawRect(full.adjusted(0, 0, -1, -1))
         self._gutter(painter, page, line, y)
+        if self._heat:
+            box = QRectF(self.gutter - self._heat - 8, y, self._heat - 2, self.row)
+            paint_share(painter, self._look, page, line, box, self._small)
 
     def _line(self, painter: QPainter, page: TextPage, area: QRectF, line: int, y: float, matches) -> None:
         theme, look = self._look.theme, self._look

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from compiler.model import Kernel
 from profiler.measure.sampling.lined import LinedKernel, LoadedRanges, instruction_lines
 from profiler.sampled import PLACES, HotLine, SampledKernel, StageHeat, text_digest
 
+_REASONS = 6
 _STAGES = ("kgen", "kernel", "llvm", "llvm-opt")
 
 
@@ -31,6 +33,17 @@ def sampled_kernels(
     return tuple(sorted(found, key=lambda kernel: -kernel.samples))
 
 
+@dataclass(frozen=True)
+class OwnLines:
+    """A stage whose lines were sampled themselves: its text, the place of each line, samples by line (from 0)."""
+
+    stage: str
+    text: str
+    places: Sequence[Place]
+    counts: Mapping[int, int]
+    stalls: Mapping[int, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+
+
 def _sampled_kernel(lined: LinedKernel, samples: Sequence[tuple[str, int]], seconds: Sequence[float]) -> SampledKernel:
     known = instruction_lines(lined)
     text, places = lined.places("asm")
@@ -39,34 +52,50 @@ def _sampled_kernel(lined: LinedKernel, samples: Sequence[tuple[str, int]], seco
         if function in known:
             offsets, at = known[function]
             lines[at[int(np.searchsorted(offsets, offset, "right")) - 1]] += 1
+    own = [OwnLines("asm", text, places, lines)]
+    return sampled_record(lined.kernel, len(samples), own, lined.places, seconds)
+
+
+def sampled_record(
+    kernel: Kernel, samples: int, own: Sequence[OwnLines], places_of: Callable[[str], tuple[str, Sequence[Place]]],
+    seconds: Sequence[float],
+) -> SampledKernel:  # fmt: skip
+    """A kernel's samples on the lines of every stage: of the first of its `own`, from which the others follow."""
     by_place: Counter[Place] = Counter()
-    for line, count in lines.items():
-        by_place[places[line]] += count
-    kernel = lined.kernel
-    stages = [
-        _own_lines("asm", text, places, lines, kernel),
-        _kernel_language(by_place, kernel),
-        _source(by_place, kernel),
-    ]
-    for stage in _STAGES:
-        stages.append(_divided(stage, *lined.places(stage), by_place, kernel))
+    stalls: dict[tuple[str, int], Counter[str]] = {}
+    for line, count in own[0].counts.items():
+        place = own[0].places[line]
+        by_place[place] += count
+        if line in own[0].stalls:
+            stalls.setdefault(place[:2], Counter()).update(dict(own[0].stalls[line]))
+    stages = [_own_lines(each, kernel) for each in own]
+    stages += [_kernel_language(by_place, stalls, kernel), _source(by_place, kernel)]
+    stages += [_divided(stage, *places_of(stage), by_place, kernel) for stage in _STAGES]
     return SampledKernel(
-        kernel.name, len(samples), sum(count for place, count in by_place.items() if place[1]),
+        kernel.name, samples, sum(count for place, count in by_place.items() if place[1]),
         tuple(_nodes(by_place, kernel, seconds).items()), tuple(stage for stage in stages if stage.lines),
     )  # fmt: skip
 
 
-def _own_lines(
-    stage: str, text: str, places: Sequence[Place], counts: Mapping[int, float], kernel: Kernel
-) -> StageHeat:
+def _own_lines(own: OwnLines, kernel: Kernel) -> StageHeat:
+    return _hot_lines(own.stage, own.text, own.places, own.counts, kernel, own.stalls)
+
+
+def _hot_lines(
+    stage: str, text: str, places: Sequence[Place], counts: Mapping[int, float], kernel: Kernel,
+    stalls: Mapping[int, tuple[tuple[str, int], ...]] | None = None,
+) -> StageHeat:  # fmt: skip
     """A stage's lines with their samples, each with its nodes and its place."""
     written = text.splitlines()
     numbers = sorted(counts)
     nodes = kernel.with_nodes(text, [places[at][2] for at in numbers]).nodes
     hot = [
-        HotLine(at + 1, round(counts[at], 3), written[at].strip().replace("\t", " "), own, places[at][0], places[at][1])
+        HotLine(
+            at + 1, round(counts[at], 3), written[at].strip().replace("\t", " "), own, places[at][0], places[at][1],
+            (stalls or {}).get(at, ()),
+        )
         for at, own in zip(numbers, nodes, strict=True)
-    ]
+    ]  # fmt: skip
     return StageHeat(stage, text_digest(text), tuple(hot))
 
 
@@ -86,10 +115,12 @@ def _divided(
         lines = exact.get(place) or loose.get(place[:2], [])
         for number in lines:
             counts[number] = counts.get(number, 0.0) + count / len(lines)
-    return _own_lines(stage, text, places, counts, kernel)
+    return _hot_lines(stage, text, places, counts, kernel)
 
 
-def _kernel_language(by_place: Mapping[Place, int], kernel: Kernel) -> StageHeat:
+def _kernel_language(
+    by_place: Mapping[Place, int], stalls: Mapping[tuple[str, int], Counter[str]], kernel: Kernel
+) -> StageHeat:
     """The lines of the kernel library, and of the kernel's own source, that the code was written in."""
     counts: Counter[tuple[str, int]] = Counter()
     nodes: dict[tuple[str, int], dict[str, None]] = {}
@@ -100,9 +131,12 @@ def _kernel_language(by_place: Mapping[Place, int], kernel: Kernel) -> StageHeat
             nodes.setdefault((file, line), {}).update(dict.fromkeys(own))
     texts = {file: _lines_of(file, kernel) for file, _ in counts}
     hot = [
-        HotLine(line, count, _line(texts[file], line), tuple(nodes[file, line]), file, line)
+        HotLine(
+            line, count, _line(texts[file], line), tuple(nodes[file, line]), file, line,
+            tuple(stalls[file, line].most_common(_REASONS)) if (file, line) in stalls else (),
+        )
         for (file, line), count in sorted(counts.items())
-    ]
+    ]  # fmt: skip
     return StageHeat(PLACES, "", tuple(hot))
 
 
@@ -136,7 +170,7 @@ def _source(by_place: Mapping[Place, int], kernel: Kernel) -> StageHeat:
     numbers = {tuple(own): number for number, own in enumerate(table)}
     for at in counts:
         places[at] = (f"{kernel.name}.py", at + 1, numbers.get(tuple(slots[at]), 0))
-    return _own_lines("source", text, places, counts, kernel)
+    return _hot_lines("source", text, places, counts, kernel)
 
 
 def _nodes(by_place: Mapping[Place, int], kernel: Kernel, seconds: Sequence[float]) -> dict[str, float]:
