@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from profiler.analysis.advice import Finding, advice
 from profiler.sampled import PLACES
 from profiler.units import percent, seconds
 
 _MOST_LINES = 40
 _MOST_LISTINGS = 24
+_MOST_FINDINGS = 12
 _GAP = 3
 """So many lines without samples are worth a line that says so; fewer are left out without a word."""
 
@@ -24,12 +26,22 @@ def sampling_words(found: Mapping[str, Any]) -> str:
         words += f", {percent(found['mapped'] / inside)} of those know their line"
     if found["waiting"]:
         words += f"; {percent(found['waiting'] / total)} of all were in threads that wait for others"
-    words += f". One every {seconds(found['period'])} of a thread's time, over {found['calls']:,} calls of their own"
+    every = f"One every {seconds(found['period'])} of a thread's time," if found["period"] else "They were taken"
+    words += f". {every} over {found['calls']:,} calls of their own"
     if found["slowdown"] is not None:
         change = f"{100 * abs(found['slowdown']):.1f} % {'longer' if found['slowdown'] >= 0 else 'shorter'}"
         words += f" that took {change} than calls between them without samples"
     lost = f"; {found['lost']:,} were lost" if found["lost"] else ""
     return f"{words}{lost}."
+
+
+def finding_words(findings: Sequence[Finding]) -> list[str]:
+    """Findings as sentences, the dearest first."""
+    return [
+        f"{f'{item.kernel} ' if item.kernel else ''}{item.words}{f', at {item.where}' if item.where else ''} "
+        f"({seconds(item.cost)} of a call)"
+        for item in findings[:_MOST_FINDINGS]
+    ]
 
 
 def hot_lines(found: Mapping[str, Any], stage: str = PLACES, most: int | None = None, kernel: str = "") -> list[dict]:
@@ -72,8 +84,9 @@ def annotated(kernel: Mapping[str, Any], stage: str, inside: int) -> list[str]:
     return lines
 
 
-def heat_document(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What the HTML report shows: a sentence, the hottest lines, and annotated listings of the hottest kernels."""
+def heat_document(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What the HTML report shows: a sentence, findings, the hottest lines, listings of the hottest kernels."""
+    found = document["sampling"]
     stages = (PLACES, "source", "kgen", "kernel", "llvm", "llvm-opt", "asm", "ptx", "sass")
     listings: Sequence[dict[str, Any]] = [
         {"stage": stage, "kernel": kernel["kernel"], "share": kernel["samples"] / found["inside"], "lines": lines}
@@ -82,7 +95,8 @@ def heat_document(found: Mapping[str, Any]) -> dict[str, Any]:
         if (lines := annotated(kernel, stage, found["inside"]))
     ]
     lines = hot_lines(found, most=_MOST_LINES) if found["inside"] else []
-    return {"words": sampling_words(found), "lines": lines, "listings": listings[:_MOST_LISTINGS]}
+    said = finding_words(advice(document))
+    return {"words": sampling_words(found), "findings": said, "lines": lines, "listings": listings[:_MOST_LISTINGS]}
 
 
 def _where(line: Mapping[str, Any], stage: str) -> str:

@@ -55,7 +55,7 @@ def run_html(
         "history": history,
         "groups": {by: grouped(document["launches"], by) for by in BY if by != "launch"},
         "uneven": uneven_words(document["launches"]),
-        "heat": heat.heat_document(document["sampling"]) if "sampling" in document else None,
+        "heat": heat.heat_document(document) if "sampling" in document else None,
     }
     hot = max(document["launches"], key=lambda launch: launch["median"], default={"kernel": ""})["kernel"]
     left_out: list[str] = []

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler.printable import printable
+from profiler.analysis.advice import advice
 from profiler.analysis.aggregation import grouped, uneven_words
-from profiler.report.heat import annotated, hot_lines, sampling_words
+from profiler.report.heat import annotated, finding_words, hot_lines, sampling_words
 from profiler.units import count, figure, percent, seconds, size
 
 WHOLE_COLUMNS = ("median", "interval", "ratio", "verdict")
@@ -91,6 +92,8 @@ def _sampled(document: dict[str, Any]) -> list[str]:
     if found is None:
         return []
     parts = ["## Where the time goes", md(sampling_words(found))]
+    said = finding_words(advice(document))
+    parts += ["\n".join(f"- {md(words)}" for words in said)] if said else []
     rows = [(percent(x["share"]), x["kernel"], x["where"], x["text"]) for x in hot_lines(found, most=_MOST_LINES)]
     if rows:
         parts.append(table(("samples", "kernel", "line", "it says"), rows))

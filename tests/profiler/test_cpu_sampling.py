@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 from two_loops import FIRST, SECOND, measured
 
@@ -11,7 +12,9 @@ from compiler.backend.llvm import compile_llvm
 from compiler.backend.places import line_places
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
+from profiler.measure.cpu import measuring as cpu
 from profiler.measure.sampling.clock import SamplingClock
+from profiler.records import FINISHED, MeasuredRun, MeasureRequest
 from profiler.sampled import PLACES, text_digest
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sampling needs Linux")
@@ -58,6 +61,18 @@ def test_what_it_cost_is_told(sampled):
 
 def test_a_run_that_is_not_sampled_has_no_samples(tmp_path):
     assert measured(tmp_path, sample=False).result.sampling is None
+
+
+@pytest.mark.parametrize(
+    ("code", "ended", "words"), [(-11, "", "did not end well"), (-9, "time limit", "no end within")]
+)
+def test_a_sampled_pass_that_fails_leaves_the_times(code, ended, words):
+    request = MeasureRequest("x", sample=True)
+    received = cpu._Received(result=MeasuredRun(FINISHED, (10, 11)), sampled=True)
+    where = cpu._where(np.zeros(16, np.int64), ())
+    outcome = cpu._outcome(where, request, received, code, ended, "")
+    assert outcome.result.samples == (10, 11) and outcome.error is None
+    assert words in outcome.result.sampling.note
 
 
 @pytest.mark.skipif(sys.platform.startswith("linux"), reason="Linux has it")

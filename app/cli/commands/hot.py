@@ -31,7 +31,9 @@ def command(run: str, stage: str, kernel: str, most: int, listing: bool, db: str
     from dataclasses import asdict
 
     from compiler.errors import ExecutionError
+    from profiler.analysis.advice import advice
     from profiler.report import heat
+    from profiler.report.document import run_document
     from profiler.store import open_store, queries
     from profiler.store.sampled import sampling
 
@@ -39,6 +41,7 @@ def command(run: str, stage: str, kernel: str, most: int, listing: bool, db: str
         number = queries.find_run(store, run)
         row = queries.run_row(store, number)
         taken = sampling(store, number)
+        findings = advice(run_document(store, number)) if taken is not None else []
     if taken is None:
         words = f"`kernelglass run {row['source']} --sample` makes one that is"
         raise ExecutionError(f"run {number} was not sampled; {words}")
@@ -48,11 +51,13 @@ def command(run: str, stage: str, kernel: str, most: int, listing: bool, db: str
         known = ", ".join(each.kernel for each in taken.kernels) or "none"
         raise ExecutionError(f"run {number} has no samples in a kernel {kernel!r}; kernels with samples: {known}")
     if as_json:
-        print_json(_document(number, row["source"], found, stage, kernel, most))
+        document = _document(number, row["source"], found, stage, kernel, most)
+        print_json(document | {"findings": [asdict(finding) for finding in findings]})
         return
     lines = [f"run {number}: {row['source']}: {heat.sampling_words(found)}"]
     if found["inside"]:
         lines += ["", *_text(found, stage, kernel, most, listing=listing)]
+    lines += [f"{'' if at else chr(10)}finding: {words}" for at, words in enumerate(heat.finding_words(findings))]
     say("\n".join(lines))
 
 

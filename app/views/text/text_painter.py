@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygon
 from app.theme.look import Look, tint
 from app.viewmodels.text.text_document import displayed
 from app.viewmodels.text.tokens import tokens
-from app.views.text.heat_gutter import heat_width, paint_share
+from app.views.text.heat_gutter import heat_width, paint_shares
 from app.views.text.text_page import TextPage
 
 RULER = 8  # width of the strip beside the scroll bar that shows where lit lines are
@@ -87,6 +87,7 @@ class TextPainter:
         rows = [(page.line_of_row(row), (row - first) * self.row) for row in range(first, last)]
         for line, y in rows:
             self._ground(painter, page, area, line, y)
+        paint_shares(painter, self._look, page, rows, QPointF(self.gutter - 10, self._top + 1), self._small)
         painter.save()
         painter.setClipRect(QRectF(self.gutter, 0, area.width() - self.gutter, area.height()))
         for line, y in rows:
@@ -120,9 +121,6 @@ class TextPainter:
             painter.setPen(QPen(_colour(theme.accent if page.focused else theme.strong_border), 1))
             painter.drawRect(full.adjusted(0, 0, -1, -1))
         self._gutter(painter, page, line, y)
-        if self._heat:
-            box = QRectF(self.gutter - self._heat - 8, y, self._heat - 2, self.row)
-            paint_share(painter, self._look, page, line, box, self._small)
 
     def _line(self, painter: QPainter, page: TextPage, area: QRectF, line: int, y: float, matches) -> None:
         theme, look = self._look.theme, self._look

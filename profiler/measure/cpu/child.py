@@ -19,6 +19,7 @@ from compiler.processes.child import end_with_parent
 from compiler.processes.frames import Channel, named
 from compiler.processes.messages import Refusal, refusal
 from profiler.records import FINISHED, CompilationRecord, MeasuredRun, MeasureRequest, StageRecord
+from profiler.sampled import Sampling
 
 if TYPE_CHECKING:
     from compiler.model import Model
@@ -72,7 +73,7 @@ class Block:
 
 
 KNOWN = named(Measure)
-ANSWERS = named(Compiled, StageRecord, Probed, Block, MeasuredRun, Refusal)
+ANSWERS = named(Compiled, StageRecord, Probed, Block, MeasuredRun, Sampling, Refusal)
 
 
 def serve(channel: Channel, page: str) -> None:
@@ -188,22 +189,20 @@ def _run(
     resident["after"] = tree_bytes(os.getpid())
     launches = launch_records(model, request, timing.launches, threads=timing.threads, brief=brief)
     memory = {} if brief else memory_record(model, request.dims, resident, bound.arena_bytes)
-    conditions = _conditions(before, timing, bound)
-    sampling = None
-    if request.sample and not brief:
+    channel.send(
+        MeasuredRun(
+            FINISHED, tuple(timing.samples.tolist()), timing.blocks, launches, tuple(counted),
+            _conditions(before, timing, bound), memory, _timeline(timing),
+            lost=tuple(timing.lost.tolist()), lost_traced=tuple(timing.lost_traced.tolist()),
+        )
+    )  # fmt: skip
+    if request.sample and not brief:  # what was timed is told by now: whatever happens here does not spoil it
         from profiler.measure.cpu.sampling import sample_launches
 
         shared.phase(SAMPLING)
         channel.send(Block(SAMPLED_BLOCK))
         with pinned(bound.threads, request.pin):
-            sampling = sample_launches(model, copies, bound.threads, launches, shared.watch, bound.made)
-    channel.send(
-        MeasuredRun(
-            FINISHED, tuple(timing.samples.tolist()), timing.blocks, launches, tuple(counted),
-            conditions, memory, _timeline(timing),
-            lost=tuple(timing.lost.tolist()), lost_traced=tuple(timing.lost_traced.tolist()), sampling=sampling,
-        )
-    )  # fmt: skip
+            channel.send(sample_launches(model, copies, bound.threads, launches, shared.watch, bound.made))
 
 
 def _conditions(before: dict[str, Any], timing: Timing, bound: BoundProgram) -> dict[str, Any]:

@@ -73,16 +73,12 @@ class SamplingClock:
 class _Ring:
     def __init__(self, thread: int, period: int) -> None:
         self._file = _open(thread, period)
-        page = mmap.PAGESIZE
-        for pages in _PAGES:
-            try:
-                self._map = mmap.mmap(self._file, (1 + pages) * page)
-                break
-            except OSError as error:
-                if pages == _PAGES[-1] or error.errno not in (errno.EPERM, errno.ENOMEM):
-                    os.close(self._file)
-                    raise
-        self._start, self._size = page, pages * page
+        try:
+            self._map = _mapped(self._file)
+        except OSError:
+            os.close(self._file)
+            raise
+        self._start, self._size = mmap.PAGESIZE, len(self._map) - mmap.PAGESIZE
 
     def control(self, request: int) -> None:
         import fcntl
@@ -119,6 +115,19 @@ class _Ring:
     def close(self) -> None:
         self._map.close()
         os.close(self._file)
+
+
+def _mapped(file: int) -> mmap.mmap:
+    """A page that tells where the samples are, and as many pages for them as the system allows."""
+    refused = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+    for pages in _PAGES:
+        try:
+            return mmap.mmap(file, (1 + pages) * mmap.PAGESIZE)
+        except OSError as error:
+            refused = error
+            if error.errno not in (errno.EPERM, errno.ENOMEM):
+                break
+    raise refused
 
 
 def _threads() -> Sequence[int]:
