@@ -299,6 +299,8 @@ class RunTimes:
     elsewhere: str = ""  # the machine it was made on, where that is not this one
     ceilings: tuple[Ceiling, ...] = ()  # what was measured there
     sampling: Sampling | None = None  # where inside the kernels the time goes, where that was asked for
+    keys: tuple[str, ...] = ()  # of each call's kernel: those that compute the same have the same
+    thread_seconds: tuple[tuple[float, ...], ...] = ()  # of each call, what each thread took
 
 
 def source_name(source: str) -> str:

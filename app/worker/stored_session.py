@@ -122,6 +122,8 @@ class StoredSession:
             elsewhere=elsewhere,
             ceilings=ceilings,
             sampling=taken,
+            keys=tuple(x["key"] for x in launches),
+            thread_seconds=tuple(tuple(x["thread_seconds"]) for x in launches),
         )
 
     def stage(self, request: StageRequest, report: Any = None) -> LineText:

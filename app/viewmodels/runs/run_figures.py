@@ -30,10 +30,17 @@ class CallFigures:
     share: float
     point: RooflinePoint
     times: tuple[float, ...] = ()
+    together: float | None = None
+    """Of several launches: the sum of their medians."""
+    launches: int = 1
+    uneven: float = 0.0
+    """How many times the mean of its threads the slowest takes, where that is worth a word."""
 
     @property
     def median(self) -> float:
         """The median of process medians, in seconds; 0 where nothing was timed."""
+        if self.together is not None:
+            return self.together
         return self.summary.median if self.summary else 0.0
 
 
