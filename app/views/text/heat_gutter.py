@@ -27,13 +27,13 @@ def paint_shares(
     """The figures of the lines in sight, each ending at `place` of its row; the painter's font is as it was after."""
     if page.shares is None:
         return
-    before = painter.font()
+    before, key = painter.font(), font.toString()
     painter.setFont(font)
     painter.setPen(QColor(look.theme.text))
     for line, y in rows:
         share = float(page.shares[line]) if line < len(page.shares) else 0.0
         if share >= _LEAST:
-            words, width = _figure(f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %", font.toString())
+            words, width = _figure(f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %", key)
             painter.drawStaticText(QPointF(place.x() - width, place.y() + y), words)
     painter.setFont(before)
 

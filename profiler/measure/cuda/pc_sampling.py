@@ -33,10 +33,12 @@ from compiler.errors import UnavailableError
 _PERIOD, _STALLS, _MODE, _CONTROL, _BUFFER = 1, 2, 5, 6, 8
 """Attributes of a configuration: the period, the reasons, how samples are collected, who starts, where they go."""
 _CONTINUOUS, _BY_HAND = 1, 1
-_PERIOD_LOG2 = 12
+_PERIOD_LOG2 = 14
 """A sample of each multiprocessor every 2 to the power of so many of its cycles."""
 _MOST = 20_000
 _NOT_ALLOWED = (35, 38)
+_FULL = 8
+"""The device's own buffer ran over before it was read: what came after is lost."""
 _HOW = (
     "the driver lets only administrators sample: run as root, or load the driver with "
     "NVreg_RestrictProfilingToAdminUsers=0"
@@ -96,7 +98,8 @@ Sampled = tuple[str, int, tuple[tuple[str, int], ...]]
 
 
 class PcSampler:
-    """Samples of one context, from `start` to `stop`."""
+    """Samples of one context, from `start` to `stop`, as often as one likes; short turns do not fill the device's
+    own buffer."""
 
     def __init__(self, context: int) -> None:
         self._library = _library()
@@ -106,7 +109,8 @@ class PcSampler:
         self._enabled = True
         try:
             self._reasons = self._stall_reasons()
-            self._spare, self._keep_spare = _buffer(len(self._reasons))
+            self._spare, self._kept = _buffer(len(self._reasons))
+            self._own, self._kept_too = _buffer(len(self._reasons))
             self._configure()
         except BaseException:
             self.close()
@@ -119,17 +123,20 @@ class PcSampler:
     def stop(self) -> tuple[list[Sampled], int]:
         """Take no more, when all work is done: what was found, and how many samples were dropped."""
         self._call("cuptiPCSamplingStop", _Context(_size(_Context), None, self._context))
-        own, keep = _buffer(len(self._reasons))
+        own = self._own
         found: list[Sampled] = []
         dropped = 0
         while True:
-            self._call("cuptiPCSamplingGetData", _Get(_size(_Get), None, self._context, addressof(own)))
+            own.count = 0
+            full = self._call(
+                "cuptiPCSamplingGetData", _Get(_size(_Get), None, self._context, addressof(own)), tolerated=_FULL
+            )
             found += self._rows(own)
-            dropped += int(own.dropped)
-            if not own.left:
+            dropped += int(own.dropped) + bool(full)
+            if full or not own.left:
                 break
         found += self._rows(self._spare)
-        del keep
+        self._spare.count = 0
         return found, dropped
 
     def close(self) -> None:
@@ -180,12 +187,13 @@ class PcSampler:
                 name = counter.name.decode(errors="replace") if counter.name else ""
                 yield name, int(counter.offset), tuple(sorted(stalls.items(), key=lambda item: -item[1]))
 
-    def _call(self, name: str, argument: Structure) -> None:
+    def _call(self, name: str, argument: Structure, tolerated: int = 0) -> int:
         status = getattr(self._library, name)(byref(argument))
+        if status in (0, tolerated):
+            return status
         if status in _NOT_ALLOWED:
             raise UnavailableError(f"there are no samples: {_HOW}")
-        if status:
-            raise UnavailableError(f"there are no samples: {name} of CUPTI answered {status}")
+        raise UnavailableError(f"there are no samples: {name} of CUPTI answered {status}")
 
 
 def _size(kind: type[Structure]) -> int:

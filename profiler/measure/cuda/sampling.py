@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from time import perf_counter
@@ -16,6 +17,8 @@ from profiler.measure.cuda.program import DeviceProgram
 from profiler.measure.cuda.resident import Executable, Resident
 
 SECONDS = 1.0
+_TURN = 0.05
+"""Seconds of calls between two looks at what was found."""
 _WARM, _STRETCH, _MOST = 3, 20, 20_000
 
 
@@ -31,13 +34,20 @@ def sample_program(
         plain = _calls(resident, _WARM, SECONDS / 4)
         sampler = PcSampler(int(call(driver().cuCtxGetCurrent)))
         stack.callback(sampler.close)
-        sampler.start()
-        begun = perf_counter()
-        sampled = _calls(resident, _WARM, SECONDS)
+        found: dict[tuple[str, int], Counter[str]] = {}
+        sampled: list[float] = []
+        dropped, begun = 0, perf_counter()
+        while len(sampled) < _WARM or perf_counter() - begun < SECONDS:
+            sampler.start()
+            sampled += _calls(resident, 1, _TURN)
+            taken, lost = sampler.stop()
+            dropped += lost
+            for name, offset, stalls in taken:
+                found.setdefault((name, offset), Counter()).update(dict(stalls))
         seconds = perf_counter() - begun
-        found, dropped = sampler.stop()
     slowdown = float(np.median(sampled) / np.median(plain) - 1)
-    return tuple(found), {"lost": dropped, "calls": _STRETCH * len(sampled), "seconds": seconds, "slowdown": slowdown}
+    rows = tuple((name, offset, tuple(stalls.most_common())) for (name, offset), stalls in found.items())
+    return rows, {"lost": dropped, "calls": _STRETCH * len(sampled), "seconds": seconds, "slowdown": slowdown}
 
 
 def _calls(resident: Resident, least: int, seconds: float) -> list[float]:
