@@ -30,6 +30,7 @@ class CompileRequest:
     source: str
     options: CompileOptions
     text: str | None = None
+    libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,7 @@ class FlowsRequest:
     cells: tuple[Cell, ...]
     repeat: int = 1
     folder: str = ""  # for the caches of the cells; the window removes it, as the worker may be killed
+    libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
 
 
 @dataclass(frozen=True)
