@@ -37,6 +37,8 @@ _PERIOD_LOG2 = 14
 """A sample of each multiprocessor every 2 to the power of so many of its cycles."""
 _MOST = 20_000
 _NOT_ALLOWED = (35, 38)
+_AGAIN = "_not_issued"
+"""Samples of cycles without any instruction are counted a second time under a reason of this ending."""
 _FULL = 8
 """The device's own buffer ran over before it was read: what came after is lost."""
 _HOW = (
@@ -180,8 +182,8 @@ class PcSampler:
             stalls: dict[str, int] = {}
             for k in range(int(counter.count)):
                 stall = counter.stalls[k]
-                if stall.samples:
-                    name = self._reasons.get(int(stall.reason), "unknown")
+                name = self._reasons.get(int(stall.reason), "unknown")
+                if stall.samples and not name.endswith(_AGAIN):
                     stalls[name] = stalls.get(name, 0) + int(stall.samples)
             if stalls:
                 name = counter.name.decode(errors="replace") if counter.name else ""
