@@ -57,12 +57,19 @@ class GraphFeature(Feature):
             Command("graph_expand", "&Expand all kernels", "&Graph", 23, lambda: self.model.collapse_all(False)),
             Command("graph_fold", "Fold &repeated layers", "&Graph", 24, lambda: self.model.fold_repeats(True)),
             Command("graph_unfold", "Unfold repeated &layers", "&Graph", 25, lambda: self.model.fold_repeats(False)),
+            Command("graph_minimap", "Show the &minimap", "&Graph", 32, self.toggle_map, ticked=lambda: view.show_map),
             Command("export_graph", "Export as &SVG or PNG...", "&Graph", 31, self.export),
         )
         self.panel.export_wanted.connect(self.export)
         state.opened.connect(lambda _: view.reset_view())
         state.compiled.connect(self._compiled)
         self.when_run(self._ran)
+
+    def toggle_map(self) -> None:
+        """Show the minimap, or not; it comes only where the graph is larger than its view."""
+        view = self.panel.view
+        view.show_map = not view.show_map
+        view.update()
 
     def export(self) -> None:
         """Write the graph as SVG or PNG."""

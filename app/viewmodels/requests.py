@@ -34,6 +34,13 @@ class CompileRequest:
 
 
 @dataclass(frozen=True)
+class ReadRequest:
+    """Load a source to read texts of it: nothing is compiled but the kernels that are asked for."""
+
+    compilation: CompileRequest
+
+
+@dataclass(frozen=True)
 class StageRequest:
     """The text of one stage of the compilation this worker holds; `kernel` empty means the whole model.
 

@@ -10,7 +10,7 @@ import numpy as np
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.runs.run_figures import launch_times
-from app.viewmodels.text.line_costs import LineCosts
+from app.viewmodels.text.line_costs import LineCosts, line_costs
 from app.viewmodels.text.text_document import TextDocument
 from compiler.options import STAGE_TABLE
 from profiler.sampled import PLACES, HotLine, Sampling, hottest, text_digest
@@ -51,6 +51,14 @@ def sampled_costs(
     stalls = {line.line - 1: line.stalls for line in part.lines if line.stalls}
     share = counts / run.sampling.inside
     return LineCosts(counts / found.samples * seconds, heat, counts > 0, share, stalls)
+
+
+def costs_of(
+    document: TextDocument, stage: str, kernel: str, compilation: Compilation, run: RunTimes
+) -> LineCosts | None:
+    """What the lines of a text cost in a run: by samples of them where there are any, else as `line_costs` has it."""
+    sampled = sampled_costs(document, stage, kernel, compilation, run)
+    return sampled or line_costs(document, stage, compilation, run)
 
 
 def _digest(document: TextDocument) -> str:
