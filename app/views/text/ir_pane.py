@@ -323,7 +323,6 @@ class IrPane(QWidget):
         if self._run is not None and self._compilation is not None and not model.origin and not model.target:
             self.costs = costs_of(self.text.document, model.stage, model.kernel, self._compilation, self._run)
         self.text.show_heat(*((self.costs.heat, self.costs.shares) if self.costs else (None, None)))
-        self.text.viewport().update()
 
     def _hide_noise(self, on: bool) -> None:
         noisy = self.model.stage in _MACHINE and self.diff is None
