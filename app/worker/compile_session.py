@@ -53,7 +53,7 @@ class CompileSession:
         watch = CompileProgress(report, request.options.flow)
         with without_imports() as took:
             self._models = {request.options.target: self._compile(request.options, watch)}
-        self._seconds = took.seconds
+        self._seconds, self._took = took.seconds, took
 
     def _compile(self, options: CompileOptions, watch: Any = None) -> Any:
         from compiler.pipeline import compile_graph
@@ -85,6 +85,8 @@ class CompileSession:
             plan_note=note,
             unsized=tuple(name for name in model.symbols if name not in dims),
             seconds=self._seconds,
+            elapsed=self._seconds + self._took.imports,
+            imports=tuple((start - model.trace.begun, taken) for start, taken in self._took.spans),
         )
 
     def stage(self, request: StageRequest, report: Report = lambda _: None) -> LineText:

@@ -101,6 +101,7 @@ class StoredSession:
             peak=int((self._row["memory"] or {}).get("planned_peak", 0)),
             plan_note="" if "blocks" in (self._row["memory"] or {}) else "not kept with this run",
             seconds=row["seconds"],
+            elapsed=row["seconds"] + float((row["stats"] or {}).get("imports") or 0.0),
         )
         conditions = self._row["conditions"]
         check = conditions.get("check", {})

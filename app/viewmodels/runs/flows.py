@@ -123,7 +123,7 @@ class FlowsModel:
             Request(self.request.source, self.request.options), self.request.repeat,
             self._base, dict(sorted(self._samples.items(), key=lambda item: _order(item[0]))), self.interrupted,
         )  # fmt: skip
-        return flow_tables.document(measured, self.machine, self.cores)
+        return flow_tables.document(measured, self.machine, self.cores, self._disturbed)
 
     def text(self, kind: str) -> str:
         """The table in one of the formats of the command line: text, md, csv, json."""
