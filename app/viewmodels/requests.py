@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.flow_cells import BASE, Cell, Sample
+from app.viewmodels.compilation import NodeRecord
 from compiler.options import CompileOptions
 from profiler.records import Ceiling, Summary
 
@@ -29,6 +30,7 @@ class CompileRequest:
     source: str
     options: CompileOptions
     text: str | None = None
+    preview: bool = False  # tell the graph as soon as it is built: it is another than the one on show
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,10 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class OpenRunRequest:
-    """Show a stored run in the same views, with nothing compiled."""
+    """Show a stored run in the same views, with nothing compiled; or a compilation by itself, where that is given."""
 
     run: int
+    compilation: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,36 @@ class ListCompilationsRequest:
     """The newest compilations of the database."""
 
     limit: int = 300
+
+
+@dataclass(frozen=True)
+class ListFlowsRequest:
+    """The newest tables of flows in the database."""
+
+    limit: int = 300
+
+
+@dataclass(frozen=True)
+class KeepFlowsRequest:
+    """Put a table of flows into the database; its number."""
+
+    document: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class OpenFlowsRequest:
+    """The document of a stored table of flows."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class EditRunsRequest:
+    """Write on runs (`note`, `tag`, `untag`, `pin`, `unpin`), or forget them, compilations or tables of flows."""
+
+    numbers: tuple[int, ...]
+    what: str
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -261,6 +294,23 @@ Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
+class GraphPart(Progress):
+    """Some nodes of the graph that is being compiled, before any of it is; `last` when there are no more."""
+
+    name: str = ""
+    nodes: tuple[NodeRecord, ...] = ()
+    last: bool = False
+
+
+@dataclass(frozen=True)
+class KernelCome(Progress):
+    """A kernel of the model that is being compiled, and how many there will be."""
+
+    kernel: str = ""
+    kernels: int = 0
+
+
+@dataclass(frozen=True)
 class FlowsBegun(Progress):
     """Flows are about to be measured, on this machine."""
 
@@ -317,6 +367,10 @@ class RunRow:
     high: float
     how: str
     note: str
+    target: str = ""
+    changes: str = ""  # edges cut and fused, kernels edited
+    tags: tuple[str, ...] = ()
+    pinned: bool = False  # the baseline of its source
 
 
 @dataclass(frozen=True)
@@ -330,3 +384,16 @@ class CompilationRow:
     how: str
     seconds: float
     kernels: int
+    changes: str = ""
+
+
+@dataclass(frozen=True)
+class FlowTableRow:
+    """A stored table of flows in the list."""
+
+    number: int
+    created: str
+    source: str
+    target: str
+    cells: int
+    repeats: int

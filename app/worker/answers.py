@@ -16,7 +16,7 @@ from compiler.processes.frames import named
 ANSWERS: dict[type, Any] = {
     requests.LayoutRequest: Layout,
     requests.CompileRequest: Compilation,
-    requests.OpenRunRequest: tuple[Compilation, requests.RunTimes],
+    requests.OpenRunRequest: tuple[Compilation, requests.RunTimes | None],
     requests.StageRequest: LineText,
     requests.StoredStageRequest: LineText,
     requests.PassesRequest: tuple[PassStep, ...],
@@ -26,6 +26,10 @@ ANSWERS: dict[type, Any] = {
     requests.RunRequest: requests.RunTimes,
     requests.ListRunsRequest: tuple[requests.RunRow, ...],
     requests.ListCompilationsRequest: tuple[requests.CompilationRow, ...],
+    requests.ListFlowsRequest: tuple[requests.FlowTableRow, ...],
+    requests.KeepFlowsRequest: int,
+    requests.OpenFlowsRequest: dict[str, Any],
+    requests.EditRunsRequest: str,
     requests.CompareRunsRequest: dict[str, Any],
     requests.ExportRequest: str,
     requests.FlowsRequest: tuple[str, int],
@@ -41,7 +45,10 @@ PIECE = "."
 
 def replies() -> dict[str, Any]:
     """What a worker may send: progress, failures, answers by the name of their request, and pieces of those."""
-    known = named(requests.Progress, requests.FlowsBegun, requests.FlowProgress, requests.Failure)
+    known = named(
+        requests.Progress, requests.FlowsBegun, requests.FlowProgress, requests.GraphPart, requests.KernelCome,
+        requests.Failure,
+    )  # fmt: skip
     for request, answer in ANSWERS.items():
         known[request.__name__] = answer
         for field, kind in get_type_hints(answer).items() if is_dataclass(answer) else ():

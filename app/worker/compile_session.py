@@ -14,6 +14,7 @@ from app.viewmodels.requests import (
     CompileRequest,
     EditTiming,
     FindRequest,
+    GraphPart,
     Hit,
     KeepRequest,
     PassesRequest,
@@ -28,7 +29,7 @@ from app.viewmodels.text.finding import hits
 from app.viewmodels.text.passes import PassStep
 from app.viewmodels.text.text_document import index_text, line_text
 from app.worker.compile_progress import CompileProgress
-from app.worker.extract import call_records, decision, kernel_record, memory_blocks, node_records
+from app.worker.extract import call_records, decision, graph_nodes, kernel_record, memory_blocks, node_records
 from app.worker.pass_steps import PassSteps
 from compiler.options import CompileOptions
 from compiler.temporary import temporary_folder
@@ -48,12 +49,22 @@ class CompileSession:
         self._texts: list[StageRecord] | None = None
         report(Progress("loading the source", 0.0))
         self._source = _load(request)
-        report(Progress("loading kernels", 0.03))
+        if request.preview:
+            self._show_graph(report)
+        report(Progress("loading kernels", 0.02))
         self._library = load_library(*self._source.library_paths)
         watch = CompileProgress(report, request.options.flow)
         with without_imports() as took:
             self._models = {request.options.target: self._compile(request.options, watch)}
         self._seconds, self._took = took.seconds, took
+
+    def _show_graph(self, report: Report) -> None:
+        """The graph as it is before anything is compiled, in parts that are quick to read."""
+        nodes = graph_nodes(self._source.graph, {}, self._source.dims)
+        name, most = self._source.name, 500
+        for at in range(0, max(len(nodes), 1), most):
+            part = nodes[at : at + most]
+            report(GraphPart("graph built", 0.02, name, part, at + most >= len(nodes)))
 
     def _compile(self, options: CompileOptions, watch: Any = None) -> Any:
         from compiler.pipeline import compile_graph

@@ -42,6 +42,7 @@ class RooflineView(QWidget):
         self._elsewhere = ""
         self._brought: tuple[Ceiling, ...] = ()
         self._plot: Any = None
+        self._undrawn = False
         self.bar = MessageBar(look, "roofline")
         self.note = Elided(role="muted")
         self.dtype = Choice("Peak to compare with", DTYPES, flat=True)
@@ -107,8 +108,14 @@ class RooflineView(QWidget):
         if origin is not self:
             self.view.select_records([p for p in self.points if not nodes.isdisjoint(p.call.nodes)])
 
+    def showEvent(self, event) -> None:
+        super().showEvent(event)
+        if self._undrawn:
+            self._draw()
+
     def _draw(self) -> None:
-        if not self.points and not self.ceilings:
+        self._undrawn = not self.isVisible()  # making the plot takes long enough to be felt: not for nobody
+        if self._undrawn or (not self.points and not self.ceilings):
             return
         import pyqtgraph
 
