@@ -102,8 +102,10 @@ class Workbench(QMainWindow):
 
         def rest() -> None:
             pane = made[0]
-            self._resting.append((pane, self._dock("", "", pane, pane.header)))
-            self._resting[-1][1].setParent(self)
+            dock = self._dock("", "", pane, pane.header)
+            dock.setParent(self)
+            dock.hide()  # a child that nobody hid would come into sight with its parent
+            self._resting.append((pane, dock))
             pane.close_wanted.connect(self.remove_pane)
             pane.model.changed.connect(lambda: self._rename(pane))
             self.pane_added.emit(pane)

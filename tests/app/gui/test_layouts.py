@@ -8,10 +8,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QDockWidget
 
 from app.controllers.layouts import LAYOUTS
 from app.viewmodels.frame.shown import LAYOUT_NAMES, Shown
 from app.views.frame.arrangement import BELOW, BESIDE, STACKED, fitting
+from app.views.text.ir_pane import IrPane
 
 pytestmark = pytest.mark.gui
 LONG = "sample:many-kernels:37"  # in no cache yet
@@ -56,6 +58,19 @@ def test_a_key_brings_the_views_of_a_job_to_the_front(qtbot, window, place, fron
     bench = window.workbench
     if front != "compare":
         qtbot.waitUntil(lambda: bench.graph_dock.width() * 2 >= bench.width())
+
+
+def test_panes_that_rest_are_out_of_sight_and_come_back(qtbot, window):
+    bench = window.workbench
+    for name, panes in (("linked", 3), ("performance", 1), ("compare_layout", 2), ("linked", 3)):
+        window.features.do(name)
+        settled(qtbot, window)
+        shown = [
+            dock for dock in bench.findChildren(QDockWidget) if dock.isVisible() and isinstance(dock.widget(), IrPane)
+        ]
+        assert len(shown) == len(bench.panes) == panes
+        assert sorted(dock.objectName() for dock in shown) == [f"pane-{at + 1}" for at in range(panes)]
+    assert all(pane.text.shown.document.data for pane in bench.panes)
 
 
 def test_layouts_are_known_by_one_list_of_names():
