@@ -17,6 +17,7 @@ from compiler.errors import CompilerError, ExecutionError, UnavailableError
 from compiler.options import MODEL_STAGES, CompileOptions
 
 if TYPE_CHECKING:
+    from compiler.trace import Watch
     from profiler.measure.devices import CudaDevice
 
 # How each text begins a comment, for the line that says which kernel follows.
@@ -39,7 +40,9 @@ class Compiled:
     imports: float = 0.0
 
 
-def compile_source(source: Source, options: CompileOptions, library: Path | None = None) -> Compiled:
+def compile_source(
+    source: Source, options: CompileOptions, library: Path | None = None, watch: Watch | None = None
+) -> Compiled:
     """Compile a source, with more kernels from a folder; what the compiler cannot do with it is a CompilationFailed."""
     from compiler import load_library
     from compiler.import_time import without_imports
@@ -50,7 +53,7 @@ def compile_source(source: Source, options: CompileOptions, library: Path | None
     folders = (*source.library_paths, *([library] if library else ()))
     more = load_library(*folders) if folders else None
     with _compiling(), without_imports() as took:
-        model = compile_graph(source.graph, options, more)
+        model = compile_graph(source.graph, options, more, watch)
     return Compiled(source, options, model, took.seconds, folders, took.imports)
 
 

@@ -7,14 +7,24 @@ database aside: a file beside the first one, or in the user's data folder, that 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from profiler.measure.outcome import Outcome
 from profiler.recording import ending_words, keep_outcome
 from profiler.records import INTERRUPTED, RUNNING, Machine, MeasuredRun, MeasureRequest
-from profiler.store import Store, StoreBlocked, StoreError, default_path, is_visited, open_store, queries, writer
+from profiler.store import (
+    Store,
+    StoreBlocked,
+    StoreError,
+    default_path,
+    is_visited,
+    open_in_memory,
+    open_store,
+    queries,
+    writer,
+)
 
 MOMENT = 2.0
 """Seconds to wait for other writers before a run is made; afterwards it is worth waiting longer."""
@@ -41,11 +51,16 @@ class Begun:
 
 @dataclass(frozen=True)
 class Kept:
-    """Where a run is kept: its number and the database, and a note where that is not what was asked for."""
+    """Where runs are kept: their numbers and the database, and a note where that is not what was asked for."""
 
-    run: int | None
-    path: Path | None
+    runs: tuple[int, ...] = ()
+    path: Path | None = None
     note: str = ""
+
+    @property
+    def run(self) -> int | None:
+        """The number of the only one, if it is kept."""
+        return self.runs[0] if self.runs else None
 
 
 def begin(path: Path | str | None, request: MeasureRequest, machine: Machine, *, needed: bool) -> Begun:
@@ -72,40 +87,74 @@ def begin(path: Path | str | None, request: MeasureRequest, machine: Machine, *,
         return Begun(place, request, machine, store, None, f"{words}: {error.message}", blocked)
 
 
-def give_up(begun: Begun, error: BaseException) -> None:
+def begin_together(store: Store, requests: Sequence[MeasureRequest], machines: Sequence[Machine]) -> tuple[Begun, ...]:
+    """Note in an open database that runs begin which belong together; while it cannot be written that waits."""
+    try:
+        with store.waiting(MOMENT), store.transaction():
+            runs = [writer.begin_run(store, *each) for each in zip(requests, machines)]
+    except StoreBlocked as error:
+        if is_visited(store.path):
+            raise
+        return tuple(Begun(store.path, *each, store, None, error.message, True) for each in zip(requests, machines))
+    return tuple(Begun(store.path, *each[:2], store, each[2]) for each in zip(requests, machines, runs))
+
+
+def give_up(begun: Begun, error: BaseException, status: str = INTERRUPTED) -> None:
     """The run came to no end; it is marked so, if it can be and was not kept by then."""
     with contextlib.suppress(StoreError):
         if begun.store is None or begun.run is None:
             return
         if queries.run_row(begun.store, begun.run)["status"] == RUNNING:
-            writer.finish_run(begun.store, begun.run, MeasuredRun(INTERRUPTED, error=ending_words(error)))
+            writer.finish_run(begun.store, begun.run, MeasuredRun(status, error=ending_words(error)))
 
 
 def keep(begun: Begun, outcome: Outcome, more: Callable[[Store, int], None] = lambda store, run: None) -> Kept:
     """Keep what came of a run, and `more` with it; aside where the database does not take it."""
-    if begun.run is None and not begun.aside:
-        return Kept(None, None)  # its note was said when the run began
+    return keep_together((begun,), (outcome,), more)
+
+
+def keep_together(
+    begun: Sequence[Begun], outcomes: Sequence[Outcome], more: Callable[[Store, int], None] = lambda store, run: None
+) -> Kept:  # fmt: skip
+    """Keep runs of one database that belong together: all of them there, or all of them aside."""
+    if not any(each.run is not None or each.aside for each in begun):
+        return Kept()  # its note was said when the run began
+    path, made = begun[0].path, list(zip(begun, outcomes))
     try:
         with contextlib.ExitStack() as stack:
-            store = begun.store or stack.enter_context(open_store(begun.path))
-            return Kept(_kept(store, begun.run, begun, outcome, more), begun.path)
+            store = begun[0].store or stack.enter_context(open_store(path))
+            return Kept(_kept(store, made, more, begun_there=True), path)
     except StoreError as error:
         refused = error.message
-    for place in _places(begun.path):
+    which = "the run is" if len(made) == 1 else "the runs are"
+    for place in _places(path):
         with contextlib.suppress(StoreError), open_store(place) as store, store.waiting(MOMENT):
-            run = _kept(store, None, begun, outcome, more)
-            return Kept(run, place, f"the run is kept as run {run} of {place}, because {refused}")
-    return Kept(None, None, f"the run is not kept: {refused}")
+            runs = _kept(store, made, more)
+            numbers = f"run {runs[0]}" if len(runs) == 1 else f"runs {' and '.join(map(str, runs))}"
+            return Kept(runs, place, f"{which} kept as {numbers} of {place}, because {refused}")
+    return Kept(note=f"{which} not kept: {refused}")
+
+
+def open_kept(kept: Kept, begun: Sequence[Begun], outcomes: Sequence[Outcome]) -> tuple[Store, tuple[int, ...]]:
+    """A store that holds runs kept together, and their numbers there; one in memory where they could not be kept."""
+    if kept.path is not None:
+        return open_store(kept.path, create=False), kept.runs
+    store = open_in_memory()
+    return store, _kept(store, list(zip(begun, outcomes)), lambda store, run: None)
 
 
 def _kept(
-    store: Store, run: int | None, begun: Begun, outcome: Outcome, more: Callable[[Store, int], None]
-) -> int:  # fmt: skip
+    store: Store, made: Sequence[tuple[Begun, Outcome]], more: Callable[[Store, int], None], begun_there: bool = False
+) -> tuple[int, ...]:  # fmt: skip
+    numbers = []
     with store.transaction():
-        number = writer.begin_run(store, begun.request, begun.machine) if run is None else run
-        keep_outcome(store, number, outcome, begun.machine)
-        more(store, number)
-    return number
+        for begun, outcome in made:
+            known = begun.run if begun_there else None
+            number = writer.begin_run(store, begun.request, begun.machine) if known is None else known
+            keep_outcome(store, number, outcome, begun.machine)
+            more(store, number)
+            numbers.append(number)
+    return tuple(numbers)
 
 
 def _places(path: Path) -> list[Path]:

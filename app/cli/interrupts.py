@@ -62,15 +62,24 @@ def run_program(work: Callable[[], int]) -> int:
         sys.unraisablehook = _ignored
         status = work()
         leave_at_once()
+        _forget_the_next()
         if _asked and status != STATUS:  # somebody in between took it for something else
             _say()
             status = STATUS
     except KeyboardInterrupt:  # before or after all that turns it into a line
         leave_at_once()
+        _forget_the_next()
         _say()
         status = STATUS
     _end(status)
     return status
+
+
+def _forget_the_next() -> None:
+    """The work is over: an interrupt that was to be raised in a moment has been heard."""
+    if hasattr(_signal, "setitimer"):
+        _signal.signal(_signal.SIGALRM, _signal.SIG_IGN)
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
 
 
 def _heeded() -> bool:

@@ -100,15 +100,17 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _status(arguments: Sequence[str] | None) -> int:
     try:
         status = kernelglass.main(args=arguments, prog_name="kernelglass", standalone_mode=False)
-        return status if isinstance(status, int) else OK
     except click.exceptions.Exit as stop:
-        return stop.exit_code
+        status = stop.exit_code
     except click.ClickException as error:
         return _fail(error.format_message(), BAD_INPUT)
     except CompilerError as error:
         return _fail(str(error), exit_status(error))
     except (click.Abort, KeyboardInterrupt):
+        status = INTERRUPTED
+    if status == INTERRUPTED:  # also by a command that finished something before it left: said here, once for all
         return _fail("interrupted", INTERRUPTED)
+    return status if isinstance(status, int) else OK
 
 
 def _show_version(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:

@@ -27,10 +27,10 @@ def progress_line() -> Iterator[Step]:
     if not is_terminal(stream):
         yield lambda words, share: None
         return
-    shown = [0.0]
+    shown: list[float | None] = [None]
 
     def step(words: str, share: float | None) -> None:
-        shown[0] = shown[0] if share is None else max(shown[0], share)  # it never goes back
+        shown[0] = shown[0] if share is None else max(shown[0] or 0.0, share)  # it never goes back
         stream.write("\r\x1b[K" + coloured(line(words, shown[0], monotonic() - begun, columns()), "faint", stream))
         stream.flush()
 
@@ -41,8 +41,10 @@ def progress_line() -> Iterator[Step]:
         stream.flush()
 
 
-def line(words: str, share: float, elapsed: float, width: int) -> str:
-    """The words of the line: a bar, what is done, and how long the rest will take at this pace."""
+def line(words: str, share: float | None, elapsed: float, width: int) -> str:
+    """The words of the line: a bar, what is done, and how long the rest will take at this pace, where that is known."""
+    if share is None:
+        return f"{printable(words)} ..."[: max(width - 1, 0)]
     filled = round(_BAR * share)
     left = f", about {duration(elapsed / share * (1 - share))} left" if share >= 0.02 else ""
     text = f"[{'#' * filled}{' ' * (_BAR - filled)}] {100 * share:3.0f} %  {printable(words)}{left}"
@@ -57,5 +59,15 @@ def by_parts(step: Step, total: int, blocks: int = 0) -> Callable[[str], None]:
         at = int(part[1]) - 1 if part else 0
         within = min(int(block[1]) / blocks, 1) * 0.95 if block and blocks else 0.0  # it may make more of them
         step(words, (at + within) / max(total, 1))
+
+    return told
+
+
+def by_number(step: Step, total: int) -> Callable[[str], None]:
+    """For work that begins what it says with `[number/total]`."""
+
+    def told(words: str) -> None:
+        number = int(words.partition("/")[0].strip("["))
+        step(f"{number} of {total}, {words.partition('] ')[2]}", (number - 1) / total)
 
     return told

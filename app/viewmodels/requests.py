@@ -346,6 +346,8 @@ class RunTimes:
     counters: tuple[tuple[str, float | None, str, str], ...] = ()  # name, value, unit, why there is no value
     elsewhere: str = ""  # the machine it was made on, where that is not this one
     ceilings: tuple[Ceiling, ...] = ()  # what was measured there
+    keys: tuple[str, ...] = ()  # of each call's kernel: those that compute the same have the same
+    thread_seconds: tuple[tuple[float, ...], ...] = ()  # of each call, what each thread took
 
 
 def source_name(source: str) -> str:

@@ -117,6 +117,8 @@ def plain_result(
         number=number,
         notes=(*result.conditions.get("notes", ()), *uneven_words(launches), *([note] if note else ())),
         counters=tuple((counter.name, counter.value, counter.unit, counter.note) for counter in result.counters),
+        keys=tuple(launch.key for launch in result.launches),
+        thread_seconds=tuple(tuple(launch.thread_seconds) for launch in result.launches),
     )
 
 

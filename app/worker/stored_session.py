@@ -103,6 +103,8 @@ class StoredSession:
             counters=tuple((c["name"], c["value"], c["unit"], c["note"] or "") for c in counters),
             elsewhere=elsewhere,
             ceilings=ceilings,
+            keys=tuple(x["key"] for x in launches),
+            thread_seconds=tuple(tuple(x["thread_seconds"]) for x in launches),
         )
 
     def _compilation_alone(self) -> Compilation:

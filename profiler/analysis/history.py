@@ -25,6 +25,8 @@ FALSE_ALARMS = 0.01
 _DRAWN = 1999
 _LEAST = 3  # runs on either side of a change
 _MOST = 10_000
+BY = ("run", "commit", "tag")
+_SHORT = 10  # letters of a commit that are shown
 _SERIES = ("device", "threads", "dims", "flow", "opt_level", "debug", "machine")
 
 
@@ -38,11 +40,15 @@ class Moment:
     median: float
     low: float
     high: float
+    runs: tuple[int, ...] = ()
+    """All of them, where it is of several that have a commit or tags in common; the figures are then the median of
+    their medians, and the lowest and highest of their intervals."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Where a history changes: the first run after it, and the ratio of the middle after it to that before it."""
+    """Where a history changes: the first run after it, the place of its moment, the ratio of the middle after it to
+    that before it, and how likely chance alone does as much."""
 
     run: int
     at: int
@@ -62,8 +68,12 @@ class History:
     """Finished runs of the source under other conditions, which are not among them."""
 
 
-def history(store: Store, source: str, run: int | None = None) -> History:
-    """The history of a source under the conditions of a run, or of its newest; a failed check keeps a run out."""
+def history(store: Store, source: str, run: int | None = None, by: str = "run") -> History:
+    """The history of a source under the conditions of a run, or of its newest; a failed check keeps a run out.
+
+    By commit or tag, runs that have it in common are one moment, in the order of their first runs; those without it are
+    left out. Changes are looked for among the runs in that order.
+    """
     rows = [
         row
         for row in queries.list_runs(store, queries.RunFilter(source=source, status=FINISHED, limit=_MOST))
@@ -73,13 +83,39 @@ def history(store: Store, source: str, run: int | None = None) -> History:
         raise ExecutionError(f"there is no finished run of {source} in {store.path}")
     meant = next((row for row in rows if row["id"] == run), rows[0])
     alike = [row for row in reversed(rows) if _conditions(row) == _conditions(meant)]
-    moments = tuple(
-        Moment(row["id"], row["started"], _label(row), *(row[name] for name in ("median", "low", "high")))
-        for row in alike
-    )
-    found = change_points([moment.median for moment in moments])
-    changes = tuple(Change(moments[at].run, at, ratio, p) for at, ratio, p in found)
+    together: dict[Any, list[dict[str, Any]]] = {}
+    for row in alike:
+        if (key := _key(row, by)) is not None:
+            together.setdefault(key, []).append(row)
+    if not together:
+        raise ExecutionError(f"no run of {source} under these conditions has a {by}; {_HAVE[by]}")
+    moments = tuple(_moment(rows, by) for rows in together.values())
+    ordered = [(at, row) for at, rows in enumerate(together.values()) for row in rows]
+    found = change_points([row["median"] for _, row in ordered])
+    changes = tuple(Change(ordered[at][1]["id"], ordered[at][0], ratio, p) for at, ratio, p in found)
+    alike = [row for _, row in ordered]
     return History(meant["source"], _conditions(meant), moments, changes, len(rows) - len(alike))
+
+
+_HAVE = {
+    "commit": "runs of a file in a Git repository get it by themselves",
+    "tag": "`kernelglass run --tag` and `kernelglass runs tag` put one on",
+}
+
+
+def _key(row: dict[str, Any], by: str) -> Any:
+    """What runs of one moment have in common; None where a run has none of it."""
+    if by == "commit":
+        return row["commit"] or None
+    return (" ".join(row["tags"]) or None) if by == "tag" else row["id"]
+
+
+def _moment(rows: Sequence[dict[str, Any]], by: str) -> Moment:
+    first = rows[0]
+    label = first["commit"][:_SHORT] if by == "commit" else _label(first)
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    middle = float(np.median([row["median"] for row in rows]))
+    return Moment(first["id"], first["started"], label, middle, low, high, tuple(row["id"] for row in rows))
 
 
 def _label(row: dict[str, Any]) -> str:

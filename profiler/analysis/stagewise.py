@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,18 +85,23 @@ class StagewiseCheck:
 
 def check_stages(
     graph: Graph, arrays: Sequence[np.ndarray], bound: float, threads: int | None = None,
-    libraries: Sequence[Path] = (),
+    libraries: Sequence[Path] = (), *, progress: Callable[[str, float], None] = lambda words, share: None,
 ) -> StagewiseCheck:  # fmt: skip
-    """Run every stage on copies of `arrays` and compare each node it shows with the reference."""
+    """Run every stage on copies of `arrays` and compare each node it shows with the reference.
+
+    `progress` is told which stage is next, and what share of all is done.
+    """
     from compiler import load_library
 
     library = load_library(*libraries) if libraries else None
     every = list(_values(graph))
+    progress("computing the reference", 0.0)
     copies = [array.copy() for array in arrays]
     wanted = dict(zip(every, reference(_showing(graph, every), *copies)[-len(every) :] if every else ()))
     errors: dict[str, dict[str, float]] = {name: {} for name in every}
     crashes: dict[str, str] = {}
-    for stage, options in STAGES.items():
+    for at, (stage, options) in enumerate(STAGES.items(), 1):
+        progress(f"checking {stage}", at / (len(STAGES) + 1))
         shown = every if not options.fuse else _stored(graph, options, library, every)
         if not shown:
             continue

@@ -16,13 +16,13 @@ import numpy as np
 
 from compiler.errors import ExecutionError
 from compiler.graph.graph import Graph
+from profiler.keeping import Begun, Kept, begin_together, give_up, keep_together
 from profiler.measure.machine import machine_with, versions
 from profiler.measure.measuring import measure_once
-from profiler.measure.outcome import Outcome
+from profiler.measure.outcome import Outcome, with_conditions
 from profiler.measure.processes import is_steady, joined, process_requests
-from profiler.recording import ending_words, keep_outcome
-from profiler.records import FAILED, FINISHED, INTERRUPTED, MeasuredRun, MeasureRequest, request_from_json
-from profiler.store import Store, queries, writer
+from profiler.records import FAILED, FINISHED, INTERRUPTED, MeasureRequest, request_from_json
+from profiler.store import Store, StoreError, queries
 
 PAIRS = 8
 """Enough for an exact test: by chance all pairs agree in 1 of 128 comparisons."""
@@ -37,6 +37,13 @@ class Contender:
     request: MeasureRequest
     graph: Graph
     arrays: Sequence[np.ndarray]
+    commit: str = ""
+    """Of the source that a stored run was made from, where it is known."""
+
+
+def stored_commit(store: Store, run: int) -> str:
+    """The commit of the source of a stored run, where it is known."""
+    return queries.run_row(store, run)["conditions"].get("commit", "")
 
 
 def stored_contender(store: Store, run: int) -> tuple[MeasureRequest, Graph]:
@@ -53,18 +60,37 @@ def stored_contender(store: Store, run: int) -> tuple[MeasureRequest, Graph]:
     return request, parse_graph(compiled["graph_text"], request.source)
 
 
+@dataclass(frozen=True, eq=False)
+class Turned:
+    """Both runs made in turns, and where they are kept."""
+
+    begun: tuple[Begun, ...]
+    outcomes: tuple[Outcome, ...]
+    kept: Kept
+
+
 def run_in_turns(
     store: Store, contenders: tuple[Contender, Contender], pairs: int = PAIRS, *,
     progress: Callable[[str], None] = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[int, int]:  # fmt: skip
-    """Measure both in `pairs` pairs of processes and keep them as two runs of one session; their numbers.
+    """Measure both in turns and keep them here; their numbers. Where they are kept aside, the error says so."""
+    kept = turned(store, contenders, pairs, progress=progress, cancelled=cancelled).kept
+    if kept.note:
+        raise StoreError(kept.note)
+    return kept.runs[0], kept.runs[1]
+
+
+def turned(
+    store: Store, contenders: tuple[Contender, Contender], pairs: int = PAIRS, *,
+    progress: Callable[[str], None] = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
+) -> Turned:  # fmt: skip
+    """Measure both in `pairs` pairs of processes and keep them as two runs of one session, aside if need be.
 
     Pairs of which one had no undisturbed calls are made up for, within reason: whether one had says nothing about which
     side is faster. If one fails, both are kept as failed runs and the error says why.
     """
     asked = [replace(side.request, processes=pairs, repeat=None) for side in contenders]
-    machines = [machine_with(request.device) for request in asked]
-    runs = [writer.begin_run(store, request, machine) for request, machine in zip(asked, machines)]
+    begun = begin_together(store, asked, [machine_with(request.device) for request in asked])
     order: list[int] = []
     steady = 0
     taken: tuple[list[Outcome], list[Outcome]] = [], []
@@ -88,16 +114,13 @@ def run_in_turns(
             steady += all(is_steady(outcomes[-1].result) for outcomes in taken)
     except BaseException as error:
         status = FAILED if isinstance(error, ExecutionError) and not cancelled() else INTERRUPTED
-        for run in runs:
-            writer.finish_run(store, run, MeasuredRun(status, error=ending_words(error)))
+        for each in begun:
+            give_up(each, error, status)
         raise
     session = {"session": uuid.uuid4().hex, "first": order}
-    with store.transaction():
-        for side, run in enumerate(runs):
-            outcome = joined(taken[side], asked[side])
-            result = replace(outcome.result, conditions={**outcome.result.conditions, "turns": session})
-            keep_outcome(store, run, replace(outcome, result=result), machines[side])
-    return runs[0], runs[1]
+    known = [{"turns": session} | ({"commit": side.commit} if side.commit else {}) for side in contenders]
+    outcomes = tuple(with_conditions(joined(taken[at], asked[at]), **known[at]) for at in (0, 1))
+    return Turned(begun, outcomes, keep_together(begun, outcomes))
 
 
 def _check(outcome: Outcome, which: str) -> None:

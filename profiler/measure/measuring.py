@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from compiler.graph.graph import Graph
+from profiler.measure.commit import source_commit
 from profiler.measure.cpu import measuring as cpu
-from profiler.measure.outcome import Outcome
+from profiler.measure.outcome import Outcome, with_conditions
 from profiler.measure.processes import measure_in_processes
 from profiler.records import MeasureRequest
 
@@ -29,7 +30,9 @@ def measure(
             cancelled=cancelled,
         )  # fmt: skip
 
-    return measure_in_processes(request, once)
+    commit = source_commit(request.source)
+    outcome = measure_in_processes(request, once)
+    return with_conditions(outcome, commit=commit) if commit else outcome
 
 
 def measure_once(

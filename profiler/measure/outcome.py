@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,3 +23,8 @@ class Outcome:
     error: CompilerError | None = None
     compiling: bool = False
     """Whether it failed while compiling."""
+
+
+def with_conditions(outcome: Outcome, **more: Any) -> Outcome:
+    """An outcome whose run was made under these conditions, too."""
+    return replace(outcome, result=replace(outcome.result, conditions={**outcome.result.conditions, **more}))

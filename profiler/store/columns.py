@@ -22,10 +22,12 @@ _TEXT = {
     "started", "finished", "status", "process", "device", "dims", "error", "signal", "request", "conditions", "memory",
     "note", "tags", "tag", "thread_seconds", "counting", "unit", "measured", "fingerprint", "description", "first_seen",
     "created", "target", "flow", "debug", "options", "versions", "stats", "hash", "graph_name", "graph_hash",
+    "commit",
 }  # fmt: skip
 _MAY_BE_MISSING = {
     "finished", "threads", "median", "low", "high", "minimum", "count", "error", "signal", "kernel", "flops", "bytes",
     "loads", "stores", "counting", "value", "flow", "opt_level", "debug", "compile_seconds", "tags", "id",
+    "commit",
 }  # fmt: skip
 _MAY_BE_NEGATIVE = {"position", "ops_before", "ops_after", "bytes_before", "bytes_after", "value", "seed"}
 

@@ -62,6 +62,15 @@ def open_store(
             return _opened(path, migrations, True, refusal=error_words(path, error))
 
 
+def open_in_memory() -> Store:
+    """An empty store that is gone when it is closed: for runs that no file takes, to be compared all the same."""
+    store = Store(Path("memory"), sqlite3.connect(":memory:", isolation_level=None), False)
+    for number, migration in enumerate(MIGRATIONS, 1):
+        with store.transaction() as connection:
+            apply_migration(connection, migration, number)
+    return store
+
+
 def _opened(path: Path, migrations: tuple[Migration, ...], readonly: bool, refusal: str = "") -> Store:
     # Without room for SQLite's lock file the file is read alone: without a journal nobody is writing.
     untouched = is_visited(path) or not os.access(path.parent, os.W_OK)
@@ -163,7 +172,8 @@ def _columns_made(migrations: tuple[Migration, ...]) -> frozenset[tuple[str, str
 def _columns(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
     """Table and column of all there are, but for those that SQLite makes for itself behind a search."""
     sql = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
-    return frozenset((t, c) for t, c in connection.execute(sql) if not t.startswith("texts_search_"))
+    named = (pair for pair in connection.execute(sql) if isinstance(pair[0], str))  # a flipped bit makes bytes of text
+    return frozenset((t, c) for t, c in named if not t.startswith("texts_search_"))
 
 
 def _backup(store: Store, version: int) -> None:

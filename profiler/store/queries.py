@@ -73,6 +73,7 @@ def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, A
             compilations.debug, compilations.seconds AS compile_seconds, machines.name AS machine,
             compilations.target AS compiled_for, {_CHANGES},
             CASE WHEN json_valid(runs.conditions) THEN json_extract(runs.conditions, '$.check.ok') END AS check_ok,
+            CASE WHEN json_valid(runs.conditions) THEN json_extract(runs.conditions, '$.commit') END AS "commit",
             (SELECT group_concat(tag, ' ') FROM tags WHERE tags.run = runs.id) AS tags
             FROM runs JOIN machines ON machines.id = runs.machine
             LEFT JOIN compilations ON compilations.id = runs.compilation

@@ -178,3 +178,61 @@ def test_a_run_whose_check_cannot_be_made_is_kept(kernelglass, scale, database, 
     with pytest.raises(MemoryError):
         kernelglass("run", scale, *QUICK, "--check", "--db", database)
     assert len(finished(database)) == 2
+
+
+def in_the_last_pair(monkeypatch, act):
+    """Have something happen before runs made in turns are kept; a side's processes after its second repeat that one."""
+    import profiler.measure.in_turns as in_turns
+
+    real, taken = in_turns.measure_once, []
+
+    def measured(*arguments, **options):
+        taken.append(real(*arguments, **options) if len(taken) < 4 else taken[3])
+        if len(taken) == 16:
+            act()
+        return taken[-1]
+
+    monkeypatch.setattr(in_turns, "measure_once", measured)
+
+
+@pytest.fixture
+def two_runs(kernelglass, scale, database):
+    assert kernelglass("run", scale, *QUICK, "--db", database)[0] == 0
+    return database
+
+
+@pytest.mark.parametrize("asked", [("--again",), ("--fail-if-slower", "5")], ids=["again", "gate"])
+def test_runs_in_turns_are_compared_and_kept_aside_where_the_database_is_locked_in_the_end(
+    kernelglass, two_runs, monkeypatch, asked
+):
+    lock = Lock(two_runs)
+    in_the_last_pair(monkeypatch, lock.take)
+    status, out, err = kernelglass("compare", "1", "2", *asked, "--db", two_runs)
+    lock.release()
+    assert status in ((0,) if asked == ("--again",) else (0, 5, 6)), err
+    assert "in turns" in out
+    assert "kernelglass: note: the runs are kept as runs 1 and 2 of " in err and "locked by another program" in err
+    aside = two_runs.with_name("t.aside.db")
+    assert str(aside) in err and len(finished(aside)) == 2 and len(finished(two_runs)) == 2
+    status, again, err = kernelglass("compare", "1", "2", "--db", aside)
+    assert (status, err) == (0, "") and "in turns" in again
+
+
+def test_runs_in_turns_are_compared_also_where_nothing_can_be_kept(kernelglass, two_runs, monkeypatch):
+    lock = Lock(two_runs)
+    monkeypatch.setattr("profiler.keeping._places", lambda path: [])
+    in_the_last_pair(monkeypatch, lock.take)
+    status, out, err = kernelglass("compare", "1", "2", "--again", "--json", "--db", two_runs)
+    lock.release()
+    assert status == 0 and json.loads(out)["verdicts"]
+    assert "kernelglass: note: the runs are not kept: " in err
+    assert len(finished(two_runs)) == 2
+
+
+def test_runs_are_made_in_turns_while_the_database_is_locked(kernelglass, two_runs, monkeypatch):
+    lock = Lock(two_runs)
+    lock.take()
+    in_the_last_pair(monkeypatch, lock.release)
+    status, out, err = kernelglass("compare", "1", "2", "--again", "--db", two_runs)
+    assert status == 0 and "in turns" in out and "note" not in err
+    assert len(finished(two_runs)) == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -11,10 +12,37 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from command_line import ROOT, SCALE
 
 SLICES, TRIES = 20, 25  # 500 in all
+
+
+def held(pid: int) -> bool:
+    """Stop a process where it is; False where it has begun to end, and only the system is still taking it apart."""
+    os.kill(pid, signal.SIGSTOP)
+    while True:
+        state, flags = _state(pid)
+        if state in "ZX" or flags & EXITING:
+            return False
+        if state == "T":
+            return True
+        time.sleep(0.0005)
+
+
+def _state(pid: int) -> tuple[str, int]:
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return words[0], int(words[6])
+
+
+EXITING = 0x4  # PF_EXITING of Linux
+
+
+def pythons_own(said: str) -> bool:
+    """Whether all of a traceback is of Python's start, before any line of ours."""
+    places = re.findall(r'File "([^"]*)"', said)
+    return bool(places) and not any(place.startswith(str(ROOT)) for place in places)
 
 
 class Tried:
@@ -31,7 +59,8 @@ class Tried:
             ("compile", "sample:softmax", "--no-cache", "--emit", "asm"), ("flows", self.source, *flows), ("runs",),
             ("runs", "--json"), ("compare", "1", "2"), ("compare", "1", "2", "--again"), ("runs", "vacuum"),
             ("report", "1", "-o", folder / "r.html"), ("export", "1", "--format", "perfetto", "-o", folder / "t.json"),
-            ("cache", "info"), ("devices",), ("samples",), ("--help",), ("gui", "sample:mlp"),
+            ("cache", "info"), ("devices",), ("samples",), ("--help",), ("gui", "sample:mlp"), ("completion", "bash"),
+            ("compile", self.source, "--repeat", "2"), ("runs", "history", self.source), ("runs", "search", "mo"),
         ]  # fmt: skip
         self.lengths: dict[int, float] = {}
 
@@ -59,20 +88,31 @@ class Tried:
             self.lengths[number] = time.monotonic() - begun
         return self.lengths[number]
 
-    def interrupt(self, number: int, after: float) -> str:
-        """Ctrl+C so many seconds after the start; what is wrong with how it ended, in words."""
+    def interrupt(self, number: int, after: float) -> str | None:
+        """Ctrl+C so many seconds after the start; what is wrong with how it ended, in words.
+
+        None where it came before the program's first line, or after its last: nobody was there to hear it.
+        """
         process = self.start(*self.commands[number])
         try:
             _, said = process.communicate(timeout=after)
-            return "" if process.returncode == 0 and not said.count("Traceback") else f"ended by itself: {said}"
+            over = True
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGINT)
+            over = not held(process.pid)
+            if not over:
+                os.killpg(process.pid, signal.SIGINT)
+                os.killpg(process.pid, signal.SIGCONT)
+        if over:
+            _, said = process.communicate(timeout=60)
+            return None if process.returncode == 0 and "Traceback" not in said else f"ended by itself: {said}"
         try:
             _, said = process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             return "swallowed: it did not end"
+        if process.returncode in (-signal.SIGINT, 1) and pythons_own(said):  # 1 where it cannot load what runs modules
+            return None
         if process.returncode != 130:
             return f"status {process.returncode}: {said}"
         if "Traceback" in said or "Exception ignored" in said or "interrupted" not in said:
@@ -110,7 +150,7 @@ def interpreter_start() -> float:
 
 def test_while_it_loads(tried, interpreter_start):
     for step in range(6):
-        assert tried.interrupt(5, interpreter_start + 0.03 * step) == ""
+        assert tried.interrupt(5, interpreter_start + 0.03 * step) in ("", None)
     tried.sound()
 
 
@@ -129,6 +169,42 @@ def test_while_it_runs(tried):
     newest = connection.execute("SELECT status, error FROM runs ORDER BY id DESC LIMIT 1").fetchone()
     connection.close()
     assert newest == ("interrupted", "interrupted by the user")
+
+
+def test_a_table_that_is_kept_says_that_it_was_interrupted(tried):
+    process = tried.start("flows", tried.source, "-O", "0", "--debug", "none", "--repeat", "50", "--no-start-up")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[3/"):
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.count("interrupted") == 1
+    assert said.splitlines()[-1] == "kernelglass: interrupted"
+
+
+def test_repeats_that_were_not_all_made_are_no_answer(tried):
+    process = tried.start("compile", tried.source, "--repeat", "50")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[1/"):
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.split() == ["kernelglass:", "interrupted"]
+
+
+@pytest.mark.gui
+def test_a_window_that_is_closed_so_says_it(tried):
+    process = tried.start("gui", "sample:mlp")
+    while not psutil.Process(process.pid).children():  # the window is there when it has a worker to open the source
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.count("interrupted") == 1
+    assert said.splitlines()[-1] == "kernelglass: interrupted"
 
 
 SWALLOWS = (
@@ -167,6 +243,20 @@ def test_code_that_swallows_it_does_not_hide_it(tried, code):
     assert "kernelglass: interrupted" in said
 
 
+LATE = """
+import os, threading, time
+import app.cli.interrupts as interrupts
+threading._register_atexit(time.sleep, 0.2)  # while the program waits for its threads
+press = compile("os.kill(os.getpid(), 2)", "<frozen importlib._bootstrap>", "exec")
+interrupts.run_program(lambda: exec(press, {"os": os}) or 0)
+"""
+
+
+def test_one_that_waits_for_an_import_does_not_come_after_the_work():
+    done = subprocess.run([sys.executable, "-c", LATE], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "kernelglass: interrupted\n")
+
+
 def test_a_program_started_without_it_is_not_interrupted(tried):
     code = "import signal, subprocess as s, sys; signal.signal(2, signal.SIG_IGN); sys.exit(s.call(sys.argv[1:]))"
     process = subprocess.Popen(
@@ -184,8 +274,10 @@ def test_at_random_moments_over_all_commands(tried, interpreter_start, number):
     wrong = []
     for turn in range(TRIES):
         command = (number * TRIES + turn) % len(tried.commands)
-        after = draw.uniform(interpreter_start, max(tried.length(command), interpreter_start + 0.1))
-        found = tried.interrupt(command, after)
+        found = None
+        while found is None:  # until one was heard
+            after = draw.uniform(interpreter_start, max(tried.length(command), interpreter_start + 0.1))
+            found = tried.interrupt(command, after)
         if found:
             wrong.append((tried.commands[command][:2], round(after, 3), found))
     assert not wrong, "\n".join(map(str, wrong))

@@ -43,6 +43,29 @@ def test_a_run_tells_a_terminal_how_far_it_is_and_leaves_nothing():
     assert said.endswith("\r\x1b[K") and "\n" not in said
 
 
+LONG = {
+    "compile": (("compile", "sample:attention", "--no-cache"), "linking"),
+    "cold compiles": (("compile", "sample:softmax", "--repeat", "2"), "2 of 2, "),
+    "stages": ((*RUN, "--check", "--stages"), "checking "),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_other_long_commands_tell_it_too(name):
+    arguments, words = LONG[name]
+    status, said = on_a_terminal(*arguments)
+    assert status == 0 and words in said and re.search(r"[1-9]\d %", said)
+    assert said.endswith("\r\x1b[K") and "\n" not in said
+
+
+def test_ceilings_tell_it_and_reports_leave_nothing(tmp_path):
+    path = str(tmp_path / "t.db")
+    assert in_a_process(*RUN[:-1], "--db", path).returncode == 0
+    status, said = on_a_terminal("report", "1", "-o", str(tmp_path / "r.html"), "--ceilings", "--db", path)
+    assert status == 0 and "measuring " in said and re.search(r"[1-9]\d %", said) and "writing the report" in said
+    assert said.endswith("\r\x1b[K") and "\n" not in said
+
+
 def test_a_pipe_gets_nothing():
     done = in_a_process(*RUN)
     assert done.returncode == 0 and done.stderr == ""
@@ -58,5 +81,5 @@ def test_colour_where_the_terminal_has_it_and_it_is_wanted(variables, coloured):
 def test_the_line_fits_the_terminal_and_its_words_are_plain():
     assert len(line("x" * 500, 0.5, 10, 80)) < 80
     assert "\x1b" not in line("process \x1b[2J", 0.5, 10, 80) and "about 10 s left" in line("a", 0.5, 10, 80)
-    assert "left" not in line("a", 0.0, 10, 80)
+    assert "left" not in line("a", 0.0, 10, 80) and line("checking", None, 10, 80) == "checking ..."
     assert [duration(x) for x in (0.1, 59, 600, 7200)] == ["1 s", "59 s", "10 min", "2.0 h"]

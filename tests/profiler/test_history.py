@@ -39,9 +39,10 @@ def test_too_few_runs_tell_nothing():
     assert change_points([1, 1, 1, 9, 9, 9]) == [] == change_points([]) == change_points([1.0])
 
 
-def a_run(store, level, **more):
+def a_run(store, level, commit=None, **more):
     run = writer.begin_run(store, made.request("model.py", **more), made.MACHINE)
-    writer.finish_run(store, run, MeasuredRun("finished", (level,) * 6, (6,), conditions={"threads": 1}))
+    conditions = {"threads": 1} | ({"commit": commit} if commit else {})
+    writer.finish_run(store, run, MeasuredRun("finished", (level,) * 6, (6,), conditions=conditions))
     return run
 
 
@@ -57,6 +58,28 @@ def test_a_history_has_the_runs_under_the_same_conditions(store):
     assert change.run == runs[12] and change.ratio == pytest.approx(1.5, abs=0.01)
     page = export_run(store, runs[5], "html")
     assert ("Over time" in page and f"From run {runs[12]} on: +49.9 %" in page) or "+50.0 %" in page
+
+
+def test_runs_of_a_commit_or_tag_are_one_moment(store):
+    commits = ["a" * 40, "b" * 40, "c" * 40]
+    runs = [a_run(store, 1000 + at % 3 + 500 * (at >= 12), commit=commits[at // 6]) for at in range(18)]
+    bare = a_run(store, 1500)
+    writer.tag_runs(store, runs[:6], "v1")
+    writer.tag_runs(store, runs[12:], "v2")
+    found = history(store, "model.py", by="commit")
+    assert [moment.label for moment in found.moments] == ["a" * 10, "b" * 10, "c" * 10]
+    assert [moment.runs for moment in found.moments] == [tuple(runs[at : at + 6]) for at in (0, 6, 12)]
+    assert found.moments[0].median == pytest.approx(1001e-9) and found.others == 1
+    (change,) = found.changes
+    assert (change.at, change.run) == (2, runs[12]) and change.ratio == pytest.approx(1.5, abs=0.01)
+    assert [moment.label for moment in history(store, "model.py", by="tag").moments] == ["v1", "v2"]
+    assert len(history(store, "model.py").moments) == 19 and bare == history(store, "model.py").moments[-1].run
+
+
+def test_without_a_commit_there_is_no_history_by_commit(store):
+    a_run(store, 1000)
+    with pytest.raises(ExecutionError, match=r"no run of model\.py under these conditions has a commit"):
+        history(store, "model.py", by="commit")
 
 
 def test_a_source_without_runs_has_no_history(store):

@@ -288,3 +288,16 @@ def test_a_column_that_lost_its_name_is_one_line(tmp_path, table, column):
     with pytest.raises(StoreError) as error:
         open_store(path)
     assert_one_line(error, "damaged", table)
+
+
+@pytest.mark.parametrize("table", ["passes", "tags"])
+def test_a_table_whose_name_is_no_text_is_one_line(tmp_path, table):
+    path = filled(tmp_path / "x.db")
+    changed = sqlite3.connect(path)
+    changed.execute("PRAGMA writable_schema = ON")
+    changed.execute("UPDATE sqlite_master SET name = CAST(name AS BLOB) WHERE name = ?", (table,))
+    changed.commit()
+    changed.close()
+    with pytest.raises(StoreError) as error:
+        open_store(path)
+    assert_one_line(error, "damaged")

@@ -14,7 +14,7 @@ import click
 
 from app.cli import completing
 from app.cli.options import json_option, out_option, store_option
-from app.cli.output import print_json, say, write_out
+from app.cli.output import complain, print_json, say, write_out
 from app.cli.progress import by_parts, progress_line
 from app.cli.terminal import is_terminal
 from app.errors import CannotTell, CheckFailed
@@ -102,7 +102,7 @@ def _compared(store: Store, items: tuple[str, ...], again: bool, pairs: int) -> 
 
     numbers = [queries.find_compilation(store, words) for words in items]
     if again:
-        return compare_runs(store, _again(store, _runs(store, items), pairs))
+        return _again(store, _runs(store, items), pairs)
     if all(number is not None for number in numbers):
         return compare_compilations(store, [number for number in numbers if number is not None])
     if any(number is not None for number in numbers):
@@ -140,7 +140,6 @@ def _ending(comparison: Comparison, limit: float, unlike: bool) -> CheckFailed |
 def _more(store: Store, comparison: Comparison, ending: CannotTell, pairs: int) -> Comparison | None:
     """Both runs measured again in turns, for a gate that cannot tell from what is stored; None where that cannot be."""
     from compiler.errors import CompilerError
-    from profiler.analysis.compare import compare_runs
     from profiler.measure.machine import machine_with
 
     runs = [side.run for side in comparison.sides if side.run is not None]
@@ -151,17 +150,19 @@ def _more(store: Store, comparison: Comparison, ending: CannotTell, pairs: int) 
         return None
     click.echo(f"kernelglass: {ending.message}; measuring both again, in turns", err=True)
     try:
-        return compare_runs(store, _again(store, [run["id"] for run in runs], pairs))
+        return _again(store, [run["id"] for run in runs], pairs)
     except CompilerError as error:
         click.echo(f"kernelglass: they cannot be measured again: {error.message}", err=True)
         return None
 
 
-def _again(store: Store, runs: list[int], pairs: int) -> tuple[int, int]:
-    """Make two stored runs again, in turns, and keep them; the numbers of the new ones."""
+def _again(store: Store, runs: list[int], pairs: int) -> Comparison:
+    """Make two stored runs again, in turns, keep the new ones and compare them; they are compared wherever they are."""
     from app.inputs import graph_sizes, random_inputs
     from compiler.errors import ExecutionError
-    from profiler.measure.in_turns import Contender, run_in_turns, stored_contender
+    from profiler.analysis.compare import compare_runs
+    from profiler.keeping import open_kept
+    from profiler.measure.in_turns import Contender, stored_commit, stored_contender, turned
 
     if len(runs) != 2:
         raise click.UsageError("--again takes two runs")
@@ -169,11 +170,17 @@ def _again(store: Store, runs: list[int], pairs: int) -> tuple[int, int]:
     for run in runs:
         request, graph = stored_contender(store, run)
         arrays = random_inputs(graph, graph_sizes(graph, request.dims, {}), request.seed)
-        contenders.append(Contender(request, graph, arrays))
+        contenders.append(Contender(request, graph, arrays, stored_commit(store, run)))
     if contenders[0].request.device != contenders[1].request.device:
         raise ExecutionError("these runs are of different devices, which cannot take turns")
     with progress_line() as step:
         told = (
             by_parts(step, pairs) if is_terminal(sys.stderr) else lambda words: say(f"kernelglass: {words}", err=True)
         )
-        return run_in_turns(store, (contenders[0], contenders[1]), pairs, progress=told)
+        made = turned(store, (contenders[0], contenders[1]), pairs, progress=told)
+    if not made.kept.note:
+        return compare_runs(store, made.kept.runs)
+    complain(made.kept.note, "note")
+    place, numbers = open_kept(made.kept, made.begun, made.outcomes)
+    with place:
+        return compare_runs(place, numbers)

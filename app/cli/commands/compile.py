@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +23,8 @@ from app.cli.options import (
     target_option,
 )
 from app.cli.output import note_refused_cache, print_json, say, write_out
+from app.cli.progress import Step, by_number, progress_line
+from app.cli.terminal import is_terminal
 from app.text_tables import seconds, size, table
 from compiler.errors import CompilerError
 from compiler.options import EMITTED, CompileOptions
@@ -28,6 +32,11 @@ from compiler.printable import printable
 
 if TYPE_CHECKING:
     from app.compilation import Compiled
+    from app.viewmodels.requests import Progress
+    from compiler.trace import Watch
+
+
+_PAUSE = 0.1  # seconds between two lines of progress: a kernel has many passes, and the terminal takes its time
 
 
 @click.command("compile")
@@ -84,7 +93,9 @@ def command(
     options = CompileOptions(target, flow, opt_level, debug, jobs, not no_cache, recognise=not no_recognise)
     if options.cache:
         note_refused_cache()
-    compiled = compile_source(load_source(src), options, library)
+    with progress_line() as step:
+        step("reading the source", None)
+        compiled = compile_source(load_source(src), options, library, _watch(step, flow))
     if db is not None:
         _keep(compiled, stored_name(src), db)
     if emit is not None:
@@ -107,6 +118,22 @@ def command(
         say(summary_text(compiled))
 
 
+def _watch(step: Step, flow: str) -> Watch | None:
+    """What a terminal is told of the passes as they begin; elsewhere nothing is made for that."""
+    if not is_terminal(sys.stderr):
+        return None
+    from app.worker.compile_progress import CompileProgress
+
+    last = [0.0]
+
+    def told(progress: Progress) -> None:
+        if monotonic() - last[0] > _PAUSE:
+            step(progress.stage, progress.done)
+            last[0] = monotonic()
+
+    return CompileProgress(told, flow)
+
+
 def _repeated(src: str, options: CompileOptions, library: Path | None, repeat: int) -> dict[str, Any]:
     """Cold compilations in processes of their own: what compiling takes, and what starting and importing do."""
     from app.flow_cells import Cell, Request, measure
@@ -114,7 +141,11 @@ def _repeated(src: str, options: CompileOptions, library: Path | None, repeat: i
 
     cell = Cell(options.flow, options.opt_level, options.debug, "cold")
     request = Request(src, options, str(library) if library else None)
-    measured = measure(request, [cell], repeat, lambda words: click.echo(words, err=True))
+    with progress_line() as step:
+        told = by_number(step, repeat) if is_terminal(sys.stderr) else lambda words: say(words, err=True)
+        measured = measure(request, [cell], repeat, told)
+    if measured.interrupted:  # fewer repeats than were asked for are no answer
+        raise KeyboardInterrupt
     samples = measured.samples[cell]
     parts = {
         "compile": [sample.told.compile_seconds for sample in samples],

@@ -9,6 +9,7 @@ import click
 from app.cli import completing
 from app.cli.options import json_option, store_option
 from app.cli.output import print_json, write_out
+from app.cli.progress import progress_line
 from app.files import write_whole
 
 
@@ -28,7 +29,9 @@ def command(run: str, kind: str, out: Path | None, db: str | None, as_json: bool
 
     with open_store(db, create=False) as store:
         number = queries.find_run(store, run)
-        text = export_run(store, number, kind)
+        with progress_line() as step:
+            step("writing the run", None)  # it may have to make the IR again
+            text = export_run(store, number, kind)
     if out is not None:
         write_whole(out, text)
     elif not as_json:

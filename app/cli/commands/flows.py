@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from app.cli.options import json_option, library_option, out_option, source_argument, target_option
 from app.cli.output import print_json, say, write_out
-from app.cli.progress import Step, progress_line
+from app.cli.progress import by_number, progress_line
 from app.cli.terminal import is_terminal
 from app.errors import INTERRUPTED
 from app.files import check_place
@@ -94,7 +93,7 @@ def command(
     wanted = cells([int(level) for level in levels], debugs, start_up=start_up and get_target(target).name == "cpu")
     request = Request(src, CompileOptions(target, jobs=jobs), str(library) if library else None)
     with progress_line() as step:
-        told = _told(step, len(wanted) * repeat) if is_terminal(sys.stderr) else lambda words: say(words, err=True)
+        told = by_number(step, len(wanted) * repeat) if is_terminal(sys.stderr) else lambda words: say(words, err=True)
         measured = measure(request, wanted, repeat, told)
     found = flow_tables.document(measured, this_machine().name, default_threads())
     if not found["cells"] and not found["start_up"]:
@@ -106,13 +105,3 @@ def command(
         write_out(flow_tables.WRITERS[form](found), out)
     if measured.interrupted:
         ctx.exit(INTERRUPTED)
-
-
-def _told(step: Step, total: int) -> Callable[[str], None]:
-    """The cells of the table as they begin: each says `[number/total]` first."""
-
-    def told(words: str) -> None:
-        number = int(words.partition("/")[0].strip("["))
-        step(f"{number} of {total}, {words.partition('] ')[2]}", (number - 1) / total)
-
-    return told

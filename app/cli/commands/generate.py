@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import click
 
 from app.cli.options import Database, Finite, json_option, level_option
 from app.cli.output import print_json
+from app.cli.progress import progress_line
 from app.text_tables import seconds, table
 from compiler.options import FLOWS
 
@@ -81,11 +83,21 @@ def _numbers(text: str | None) -> tuple[int, ...]:
 def _generated(asked: Generate, shown: bool, db: str | None, no_db: bool) -> tuple[Generation, int | None]:
     from app.generate.generation import generate
 
-    def tell(text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    with contextlib.ExitStack() as stack:
+        step, parts = stack.enter_context(progress_line()), 0
+        step(f"starting {asked.options.flow}", None)
 
-    made = generate(asked, tell if shown else lambda text: None)
+        def tell(text: str) -> None:
+            nonlocal parts
+            parts += 1
+            if shown:  # the text is the progress
+                stack.close()
+                sys.stdout.write(text)
+                sys.stdout.flush()
+            else:
+                step(f"generating {asked.options.flow}", min(parts / max(asked.most, 1), 1.0))
+
+        made = generate(asked, tell)
     if shown:
         click.echo("\n")
     return made, None if no_db else _kept(asked, made, db)

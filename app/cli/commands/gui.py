@@ -63,7 +63,8 @@ def command(
         window.opening.restore()
     kept = _close_on_interrupt(application, window) if interrupts.is_program() else None
     status = application.exec()  # type: ignore[union-attr]
-    del kept
+    if kept is not None:
+        _stop_waking(*kept)
     return status
 
 
@@ -99,6 +100,17 @@ def _close_on_interrupt(application: Any, window: Any) -> Any:
     signal.set_wakeup_fd(theirs.fileno())
     signal.signal(signal.SIGINT, lambda number, frame: None)
     return notifier, ours, theirs
+
+
+def _stop_waking(notifier: Any, *sockets: Any) -> None:
+    """The loop is over, and nobody reads the socket any more: an interrupt ends the process again."""
+    import signal
+
+    signal.set_wakeup_fd(-1)
+    interrupts.leave_at_once()
+    notifier.setEnabled(False)
+    for end in sockets:
+        end.close()
 
 
 def _check_display() -> None:

@@ -9,7 +9,8 @@ import click
 
 from app.cli import completing
 from app.cli.options import json_option, store_option
-from app.cli.output import print_json, say
+from app.cli.output import print_json
+from app.cli.progress import progress_line
 from app.files import check_place, write_whole
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def command(run: str, against: tuple[str, ...], out: Path, ceilings: bool, db: s
             raise click.UsageError(f"run {number} cannot be compared with itself")
         if ceilings:
             _measure(store, number)
-        text = export_run(store, number, kind, others)
+        with progress_line() as step:
+            step("writing the report", None)  # it may have to make the IR again
+            text = export_run(store, number, kind, others)
     write_whole(out, text)
     if as_json:
         print_json({"run": number, "against": others, "out": str(out), "bytes": len(text.encode())})
@@ -62,7 +65,8 @@ def _measure(store: Store, run: int) -> None:
     if made_on["fingerprint"] != here.fingerprint:
         words = f"run {run} was made on {made_on['name']}, and this is {here.name}"
         raise UnavailableError(f"{words}: its ceilings can only be measured there")
-    measured_ceilings(
-        store, device=row["device"], threads=row["conditions"].get("threads"),
-        progress=lambda words, _: say(f"measuring {words}", err=True),
-    )  # fmt: skip
+    with progress_line() as step:
+        measured_ceilings(
+            store, device=row["device"], threads=row["conditions"].get("threads"),
+            progress=lambda words, share: step(f"measuring {words}", share),
+        )  # fmt: skip

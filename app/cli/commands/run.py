@@ -195,14 +195,19 @@ def _check(source: Source, outcome: Outcome, inputs: list[np.ndarray]) -> list[O
     """The first call's outputs against the reference."""
     from app.checking import check_against_reference
 
-    return check_against_reference(source.graph, inputs, outcome.outputs)
+    with progress_line() as step:
+        step("checking against the reference", None)
+        return check_against_reference(source.graph, inputs, outcome.outputs)
 
 
 def _check_stages(source: Source, inputs: list[np.ndarray], threads: int | None) -> dict[str, Any]:
     from app.checking import error_bound
     from profiler.analysis.stagewise import check_stages
 
-    return check_stages(source.graph, inputs, error_bound(source.graph), threads, source.library_paths).document()
+    with progress_line() as step:
+        bound = error_bound(source.graph)
+        found = check_stages(source.graph, inputs, bound, threads, source.library_paths, progress=step)
+    return found.document()
 
 
 def _document(

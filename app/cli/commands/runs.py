@@ -12,6 +12,7 @@ import click
 from app.cli import completing
 from app.cli.options import json_option, store_option
 from app.cli.output import print_json, say
+from app.cli.progress import progress_line
 from app.text_tables import seconds, size, table
 
 if TYPE_CHECKING:
@@ -240,29 +241,33 @@ def vacuum(store: Store) -> Said:
     """Drop what nothing refers to and give the space back."""
     from profiler.store import writer
 
-    before, after = writer.vacuum(store)
+    with progress_line() as step:
+        step("giving the space back", None)
+        before, after = writer.vacuum(store)
     return f"{size(before)} before, {size(after)} after", {"before": before, "after": after}
 
 
 @command.command("history")
 @click.argument("source", metavar="SRC")
+@click.option("--by", default="run", type=click.Choice(("run", "commit", "tag")), show_default=True,
+              help="Put runs together that have it in common.")  # fmt: skip
 @_with_store
-def past(store: Store, source: str) -> Said:
+def past(store: Store, source: str, by: str) -> Said:
     """The time of a source's runs under the same conditions, and from which run on it changed."""
     from dataclasses import asdict
 
     from profiler.analysis.history import FALSE_ALARMS, history
 
-    found = history(store, source)
-    changes = {change.run: change for change in found.changes}
+    found = history(store, source, by=by)
+    changes = {change.at: change for change in found.changes}
     rows = [
         (moment.label, moment.started[:19].replace("T", " "), seconds(moment.median),
          f"{seconds(moment.low)} to {seconds(moment.high)}",
-         f"{changes[moment.run].ratio - 1:+.1%} from here on" if moment.run in changes else "")
-        for moment in found.moments
+         f"{changes[at].ratio - 1:+.1%} from run {changes[at].run} on" if at in changes else "")
+        for at, moment in enumerate(found.moments)
     ]  # fmt: skip
-    words = [table(("run", "started", "median", "interval", "change"), rows, right=(2,))]
+    words = [table((by, "started", "median", "interval", "change"), rows, right=(2,))]
     if found.others:
-        words.append(f"{found.others} runs under other conditions are left out")
+        words.append(f"{found.others} runs under other conditions{f' or without a {by}' * (by != 'run')} are left out")
     words.append(f"of histories without a change, {FALSE_ALARMS:.0%} are said to have one; it takes about ten runs")
     return "\n".join(words), asdict(found)

@@ -31,13 +31,19 @@ class CallFigures:
     share: float
     point: RooflinePoint
     times: tuple[float, ...] = ()
-    seconds: float = 0.0  # of what was not timed by itself
+    together: float | None = None
+    """Of several launches: the sum of their medians; of what lies between them: what is left."""
+    launches: int = 1
+    uneven: float = 0.0
+    """How many times the mean of its threads the slowest takes, where that is worth a word."""
     why: str = ""
 
     @property
     def median(self) -> float:
         """The median of process medians, in seconds; 0 where nothing was timed."""
-        return self.summary.median if self.summary else self.seconds
+        if self.together is not None:
+            return self.together
+        return self.summary.median if self.summary else 0.0
 
 
 WHOLE = "whole model"
@@ -82,7 +88,7 @@ def between_figures(run: RunTimes) -> CallFigures | None:
     if rest < 0:
         words = "Launches are timed in calls of their own, which took longer than calls timed as a whole."
     name, point = BETWEEN if rest >= 0 else TRACED, rates(BETWEEN, -2, 0.0, None, None)
-    return CallFigures(-2, name, (), None, (0.0, 0.0), rest / _whole(run), point, (), rest, words)
+    return CallFigures(-2, name, (), None, (0.0, 0.0), rest / _whole(run), point, together=rest, why=words)
 
 
 def _whole(run: RunTimes) -> float:

@@ -19,6 +19,7 @@ from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import count, seconds, size
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
+from app.viewmodels.runs.launch_groups import WAYS, launch_rows
 from app.viewmodels.runs.run_figures import (
     CHECKS,
     WHOLE,
@@ -30,7 +31,7 @@ from app.viewmodels.runs.run_figures import (
 from app.views.parts.controls import column, paragraph, push_button, spin_box
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Elided, MessageBar, header, label
+from app.views.parts.widgets import Choice, Elided, MessageBar, header, label
 from app.views.runs.distribution_plot import DistributionPlot
 from profiler.units import rate
 
@@ -69,6 +70,8 @@ class RunView(QWidget):
         super().__init__()
         self._look, self._selection = look, selection
         self._rows: list[CallFigures] = []
+        self._run: RunTimes | None = None
+        self._calls: list[CallFigures] = []
         self.bar = MessageBar(look, "run")
         self.plot = DistributionPlot(look)
         self._make_tables()
@@ -100,6 +103,8 @@ class RunView(QWidget):
             [
                 Column("#", lambda c: c.index + 1, lambda v: str(v) if v > 0 else "", right=True, width=36),
                 Column("Kernel", lambda c: c.kernel, tip=lambda c: c.why or c.kernel),
+                Column("Launches", lambda c: c.launches, lambda v: str(v) if v > 1 else "", right=True, width=88,
+                       room=640),
                 Column("Median", lambda c: c.median * 1e6, _signed, right=True, unit="us", width=80),
                 Column("Quartiles", lambda c: c.quartiles,
                        lambda v: f"{seconds(v[0])} to {seconds(v[1])}" if v[1] else "",
@@ -109,11 +114,15 @@ class RunView(QWidget):
                        right=True, width=108, room=440),
                 Column("Work", lambda c: c.point.gflops or 0.0, lambda v: rate(v, "GFLOP/s") if v else "", right=True,
                        width=130, room=560),
+                Column("Threads", lambda c: c.uneven, lambda v: f"uneven, {v:.1f}\u00d7" if v else "", width=96,
+                       room=500, colour=lambda c: self._look.theme.warning if c.uneven else None),
             ],
             stretch=1,
             key=lambda row: row.index,
         )  # fmt: skip
         self.view.current.connect(self._chosen)
+        self.by = Choice("Put launches together", WAYS, flat=True)
+        self.by.chosen.connect(lambda _: self._list())
         self.counters = RecordView(
             "Counters",
             [
@@ -151,6 +160,8 @@ class RunView(QWidget):
         self.tabs.addTab(self.view, "Launches")
         self.tabs.addTab(self.counters, "Counters")
         self.tabs.addTab(self.notes, "Notes")
+        self.tabs.setCornerWidget(header(None, self.by))
+        self.tabs.currentChanged.connect(lambda at: self.by.setVisible(at == 0))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.tabs)
         split.addWidget(self.plot)
@@ -167,9 +178,8 @@ class RunView(QWidget):
 
     def set_run(self, compilation: Compilation, run: RunTimes) -> None:
         """Show a run."""
-        rest = between_figures(run)
-        self._rows = [whole_figures(run), *call_figures(compilation, run), *([rest] if rest else [])]
-        self.view.set_records(self._rows)
+        self._run, self._calls = run, call_figures(compilation, run)
+        self._list()
         self.counters.set_records(sorted(run.counters, key=lambda counter: counter[1] is None))  # what is known first
         missing = sum(value is None for _, value, _, _ in run.counters)
         self.tabs.setTabText(1, f"Counters ({len(run.counters) - missing} of {len(run.counters)})")
@@ -178,6 +188,14 @@ class RunView(QWidget):
         self.tabs.setTabText(2, f"Notes ({len(self._notes(run))})")
         self._stack.setCurrentIndex(1)
         self._show_times(self._rows[0])
+
+    def _list(self) -> None:
+        """The launches as they are to be put together, under the whole model."""
+        if self._run is not None:
+            rest = between_figures(self._run)
+            rows = launch_rows(self._calls, self._run, self.by.value)
+            self._rows = [whole_figures(self._run), *rows, *([rest] if rest else [])]
+            self.view.set_records(self._rows)
 
     def _words(self, run: RunTimes) -> str:
         whole = self._rows[0]

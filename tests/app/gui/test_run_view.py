@@ -65,6 +65,49 @@ def test_a_run_shows_its_distribution_check_and_counters(qtbot, ran):
     assert f"of {len(run.counters)})" in view.tabs.tabText(1)
 
 
+def test_launches_are_put_together_and_uneven_ones_are_marked(qtbot, ran):
+    from profiler.analysis.aggregation import grouped
+
+    view, run = ran.runs.view, ran.state.run
+    assert len(run.keys) == len(run.thread_seconds) == len(run.calls) and all(run.keys)
+
+    def listed(by):
+        view.by.set_value(by)
+        view.by.chosen.emit(by)
+        rows = [view.view.model.record(row) for row in range(view.view.model.rowCount())]
+        assert rows[-1].index == -2 and sum(row.share for row in rows[1:]) == pytest.approx(1.0), "of the whole call"
+        return rows[:-1]
+
+    every = listed("launch")[1:]
+    for by in ("kernel", "layer", "op"):
+        rows = listed(by)
+        assert rows[0].kernel == "whole model" and sum(row.launches for row in rows[1:]) == len(every)
+        assert sum(row.median for row in rows[1:]) == pytest.approx(sum(row.median for row in every))
+        assert {node for row in rows[1:] for node in row.nodes} == {node for row in every for node in row.nodes}
+    assert [row.kernel for row in listed("op")[1:]] == [
+        group.name for group in grouped([{"kernel": r.kernel, "median": r.median, "position": 0} for r in every], "op")
+    ]
+    assert len(listed("launch")) == 1 + len(every)
+
+
+def test_a_thread_that_works_alone_is_said():
+    from app.viewmodels.requests import RunTimes
+    from app.viewmodels.runs.launch_groups import launch_rows
+
+    rows = [
+        CallFigures(
+            at, f"matmul_{at}", (f"n{at}",), None, (0, 0), 0.5, rates("k", at, 1.0, 1, 1), (1.0, 2.0), together=1.0
+        )
+        for at in range(4)
+    ]
+    run = RunTimes((), (), (), 2, (), keys=("a", "b", "a", "b"), thread_seconds=((5.35, 0.29), (1, 1)) * 2)
+    assert [row.uneven > 1.5 for row in launch_rows(rows, run, "launch")] == [True, False, True, False]
+    first, second = launch_rows(rows, run, "kernel")
+    assert (first.kernel, first.launches, first.nodes) == ("matmul_0", 2, ("n0", "n2"))
+    assert first.uneven == pytest.approx(2 * 5.35 / 5.64) and second.uneven == 0 and first.times == (2.0, 4.0)
+    assert [row.kernel for row in launch_rows(rows, run, "layer")] == ["layer 1", "layer 2"]
+
+
 def test_a_stored_run_shows_the_same_figures_and_plan(qtbot, ran):
     live, plan, number = ran.state.run, ran.state.compilation.blocks, ran.state.run.number
     ran.compiler.open_run(number)
