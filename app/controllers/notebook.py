@@ -15,13 +15,10 @@ from app.controllers.flows import FlowsFeature
 from app.controllers.records import RecordsController
 from app.viewmodels.requests import (
     CompilationRow,
-    EditRunsRequest,
-    KeepFlowsRequest,
-    ListFlowsRequest,
-    OpenFlowsRequest,
     RunRow,
     source_name,
 )
+from app.viewmodels.runs.notebook import EditRunsRequest, KeepFlowsRequest, ListFlowsRequest, OpenFlowsRequest
 from app.views.parts.plain import message_box
 from app.views.runs.runs import RunsView
 

@@ -150,36 +150,6 @@ class ListCompilationsRequest:
 
 
 @dataclass(frozen=True)
-class ListFlowsRequest:
-    """The newest tables of flows in the database."""
-
-    limit: int = 300
-
-
-@dataclass(frozen=True)
-class KeepFlowsRequest:
-    """Put a table of flows into the database; its number."""
-
-    document: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class OpenFlowsRequest:
-    """The document of a stored table of flows."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class EditRunsRequest:
-    """Write on runs (`note`, `tag`, `untag`, `pin`, `unpin`), or forget them, compilations or tables of flows."""
-
-    numbers: tuple[int, ...]
-    what: str
-    text: str = ""
-
-
-@dataclass(frozen=True)
 class CompareRunsRequest:
     """Two or more runs side by side; or compilations, where those are given."""
 
@@ -387,15 +357,3 @@ class CompilationRow:
     seconds: float
     kernels: int
     changes: str = ""
-
-
-@dataclass(frozen=True)
-class FlowTableRow:
-    """A stored table of flows in the list."""
-
-    number: int
-    created: str
-    source: str
-    target: str
-    cells: int
-    repeats: int

@@ -10,6 +10,7 @@ from app.viewmodels.compilation import Compilation, LineText
 from app.viewmodels.frame.devices import DeviceRow
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.report.report_preview import ReportPreview
+from app.viewmodels.runs import notebook
 from app.viewmodels.text.passes import PassStep
 from compiler.processes.frames import named
 
@@ -26,10 +27,10 @@ ANSWERS: dict[type, Any] = {
     requests.RunRequest: requests.RunTimes,
     requests.ListRunsRequest: tuple[requests.RunRow, ...],
     requests.ListCompilationsRequest: tuple[requests.CompilationRow, ...],
-    requests.ListFlowsRequest: tuple[requests.FlowTableRow, ...],
-    requests.KeepFlowsRequest: int,
-    requests.OpenFlowsRequest: dict[str, Any],
-    requests.EditRunsRequest: str,
+    notebook.ListFlowsRequest: tuple[notebook.FlowTableRow, ...],
+    notebook.KeepFlowsRequest: int,
+    notebook.OpenFlowsRequest: dict[str, Any],
+    notebook.EditRunsRequest: str,
     requests.CompareRunsRequest: dict[str, Any],
     requests.ExportRequest: str,
     requests.FlowsRequest: tuple[str, int],

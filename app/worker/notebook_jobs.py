@@ -7,15 +7,17 @@ from typing import Any
 
 from app.viewmodels.requests import (
     CompilationRow,
+    ListCompilationsRequest,
+    ListRunsRequest,
+    Report,
+    RunRow,
+)
+from app.viewmodels.runs.notebook import (
     EditRunsRequest,
     FlowTableRow,
     KeepFlowsRequest,
-    ListCompilationsRequest,
     ListFlowsRequest,
-    ListRunsRequest,
     OpenFlowsRequest,
-    Report,
-    RunRow,
 )
 from profiler.store import Store, default_path, open_store, queries, writer
 from profiler.store.flow_tables import delete_flow_tables, flow_table, keep_flow_table, list_flow_tables

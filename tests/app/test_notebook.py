@@ -8,14 +8,11 @@ import pytest
 from command_line import TWO
 
 from app.viewmodels.requests import (
-    EditRunsRequest,
-    KeepFlowsRequest,
     ListCompilationsRequest,
-    ListFlowsRequest,
     ListRunsRequest,
-    OpenFlowsRequest,
 )
 from app.viewmodels.runs.flows import FlowsModel
+from app.viewmodels.runs.notebook import EditRunsRequest, KeepFlowsRequest, ListFlowsRequest, OpenFlowsRequest
 from app.worker import store_jobs
 from app.worker.stored_session import StoredSession
 from compiler.errors import CompilerError

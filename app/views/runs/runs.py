@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
-from app.viewmodels.requests import CompilationRow, FlowTableRow, RunRow, source_name
+from app.viewmodels.requests import CompilationRow, RunRow, source_name
+from app.viewmodels.runs.notebook import FlowTableRow
 from app.views.parts.controls import column, push_button
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
