@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.resources import resource_folder
-from compiler.errors import CompilerError, GraphError, Location, ParseError
+from compiler.errors import CompilerError, GraphError, Location, ParseError, UnavailableError
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
+    from compiler.importers.llama.checkpoint import Checkpoint
     from compiler.options import CompileOptions
 
 _SAMPLE = "sample:"
@@ -31,6 +32,7 @@ CODE = {
 }
 """What may run code when it is opened, and so must be trusted."""
 NOT_TEXT = (".onnx", ".pt2", ".kgx")  # what no editor shows
+_MODELS = "models"  # the folder of samples that are whole models, with weights
 _MOST = 100_000  # of whatever a sample's size counts
 
 
@@ -58,6 +60,11 @@ class Sample:
     description: str
     path: Path
 
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a whole model, with weights, rather than a graph to look at."""
+        return self.path.parent.name == _MODELS
+
 
 def samples() -> list[Sample]:
     """The samples by name; their files are read, not run."""
@@ -76,7 +83,8 @@ def _samples() -> tuple[Sample, ...]:
 
 
 def _sample_files() -> Iterator[Path]:
-    return (path for path in resource_folder().joinpath("samples").glob("*.py") if path.stem != "__init__")
+    folder = resource_folder() / "samples"
+    return (path for room in (folder, folder / _MODELS) for path in room.glob("*.py") if path.stem != "__init__")
 
 
 def _sample_name(path: Path) -> str:
@@ -107,11 +115,8 @@ def load_source(text: str) -> Source:
     A `.py` file is executed, and a `.pt2` file may carry code: that is what the user asked for.
     """
     if text.startswith(_SAMPLE):
-        name, colon, size = text.removeprefix(_SAMPLE).partition(":")
-        known = {_sample_name(path): path for path in _sample_files()}
-        if name not in known:
-            raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(sorted(known))}")
-        return _load_python(known[name], name + colon + size, _sample_size(size, text) if colon else None)
+        path, size = _sample_of(text)
+        return _load_python(path, text.removeprefix(_SAMPLE), size)
     path = Path(text)
     if path.suffix not in _SUFFIXES:
         raise ParseError(
@@ -122,6 +127,30 @@ def load_source(text: str) -> Source:
     if path.suffix in NOT_TEXT:
         return Source(path.stem, _load_model(path))
     return _load_python(path, path.stem) if path.suffix == ".py" else _load_mlir(path)
+
+
+def load_checkpoint(text: str) -> Checkpoint:
+    """The language model that the user named: a sample that is one, or a model's own files."""
+    if not text.startswith(_SAMPLE):
+        from compiler.importers.llama.checkpoint import open_checkpoint
+
+        return open_checkpoint(text)
+    path, size = _sample_of(text)
+    with _executed(path) as module:
+        make = getattr(module, "checkpoint", lambda *_: None)
+        made = make() if size is None else make(size)
+    if made is None:
+        raise ParseError(f"{text} makes no text; sample:llama-3.2-1b does")
+    return made
+
+
+def _sample_of(text: str) -> tuple[Path, int | None]:
+    """The file of a sample, and the size behind its name."""
+    name, colon, size = text.removeprefix(_SAMPLE).partition(":")
+    known = {_sample_name(path): path for path in _sample_files()}
+    if name not in known:
+        raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(sorted(known))}")
+    return known[name], _sample_size(size, text) if colon else None
 
 
 def _read(path: Path) -> bytes:
@@ -174,6 +203,16 @@ def _sample_size(size: str, text: str) -> int:
 
 
 def _load_python(path: Path, name: str, size: int | None = None) -> Source:
+    with _executed(path) as module:
+        build = _build_function(module, path, size)
+        graph = build() if size is None else build(size)
+    _check_graph(graph, path)
+    return Source(name, graph, _dims(module, path), _libraries(module, path))
+
+
+@contextlib.contextmanager
+def _executed(path: Path) -> Iterator[types.ModuleType]:
+    """A Python file as a module; what is called of it within is the user's code too."""
     text = _read(path)
     try:
         code = compile(text, str(path), "exec", dont_inherit=True)
@@ -186,10 +225,7 @@ def _load_python(path: Path, name: str, size: int | None = None) -> Source:
     module.__file__ = str(path)
     with _running(path, module):
         exec(code, module.__dict__)
-        build = _build_function(module, path, size)
-        graph = build() if size is None else build(size)
-    _check_graph(graph, path)
-    return Source(name, graph, _dims(module, path), _libraries(module, path))
+        yield module
 
 
 @contextlib.contextmanager
@@ -204,7 +240,8 @@ def _running(path: Path, module: types.ModuleType) -> Iterator[None]:
     except KeyboardInterrupt:
         raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, CompilerError) and error.location is not None:
+        placed = isinstance(error, CompilerError) and error.location is not None
+        if placed or isinstance(error, UnavailableError):
             raise
         kind = "" if isinstance(error, CompilerError) else f"{type(error).__name__}: "
         words = " ".join(str(error).split()) or "no message"

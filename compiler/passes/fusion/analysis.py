@@ -62,7 +62,7 @@ class Node:
     """A graph op: its kind is elementwise, view, pointwise, kernel, literal, constant, chain, load or store."""
 
     __slots__ = ("ancestors", "attrs", "bit", "cost", "depth", "index", "kind", "literal", "name", "nodes", "note",
-                 "op", "operands", "results", "signature", "step", "view", "work")  # fmt: skip
+                 "op", "operands", "own_work", "results", "signature", "step", "view", "work")  # fmt: skip
 
     def __init__(self, index: int, op: Operation, operands: list[Value]) -> None:
         self.index = index
@@ -82,7 +82,8 @@ class Node:
         self.step: Step | None = None  # for a view that can be undone: its step
         self.depth = 0  # for a view: how many there are in a row, with it
         self.bit = 1 << index  # in a mask of ops
-        self.work = 1  # operations for an element, in that expression tree
+        self.own_work = 1  # operations for an element, by this op's definition
+        self.work = 1  # the same of the expression tree that ends here
         self.cost = 1  # ops in the expression tree that ends here, for deciding whether to compute it again
 
     @property
@@ -140,7 +141,8 @@ class Analysis:
             value.outputs.append(position)
         for node in self.nodes:
             node.cost = 1 + sum(map(_private_cost, node.operands))
-            node.work += sum(operand.node.work for operand in node.operands if operand.node and _private_cost(operand))
+            private = [operand.node for operand in node.operands if operand.node and _private_cost(operand)]
+            node.work = node.own_work + sum(above.work for above in private)
 
     def values(self) -> Iterator[Value]:
         """Every value of the graph, inputs first."""
@@ -179,7 +181,7 @@ class Analysis:
             method = view_method(self.library, name) if signature is not None and signature.kind == "view" else ""
             work = work_of(self.library, *key[:2]) if signature is not None and signature.kind == "elementwise" else 1
             self._known[key] = (signature, method, work)
-        signature, node.view, node.work = self._known[key]
+        signature, node.view, node.own_work = self._known[key]
         if signature is None:
             raise KernelError(f"{node.name}: {_why_no_entry(self.library, *key)}")
         unknown = set(node.attrs) - {"kernel", *signature.params} if op.name == "mo.custom" else None

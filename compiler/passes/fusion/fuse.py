@@ -28,9 +28,7 @@ from compiler.passes.fusion.records import (
     Origin,
 )
 from compiler.passes.fusion.rows.text import ROW_PHASES
-from compiler.passes.fusion.siblings.recompute import Recomputing
 from compiler.passes.fusion.siblings.sequence import in_sequence
-from compiler.passes.fusion.siblings.work import Work
 from compiler.targets import emission_of
 
 _DRIVER = "kg.elementwise"
@@ -45,12 +43,11 @@ def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | Non
     groups = Groups()
     choices = Choices(options)
     fuse_epilogues(analysis, groups, choices, rows=ROW_PHASES in library.names())
-    work = Work(library)
-    placed = pull(analysis, groups, choices, Recomputing(work))
+    placed = pull(analysis, groups, choices)
     ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
     functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver, ROW_PHASES}
-    emitted = [emit(group, groups, functions, driver, work) for group in ordered]
+    emitted = [emit(group, groups, functions, driver) for group in ordered]
     if options.fuse and emission_of(options.target).grid is None:  # threads of a grid cannot meet
         in_sequence(ordered, emitted, functions, options.force_cut)
     origin = Origin(lambda: fused)
@@ -66,7 +63,7 @@ def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | Non
         inputs=tuple(value.buffer for value in analysis.inputs),
         outputs=tuple(buffer for buffer in placed.outputs if buffer is not None),
         constants=tuple(reversed(placed.constants)),
-        ledger=write_ledger(analysis, groups, computed_in, choices.reasons, choices.again, options),
+        ledger=write_ledger(analysis, groups, computed_in, choices),
         origin=origin,
     )
     fused = FusedGraph(
