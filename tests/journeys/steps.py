@@ -342,7 +342,7 @@ def large(robot: Robot) -> None:
             robot.palette(f"Open sample {source.removeprefix('sample:')}")
         else:
             robot.ask(lambda: window.settings.trust(str(path)))
-            robot.palette("Open...")
+            robot.key("ctrl+o")
             robot.dialog()
             robot.type(source)
             robot.key("Return")
