@@ -330,7 +330,7 @@ def keyboard_only(robot: Robot) -> None:
 def large(robot: Robot) -> None:
     """Thousands of nodes, 32 layers, 256 kernels: the new graph at once, a bar and the time left, never a freeze."""
     window, folder = robot.window, Path(os.environ["KERNELGLASS_CONFIG"])
-    path = folder / "large.py"
+    path, graph = folder / "large.py", window.graph.model
     path.write_text(LARGE)
     robot.palette("Open sample softmax")
     robot.until(lambda: window.state.compilation is not None, "softmax compiled")
@@ -347,7 +347,9 @@ def large(robot: Robot) -> None:
             robot.type(source)
             robot.key("Return")
         robot.until(lambda source=source: window.state.source == source, "the source to be open", 30)
-        robot.until(lambda: window.graph.model.scene.labels and not window.graph.model.pending, "the new graph", 120)
+        robot.until(
+            lambda source=source: graph.compilation.source == source and not graph.pending, "the new graph", 120
+        )
         robot.shot(f"graph-of-{Path(source).stem.split(':')[-1]}")
         robot.until(lambda: not window.compiler.busy, "it to be compiled", 300)
         robot.settled()

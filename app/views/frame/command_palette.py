@@ -22,6 +22,7 @@ from app.viewmodels.frame.fuzzy import rank
 from app.views.parts.widgets import label
 
 KEYS = Qt.ItemDataRole.UserRole + 1
+_MANY = 1000  # things that are ranked at every letter
 _MOST = 200  # entries listed: who sees more types another letter
 
 
@@ -64,6 +65,7 @@ class CommandPalette(QFrame):
         self.setProperty("role", "popup")
         self._commands: list[Offer] = []
         self._things: list[Offer] = []
+        self._names: list[str] = []  # of the things, as they are compared with what is typed
         self._typed: Callable[[str], Sequence[Offer]] = lambda _: ()
         self._shown: list[Offer] = []
         self.field = QLineEdit()
@@ -98,6 +100,7 @@ class CommandPalette(QFrame):
             if action.isEnabled() and action.text()
         ]
         self._things, self._typed = list(things), typed
+        self._names = [offer.text.lower().replace(" ", "") for offer in things]
         parent = self.parentWidget()
         width = min(620, parent.width() - 80)
         self.setGeometry((parent.width() - width) // 2, 80, width, min(460, parent.height() - 140))
@@ -109,7 +112,7 @@ class CommandPalette(QFrame):
 
     def _fill(self, text: str) -> None:
         self.list.clear()
-        known = [*self._commands, *self._things] if text else self._commands
+        known = [*self._commands, *self._matching(text)] if text else self._commands
         named = self._typed(text)
         found = [known[index] for index in rank(text, [offer.text for offer in known])[: _MOST - len(named)]]
         self._shown = [*named, *found] if named else found
@@ -124,6 +127,13 @@ class CommandPalette(QFrame):
         self.list.setVisible(self.list.count() > 0)
         self._nothing.setVisible(not self.list.count())
         self._tell()
+
+    def _matching(self, text: str) -> list[Offer]:
+        """The things to rank; of very many only those that hold the text as it is, or every letter would be felt."""
+        if len(self._things) <= _MANY:
+            return self._things
+        wanted = text.lower().replace(" ", "")
+        return [offer for offer, name in zip(self._things, self._names) if wanted in name][:_MANY]
 
     def _tell(self) -> None:
         """The field keeps the keyboard, so it also says which entry Enter would do."""
