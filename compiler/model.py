@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from compiler.errors import CompilerError, UnavailableError
 from compiler.options import ir_stage
 from compiler.passes.fusion.records import FusedKernel, FusionDecision, KernelCall
@@ -218,10 +216,12 @@ class Model:
                 return kernel
         raise CompilerError(f"no kernel is called {name!r}; there are {', '.join(k.name for k in self.kernels)}")
 
-    def execute(self, *arrays: Any, threads: int | None = None) -> list[np.ndarray]:
-        """Run the model on NumPy arrays, lists or numbers; sizes are checked and symbols bound.
+    def execute(self, *arrays: Any, threads: int | None = None) -> list[Any]:
+        """Run the model on arrays, lists or numbers; sizes are checked and symbols bound.
 
-        Mutable buffers, which must be arrays that lie apart from each other, change in place.
+        Arrays of PyTorch, JAX and whatever else speaks DLPack or NumPy's array interface are read where they lie, and
+        the results are of the first such one's kind, otherwise NumPy's. They carry no gradient. Mutable buffers, which
+        must be arrays that lie apart from each other, change in place.
         """
         program = self._program  # not the property: a call of a small model is a matter of microseconds
         return (self.program if program is None else program).execute(arrays, threads)

@@ -31,6 +31,7 @@ class CompileRequest:
     options: CompileOptions
     text: str | None = None
     preview: bool = False  # tell the graph as soon as it is built: it is another than the one on show
+    libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,7 @@ class FlowsRequest:
     cells: tuple[Cell, ...]
     repeat: int = 1
     folder: str = ""  # for the caches of the cells; the window removes it, as the worker may be killed
+    libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,8 @@ class CompileSession:
         self._number, self._kept = 0, False  # where the compilation is in the database
         self._texts: list[StageRecord] | None = None
         report(Progress("loading the source", 0.0))
-        self._source = _load(request)
+        source = _load(request)
+        self._source = replace(source, library_paths=(*source.library_paths, *map(Path, request.libraries)))
         if request.preview:
             self._show_graph(report)
         report(Progress("loading kernels", 0.02))

@@ -18,6 +18,7 @@ from compiler.dialects.mo import RECOGNISED, attrs_of, nodes_of
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
 from compiler.graph.types import ChainType, OpaqueType, TensorType
+from compiler.language.library import Case
 from compiler.passes.fusion.facts.view_method import view_method
 from compiler.passes.fusion.facts.work import work_of
 from compiler.passes.fusion.paths import Step, made_step
@@ -110,10 +111,11 @@ def _step(node: Node) -> Step | None:
 class Analysis:
     """All nodes of a graph in order, its inputs, and its outputs."""
 
-    def __init__(self, graph: Operation, library: KernelLibrary) -> None:
+    def __init__(self, graph: Operation, library: KernelLibrary, target: str = "cpu") -> None:
         self.library = library
+        self.target = target
         self.nodes: list[Node] = []
-        self._known: dict[tuple[str, int, int], tuple[Signature | None, str, int]] = {}
+        self._known: dict[tuple[str, int, int, Case], tuple[Signature | None, str, int]] = {}
         block = graph.regions[0].blocks[0]
         values: dict[int, Value] = {}  # by the id of the graph's value, which is faster than xDSL's own hash
         self.inputs: list[Value] = []
@@ -155,6 +157,13 @@ class Analysis:
         for value in self.values():
             value.node, value.users = None, []
 
+    def _case(self, node: Node) -> Case:
+        """What an overload for the node is chosen by."""
+        first = node.operands[0].type if node.operands else node.results[0].type
+        if not isinstance(first, TensorType):
+            return Case("", 0, self.target)
+        return Case(first.dtype, len(first.shape), self.target)
+
     def _classify(self, node: Node) -> None:
         op = node.op
         match op.name:
@@ -175,11 +184,12 @@ class Analysis:
                 return
         node.attrs = attrs_of(op)
         name = node.attrs["kernel"] if op.name == "mo.custom" else op.name
-        key = (name, len(node.operands), len(node.results))
+        key = (name, len(node.operands), len(node.results), self._case(node))
         if key not in self._known:
             signature = self.library.signature(*key)
-            method = view_method(self.library, name) if signature is not None and signature.kind == "view" else ""
-            work = work_of(self.library, *key[:2]) if signature is not None and signature.kind == "elementwise" else 1
+            kind, definition = (signature.kind, signature.name) if signature is not None else ("", "")
+            method = view_method(self.library, definition) if kind == "view" else ""
+            work = work_of(self.library, definition) if kind == "elementwise" else 1
             self._known[key] = (signature, method, work)
         signature, node.view, node.own_work = self._known[key]
         if signature is None:
@@ -200,8 +210,10 @@ class Analysis:
             node.step = _step(node) if node.depth % DEEPEST else None
 
 
-def _why_no_entry(library: KernelLibrary, name: str, count: int, results: int) -> str:
+def _why_no_entry(library: KernelLibrary, name: str, count: int, results: int, case: Case) -> str:
     """What is wrong with a name, or with the number of operands and results it is given."""
+    if library.signature(name, count, results) is not None:
+        return f"no entry for {name!r} is for {case.dtype} of rank {case.rank} on {case.target}"
     other = library.signature(name, None, results)
     if other is None:
         return f"the kernel library has no entry for {name!r}"

@@ -38,8 +38,9 @@ _UNNAMED = "\ue000"  # what a source is called while its hash, a part of its nam
 
 def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | None = None) -> FusionResult:
     """Divide a `mo.graph` into kernels. The graph is read, never changed; equal graphs give equal text."""
-    analysis = Analysis(graph, library)
-    options = _named(options or CompileOptions(), analysis)
+    options = options or CompileOptions()
+    analysis = Analysis(graph, library, options.target)
+    options = _named(options, analysis)
     groups = Groups()
     choices = Choices(options)
     fuse_epilogues(analysis, groups, choices, rows=ROW_PHASES in library.names())
