@@ -30,8 +30,8 @@ class CompileRequest:
     source: str
     options: CompileOptions
     text: str | None = None
-    preview: bool = False  # tell the graph as soon as it is built: it is another than the one on show
     libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
+    preview: bool = False  # tell the graph as soon as it is built: it is another than the one on show
 
 
 @dataclass(frozen=True)
