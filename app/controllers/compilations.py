@@ -50,7 +50,7 @@ class Compilations(QObject):
         self._previous: Worker | None = None
         self._spare: Worker | None = None
         self._reader: Worker | None = None  # makes texts of single kernels: for other targets, or while others are busy
-        self._postponed: list[Callable[[], None]] = []  # what the reader is to do after a measurement
+        self._postponed: list[Callable[[], object]] = []  # what the reader is to do after a measurement
         self._measures = False
         self._pending: Worker | None = None
         self._request: CompileRequest | OpenRunRequest | None = None
@@ -222,7 +222,7 @@ class Compilations(QObject):
         busy = self._current is not None and (self._current.occupied or not self._current.alive)
         return busy and not made_there and not self._measures and isinstance(self._request, CompileRequest)
 
-    def _when_unmeasured(self, do: Callable[[], None]) -> None:
+    def _when_unmeasured(self, do: Callable[[], object]) -> None:
         """Now, or when the measurement under way is over."""
         if self._measures:
             self._postponed.append(do)
