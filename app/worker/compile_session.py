@@ -93,6 +93,8 @@ class CompileSession:
     def records(self) -> Compilation:
         """Everything but the stage texts."""
         model = self._model
+        begun = model.trace.begun  # the compiler itself may be loaded before: that is no part of the trace
+        imports = tuple((start - begun, taken) for start, taken in self._took.spans if start >= begun)
         dims = {name: self._source.dims[name] for name in model.symbols if name in self._source.dims}
         blocks, peak, note = memory_blocks(model, dims)
         return Compilation(
@@ -112,8 +114,8 @@ class CompileSession:
             unsized=tuple(name for name in model.symbols if name not in dims),
             seconds=self._seconds,
             library=tuple(file.file for file in self._library.files),
-            elapsed=self._seconds + self._took.imports,
-            imports=tuple((start - model.trace.begun, taken) for start, taken in self._took.spans),
+            elapsed=self._seconds + sum(taken for _, taken in imports),
+            imports=imports,
         )
 
     def stage(self, request: StageRequest, report: Report = lambda _: None) -> LineText:
