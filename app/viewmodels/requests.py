@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.flow_cells import BASE, Cell, Sample
+from app.viewmodels.compilation import NodeRecord
 from compiler.options import CompileOptions
 from profiler.records import Ceiling, Summary
+from profiler.sampled import Sampling
 
 DATABASE_VARIABLE = "KERNELGLASS_DB"
 READONLY_VARIABLE = "KERNELGLASS_DB_READONLY"  # 1 where that database is only looked into
@@ -30,6 +32,14 @@ class CompileRequest:
     options: CompileOptions
     text: str | None = None
     libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
+    preview: bool = False  # tell the graph as soon as it is built: it is another than the one on show
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """Load a source to read texts of it: nothing is compiled but the kernels that are asked for."""
+
+    compilation: CompileRequest
 
 
 @dataclass(frozen=True)
@@ -124,13 +134,15 @@ class RunRequest:
     device: str = "cpu"
     database: str = ""  # where the run is kept; empty means the user's own
     processes: int = 1  # that share the timing, so that runs can be told apart from processes
+    sample: bool = False  # also where inside the kernels the time goes
 
 
 @dataclass(frozen=True)
 class OpenRunRequest:
-    """Show a stored run in the same views, with nothing compiled."""
+    """Show a stored run in the same views, with nothing compiled; or a compilation by itself, where that is given."""
 
     run: int
+    compilation: int = 0
 
 
 @dataclass(frozen=True)
@@ -263,6 +275,23 @@ Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
+class GraphPart(Progress):
+    """Some nodes of the graph that is being compiled, before any of it is; `last` when there are no more."""
+
+    name: str = ""
+    nodes: tuple[NodeRecord, ...] = ()
+    last: bool = False
+
+
+@dataclass(frozen=True)
+class KernelCome(Progress):
+    """A kernel of the model that is being compiled, and how many there will be."""
+
+    kernel: str = ""
+    kernels: int = 0
+
+
+@dataclass(frozen=True)
 class FlowsBegun(Progress):
     """Flows are about to be measured, on this machine."""
 
@@ -298,6 +327,7 @@ class RunTimes:
     counters: tuple[tuple[str, float | None, str, str], ...] = ()  # name, value, unit, why there is no value
     elsewhere: str = ""  # the machine it was made on, where that is not this one
     ceilings: tuple[Ceiling, ...] = ()  # what was measured there
+    sampling: Sampling | None = None  # where inside the kernels the time goes, where that was asked for
     keys: tuple[str, ...] = ()  # of each call's kernel: those that compute the same have the same
     thread_seconds: tuple[tuple[float, ...], ...] = ()  # of each call, what each thread took
 
@@ -321,6 +351,10 @@ class RunRow:
     high: float
     how: str
     note: str
+    target: str = ""
+    changes: str = ""  # edges cut and fused, kernels edited
+    tags: tuple[str, ...] = ()
+    pinned: bool = False  # the baseline of its source
 
 
 @dataclass(frozen=True)
@@ -334,3 +368,4 @@ class CompilationRow:
     how: str
     seconds: float
     kernels: int
+    changes: str = ""

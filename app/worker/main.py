@@ -23,6 +23,7 @@ from app.viewmodels.requests import (
     LayoutRequest,
     OpenRunRequest,
     PassesRequest,
+    ReadRequest,
     Report,
     RunRequest,
     StageRequest,
@@ -116,10 +117,15 @@ class _Handlers:
 
                 self._session = CompileSession(request, report)
                 return self._session.records()
+            case ReadRequest():
+                from app.worker.compile_session import CompileSession
+
+                self._session = CompileSession(request.compilation, report, reading=True)
+                return request.compilation.source
             case OpenRunRequest():
                 from app.worker.stored_session import StoredSession
 
-                self._session = StoredSession(request.run)
+                self._session = StoredSession(request.run, request.compilation)
                 return self._session.records()
         if type(request) in _MEASURING:
             return self._usual.call(lambda: self._asked(request, report))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -56,23 +57,38 @@ def _timed(name: str, trace: Trace, emit: Callable[[], Unit]) -> Unit:
 
 
 def compile_units(
-    groups: Sequence[Sequence[Unit]], target: Target, opt_level: int, jobs: int, trace: Trace
-) -> list[bytes]:
+    groups: Sequence[Sequence[Unit]], target: Target, opt_level: int, jobs: int, trace: Trace,
+    without: Collection[str] = (),
+) -> list[bytes]:  # fmt: skip
     """The object of each group of units, optimised and emitted together."""
     if not groups:
         return []
     tasks = [
         Task(", ".join(unit.name for unit in group), tuple(unit.text for unit in group), target.name, opt_level,
-             record_passes=trace.sink is None)  # a sink has LLVM's passes run once more, and watches those
+             record_passes=trace.sink is None,  # a sink has LLVM's passes run once more, and watches those
+             without=tuple(sorted(without)))
         for group in groups
     ]  # fmt: skip
     trace.tell("machine", "llvm", tasks[0].name if len(tasks) == 1 else f"{sum(map(len, groups))} units")
     guarded = {number: compile_guarded(task) for number, task in enumerate(tasks) if is_uncertain(task)}
-    others = iter(compile_tasks([task for number, task in enumerate(tasks) if number not in guarded], jobs))
+    rest = [task for number, task in enumerate(tasks) if number not in guarded]
+    others = iter(compile_tasks(rest, jobs, _teller(rest, trace)))
     done = [guarded[number] if number in guarded else next(others) for number in range(len(tasks))]
     for group, result in zip(groups, done, strict=True):
         _note(group, result, trace)
     return [result.unit.object for result in done]
+
+
+def _teller(tasks: Sequence[Task], trace: Trace) -> Callable[[Task], None]:
+    """Tells whoever watches which share of the work is done, as tasks end, in whichever thread."""
+    lock, total, done = threading.Lock(), sum(task.cost for task in tasks) or 1.0, [0.0]
+
+    def told(task: Task) -> None:
+        with lock:
+            done[0] += task.cost
+            trace.tell("compiled", f"{done[0] / total:.4f}", task.name)
+
+    return told if trace.watch is not None else lambda _: None
 
 
 def _note(group: Sequence[Unit], done: Done, trace: Trace) -> None:

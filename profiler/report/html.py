@@ -17,7 +17,7 @@ from compiler.printable import printable_lines
 from profiler import units
 from profiler.analysis.aggregation import BY, grouped, uneven_words
 from profiler.records import StageRecord
-from profiler.report import figures, plots, words
+from profiler.report import figures, heat, plots, words
 
 MOST_BYTES = 2_000_000
 # What goes first when a report would grow past its bound: stages that another one shows almost as well.
@@ -46,15 +46,18 @@ def run_html(
     template = _environment().get_template("run.html.j2")
     compilation = document["compilation"]
     kept = _with_sources(stages, compilation or {})
+    whole = document["times"]["median"] if document["times"] else None
     gathered = {
         "total": figures.totals(document),
         "percentiles": figures.percentiles(document["times"]["samples_ns"]) if document["times"] else [],
         "funnel": figures.funnel(compilation, stages) if compilation else [],
+        "elapsed": figures.elapsed(compilation) if compilation else [],
         "rules": figures.rules(compilation["decisions"]) if compilation else [],
         "comparison": comparison,
         "history": history,
-        "groups": {by: grouped(document["launches"], by) for by in BY if by != "launch"},
+        "groups": {by: grouped(document["launches"], by, whole) for by in BY if by != "launch"},
         "uneven": uneven_words(document["launches"]),
+        "heat": heat.heat_document(document) if "sampling" in document else None,
     }
     hot = max(document["launches"], key=lambda launch: launch["median"], default={"kernel": ""})["kernel"]
     left_out: list[str] = []
