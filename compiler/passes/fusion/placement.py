@@ -5,6 +5,8 @@ A move makes a node a member of a group and notes what that group reads from the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, count, literal_of, views_between
 from compiler.passes.fusion.choices import Choices
@@ -145,7 +147,7 @@ class Placement:
         if not elements or not (at_hand or whole or before):
             return ""
         if core is None or (core.asks and not at_hand):
-            same = list(read) if core is None else before
+            same = read if core is None else before
             if not any(
                 _is_straight(other, node, group) and _meets(access, same) for other, access in group.access.items()
             ):
@@ -219,7 +221,7 @@ def _nodes(value: Value) -> tuple[str, ...]:
     return value.node.nodes if value.node is not None else (value.name,)
 
 
-def _meets(access: Access, contexts: list[Context]) -> bool:
+def _meets(access: Access, contexts: Iterable[Context]) -> bool:
     """Whether something is read in one of some contexts."""
     return any(context in access.contexts for context in contexts)
 
