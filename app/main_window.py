@@ -18,7 +18,7 @@ from app.controllers.flows import FlowsFeature
 from app.controllers.graph import GraphFeature
 from app.controllers.help import HelpFeature
 from app.controllers.log import LogFeature
-from app.controllers.opening import SUFFIXES, OpeningFeature
+from app.controllers.opening import OpeningFeature, can_open
 from app.controllers.panes import PanesFeature
 from app.controllers.passes import PassesFeature
 from app.controllers.preferences import PreferencesFeature
@@ -131,12 +131,12 @@ class MainWindow(QMainWindow):
         self.help.palette.hide()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if any(url.toLocalFile().endswith(SUFFIXES) for url in event.mimeData().urls()):
+        if any(can_open(url.toLocalFile()) for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         for url in event.mimeData().urls():
-            if url.toLocalFile().endswith(SUFFIXES):
+            if can_open(url.toLocalFile()):
                 self.opening.open(url.toLocalFile())
                 return
 

@@ -1,6 +1,7 @@
-"""Where graphs come from: `sample:NAME` or a file (.py, .mlir, .onnx, .pt2, .kgx), each loaded to one `Source`.
+"""Where graphs come from: `sample:NAME`, a file (.py, .mlir, .onnx, .pt2, .gguf, .kgx) or the folder of a checkpoint,
+each loaded to one `Source`.
 
-Some samples come in sizes: `sample:many-kernels:128`.
+Some samples come in sizes: `sample:many-kernels:128`. Of a language model's checkpoint the decoding graph is loaded.
 """
 
 from __future__ import annotations
@@ -23,14 +24,20 @@ if TYPE_CHECKING:
     from compiler.options import CompileOptions
 
 _SAMPLE = "sample:"
-_SUFFIXES = (".py", ".mlir", ".onnx", ".pt2", ".kgx")
+SUFFIXES = (".py", ".mlir", ".onnx", ".pt2", ".gguf", ".kgx")
+WAYS = (
+    "sample:NAME, FILE.py, FILE.mlir, FILE.onnx, FILE.pt2, FILE.gguf, FILE.kgx, or a folder of config.json and weights"
+)
+"""What a user can name, in words."""
 CODE = {
     ".py": "Python code, and opening it runs it",
     ".pt2": "a PyTorch export, which can carry code that runs",
     ".kgx": "compiled code, and opening it runs it",
 }
 """What may run code when it is opened, and so must be trusted."""
-NOT_TEXT = (".onnx", ".pt2", ".kgx")  # what no editor shows
+_TEXT = (".py", ".mlir")
+_CONFIG = "config.json"
+_PAST = 128  # positions before the token that a language model decodes, where nobody says how many
 _MOST = 100_000  # of whatever a sample's size counts
 
 
@@ -85,7 +92,24 @@ def _sample_name(path: Path) -> str:
 
 def looks_like_source(text: str) -> bool:
     """Whether a word on the command line means a graph rather than a command."""
-    return text.startswith(_SAMPLE) or text.endswith(_SUFFIXES)
+    return text.startswith(_SAMPLE) or text.endswith(SUFFIXES) or checkpoint_folder(Path(text)) is not None
+
+
+def is_text(path: Path) -> bool:
+    """Whether an editor can show what is there."""
+    return path.suffix in _TEXT and not path.is_dir()
+
+
+def checkpoint_folder(path: Path) -> Path | None:
+    """The folder of a checkpoint, for itself and for the configuration and the weights in it; None for all else."""
+    if path.name == _CONFIG or path.name.endswith((".safetensors", ".safetensors.index.json")):
+        path = path.parent
+    return path if path.joinpath(_CONFIG).is_file() else None
+
+
+def watched_file(path: Path) -> Path:
+    """The file that is written when a source changes."""
+    return path / _CONFIG if path.is_dir() else path
 
 
 def source_path(text: str) -> Path | None:
@@ -113,13 +137,15 @@ def load_source(text: str) -> Source:
             raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(sorted(known))}")
         return _load_python(known[name], name + colon + size, _sample_size(size, text) if colon else None)
     path = Path(text)
-    if path.suffix not in _SUFFIXES:
-        raise ParseError(
-            f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir, FILE.onnx, FILE.pt2 or FILE.kgx"
-        )
+    if folder := checkpoint_folder(path):
+        return _load_checkpoint(folder)
+    if path.suffix not in SUFFIXES:
+        raise ParseError(f"cannot tell what {text!r} is: use {WAYS}")
     if path.suffix == ".kgx":
         return _load_compiled(path)
-    if path.suffix in NOT_TEXT:
+    if path.suffix == ".gguf":
+        return _load_checkpoint(path)
+    if path.suffix not in _TEXT:
         return Source(path.stem, _load_model(path))
     return _load_python(path, path.stem) if path.suffix == ".py" else _load_mlir(path)
 
@@ -154,6 +180,15 @@ def _load_model(path: Path) -> Graph:
     from compiler.importers.torch import load_exported
 
     return load_exported(path)
+
+
+def _load_checkpoint(path: Path) -> Source:
+    """A language model from its weights: the graph that makes one token after others, which takes most of the time."""
+    from compiler.importers.llama.checkpoint import open_checkpoint
+    from compiler.importers.llama.graph import PAST, decode_graph
+
+    checkpoint = open_checkpoint(path)
+    return Source(checkpoint.name, decode_graph(checkpoint), {PAST: min(_PAST, checkpoint.config.positions - 1)})
 
 
 def _load_compiled(path: Path) -> Source:

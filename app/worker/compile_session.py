@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.sources import NOT_TEXT, Source, load_source, source_path
+from app.sources import Source, is_text, load_source, source_path
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, LineText
 from app.viewmodels.frame.patterns import compile_pattern
 from app.viewmodels.requests import (
@@ -173,7 +173,7 @@ class CompileSession:
 def _load(request: CompileRequest) -> Source:
     """The source, or the edited text in its place, loaded from a file beside it so that its imports still work."""
     path = source_path(request.source)
-    if request.text is None or path is None or path.suffix in NOT_TEXT:
+    if request.text is None or path is None or not is_text(path):
         return load_source(request.source)
     with temporary_folder("edited") as folder:
         edited = Path(folder) / path.name
