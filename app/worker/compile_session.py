@@ -10,6 +10,7 @@ from typing import Any
 from app.sources import Source, is_text, load_source, source_path
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, LineText
 from app.viewmodels.frame.patterns import compile_pattern
+from app.viewmodels.frame.weights import Weights, WeightsRequest
 from app.viewmodels.requests import (
     CompileRequest,
     EditTiming,
@@ -75,7 +76,7 @@ class CompileSession:
             name=self._source.name,
             choices=self._request.options,
             dims=tuple(dims.items()),
-            nodes=node_records(model, dims),
+            nodes=node_records(model, dims, self._source.graph.modules),
             calls=call_records(model, dims),
             kernels=tuple(kernel_record(kernel) for kernel in model.kernels),
             passes=tuple(model.trace.passes),
@@ -138,6 +139,12 @@ class CompileSession:
 
             self._texts = stage_records(self._model)
         return self._texts
+
+    def weights(self, request: WeightsRequest, report: Report) -> Weights:
+        """What a constant holds, in figures."""
+        from app.worker.weights import weights_of
+
+        return weights_of(self._model.graph, request.node)
 
     def time_edit(self, request: TimeEditRequest, report: Report) -> EditTiming:
         """Time a kernel as generated and as edited."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from app.viewmodels.compilation import (
@@ -17,18 +18,23 @@ from compiler.graph.dims import evaluate
 from profiler.analysis.work import call_bytes, call_flops, op_bytes, op_flops, tensor_bytes
 
 
-def node_records(model: Any, dims: Mapping[str, int]) -> tuple[NodeRecord, ...]:
-    """The graph's inputs and ops in order, each with its fusion group and an estimate of its cost."""
+def node_records(
+    model: Any, dims: Mapping[str, int], modules: Mapping[str, str] = MappingProxyType({})
+) -> tuple[NodeRecord, ...]:
+    """The graph's inputs and ops in order, each with its fusion group, its module and an estimate of its cost."""
     place: dict[str, tuple[int, str]] = {}
     for index, call in enumerate(model.fusion.calls):
         roles = call.roles or ("",) * len(call.nodes)
         for names, role in zip(call.nodes, roles):
             for name in names:
                 place.setdefault(name, (index, role))
-    return graph_nodes(model.graph, place, dims)
+    return graph_nodes(model.graph, place, dims, modules)
 
 
-def graph_nodes(graph: Any, place: Mapping[str, tuple[int, str]], dims: Mapping[str, int]) -> tuple[NodeRecord, ...]:
+def graph_nodes(
+    graph: Any, place: Mapping[str, tuple[int, str]], dims: Mapping[str, int],
+    modules: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[NodeRecord, ...]:  # fmt: skip
     """The same from a graph alone; `place` says in which call each node is, and as what."""
     owner: dict[Any, str] = {}
     records: list[NodeRecord] = []
@@ -50,6 +56,7 @@ def graph_nodes(graph: Any, place: Mapping[str, tuple[int, str]], dims: Mapping[
             NodeRecord(
                 name, len(records) + 1, op.name.removeprefix("mo."), kind, dtype, shape, attributes, operands,
                 call, role, _counted(op_bytes, op, dims), _counted(op_flops, op, dims),
+                modules.get(name, ""),
             )
         )  # fmt: skip
     return tuple(records)

@@ -67,6 +67,8 @@ class Graph:
         self.ops: list[Op] = []
         self.outputs: tuple[Value, ...] = ()  # the values given to `output`; none before that
         self.custom_references: dict[str, Callable[..., Any]] = {}
+        self.module = ""  # what is being built belongs to it, as `encoder/layer.0/attention`
+        self.modules: dict[str, str] = {}  # of the nodes that were built in one
         self._names = set(names)
         self._counts: dict[str, int] = {}
         self._scalars: dict[tuple[str, bytes], Value] = {}
@@ -139,6 +141,8 @@ class Graph:
                 free = ", ".join(sorted(symbols_in(value) - self._symbols))
                 raise GraphError(f"{op_name}: the dim {free} is not a dim of any input of graph {self.name!r}")
         node = self.fresh_name(spec.short)
+        if self.module:
+            self.modules[node] = self.module
         names = [node, *[f"{node}.{index}" for index in range(1, len(result_types))]]
         return self.add(op_name, operands, kept, (node,), zip(names, result_types)).results
 
@@ -186,6 +190,8 @@ class Graph:
         if value.owner is None:
             value.name = name
             return
+        if module := self.modules.pop(value.owner.nodes[0], ""):
+            self.modules[name] = module
         value.owner.nodes = (name,)
         for index, result in enumerate(value.owner.results):
             result.name = f"{name}.{index}" if index else name
