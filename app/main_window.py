@@ -15,8 +15,10 @@ from app.controllers.docks import DocksFeature, first_size
 from app.controllers.explorer import ExplorerFeature
 from app.controllers.features import Features, Shared
 from app.controllers.flows import FlowsFeature
+from app.controllers.generating import GeneratingFeature
 from app.controllers.graph import GraphFeature
 from app.controllers.help import HelpFeature
+from app.controllers.history import HistoryFeature
 from app.controllers.log import LogFeature
 from app.controllers.opening import OpeningFeature, can_open
 from app.controllers.panes import PanesFeature
@@ -110,11 +112,13 @@ class MainWindow(QMainWindow):
         )
         self.runs = add(RunsFeature(shared, compiler, records, preferences, self.compile, choices, status, docks))
         self.flows = add(FlowsFeature(shared, compiler, preferences, source, status, docks))
+        self.history = add(HistoryFeature(shared, compiler, records, docks))
+        self.generating = add(GeneratingFeature(shared, compiler, records, preferences, status, docks))
         self.search = add(SearchFeature(shared, compiler, docks, workbench, self.graph.panel))
         self.report = add(ReportFeature(shared, records, docks))
         lists = (self.passes.view, self.runs.list)
         self.explorer = add(
-            ExplorerFeature(shared, self._entries, *lists, self.opening, self.panes, preferences, docks)
+            ExplorerFeature(shared, self._entries, *lists, self.opening, self.panes, preferences, docks, compiler)
         )
         self.help = add(HelpFeature(shared, self.features))
         self.runs.list.export_wanted.connect(self.report.export)

@@ -107,6 +107,11 @@ def checkpoint_folder(path: Path) -> Path | None:
     return path if path.joinpath(_CONFIG).is_file() else None
 
 
+def is_language_model(path: Path) -> bool:
+    """Whether text can be generated with it: the weights of one, as far as names tell."""
+    return path.suffix == ".gguf" or checkpoint_folder(path) is not None
+
+
 def watched_file(path: Path) -> Path:
     """The file that is written when a source changes."""
     return path / _CONFIG if path.is_dir() else path

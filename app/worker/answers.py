@@ -8,8 +8,11 @@ from typing import Any, get_type_hints
 from app.viewmodels import requests
 from app.viewmodels.compilation import Compilation, LineText
 from app.viewmodels.frame.devices import DeviceRow
+from app.viewmodels.frame.weights import Weights, WeightsRequest
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.report.report_preview import ReportPreview
+from app.viewmodels.runs.past import HistoryRequest, Past
+from app.viewmodels.runs.serving import GenerateProgress, GenerateRequest, Served
 from app.viewmodels.text.passes import PassStep
 from compiler.processes.frames import named
 
@@ -22,13 +25,16 @@ ANSWERS: dict[type, Any] = {
     requests.PassesRequest: tuple[PassStep, ...],
     requests.FindRequest: tuple[requests.Hit, ...],
     requests.KeepRequest: int,
+    WeightsRequest: Weights,
     requests.TimeEditRequest: requests.EditTiming,
     requests.RunRequest: requests.RunTimes,
     requests.ListRunsRequest: tuple[requests.RunRow, ...],
     requests.ListCompilationsRequest: tuple[requests.CompilationRow, ...],
+    HistoryRequest: Past,
     requests.CompareRunsRequest: dict[str, Any],
     requests.ExportRequest: str,
     requests.FlowsRequest: tuple[str, int],
+    GenerateRequest: tuple[Served, ...],
     requests.CeilingsRequest: requests.CeilingsTold,
     requests.DevicesRequest: tuple[DeviceRow, ...],
     requests.StorageRequest: requests.StorageTold,
@@ -41,7 +47,7 @@ PIECE = "."
 
 def replies() -> dict[str, Any]:
     """What a worker may send: progress, failures, answers by the name of their request, and pieces of those."""
-    known = named(requests.Progress, requests.FlowsBegun, requests.FlowProgress, requests.Failure)
+    known = named(requests.Progress, requests.FlowsBegun, requests.FlowProgress, GenerateProgress, requests.Failure)
     for request, answer in ANSWERS.items():
         known[request.__name__] = answer
         for field, kind in get_type_hints(answer).items() if is_dataclass(answer) else ():

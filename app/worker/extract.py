@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from app.viewmodels.compilation import (
     CallRecord,
     Decision,
@@ -66,7 +68,9 @@ def call_records(model: Any, dims: Mapping[str, int]) -> tuple[CallRecord, ...]:
     """The launches in order, with the bytes they must move and their work, counted as a run counts them."""
     records = []
     for index, call in enumerate(model.fusion.calls):
-        moved, work = _counted(call_bytes, call, dims), _counted(call_flops, call, dims)
+        # A call of a model from the cache finds its ops by fusing the graph again: not where nothing can be counted.
+        sized = all(getattr(b.type, "symbols", frozenset()) <= dims.keys() for b in (*call.operands, *call.results))
+        moved, work = (_counted(call_bytes, call, dims), _counted(call_flops, call, dims)) if sized else (0, 0)
         reads = tuple(buffer.name for buffer in call.operands)
         writes = tuple(buffer.name for buffer in call.results)
         records.append(CallRecord(index, call.kernel.name, call.all_nodes, reads, writes, moved, work))
@@ -131,5 +135,7 @@ def _known(size: Any, dims: Mapping[str, int]) -> Any:
 
 
 def _short(value: Any) -> str:
-    text = str(value).replace("\n", " ")
+    if isinstance(value, np.ndarray):  # which may have millions of elements
+        value = value.flat[:8].tolist() + ["..."] * (value.size > 8)
+    text = str(value).replace("\n", " ").replace("'...'", "...")
     return text if len(text) <= 60 else text[:57] + "..."

@@ -157,7 +157,7 @@ class _Builder:
             key = Key("module", modules.numbers[within])
             nodes, launches = modules.nodes[within], modules.calls[within]
             if key in scene.folds.collapsed:
-                words = f"{len(nodes)} nodes, {len(launches)} kernels" if launches else f"{len(nodes)} nodes"
+                words = _counted(len(nodes), "node") + (f", {_counted(len(launches), 'kernel')}" if launches else "")
                 return self._closed(key, "module", within[-1], words, nodes, parent)
             if key not in self._frame_of:
                 self._frame_of[key] = len(scene.frames)
@@ -256,6 +256,10 @@ def _ranges(count: int, opened: Iterable[int]) -> list[tuple[int, int]]:
         ranges.append((copy, copy))
         first = copy + 1
     return [*ranges, (first, count - 1)] if first < count else ranges
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _times(count: int) -> str:
