@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.resources import resource_folder
-from compiler.errors import CompilerError, GraphError, Location, ParseError
+from compiler.errors import CompilerError, GraphError, Location, ParseError, UnavailableError
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
+    from compiler.importers.llama.checkpoint import Checkpoint
     from compiler.options import CompileOptions
 
 _SAMPLE = "sample:"
@@ -38,6 +39,7 @@ CODE = {
 _TEXT = (".py", ".mlir")
 _CONFIG = "config.json"
 _PAST = 128  # positions before the token that a language model decodes, where nobody says how many
+_MODELS = "models"  # the folder of samples that are whole models, with weights
 _MOST = 100_000  # of whatever a sample's size counts
 
 
@@ -65,6 +67,11 @@ class Sample:
     description: str
     path: Path
 
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a whole model, with weights, rather than a graph to look at."""
+        return self.path.parent.name == _MODELS
+
 
 def samples() -> list[Sample]:
     """The samples by name; their files are read, not run."""
@@ -83,7 +90,8 @@ def _samples() -> tuple[Sample, ...]:
 
 
 def _sample_files() -> Iterator[Path]:
-    return (path for path in resource_folder().joinpath("samples").glob("*.py") if path.stem != "__init__")
+    folder = resource_folder() / "samples"
+    return (path for room in (folder, folder / _MODELS) for path in room.glob("*.py") if path.stem != "__init__")
 
 
 def _sample_name(path: Path) -> str:
@@ -107,9 +115,12 @@ def checkpoint_folder(path: Path) -> Path | None:
     return path if path.joinpath(_CONFIG).is_file() else None
 
 
-def is_language_model(path: Path) -> bool:
-    """Whether text can be generated with it: the weights of one, as far as names tell."""
-    return path.suffix == ".gguf" or checkpoint_folder(path) is not None
+def is_language_model(text: str) -> bool:
+    """Whether text can be generated with a source: the weights of a model or a sample with such, as far as names tell."""
+    path = source_path(text)
+    if path is None or not text.startswith(_SAMPLE):
+        return path is not None and (path.suffix == ".gguf" or checkpoint_folder(path) is not None)
+    return "def checkpoint(" in path.read_text(encoding="utf-8")
 
 
 def watched_file(path: Path) -> Path:
@@ -136,11 +147,8 @@ def load_source(text: str) -> Source:
     A `.py` file is executed, and a `.pt2` file may carry code: that is what the user asked for.
     """
     if text.startswith(_SAMPLE):
-        name, colon, size = text.removeprefix(_SAMPLE).partition(":")
-        known = {_sample_name(path): path for path in _sample_files()}
-        if name not in known:
-            raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(sorted(known))}")
-        return _load_python(known[name], name + colon + size, _sample_size(size, text) if colon else None)
+        path, size = _sample_of(text)
+        return _load_python(path, text.removeprefix(_SAMPLE), size)
     path = Path(text)
     if folder := checkpoint_folder(path):
         return _load_checkpoint(folder)
@@ -153,6 +161,30 @@ def load_source(text: str) -> Source:
     if path.suffix not in _TEXT:
         return Source(path.stem, _load_model(path))
     return _load_python(path, path.stem) if path.suffix == ".py" else _load_mlir(path)
+
+
+def load_checkpoint(text: str) -> Checkpoint:
+    """The language model that the user named: a sample that is one, or a model's own files."""
+    if not text.startswith(_SAMPLE):
+        from compiler.importers.llama.checkpoint import open_checkpoint
+
+        return open_checkpoint(text)
+    path, size = _sample_of(text)
+    with _executed(path) as module:
+        make = getattr(module, "checkpoint", lambda *_: None)
+        made = make() if size is None else make(size)
+    if made is None:
+        raise ParseError(f"{text} makes no text; sample:llama-3.2-1b does")
+    return made
+
+
+def _sample_of(text: str) -> tuple[Path, int | None]:
+    """The file of a sample, and the size behind its name."""
+    name, colon, size = text.removeprefix(_SAMPLE).partition(":")
+    known = {_sample_name(path): path for path in _sample_files()}
+    if name not in known:
+        raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(sorted(known))}")
+    return known[name], _sample_size(size, text) if colon else None
 
 
 def _read(path: Path) -> bytes:
@@ -188,9 +220,15 @@ def _load_model(path: Path) -> Graph:
 
 
 def _load_checkpoint(path: Path) -> Source:
-    """A language model from its weights: the graph that makes one token after others, which takes most of the time."""
+    """A model from its weights: of a language model the graph that makes one token after others."""
+    from compiler.importers.config_file import read_json
     from compiler.importers.llama.checkpoint import open_checkpoint
     from compiler.importers.llama.graph import PAST, decode_graph
+
+    if path.is_dir() and read_json(path / _CONFIG).get("model_type") == "bert":
+        from compiler.importers.bert.encoder import SENTENCES, TOKENS, sentence_encoder
+
+        return Source(path.resolve().name, sentence_encoder(path), {SENTENCES: 1, TOKENS: _PAST})
 
     checkpoint = open_checkpoint(path)
     return Source(checkpoint.name, decode_graph(checkpoint), {PAST: min(_PAST, checkpoint.config.positions - 1)})
@@ -214,6 +252,16 @@ def _sample_size(size: str, text: str) -> int:
 
 
 def _load_python(path: Path, name: str, size: int | None = None) -> Source:
+    with _executed(path) as module:
+        build = _build_function(module, path, size)
+        graph = build() if size is None else build(size)
+    _check_graph(graph, path)
+    return Source(name, graph, _dims(module, path), _libraries(module, path))
+
+
+@contextlib.contextmanager
+def _executed(path: Path) -> Iterator[types.ModuleType]:
+    """A Python file as a module; what is called of it within is the user's code too."""
     text = _read(path)
     try:
         code = compile(text, str(path), "exec", dont_inherit=True)
@@ -226,10 +274,7 @@ def _load_python(path: Path, name: str, size: int | None = None) -> Source:
     module.__file__ = str(path)
     with _running(path, module):
         exec(code, module.__dict__)
-        build = _build_function(module, path, size)
-        graph = build() if size is None else build(size)
-    _check_graph(graph, path)
-    return Source(name, graph, _dims(module, path), _libraries(module, path))
+        yield module
 
 
 @contextlib.contextmanager
@@ -244,7 +289,8 @@ def _running(path: Path, module: types.ModuleType) -> Iterator[None]:
     except KeyboardInterrupt:
         raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, CompilerError) and error.location is not None:
+        placed = isinstance(error, CompilerError) and error.location is not None
+        if placed or isinstance(error, UnavailableError):
             raise
         kind = "" if isinstance(error, CompilerError) else f"{type(error).__name__}: "
         words = " ".join(str(error).split()) or "no message"

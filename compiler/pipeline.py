@@ -82,6 +82,7 @@ def _trace(options: CompileOptions, watch: Watch | None) -> Trace:
 def _compiled(graph: Graph, run: Compilation) -> Compiled:
     """The steps, in order; kernels that are in the cache are taken from there."""
     from compiler.backend.emission import compile_units, emit_kernels, units_of
+    from compiler.backend.raw_errors import raw_errors_at_their_lines
     from compiler.backend.runtime import default_threads
     from compiler.flows import flow_of
     from compiler.kernel_cache import find_ir, find_objects, keep_ir, keep_objects
@@ -109,7 +110,8 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
 
     known, missing = find_objects(units_of(lowered[kernel.name] for kernel in kernels), run)
     groups = flow.objects(missing, target, jobs)
-    objects = compile_units(groups, target, options.opt_level, jobs, trace)
+    with raw_errors_at_their_lines(library, options.sources):
+        objects = compile_units(groups, target, options.opt_level, jobs, trace)
     for module, made in fresh:  # not before LLVM took it
         keep_ir(module, made, run)
     keep_objects(groups, objects, run)

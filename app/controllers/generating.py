@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from app.controllers.compilations import Compilations
@@ -51,7 +50,7 @@ class GeneratingFeature(Feature):
         """Generate what the view asks for with the open source, when what goes on has ended."""
         self._messages.clear("generate")
         source = self._state.source
-        if not source or not is_language_model(Path(source)):
+        if not source or not is_language_model(source):
             self._messages.say("info", EMPTY, "generate")
             return
         try:

@@ -64,12 +64,19 @@ class GraphFeature(Feature):
                 self._toggle_modules,
                 ticked=lambda: self.model.folds.by_module,
             ),
+            Command("graph_minimap", "Show the &minimap", "&Graph", 32, self.toggle_map, ticked=lambda: view.show_map),
             Command("export_graph", "Export as &SVG or PNG...", "&Graph", 31, self.export),
         )
         self.panel.export_wanted.connect(self.export)
         state.opened.connect(lambda _: view.reset_view())
         state.compiled.connect(self._compiled)
         self.when_run(self._ran)
+
+    def toggle_map(self) -> None:
+        """Show the minimap, or not; it comes only where the graph is larger than its view."""
+        view = self.panel.view
+        view.show_map = not view.show_map
+        view.update()
 
     def export(self) -> None:
         """Write the graph as SVG or PNG."""

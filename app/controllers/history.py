@@ -15,15 +15,19 @@ class HistoryFeature(Feature):
 
     def __init__(self, shared: Shared, compiler: Compilations, records: RecordsController, docks: DocksFeature) -> None:
         super().__init__(shared)
-        self._records = records
+        self._records, self._docks = records, docks
         self.view = HistoryView(self._look)
         self.bars = {"history": self.view.bar}
         self.docks = (Dock("history", "History", self.view, 75),)
-        self.commands = (Command("history", "&History of this source", "&Run", 14, lambda: docks.show("history")),)
+        self.commands = (Command("history", "&History of this source", "&Run", 14, self._show),)
         self.view.ask_wanted.connect(self.ask)
         self.view.open_wanted.connect(compiler.open_run)
         records.runs_listed.connect(lambda _: self.ask())
         self._state.opened.connect(lambda _: self.ask())
+
+    def _show(self) -> None:
+        self._docks.show("history")
+        self.ask()  # again where it was in sight: others write to the database too
 
     def ask(self) -> None:
         """Ask for the history that the view is to show, where it is seen at all."""

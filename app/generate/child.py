@@ -75,9 +75,9 @@ def _work(channel: Channel, asked: Generate) -> None:
 
     from app.generate.engine import Engine
     from app.generate.tokenizing import Stream, tokenizer_of
-    from compiler.importers.llama.checkpoint import open_checkpoint
+    from app.sources import load_checkpoint
 
-    checkpoint = open_checkpoint(asked.model)
+    checkpoint = load_checkpoint(asked.model)
     tokenizer = None
     if not asked.tokens:
         tokenizer = tokenizer_of(checkpoint.folder, checkpoint.metadata, checkpoint.config.begin)

@@ -29,6 +29,14 @@ class CompileRequest:
     source: str
     options: CompileOptions
     text: str | None = None
+    libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """Load a source to read texts of it: nothing is compiled but the kernels that are asked for."""
+
+    compilation: CompileRequest
 
 
 @dataclass(frozen=True)
@@ -172,6 +180,7 @@ class FlowsRequest:
     cells: tuple[Cell, ...]
     repeat: int = 1
     folder: str = ""  # for the caches of the cells; the window removes it, as the worker may be killed
+    libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
 
 
 @dataclass(frozen=True)

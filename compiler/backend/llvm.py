@@ -82,6 +82,10 @@ class CompiledUnit:
         return self._texts["llvm-opt"]
 
 
+NO_INTRINSIC = "LLVM has no intrinsic "
+"""How the error begins that ends with the intrinsic's name."""
+
+
 def parse(text: str, *, verify: bool = True) -> ModuleRef:
     """Read LLVM IR; what LLVM rejects is a LoweringError with its message."""
     import llvmlite.binding as llvm
@@ -92,6 +96,10 @@ def parse(text: str, *, verify: bool = True) -> ModuleRef:
             module.verify()
     except RuntimeError as error:
         raise LoweringError(f"LLVM rejects the module: {_first_lines(str(error))}") from error
+    for function in module.functions:
+        # LLVM gives every intrinsic that it knows attributes; what it does not know it takes for a function elsewhere.
+        if function.name.startswith("llvm.") and function.is_declaration and not any(function.attributes):
+            raise LoweringError(f"{NO_INTRINSIC}{function.name}")
     return module
 
 

@@ -27,7 +27,8 @@ def shared_array(array: np.ndarray) -> np.ndarray:
         place = folder / f"{digest_of(array)}.bytes"
         if not (place.exists() and place.stat().st_size == array.nbytes):
             _write(place, array)
-        os.utime(place)
+        found = place.stat()
+        os.utime(place, ns=(time.time_ns(), found.st_mtime_ns))  # the last use; the other time says what the file holds
         made = MappedFile(place).array(array.dtype, array.shape, 0)
     except OSError:
         return array
@@ -49,5 +50,5 @@ def _drop_unused(folder: Path) -> None:
     now = time.time()
     for path in folder.glob("*.bytes"):
         with suppress(OSError):
-            if now - path.stat().st_mtime > _UNUSED_SECONDS:
+            if now - max(path.stat().st_atime, path.stat().st_mtime) > _UNUSED_SECONDS:
                 path.unlink()

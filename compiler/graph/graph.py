@@ -16,7 +16,7 @@ import numpy as np
 
 from compiler.errors import GraphError
 from compiler.graph.attrs import plain_attrs, symbols_in
-from compiler.graph.location import fail, located
+from compiler.graph.location import fail, located, user_place
 from compiler.graph.ops.build import as_tensor
 from compiler.graph.ops.specs import SPECS
 from compiler.graph.text import graph_text
@@ -66,6 +66,7 @@ class Graph:
         self.inputs: tuple[Value, ...] = tuple([Value(t, n, None, self) for t, n in zip(types, names, strict=True)])
         self.ops: list[Op] = []
         self.outputs: tuple[Value, ...] = ()  # the values given to `output`; none before that
+        self.places: dict[str, tuple[str, int]] = {}  # by node: the user's file and line that made it
         self.custom_references: dict[str, Callable[..., Any]] = {}
         self.module = ""  # what is being built belongs to it, as `encoder/layer.0/attention`
         self.modules: dict[str, str] = {}  # of the nodes that were built in one
@@ -143,6 +144,7 @@ class Graph:
         node = self.fresh_name(spec.short)
         if self.module:
             self.modules[node] = self.module
+        self.places[node] = user_place()
         names = [node, *[f"{node}.{index}" for index in range(1, len(result_types))]]
         return self.add(op_name, operands, kept, (node,), zip(names, result_types)).results
 
@@ -192,6 +194,8 @@ class Graph:
             return
         if module := self.modules.pop(value.owner.nodes[0], ""):
             self.modules[name] = module
+        if value.node_name in self.places:
+            self.places[name] = self.places.pop(value.node_name)
         value.owner.nodes = (name,)
         for index, result in enumerate(value.owner.results):
             result.name = f"{name}.{index}" if index else name

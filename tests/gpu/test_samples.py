@@ -23,7 +23,7 @@ def in_double(graph: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
     return reference(wide, *[array.astype(np.float64) if array.dtype == np.float32 else array for array in arrays])
 
 
-@pytest.mark.parametrize("name", [sample.name for sample in samples()])
+@pytest.mark.parametrize("name", [sample.name for sample in samples() if not sample.is_model])
 def test_sample(name: str, run: Any, device: Any, apart: Any) -> None:
     source = load_source(f"sample:{name}")
     library = load_library(*source.library_paths) if source.library_paths else None

@@ -46,7 +46,7 @@ def command(
     seed: int, flow: str, opt_level: int, threads: int | None, no_cache: bool, no_db: bool, db: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Generate text with MODEL: a folder with config.json and safetensors, or FILE.gguf."""
+    """Generate text with MODEL: a folder with config.json and safetensors, FILE.gguf, or sample:llama-3.2-1b."""
     if (prompt is None) == (tokens is None):
         raise click.UsageError("generate needs --prompt TEXT or --tokens 1,2,3")
     if no_db and db:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ from app.cli.options import (
     flow_option,
     json_option,
     level_option,
+    library_option,
     plain_option,
     sizes_of,
     source_argument,
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Compare with the NumPy reference; a difference exits with 5.")
 @click.option("--stages", is_flag=True, help="Check unfused, fused -O0 and fused -O3 too, node by node.")
 @plain_option
+@library_option
 @flow_option
 @level_option
 @debug_option
@@ -75,7 +78,7 @@ def command(
     src: str, device: str, threads: int | None, repeat: int | None, dims: tuple[tuple[str, int], ...], seed: int,
     check: bool, stages: bool, flow: str, opt_level: int, debug: str, width: float, budget: float, processes: int,
     time_limit: float, pin: bool | None, warm: bool, by: str | None, tag: str | None, note: str | None, no_db: bool,
-    db: str | None, no_recognise: bool, as_json: bool,
+    db: str | None, no_recognise: bool, libraries: tuple[Path, ...], as_json: bool,
 ) -> None:  # fmt: skip
     """Run SRC on random inputs and say how long a call takes."""
     from app.compilation import device_index
@@ -95,6 +98,7 @@ def command(
     note_refused_cache()
     index = device_index(device)
     source = load_source(src)
+    source = replace(source, library_paths=(*source.library_paths, *libraries))
     sizes = graph_sizes(source.graph, source.dims, sizes_of(dims))
     target = "cpu" if index is None else _cuda_target(index)
     if source.options is not None and (source.options.target != target and index is not None):

@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from compiler.errors import ParseError
+from compiler.importers.config_file import read_json
 from compiler.importers.llama.config import LlamaConfig, config_from_gguf, config_from_json
 from compiler.importers.weights.gguf_file import read_gguf
 from compiler.importers.weights.safetensors_file import read_folder
 from compiler.importers.weights.stored_tensor import StoredTensor
 
-_MOST_JSON = 64 << 20
 _GGUF = {
     "embed": "token_embd.weight", "norm": "output_norm.weight", "head": "output.weight",
     "input_norm": "blk.{}.attn_norm.weight", "q": "blk.{}.attn_q.weight", "k": "blk.{}.attn_k.weight",
@@ -62,18 +61,6 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     )
 
 
-def read_json(path: Path) -> Any:
-    """A JSON file that is an object."""
-    try:
-        if path.stat().st_size > _MOST_JSON:
-            raise ParseError(f"{path} is too large to read")
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except OSError as error:
-        raise ParseError(f"cannot read {path}: {error.strerror or error}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ParseError(f"{path} does not read: {error}") from None
-
-
 def _from_folder(folder: Path) -> Checkpoint:
     config = config_from_json(read_json(folder / "config.json"), str(folder / "config.json"))
     weights = _named(read_folder(folder), _JSON, config, str(folder))
@@ -97,34 +84,40 @@ def _from_gguf(path: Path) -> Checkpoint:
     return Checkpoint(path.stem, config, weights, divided, given)
 
 
-def _named(found: dict[str, StoredTensor], names: dict[str, str], config: LlamaConfig, where: str) -> dict[str, Any]:
-    """Weights by what they are for; whatever is missing or has another shape than the configuration says is told."""
+def weight_shapes(config: LlamaConfig) -> dict[str, tuple[int, ...]]:
+    """The shape of each weight that a model of this configuration has, by what it is for."""
     c = config
     wide, narrow = c.heads * c.head_size, c.kv_heads * c.head_size
-    shapes = {
-        "embed": (c.vocabulary, c.hidden), "norm": (c.hidden,), "head": (c.vocabulary, c.hidden),
+    shapes = {"embed": (c.vocabulary, c.hidden), "norm": (c.hidden,)}
+    if not c.tied:
+        shapes["head"] = (c.vocabulary, c.hidden)
+    layer = {
         "input_norm": (c.hidden,), "q": (wide, c.hidden), "k": (narrow, c.hidden), "v": (narrow, c.hidden),
         "o": (c.hidden, wide), "post_norm": (c.hidden,), "gate": (c.inner, c.hidden), "up": (c.inner, c.hidden),
         "down": (c.hidden, c.inner),
     }  # fmt: skip
+    return shapes | {f"{purpose}.{number}": shape for purpose, shape in layer.items() for number in range(c.layers)}
+
+
+def _named(found: dict[str, StoredTensor], names: dict[str, str], config: LlamaConfig, where: str) -> dict[str, Any]:
+    """Weights by what they are for; whatever is missing or has another shape than the configuration says is told."""
+    c = config
     if c.layers > len(found) or c.heads % c.kv_heads or c.head_size % 2:
         raise ParseError(
             f"{where}: {c.layers} layers of {c.heads} heads ({c.kv_heads} for keys) do not fit its weights"
         )
     chosen: dict[str, StoredTensor] = {}
     missing: list[str] = []
-    for purpose, pattern in names.items():
-        if purpose == "head" and c.tied:
-            continue
-        per_layer = "{}" in pattern
-        for number in range(c.layers) if per_layer else (0,):
-            tensor = found.get(pattern.format(number))
-            if tensor is None:
-                missing.append(pattern.format(number))
-            elif tensor.shape != shapes[purpose]:
-                raise ParseError(f"{where}: {tensor.name} has shape {tensor.shape}, not {shapes[purpose]}")
-            else:
-                chosen[f"{purpose}.{number}" if per_layer else purpose] = tensor
+    for purpose, shape in weight_shapes(config).items():
+        kind, _, number = purpose.partition(".")
+        name = names[kind].format(number)
+        tensor = found.get(name)
+        if tensor is None:
+            missing.append(name)
+        elif tensor.shape != shape:
+            raise ParseError(f"{where}: {tensor.name} has shape {tensor.shape}, not {shape}")
+        else:
+            chosen[purpose] = tensor
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise ParseError(f"{where} lacks {', '.join(missing[:3])}{more}")

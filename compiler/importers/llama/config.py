@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import ParseError
-
-_MOST = 1 << 24
+from compiler.importers.config_file import Numbers
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def config_from_json(found: Mapping[str, Any], name: str) -> LlamaConfig:
         raise ParseError(f"{name}: the model type {kind!r} is not one that is built here (llama, mistral)")
     if found.get("hidden_act", "silu") != "silu" or found.get("attention_bias") or found.get("mlp_bias"):
         raise ParseError(f"{name}: activations other than SiLU and biases are not built here")
-    read = _Reader(found, name)
+    read = Numbers(found, name)
     heads, hidden = read.size("num_attention_heads"), read.size("hidden_size")
     rope = found.get("rope_parameters") or {}
     theta = found.get("rope_theta") or rope.get("rope_theta") or 10000.0
@@ -93,7 +92,7 @@ def _scaling(found: Mapping[str, Any] | None, name: str) -> RopeScaling | None:
     kind = (found or {}).get("rope_type", (found or {}).get("type", "default"))
     if found is None or kind == "default":
         return None
-    read = _Reader(found, name)
+    read = Numbers(found, name)
     if kind == "linear":
         return RopeScaling("linear", read.number("factor"))
     if kind == "llama3":
@@ -109,7 +108,7 @@ def config_from_gguf(found: Mapping[str, Any], name: str) -> LlamaConfig:
     kind = found.get("general.architecture")
     if kind != "llama":
         raise ParseError(f"{name}: the architecture {kind!r} is not one that is built here (llama)")
-    read = _Reader({key.removeprefix("llama."): value for key, value in found.items()}, name)
+    read = Numbers({key.removeprefix("llama."): value for key, value in found.items()}, name)
     heads, hidden = read.size("attention.head_count"), read.size("embedding_length")
     tokens = found.get("tokenizer.ggml.tokens")
     scaling = None
@@ -124,23 +123,3 @@ def config_from_gguf(found: Mapping[str, Any], name: str) -> LlamaConfig:
         read.number("rope.freq_base", 10000.0), scaling, interleaved=True,
         ends=() if not isinstance(end, int) else (end,), begin=found.get("tokenizer.ggml.bos_token_id"),
     )  # fmt: skip
-
-
-class _Reader:
-    """Numbers by name; what is missing or absurd is told."""
-
-    def __init__(self, found: Mapping[str, Any], name: str) -> None:
-        self._found, self._name = found, name
-
-    def number(self, key: str, default: float | None = None) -> float:
-        value = self._found.get(key)
-        value = default if value is None else value
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
-            raise ParseError(f"{self._name}: {key} must be a number above zero, not {value!r}"[:300])
-        return float(value)
-
-    def size(self, key: str, default: int | None = None) -> int:
-        value = self.number(key, default)
-        if value != int(value) or value > _MOST:
-            raise ParseError(f"{self._name}: {key} must be a whole number up to {_MOST}, not {value!r}"[:300])
-        return int(value)

@@ -28,9 +28,7 @@ from compiler.passes.fusion.records import (
     Origin,
 )
 from compiler.passes.fusion.rows.text import ROW_PHASES
-from compiler.passes.fusion.siblings.recompute import Recomputing
 from compiler.passes.fusion.siblings.sequence import in_sequence
-from compiler.passes.fusion.siblings.work import Work
 from compiler.targets import emission_of
 
 _DRIVER = "kg.elementwise"
@@ -40,17 +38,17 @@ _UNNAMED = "\ue000"  # what a source is called while its hash, a part of its nam
 
 def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | None = None) -> FusionResult:
     """Divide a `mo.graph` into kernels. The graph is read, never changed; equal graphs give equal text."""
-    analysis = Analysis(graph, library)
-    options = _named(options or CompileOptions(), analysis)
+    options = options or CompileOptions()
+    analysis = Analysis(graph, library, options.target)
+    options = _named(options, analysis)
     groups = Groups()
     choices = Choices(options)
     fuse_epilogues(analysis, groups, choices, rows=ROW_PHASES in library.names())
-    work = Work(library)
-    placed = pull(analysis, groups, choices, Recomputing(work))
+    placed = pull(analysis, groups, choices)
     ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
     functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver, ROW_PHASES}
-    emitted = [emit(group, groups, functions, driver, work) for group in ordered]
+    emitted = [emit(group, groups, functions, driver) for group in ordered]
     if options.fuse and emission_of(options.target).grid is None:  # threads of a grid cannot meet
         in_sequence(ordered, emitted, functions, options.force_cut)
     origin = Origin(lambda: fused)
@@ -66,7 +64,7 @@ def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | Non
         inputs=tuple(value.buffer for value in analysis.inputs),
         outputs=tuple(buffer for buffer in placed.outputs if buffer is not None),
         constants=tuple(reversed(placed.constants)),
-        ledger=write_ledger(analysis, groups, computed_in, choices.reasons, choices.again, options),
+        ledger=write_ledger(analysis, groups, computed_in, choices),
         origin=origin,
     )
     fused = FusedGraph(

@@ -105,12 +105,17 @@ class Resident:
             self.close()
             raise
         self._packed: list[Packed] = []
+        self._uses: dict[int, list[tuple[Any, int]]] = {}  # where a slot's address stands among launches' parameters
+        self._maps: dict[int, list[MapSlot]] = {}
         self._launches: list[tuple[str, Start]] = []
         for step in program.steps:
             for asked in step.maps:
                 self._write_map(asked)
+                self._maps.setdefault(asked.source, []).append(asked)
             packed = Packed([self.pointers[slot] for slot in step.slots], step.dims)
             self._packed.append(packed)
+            for place, slot in enumerate(step.slots):
+                self._uses.setdefault(slot, []).append((packed.values, place))
             if all(step.blocks):  # a grid without blocks is an error to the driver, and nothing to do
                 function = executable.loaded.functions[step.kernel]
                 blocks = resident_blocks(self.device, function, step) if step.resident else step.blocks
@@ -139,6 +144,21 @@ class Resident:
                     call(driver().cuMemsetD8Async, pointers[-1], 0, slot.bytes, self.stream)
         self._arena = arena
         return pointers
+
+    def point(self, slot: int, pointer: int) -> None:
+        """Let a buffer that was given lie elsewhere from the next launch on."""
+        if self.pointers[slot] == pointer:
+            return
+        self.pointers[slot] = pointer
+        for values, place in self._uses.get(slot, ()):
+            values[place] = pointer
+        for asked in self._maps.get(slot, ()):
+            self._write_map(asked)
+
+    @property
+    def starts(self) -> list[tuple[str, Start]]:
+        """The launches in order: the kernel's name, and the driver's call that starts it."""
+        return self._launches
 
     def _write_map(self, asked: MapSlot) -> None:
         """Tell the copy engine of a tensor, where the kernel will look for it."""

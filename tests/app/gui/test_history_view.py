@@ -29,9 +29,7 @@ def test_the_history_of_the_open_source_is_plotted_with_its_changes(qtbot, compi
             writer.finish_run(store, run, MeasuredRun("finished", (level,) * 6, (6,), conditions=conditions))
             runs.append(run)
     window.features.do("history")
-    assert view.isVisible()
-    qtbot.waitUntil(lambda: view.shown is not None, timeout=15_000)
-    assert len(view.shown.points) == 20, (view.shown, source, view.bar.text)
+    qtbot.waitUntil(lambda: view.shown is not None and len(view.shown.points) == 20, timeout=WAIT)
     past = view.shown
     assert [point.run for point in past.points] == runs
     (step,) = past.steps

@@ -15,6 +15,7 @@ from compiler import Graph, TensorType, ops
 from compiler.artifact.graph_document import GraphDocument, document_of, graph_of
 from compiler.constants.digests import digest_of
 from compiler.constants.file_arrays import FileArray, MappedFile, array_at, place_of
+from compiler.constants.sharing import shared_array
 from compiler.errors import ParseError
 from compiler.importers.mlir_text import parse_graph
 from compiler.options import CompileOptions
@@ -148,6 +149,15 @@ def test_many_large_arrays_in_memory_are_shared_as_files(tmp_path, monkeypatch):
     (found,) = constants(graph_of(sent(document_of(graph))))
     assert place_of(found) is not None and np.array_equal(found, values)
     assert place_of(found).file.path.startswith(str(tmp_path / "cache" / "weights"))
+
+
+def test_an_array_that_is_shared_again_stays_where_others_have_it(monkeypatch):
+    values = np.random.default_rng(2).standard_normal((640, 640), dtype=np.float32)
+    first = shared_array(values)
+    os.utime(place_of(first).file.path, ns=(1, first_modified := place_of(first).file.modified))
+    second = shared_array(values)
+    assert place_of(first).file.holds() and place_of(second) == place_of(first)
+    assert os.stat(place_of(first).file.path).st_atime_ns > first_modified, "its last use is noted"
 
 
 _COMPILE = """

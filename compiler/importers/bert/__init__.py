@@ -1,0 +1,1 @@
+"""Sentence encoders of BERT's kind: configuration and weights to the graph that gives embeddings."""
