@@ -116,7 +116,7 @@ def checkpoint_folder(path: Path) -> Path | None:
 
 
 def is_language_model(text: str) -> bool:
-    """Whether text can be generated with a source: the weights of a model or a sample with such, as far as names tell."""
+    """Whether text can be generated with a source: a model's weights, or a sample with such, as far as names tell."""
     path = source_path(text)
     if path is None or not text.startswith(_SAMPLE):
         return path is not None and (path.suffix == ".gguf" or checkpoint_folder(path) is not None)
