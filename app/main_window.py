@@ -19,6 +19,7 @@ from app.controllers.generating import GeneratingFeature
 from app.controllers.graph import GraphFeature
 from app.controllers.help import HelpFeature
 from app.controllers.history import HistoryFeature
+from app.controllers.hottest import HottestFeature
 from app.controllers.log import LogFeature
 from app.controllers.opening import OpeningFeature, can_open
 from app.controllers.panes import PanesFeature
@@ -111,6 +112,7 @@ class MainWindow(QMainWindow):
             WhatIfFeature(shared, compiler, self.compile, source, self.graph, self.comparison, workbench)
         )
         self.runs = add(RunsFeature(shared, compiler, records, preferences, self.compile, choices, status, docks))
+        self.hottest = add(HottestFeature(shared, self.runs, workbench))
         self.flows = add(FlowsFeature(shared, compiler, preferences, source, status, docks))
         self.history = add(HistoryFeature(shared, compiler, records, docks))
         self.generating = add(GeneratingFeature(shared, compiler, records, preferences, status, docks))

@@ -21,6 +21,7 @@ from compiler.trace import Snapshot, Trace
 if TYPE_CHECKING:
     from compiler.backend.device_code import DeviceUnit
     from compiler.backend.llvm import CompiledUnit
+    from compiler.backend.places import Place as LinePlace
     from compiler.backend.sass import SassReport
     from compiler.compilation import Compilation, Compiled
     from compiler.graph.graph import Graph
@@ -86,6 +87,21 @@ class Kernel:
         if known.special and stage not in target.emission.stages:
             raise CompilerError(f"{target.name} has no {stage}; its machine stage is asm")
         return self._texts(known.same_as or stage)
+
+    def places(self, stage: str) -> tuple[str, list[LinePlace]]:
+        """The text of kgen, kernel, llvm, llvm-opt or asm, with the place in the kernel language of each line.
+
+        From LLVM IR on, only a model with line tables knows any.
+        """
+        from compiler.backend.places import line_places
+        from compiler.dialects.printing import print_with_places
+
+        if stage in ("kgen", "kernel"):
+            module = (self._elaborated() if stage == "kgen" else self._kernel_module()).module
+            text, provenance, places = print_with_places(module)
+            return text, [(*place, number) for place, number in zip(places, provenance, strict=True)]
+        text = self.ir(stage)
+        return text, line_places(text, stage)
 
     @cached_property
     def unit(self) -> CompiledUnit:

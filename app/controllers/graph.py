@@ -10,6 +10,7 @@ from app.controllers.jobs import Worker
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.messages import Messages
 from app.viewmodels.graph.folded_graph import GraphModel
+from app.viewmodels.graph.heat import node_samples
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.graph.scene import Scene
 from app.viewmodels.requests import Failure
@@ -101,7 +102,7 @@ class GraphFeature(Feature):
 
     def _ran(self) -> None:
         if (run := self._state.run) is not None:
-            self.model.set_times(launch_times(run))
+            self.model.set_times(launch_times(run), node_samples(run.sampling))
 
 
 class Layouts(QObject):

@@ -22,6 +22,10 @@ def normed(x, axes):
     return centred * ops.rsqrt(ops.mean(centred * centred, axis=axes, keepdims=True) + 1e-3)
 
 
+def spread(x, axes):
+    return ops.broadcast_to(ops.mean(x, axis=axes, keepdims=True), x.shape)
+
+
 BODIES = {
     "softmax": lambda x, axes: [softmax(x, axes)],
     "norm": lambda x, axes: [normed(x, axes)],
@@ -35,6 +39,11 @@ BODIES = {
     "elements made of rows alone": lambda x, axes: [
         ops.broadcast_to(ops.sum(x, axis=axes, keepdims=True), x.shape)
         * ops.broadcast_to(ops.max(x, axis=axes, keepdims=True), x.shape)
+    ],
+    "a row's number spread, stored and used": lambda x, axes: [spread(x, axes), x * spread(x, axes)],
+    "elements of one lane that are kept": lambda x, axes: [
+        ops.where(ops.isnan(x), spread(x, axes), spread(x, axes)),
+        ops.mean(ops.square(x - spread(x, axes)), axis=axes),
     ],
 }  # fmt: skip
 

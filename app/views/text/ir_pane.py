@@ -21,7 +21,8 @@ from app.viewmodels.text.exact_lines import exact_lines, spot_of
 from app.viewmodels.text.folding import directive_lines, metadata_regions
 from app.viewmodels.text.instruction_help import line_tip
 from app.viewmodels.text.ir_pane import IrPaneModel, TextKey, badge_numbers, usual_file
-from app.viewmodels.text.line_costs import LineCosts, line_costs
+from app.viewmodels.text.line_costs import LineCosts
+from app.viewmodels.text.sampled_costs import costs_of
 from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
 from app.views.parts.later import one_shot
@@ -320,9 +321,8 @@ class IrPane(QWidget):
         model = self.model
         self.costs = None
         if self._run is not None and self._compilation is not None and not model.origin and not model.target:
-            self.costs = line_costs(self.text.document, model.stage, self._compilation, self._run)
-        self.text.show_also(heat=self.costs.heat if self.costs else None)
-        self.text.viewport().update()
+            self.costs = costs_of(self.text.document, model.stage, model.kernel, self._compilation, self._run)
+        self.text.show_heat(*((self.costs.heat, self.costs.shares) if self.costs else (None, None)))
 
     def _hide_noise(self, on: bool) -> None:
         noisy = self.model.stage in _MACHINE and self.diff is None

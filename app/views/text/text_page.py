@@ -30,6 +30,7 @@ class TextPage:
     diff: np.ndarray | None = None  # 1 added, -1 removed
     numbers: np.ndarray | None = None  # in a difference: the line numbers to show
     heat: np.ndarray | None = None  # 0..1 for each line
+    shares: np.ndarray | None = None  # of the samples, for each line; None: not sampled
     lit: np.ndarray = field(default_factory=_no_lines)
     exact: np.ndarray | None = None  # of the lit lines those that are meant; None where all are
     hovered: np.ndarray = field(default_factory=_no_lines)

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygon
 from app.theme.look import Look, tint
 from app.viewmodels.text.text_document import displayed
 from app.viewmodels.text.tokens import tokens
+from app.views.text.heat_gutter import heat_width, paint_shares
 from app.views.text.text_page import TextPage
 
 RULER = 8  # width of the strip beside the scroll bar that shows where lit lines are
@@ -61,7 +62,8 @@ class TextPainter:
         self._small.setPixelSize(max(self._look.code_pixels - 2, 7))
         badge = "0" * max(len(str(int(page.badges.max(initial=0)))), 2) + "+"
         self._badge = QFontMetricsF(self._small).horizontalAdvance(badge) + 10
-        self.gutter = self.fold_width + (self._digits + 0.5) * self._look.column + self._badge + 8
+        self._heat = heat_width(page, self._small)
+        self.gutter = self.fold_width + (self._digits + 0.5) * self._look.column + self._badge + self._heat + 8
 
     def fitting(self, height: float) -> int:
         """How many whole rows fit."""
@@ -85,6 +87,7 @@ class TextPainter:
         rows = [(page.line_of_row(row), (row - first) * self.row) for row in range(first, last)]
         for line, y in rows:
             self._ground(painter, page, area, line, y)
+        paint_shares(painter, self._look, page, rows, QPointF(self.gutter - 10, self._top + 1), self._small)
         painter.save()
         painter.setClipRect(QRectF(self.gutter, 0, area.width() - self.gutter, area.height()))
         for line, y in rows:

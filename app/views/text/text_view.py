@@ -92,6 +92,13 @@ class TextView(QAbstractScrollArea):
             self._reveal_first(wanted)
         self.show_also(lit=lit, exact=exact)
 
+    def show_heat(self, heat: np.ndarray | None, shares: np.ndarray | None) -> None:
+        """Heat beside the lines, and their shares of the samples in a column that comes and goes with them."""
+        wider = (shares is None) != (self.shown.shares is None)
+        self.show_also(heat=heat, shares=shares)
+        if wider:
+            self.refresh()
+
     def set_matches(self, matches: np.ndarray, current: int) -> None:
         """Show what a search found; `current` is scrolled to."""
         self.show_also(matches=matches, match=current)

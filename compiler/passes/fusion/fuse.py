@@ -10,7 +10,7 @@ from functools import partial
 from xdsl.ir import Operation
 
 from compiler.options import CompileOptions
-from compiler.passes.fusion.analysis import Analysis, Node
+from compiler.passes.fusion.analysis import Analysis, Node, Value
 from compiler.passes.fusion.assemble import Emitted
 from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.emit import emit
@@ -27,6 +27,7 @@ from compiler.passes.fusion.records import (
     KernelLibrary,
     Origin,
 )
+from compiler.passes.fusion.rows.join import member_below
 from compiler.passes.fusion.rows.text import ROW_PHASES
 from compiler.passes.fusion.siblings.sequence import in_sequence
 from compiler.targets import emission_of
@@ -104,7 +105,7 @@ def _in_order(analysis: Analysis, groups: Groups) -> list[Group]:
     before: dict[Group, set[Group]] = {}
     after: dict[Group, list[Group]] = {group: [] for group in live}
     for group in live:
-        read = [operand for node in group.members for operand in node.operands]
+        read = [operand for node in group.members for operand in node.operands if not _has(group, operand)]
         read += [store.register for store in group.stores]
         needed = frozenset[Group]().union(*(sources[value.node] for value in read if value.node is not None))
         before[group] = {g for g in needed if g.stores and g is not group}
@@ -124,6 +125,11 @@ def _in_order(analysis: Analysis, groups: Groups) -> list[Group]:
                 heapq.heappush(ready, (rank[follower], follower.number, follower))
     assert len(ordered) == len(live), "fusion made a cycle"
     return ordered
+
+
+def _has(group: Group, value: Value) -> bool:
+    """Whether a row kernel computes what a value shows, and so reads nothing for it, though others may store it."""
+    return group.rows is not None and member_below(value, group) is not None
 
 
 def _sources(analysis: Analysis, groups: Groups) -> dict[Node, frozenset[Group]]:

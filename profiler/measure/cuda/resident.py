@@ -14,7 +14,7 @@ from profiler.measure.cuda.device import Device
 from profiler.measure.cuda.driver import call, check, driver, milliseconds
 from profiler.measure.cuda.launching import Start, allow_shared, encoded_map, resident_blocks, start_of
 from profiler.measure.cuda.memory import Allocation
-from profiler.measure.cuda.module import Loaded, load
+from profiler.measure.cuda.module import Loaded, load, load_cubins
 from profiler.measure.cuda.program import DeviceProgram, MapSlot, Packed
 
 
@@ -45,11 +45,13 @@ class KernelTime:
 class Executable:
     """The loaded code and the constants of a program; serves every choice of sizes."""
 
-    def __init__(self, device: Device, program: DeviceProgram) -> None:
+    def __init__(self, device: Device, program: DeviceProgram, cubins: Sequence[bytes] = ()) -> None:
         device.require(program.target)
         device.activate()
         self.device = device
-        self.loaded: Loaded = load(device, program.ptx, program.kernels)
+        self.loaded: Loaded = (
+            load_cubins(device, cubins, program.kernels) if cubins else load(device, program.ptx, program.kernels)
+        )
         for step in program.steps:
             allow_shared(self.loaded.functions[step.kernel], step)
         self._stream = device.stream()
