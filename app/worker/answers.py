@@ -11,6 +11,7 @@ from app.viewmodels.frame.devices import DeviceRow
 from app.viewmodels.frame.weights import Weights, WeightsRequest
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.report.report_preview import ReportPreview
+from app.viewmodels.runs import notebook
 from app.viewmodels.runs.past import HistoryRequest, Past
 from app.viewmodels.runs.serving import GenerateProgress, GenerateRequest, Served
 from app.viewmodels.text.passes import PassStep
@@ -20,7 +21,7 @@ ANSWERS: dict[type, Any] = {
     requests.LayoutRequest: Layout,
     requests.CompileRequest: Compilation,
     requests.ReadRequest: str,
-    requests.OpenRunRequest: tuple[Compilation, requests.RunTimes],
+    requests.OpenRunRequest: tuple[Compilation, requests.RunTimes | None],
     requests.StageRequest: LineText,
     requests.StoredStageRequest: LineText,
     requests.PassesRequest: tuple[PassStep, ...],
@@ -32,6 +33,10 @@ ANSWERS: dict[type, Any] = {
     requests.ListRunsRequest: tuple[requests.RunRow, ...],
     requests.ListCompilationsRequest: tuple[requests.CompilationRow, ...],
     HistoryRequest: Past,
+    notebook.ListFlowsRequest: tuple[notebook.FlowTableRow, ...],
+    notebook.KeepFlowsRequest: int,
+    notebook.OpenFlowsRequest: dict[str, Any],
+    notebook.EditRunsRequest: str,
     requests.CompareRunsRequest: dict[str, Any],
     requests.ExportRequest: str,
     requests.FlowsRequest: tuple[str, int],
@@ -48,7 +53,10 @@ PIECE = "."
 
 def replies() -> dict[str, Any]:
     """What a worker may send: progress, failures, answers by the name of their request, and pieces of those."""
-    known = named(requests.Progress, requests.FlowsBegun, requests.FlowProgress, GenerateProgress, requests.Failure)
+    known = named(
+        requests.Progress, requests.FlowsBegun, requests.FlowProgress, requests.GraphPart, requests.KernelCome,
+        GenerateProgress, requests.Failure,
+    )  # fmt: skip
     for request, answer in ANSWERS.items():
         known[request.__name__] = answer
         for field, kind in get_type_hints(answer).items() if is_dataclass(answer) else ():

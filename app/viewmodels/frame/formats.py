@@ -29,3 +29,10 @@ def time_scale(value: float) -> tuple[float, str]:
         if value * factor >= 1:
             return factor, unit
     return 1e9, "ns"
+
+
+def duration(value: float) -> str:
+    """A time to wait, as one says it."""
+    if value < 90:
+        return f"{max(round(value), 1)} s"
+    return f"{round(value / 60)} min" if value < 5400 else f"{value / 3600:.1f} h"
