@@ -41,16 +41,16 @@ class Compiled:
 
 
 def compile_source(
-    source: Source, options: CompileOptions, library: Path | None = None, watch: Watch | None = None
+    source: Source, options: CompileOptions, libraries: Sequence[Path] = (), watch: Watch | None = None
 ) -> Compiled:
-    """Compile a source, with more kernels from a folder; what the compiler cannot do with it is a CompilationFailed."""
+    """Compile a source, with more kernels from folders; what the compiler cannot do with it is a CompilationFailed."""
     from compiler import load_library
     from compiler.import_time import without_imports
     from compiler.pipeline import compile_graph
     from compiler.targets import get_target
 
     get_target(options.target)  # an unknown name is bad usage, not a failed compilation
-    folders = (*source.library_paths, *([library] if library else ()))
+    folders = (*source.library_paths, *libraries)
     more = load_library(*folders) if folders else None
     with _compiling(), without_imports() as took:
         model = compile_graph(source.graph, options, more, watch)

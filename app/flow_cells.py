@@ -25,7 +25,7 @@ class Request:
 
     source: str
     options: CompileOptions = field(default_factory=CompileOptions)
-    library: str | None = None
+    libraries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Task:
 
     source: str
     options: CompileOptions | None
-    library: str | None = None
+    libraries: tuple[str, ...] = ()
     execute: bool = False
 
 
@@ -215,7 +215,7 @@ def _process(request: Request, cell: Cell, cache: str) -> Sample:
     from profiler.measure.tree_memory import watched
 
     options = replace(request.options, flow=cell.flow, opt_level=cell.opt_level, debug=cell.debug)
-    task = Task(request.source, None if cell == BASE else options, request.library, cell.execute)
+    task = Task(request.source, None if cell == BASE else options, request.libraries, cell.execute)
     start = time.perf_counter()
     # It may be in the middle of anything when it is ended, with workers of its own: a session holds them together.
     child = Child(

@@ -17,6 +17,7 @@ from app.controllers.features import Features, Shared
 from app.controllers.flows import FlowsFeature
 from app.controllers.graph import GraphFeature
 from app.controllers.help import HelpFeature
+from app.controllers.hottest import HottestFeature
 from app.controllers.log import LogFeature
 from app.controllers.opening import SUFFIXES, OpeningFeature
 from app.controllers.panes import PanesFeature
@@ -109,6 +110,7 @@ class MainWindow(QMainWindow):
             WhatIfFeature(shared, compiler, self.compile, source, self.graph, self.comparison, workbench)
         )
         self.runs = add(RunsFeature(shared, compiler, records, preferences, self.compile, choices, status, docks))
+        self.hottest = add(HottestFeature(shared, self.runs, workbench))
         self.flows = add(FlowsFeature(shared, compiler, preferences, source, status, docks))
         self.search = add(SearchFeature(shared, compiler, docks, workbench, self.graph.panel))
         self.report = add(ReportFeature(shared, records, docks))

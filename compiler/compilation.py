@@ -26,6 +26,8 @@ class Compilation:
     target: Target
     trace: Trace
     cache: Cache | None
+    without: frozenset[str] = frozenset()
+    """Passes that are left out, to find the one that does harm: `kernel:unroll`, `llvm:loop-unroll`."""
 
 
 @dataclass(frozen=True)

@@ -7,21 +7,21 @@ nobody reads.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from compiler.errors import CompilerError, UnavailableError
 from compiler.options import ir_stage
 from compiler.passes.fusion.records import FusedKernel, FusionDecision, KernelCall
+from compiler.places import NO_PLACE, Place, with_lost_places
 from compiler.statistics import cache_figures, funnel_of
 from compiler.trace import Snapshot, Trace
 
 if TYPE_CHECKING:
     from compiler.backend.device_code import DeviceUnit
     from compiler.backend.llvm import CompiledUnit
+    from compiler.backend.places import Place as LinePlace
     from compiler.backend.sass import SassReport
     from compiler.compilation import Compilation, Compiled
     from compiler.graph.graph import Graph
@@ -36,10 +36,11 @@ Nodes = tuple[str, ...]
 
 @dataclass(frozen=True)
 class StageText:
-    """The text of a stage and, for each of its lines, the graph nodes it came from."""
+    """The text of a stage and, for each of its lines, the graph nodes it came from and the line of kernel source."""
 
     text: str
     nodes: tuple[Nodes, ...]
+    places: tuple[Place, ...] = ()
 
     @property
     def coverage(self) -> float:
@@ -87,6 +88,21 @@ class Kernel:
             raise CompilerError(f"{target.name} has no {stage}; its machine stage is asm")
         return self._texts(known.same_as or stage)
 
+    def places(self, stage: str) -> tuple[str, list[LinePlace]]:
+        """The text of kgen, kernel, llvm, llvm-opt or asm, with the place in the kernel language of each line.
+
+        From LLVM IR on, only a model with line tables knows any.
+        """
+        from compiler.backend.places import line_places
+        from compiler.dialects.printing import print_with_places
+
+        if stage in ("kgen", "kernel"):
+            module = (self._elaborated() if stage == "kgen" else self._kernel_module()).module
+            text, provenance, places = print_with_places(module)
+            return text, [(*place, number) for place, number in zip(places, provenance, strict=True)]
+        text = self.ir(stage)
+        return text, line_places(text, stage)
+
     @cached_property
     def unit(self) -> CompiledUnit:
         """This kernel alone, through LLVM."""
@@ -108,7 +124,11 @@ class Kernel:
 
     @property
     def device_unit(self) -> DeviceUnit:
-        """The part of the model's device code that this kernel is in."""
+        """The part of the model's device code that this kernel is in; of a model that is only read, made now."""
+        if not self._model.compiled:
+            from compiler.backend.device_code import device_unit
+
+            return device_unit(self.unit.object, self._model.target)
         for unit in self._model.device_code():
             if self.name in unit.kernels:
                 return unit
@@ -140,23 +160,32 @@ class Kernel:
         return kernel_passes(self._elaborated(), self._model.target, Trace(), self._model.options.opt_level)
 
     def _texts(self, stage: str) -> StageText:
-        from compiler.dialects.printing import print_module
+        from compiler.dialects.printing import print_with_places
 
         if stage == "kgen":
-            return self.with_nodes(*print_module(self._elaborated().module))
+            return self._placed("mlir", *print_with_places(self._elaborated().module))
         if stage == "kernel":
-            return self.with_nodes(*print_module(self._kernel_module().module))
+            return self._placed("mlir", *print_with_places(self._kernel_module().module))
         if stage == "llvm":
-            return self.with_nodes(self._lowered_text.text, self._lowered_text.line_prov)
+            lowered = self._lowered_text
+            return self._placed("llvm", lowered.text, lowered.line_prov, lowered.places)
         if stage == "sass":
-            return self.with_nodes(self.machine.text, list(self.machine.provenance))
-        from compiler.backend.provenance import line_provenance
+            ptx = self._texts("asm").places
+            places = [ptx[line - 1] if 0 < line <= len(ptx) else NO_PLACE for line in self.machine.ptx_lines]
+            return self._placed("", self.machine.text, list(self.machine.provenance), places)
+        from compiler.backend.provenance import line_locations
 
         if stage == "llvm-opt":
-            text = self.unit.llvm_opt
+            text, language = self.unit.llvm_opt, "llvm"
         else:
             text = self.device_unit.ptx if self._model.target.emission.emits_text else self.unit.asm
-        return self.with_nodes(text, line_provenance(text, stage))
+            language = self._model.target.emission.assembly
+        found = line_locations(text, stage)
+        return self._placed(language, text, [number for number, _ in found], [place for _, place in found])
+
+    def _placed(self, language: str, text: str, provenance: list[int], places: list[Place]) -> StageText:
+        whole = with_lost_places(text, places, language) if language else tuple(places)
+        return replace(self.with_nodes(text, provenance), places=whole)
 
     def with_nodes(self, text: str, provenance: list[int]) -> StageText:
         """A text of this kernel with the nodes behind the provenance id of each of its lines."""
@@ -207,6 +236,11 @@ class Model:
             for d in self.ledger if d.rule in wanted
         )  # fmt: skip
 
+    @property
+    def compiled(self) -> bool:
+        """Whether there is machine code; a model that is only read has none."""
+        return bool(self._objects)
+
     def record(self, kernel: str) -> ElaboratedKernel:
         """What elaboration found out about a kernel."""
         return self.host.records[kernel]
@@ -218,10 +252,12 @@ class Model:
                 return kernel
         raise CompilerError(f"no kernel is called {name!r}; there are {', '.join(k.name for k in self.kernels)}")
 
-    def execute(self, *arrays: Any, threads: int | None = None) -> list[np.ndarray]:
-        """Run the model on NumPy arrays, lists or numbers; sizes are checked and symbols bound.
+    def execute(self, *arrays: Any, threads: int | None = None) -> list[Any]:
+        """Run the model on arrays, lists or numbers; sizes are checked and symbols bound.
 
-        Mutable buffers, which must be arrays that lie apart from each other, change in place.
+        Arrays of PyTorch, JAX and whatever else speaks DLPack or NumPy's array interface are read where they lie, and
+        the results are of the first such one's kind, otherwise NumPy's. They carry no gradient. Mutable buffers, which
+        must be arrays that lie apart from each other, change in place.
         """
         program = self._program  # not the property: a call of a small model is a matter of microseconds
         return (self.program if program is None else program).execute(arrays, threads)
@@ -305,6 +341,8 @@ class Model:
         else:
             from compiler.program.mgp_text import mgp_text
 
+            if len(self.host.calls) < len(self.fusion.calls):
+                raise CompilerError(f"{self.graph.name} is only read: its host program needs a compilation")
             text, nodes = mgp_text(self.host)
         return StageText(text, tuple(nodes))
 

@@ -5,6 +5,7 @@ What does the work is imported by `_compiled`: a model that comes from the cache
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from compiler.cache import default_cache
@@ -50,17 +51,20 @@ def compile(
 
 
 def compile_graph(
-    graph: Graph, options: CompileOptions, library: Library | None = None, watch: Watch | None = None
-) -> Model:
+    graph: Graph, options: CompileOptions, library: Library | None = None, watch: Watch | None = None,
+    without: Collection[str] = (),
+) -> Model:  # fmt: skip
     """Compile with every option: also whether and what to fuse, and edited kernel sources.
 
-    `watch` is told (stage, pass, kernel) as each pass begins.
+    `watch` is told (stage, pass, kernel) as each pass begins. Passes that are named in `without` (see
+    `optional_passes`) are left out, and nothing of that is cached.
     """
     options.check()
     if not isinstance(graph, Graph):
         raise CompilerError(f"compile takes a Graph, not {type(graph).__name__}")
-    cache = default_cache() if options.cache else None
-    run = Compilation(options, library or default_library(), get_target(options.target), _trace(options, watch), cache)
+    cache = default_cache() if options.cache and not without else None
+    target, trace = get_target(options.target), _trace(options, watch)
+    run = Compilation(options, library or default_library(), target, trace, cache, frozenset(without))
     with rare_collection():
         entry = ModelEntry(graph, run)
         made = entry.find()
@@ -69,6 +73,17 @@ def compile_graph(
             entry.keep(made)
         program = linked(made, run)
     return Model(graph, made, run, program)
+
+
+def optional_passes(options: CompileOptions) -> tuple[str, ...]:
+    """The names of the passes that a compilation with these options can do without, in the order they run."""
+    from compiler.backend.llvm import optional_llvm_passes
+    from compiler.passes.kernel.run import optional_kernel_passes
+
+    return (
+        *optional_kernel_passes(options.opt_level),
+        *optional_llvm_passes(get_target(options.target), options.opt_level),
+    )
 
 
 def _trace(options: CompileOptions, watch: Watch | None) -> Trace:
@@ -82,6 +97,7 @@ def _trace(options: CompileOptions, watch: Watch | None) -> Trace:
 def _compiled(graph: Graph, run: Compilation) -> Compiled:
     """The steps, in order; kernels that are in the cache are taken from there."""
     from compiler.backend.emission import compile_units, emit_kernels, units_of
+    from compiler.backend.raw_errors import raw_errors_at_their_lines
     from compiler.backend.runtime import default_threads
     from compiler.flows import flow_of
     from compiler.kernel_cache import find_ir, find_objects, keep_ir, keep_objects
@@ -102,14 +118,15 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     lowered, fresh = find_ir(kernels, run), []
     for group in flow.modules([kernel for kernel in kernels if kernel.name not in lowered]):
         elaborated = elaborate(group, library, target, trace)
-        module = kernel_passes(elaborated, target, trace, options.opt_level)
+        module = kernel_passes(elaborated, target, trace, options.opt_level, run.without)
         made = emit_kernels(module, target, options.debug, trace, split=flow.together)
         lowered |= made
         fresh.append((module, made))
 
     known, missing = find_objects(units_of(lowered[kernel.name] for kernel in kernels), run)
     groups = flow.objects(missing, target, jobs)
-    objects = compile_units(groups, target, options.opt_level, jobs, trace)
+    with raw_errors_at_their_lines(library, options.sources):
+        objects = compile_units(groups, target, options.opt_level, jobs, trace, run.without)
     for module, made in fresh:  # not before LLVM took it
         keep_ir(module, made, run)
     keep_objects(groups, objects, run)

@@ -235,7 +235,8 @@ def parts_of(rows, columns, groups, workers, *, height, width):
     share = workers
     if not is_static(groups) or groups != 1:
         # Whole groups where they come out even or are many; else every worker has a part of each.
-        even = select(workers % groups == 0, workers // groups, workers)
+        some = max(index(groups), 1)  # x86 processors trap at a division by zero
+        even = select(workers % some == 0, workers // some, workers)
         share = select((groups % workers == 0) | (groups >= 4 * workers), index(1), even)
     square = (share * columns * width // (rows * height)).cast(i64)  # of how many parts the columns should come to
     across = index(1) << ((63 - ctlz(max(square, i64(1)))) // 2).cast(index)

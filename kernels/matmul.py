@@ -48,9 +48,9 @@ def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
     elif target.is_gpu:
         gpu_matmul(out, a, b, product_dtype(out.dtype))
     elif one_row:
-        row_product(out, a, b)
+        row_product(out, a, b, turned=False)
     elif is_static(out.shape[-1]) and out.shape[-1] == 1:
-        row_product(out.permute(swapped), b.permute(swapped), a.permute(swapped))
+        row_product(out.permute(swapped), b.permute(swapped), a.permute(swapped), turned=True)
     elif is_static(out.shape[-2]) and out.shape[-2] <= FEW_ROWS and b.is_contiguous(b.rank - 1):
         few_rows_product(out, a, b)
     else:
@@ -86,8 +86,9 @@ def panel_product(out, a, b):
 
 
 @inline
-def row_product(out, a, b):
-    """One row times a matrix: threads share strips of columns, whose sums wait on the stack."""
+def row_product(out, a, b, *, turned):
+    """One row times a matrix, which may be one that was turned: threads share strips of columns, whose sums wait on
+    the stack."""
     dt = product_dtype(out.dtype)
     n, depth = out.shape[-1], a.shape[-1]
     batch = out.shape[:-2]
@@ -117,7 +118,7 @@ def row_product(out, a, b):
                 row.store(line[position((k0 + k,), width=w, axis=0)].cast(dt), k)
 
             vectors(0, count, (lanes * 2, 1), copy)
-            if matrix.is_contiguous(0) and not matrix.is_contiguous(1):
+            if lies_in_columns(matrix, turned):
                 for x in range(used):
                     sums[x] = sums[x] + dot(row, matrix, k0, count, j0 + x)
             else:
@@ -191,8 +192,22 @@ def few_rows_product(out, a, b):
 
 
 @inline
+def lies_in_columns(matrix, turned):
+    """Whether neighbours in a column lie closer together than neighbours in a row, also in reverse or with gaps. Where
+    nothing is known, rows are taken to be what they are in memory, columns in a matrix that was turned."""
+    if matrix.is_contiguous(0) or matrix.is_contiguous(1):
+        return matrix.is_contiguous(0) and not matrix.is_contiguous(1)
+    if not matrix.is_strided:
+        return turned
+    down, along = matrix.strides
+    if not is_static(down) or not is_static(along):
+        return is_static(down)
+    return max(down, -down) < max(along, -along)
+
+
+@inline
 def dot(row, matrix, k0, count, j):
-    """The sum of row[k] * matrix[k0 + k, j], for a matrix whose columns are contiguous."""
+    """The sum of row[k] * matrix[k0 + k, j], for a matrix that lies in columns."""
     dt = row.dtype
     width = target.simd(dt) * 4
     stop = count - (count & (width - 1))

@@ -107,11 +107,12 @@ def walk_row(phases, p, stacks, spare, item, row, *, keep):
         at = along(interleave(axes[:-1], delinearise(r, outer), lead), i, w)
         values = elements(at, earlier(phases, p, stacks, spare, at, item, r * last + i, row, keep=keep), row)
         if is_spared(spare, p):
-            spare[2][place_in_row(phases[-1], phases[p], at, item, r * last + i)] = values[spare[1]]
+            spare[2][place_in_row(phases[-1], phases[p], at, item, r * last + i)] = spread_over(values[spare[1]], w)
         if keep:
             for k in unroll(len(kept)):
                 if kept[k][1] == "keep":
-                    stacks[p][k].store(values[k], r * last + i)
+                    # It may have one lane: what selects between two equal numbers of the row is one of them.
+                    stacks[p][k].store(spread_over(values[k], w), r * last + i)
         return values
 
     if len(reductions) == 0:

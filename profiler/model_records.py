@@ -139,12 +139,15 @@ def launch_records(
     """
     kernels = {kernel.name: kernel for kernel in model.kernels}
     made: list[Launch] = []
+    counted: dict[Any, dict[str, Any]] = {}
     for position, call in enumerate(model.fusion.calls):
         kernel, key, nodes, known = kernels[call.kernel.name], "", (), {}
         if not brief:
             key, nodes = kernel_key(kernel), call.all_nodes
             grid = grids[position] if grids else None
-            known = count_call(call, kernel, request.dims, traffic=request.count, grid=grid)
+            same = kernel.name, tuple(call.symbols), grid  # launches of one kernel on the same sizes do the same
+            known = counted.get(same) or count_call(call, kernel, request.dims, traffic=request.count, grid=grid)
+            counted[same] = known
         shares = np.zeros(0)
         if threads is not None and threads.size:
             shares = np.median(threads[:, :, position], axis=0) * 1e-9

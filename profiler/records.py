@@ -15,6 +15,7 @@ from typing import Any
 from compiler.errors import ParseError
 from compiler.options import CompileOptions
 from compiler.trace import PassRecord
+from profiler.sampled import Sampling
 
 FINISHED, FAILED, RUNNING, INTERRUPTED = "finished", "failed", "running", "interrupted"
 WHOLE = -1
@@ -179,6 +180,7 @@ class MeasureRequest:
     pin: bool | None = None
     """Whether each thread gets a processor of its own; None: where there is a thread for each of them."""
     artifact: str = ""  # a compiled model in a file, which is loaded instead of compiling
+    sample: bool = False  # whether the calls are made once more, with a clock that looks where they are
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,7 @@ class MeasuredRun:
     processes: tuple[int, ...] = ()
     lost: tuple[int, ...] = ()
     lost_traced: tuple[int, ...] = ()
+    sampling: Sampling | None = None
 
 
 _KEPT_OPTIONS = tuple(f.name for f in fields(CompileOptions) if f.name not in ("record_passes", "snapshots"))
@@ -218,6 +221,8 @@ def request_to_json(request: MeasureRequest) -> str:
             {name: getattr(value, name) for name in _KEPT_OPTIONS} if entry.name == "options" else {entry.name: value}
         )
     flat |= {name: sorted(flat[name]) for name in ("force_cut", "force_fuse")}
+    if not request.sample:  # a run that was not sampled takes no more room for it
+        del flat["sample"]
     return json.dumps(flat, separators=(",", ":"), allow_nan=False)
 
 

@@ -23,9 +23,30 @@ debug_option = click.option("--debug", default="none", type=click.Choice(DEBUG_L
 plain_option = click.option(
     "--no-recognise", is_flag=True, help="Keep plain ops as they are written: attention, GELU and the like."
 )
+
+
+class KernelFolder(click.ParamType):
+    """A folder of kernels, or an installed package of them by the name of its entry point."""
+
+    name = "DIR"
+
+    def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The path as it was given."""
+        path = Path(value)
+        if not path.is_dir():
+            from compiler.language.library import installed_folder
+
+            if installed_folder(path) is None:
+                self.fail(
+                    f"there is no folder {str(value)!r}, and no installed package of kernels is called so", param, ctx
+                )
+        return path
+
+
 library_option = click.option(
-    "--library", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), help="More kernels."
-)
+    "--library", "libraries", metavar="DIR", type=KernelFolder(), multiple=True,
+    help="More kernels: a folder, or an installed package of them; may be given again.",
+)  # fmt: skip
 
 
 class Finite(click.FloatRange):

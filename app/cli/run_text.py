@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from app.checking import OutputCheck
 
 
+_MOST_LINES = 5
 _MOST_LAUNCHES = 40
 """More of them are put together by kernel, unless asked for one by one."""
 
@@ -38,6 +39,7 @@ def run_text(document: dict[str, Any], checks: list[OutputCheck] | None, by: str
     lines += [f"{word:<10} {words}" for word, words in _meanwhile(document)]
     lines += [f"note       {note}" for note in document["conditions"].get("notes", ())]
     lines += [f"note       {note}" for note in uneven_words(document["launches"])]
+    lines += _sampled(document)
     launches = document["launches"]
     by = by or ("launch" if len(launches) <= _MOST_LAUNCHES else "kernel")
     if by != "launch":
@@ -117,6 +119,18 @@ def _meanwhile(document: dict[str, Any]) -> list[tuple[str, str]]:
         held = document["memory"]["device"]
         found.append(("memory", f"{size(held['peak'])} on the device at most, {size(held['free'])} left"))
     return found + _hardware(counters)
+
+
+def _sampled(document: dict[str, Any]) -> list[str]:
+    """What sampling found, in a line, and the hottest lines."""
+    found = document.get("sampling")
+    if found is None:
+        return []
+    from profiler.report.heat import hot_lines, sampling_words
+
+    hottest = hot_lines(found, most=_MOST_LINES)
+    shown = [f"hot        {percent(x['share'])} {x['kernel']} {x['where']}  {x['text']}" for x in hottest]
+    return [f"samples    {sampling_words(found)}", *shown]
 
 
 def _planned(memory: dict[str, Any]) -> str:

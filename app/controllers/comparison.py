@@ -39,6 +39,7 @@ class ComparisonFeature(Feature):
         self.view.ended.connect(self._pair.end)
         records.compared.connect(lambda document: state.set_comparison(comparison_view(document)))
         state.compared.connect(self._compared)
+        state.compiled.connect(lambda _: self._pair.end())
 
     def compare_with_previous(self) -> None:
         """The compilation on show against the one before it: options, then each kernel's IR side by side."""
@@ -79,6 +80,8 @@ class _Pair(QObject):
         self._workbench = workbench
         self._pair: tuple[IrPane, IrPane] | None = None
         self._linked: set[tuple[IrPane, IrPane]] = set()
+        self._before: dict[IrPane, tuple[str, str, str]] = {}  # what panes showed, to be had back
+        self._stage = ""  # of both sides
         self._moving = False
 
     def show(self, comparison: ComparisonView, row: KernelVerdict, stage: str) -> bool:
@@ -94,22 +97,29 @@ class _Pair(QObject):
         ]
         before, after = self._workbench.free_panes(2)
         self._link(before, after)
+        for pane in (before, after):
+            if not pane.model.origin:
+                self._before[pane] = (pane.model.stage, pane.model.kernel, pane.model.target)
+        self._stage = stage
         before.model.show_key(keys[0], first.label, Against(keys[1], "", "before"))
         after.model.show_key(keys[1], last.label, Against(keys[0], "", "after"))
         return True
 
     def end(self) -> None:
-        """Both panes back to the compilation on show."""
-        for pane in self._pair or ():
-            if pane in self._workbench.panes and pane.model.origin:
-                pane.model.show()
-        self._pair = None
+        """Both panes back to what they showed of the compilation before."""
+        before, self._before, self._pair = self._before, {}, None
+        for pane, (stage, kernel, target) in before.items():
+            if pane in self._workbench.panes and pane.model.stage == self._stage:  # unless it was turned elsewhere
+                known = {pane.kernel.itemData(at) for at in range(pane.kernel.count())}
+                pane.model.show(stage, kernel if kernel in known or not known else None, target)
 
     def _link(self, before: IrPane, after: IrPane) -> None:
         self._pair = (before, after)
         if self._pair in self._linked:
             return
         self._linked.add(self._pair)
+        for pane in self._pair:
+            pane.strip.closed.connect(lambda: self.end() if self._before else None)
         for one, other in ((before, after), (after, before)):
             for name in ("verticalScrollBar", "horizontalScrollBar"):
                 bar = getattr(one.text, name)()

@@ -19,6 +19,7 @@ from app.viewmodels.requests import (
     OpenRunRequest,
     PassesRequest,
     Progress,
+    ReadRequest,
     RunRequest,
     RunTimes,
     StageRequest,
@@ -42,7 +43,9 @@ class Compilations(QObject):
         self._current: Worker | None = None
         self._previous: Worker | None = None
         self._spare: Worker | None = None
-        self._beside: Worker | None = None  # holds the current compilation too, for texts of other targets
+        self._reader: Worker | None = None  # makes texts of single kernels: for other targets, or while others are busy
+        self._postponed: list[Callable[[], None]] = []  # what the reader is to do after a measurement
+        self._measures = False
         self._pending: Worker | None = None
         self._request: CompileRequest | OpenRunRequest | None = None
         self._what = ""
@@ -78,12 +81,25 @@ class Compilations(QObject):
         """Run the current compilation in the process that holds it."""
         self._measure(request, RUNNING, self._ran)
 
-    def text(self, request: StageRequest, done: Callable[[Any], None], previous: bool = False) -> None:
-        """The text of a stage of the current (or previous) compilation, or a Failure."""
-        if not previous and self._is_elsewhere(request.target):
-            self._other_targets().submit(request, done)
+    def text(
+        self, request: StageRequest, done: Callable[[Any], None], progress: Callable[[Progress], None] = lambda _: None,
+        previous: bool = False,
+    ) -> None:  # fmt: skip
+        """The text of a stage of the current (or previous) compilation, or a Failure. It waits behind no compilation;
+        only a measurement, which it would disturb, has it wait."""
+        if self._measures:
+            progress(Progress(f"comes when this is over: {self._what}"))
+        if not previous and (self._is_elsewhere(request.target) or self._can_be_read(request)):
+            self._when_unmeasured(lambda: self._reading().submit(request, done, progress))
         elif (worker := self._holder(done, previous)) is not None:
-            worker.submit(request, done)
+            worker.submit(request, done, progress)
+
+    def end_reading(self) -> None:
+        """End the process that makes texts: they were cancelled."""
+        reader, self._reader = self._reader, None
+        self._postponed.clear()
+        if reader is not None:
+            reader.stop()
 
     def passes(self, request: PassesRequest, done: Callable[[Any], None]) -> None:
         """Every pass of one kernel of the current compilation: takes a while, and can be cancelled."""
@@ -133,6 +149,7 @@ class Compilations(QObject):
             self._revive()
         if not quiet:
             self._messages.log(f"{what}: cancelled after {time.perf_counter() - self.begun:.1f} s")
+        self._measured()
         self.ended.emit(False)
         QTimer.singleShot(0, self.warm_up)
         return True
@@ -141,10 +158,10 @@ class Compilations(QObject):
         """End every process: the window is closing."""
         self._what, self._closed = "", True
         self.measuring.forget()
-        for worker in (self._pending, self._current, self._previous, self._spare, self._beside):
+        for worker in (self._pending, self._current, self._previous, self._spare, self._reader):
             if worker is not None:
                 worker.stop()
-        self._pending = self._current = self._previous = self._spare = self._beside = None
+        self._pending = self._current = self._previous = self._spare = self._reader = None
 
     def _begin(self, what: str) -> None:
         self._what, self.begun = what, time.perf_counter()
@@ -152,7 +169,15 @@ class Compilations(QObject):
 
     def _end(self, good: bool) -> None:
         self._what = ""
+        self._measured()
         self.ended.emit(good)
+
+    def _measured(self) -> None:
+        """Nothing is measured any more: what was put off is done."""
+        self._measures = False
+        postponed, self._postponed = self._postponed, []
+        for do in postponed:
+            do()
 
     def _progress(self, progress: Progress) -> None:
         self.progressed.emit(progress.stage, progress.done)
@@ -170,18 +195,27 @@ class Compilations(QObject):
         request = self._request
         return bool(target) and isinstance(request, CompileRequest) and target != request.options.target
 
-    def _other_targets(self) -> Worker:
-        """The process that compiles for other targets: no text of the current compilation waits behind that."""
-        if self._beside is None or not self._beside.alive:
-            self._beside = self._take_spare()
-            self._beside.submit(self._request, lambda _: None)
-            QTimer.singleShot(1500, self._warm_up_later)
-        return self._beside
+    def _can_be_read(self, request: StageRequest) -> bool:
+        """Whether a text can be made elsewhere while the process that holds the compilation is busy."""
+        made_there = request.stage == "mgp" or request.step >= 0  # by its host program, or of passes it has kept
+        busy = self._current is not None and (self._current.occupied or not self._current.alive)
+        return busy and not made_there and not self._measures and isinstance(self._request, CompileRequest)
 
-    def _end_other_targets(self) -> None:
-        beside, self._beside = self._beside, None
-        if beside is not None:
-            beside.stop()
+    def _when_unmeasured(self, do: Callable[[], None]) -> None:
+        """Now, or when the measurement under way is over."""
+        if self._measures:
+            self._postponed.append(do)
+        else:
+            do()
+
+    def _reading(self) -> Worker:
+        """The process that makes texts of single kernels: no text waits behind a compilation, a search or a pass."""
+        if self._reader is None or not self._reader.alive:
+            self._reader = self._take_spare()
+            assert isinstance(self._request, CompileRequest)
+            self._reader.submit(ReadRequest(self._request), lambda _: None)
+            QTimer.singleShot(1500, self._warm_up_later)
+        return self._reader
 
     def _take_spare(self) -> Worker:
         self.warm_up()
@@ -205,7 +239,7 @@ class Compilations(QObject):
             else:
                 if self._previous is not None:
                     self._previous.stop()
-                self._end_other_targets()
+                self.end_reading()
                 self._previous, self._current, self._request = self._current, worker, request
                 QTimer.singleShot(1500, self._warm_up_later)
             done(value)
@@ -222,6 +256,7 @@ class Compilations(QObject):
         if worker is None or self._what:
             return
         self._begin(what)
+        self._measures = True
 
         def arrived(value: Any) -> None:
             if worker is self._current and self._what:
@@ -257,7 +292,7 @@ class Compilations(QObject):
             for worker in (self._current, self._previous):
                 if worker is not None:
                     worker.stop()
-            self._end_other_targets()
+            self.end_reading()
             self._current = self._previous = self._request = None
 
     def _give_back(self, worker: Worker) -> None:

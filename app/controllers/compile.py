@@ -73,7 +73,8 @@ class CompileFeature(Feature):
     def request(self, text: str | None = None) -> CompileRequest:
         """What would be compiled now, by the choices and the preferences."""
         now, state = self._preferences.now, self._state
-        return CompileRequest(state.source, replace(state.choices, jobs=now.jobs or None, cache=now.use_cache), text)
+        options = replace(state.choices, jobs=now.jobs or None, cache=now.use_cache)
+        return CompileRequest(state.source, options, text, now.kernel_folders)
 
     def cancel(self) -> bool:
         """End the compilation or the run under way."""

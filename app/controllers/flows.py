@@ -69,7 +69,8 @@ class FlowsFeature(Feature):
         if cells:
             jobs = self._preferences.now.jobs or None
             options = CompileOptions(state.choices.target, jobs=jobs)
-            self.measure(FlowsRequest(state.source, options, cells, repeat))
+            folders = self._preferences.now.kernel_folders
+            self.measure(FlowsRequest(state.source, options, cells, repeat, libraries=folders))
         if notes:  # after the beginning, which clears what was said of the measuring before
             self._messages.say("info", "; ".join(notes), "flows")
 

@@ -10,6 +10,7 @@ from app.controllers.jobs import Worker
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.messages import Messages
 from app.viewmodels.graph.folded_graph import GraphModel
+from app.viewmodels.graph.heat import node_samples
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.graph.scene import Scene
 from app.viewmodels.requests import Failure
@@ -56,12 +57,19 @@ class GraphFeature(Feature):
             Command("graph_expand", "&Expand all kernels", "&Graph", 23, lambda: self.model.collapse_all(False)),
             Command("graph_fold", "Fold &repeated layers", "&Graph", 24, lambda: self.model.fold_repeats(True)),
             Command("graph_unfold", "Unfold repeated &layers", "&Graph", 25, lambda: self.model.fold_repeats(False)),
+            Command("graph_minimap", "Show the &minimap", "&Graph", 32, self.toggle_map, ticked=lambda: view.show_map),
             Command("export_graph", "Export as &SVG or PNG...", "&Graph", 31, self.export),
         )
         self.panel.export_wanted.connect(self.export)
         state.opened.connect(lambda _: view.reset_view())
         state.compiled.connect(self._compiled)
         self.when_run(self._ran)
+
+    def toggle_map(self) -> None:
+        """Show the minimap, or not; it comes only where the graph is larger than its view."""
+        view = self.panel.view
+        view.show_map = not view.show_map
+        view.update()
 
     def export(self) -> None:
         """Write the graph as SVG or PNG."""
@@ -82,7 +90,7 @@ class GraphFeature(Feature):
 
     def _ran(self) -> None:
         if (run := self._state.run) is not None:
-            self.model.set_times(launch_times(run))
+            self.model.set_times(launch_times(run), node_samples(run.sampling))
 
 
 class Layouts(QObject):

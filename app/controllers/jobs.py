@@ -19,7 +19,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.viewmodels.pieces import Piece, join
-from app.viewmodels.requests import DATABASE_VARIABLE, READONLY_VARIABLE, Database, Failure, Progress
+from app.viewmodels.requests import DATABASE_VARIABLE, READONLY_VARIABLE, Database, Failure, Progress, StageRequest
 from app.worker.answers import PIECE, replies
 from compiler.processes.frames import Unreadable
 from compiler.processes.nursery import Born, Nursery
@@ -39,6 +39,7 @@ class Worker(QObject):
     def __init__(self, purpose: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._waiting: dict[int, tuple[Done, Done]] = {}
+        self._texts: set[int] = set()  # those of them that ask for a text, which is quick
         self._lock = threading.Lock()
         # A process that is busy does not read, and a pipe holds little: whoever writes into it may have to wait.
         self._outbox: queue.SimpleQueue[tuple[int, Database, Any] | None] = queue.SimpleQueue()
@@ -55,6 +56,11 @@ class Worker(QObject):
         return bool(self._waiting)
 
     @property
+    def occupied(self) -> bool:
+        """Whether a text asked for now would wait behind something longer than other texts."""
+        return not self._waiting.keys() <= self._texts
+
+    @property
     def alive(self) -> bool:
         """Whether it can still be asked."""
         return not self._stopping and self._thread.is_alive()
@@ -63,6 +69,8 @@ class Worker(QObject):
         """Send a request; `done` gets the result or a Failure, unless the job is dropped before."""
         number = next(_numbers)
         self._waiting[number] = (done, progress)
+        if isinstance(request, StageRequest):
+            self._texts = {job for job in self._texts if job in self._waiting} | {number}
         database = Database(os.environ.get(DATABASE_VARIABLE), os.environ.get(READONLY_VARIABLE) == "1")
         self._outbox.put((number, database, request))
         return number

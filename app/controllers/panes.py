@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from PySide6.QtWidgets import QInputDialog
 
 from app.controllers.docks import DocksFeature
@@ -13,6 +14,7 @@ from app.controllers.texts import TextStore
 from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, stage_title
 from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.messages import Message
+from app.viewmodels.frame.selection import Spot
 from app.viewmodels.text.ir_pane import PREVIOUS, USUAL_GPU, Against, IrPaneModel, TextKey
 from app.views.frame.workbench import Workbench
 from app.views.text.ir_pane import IrPane
@@ -34,6 +36,7 @@ class PanesFeature(Feature):
             ("+ -", "fold, unfold at the line"),
             ("Ctrl+wheel", "zoom"),
             ("Ctrl+C", "copy"),
+            ("Ctrl+click", "go to where it is defined"),
         ),
     )
 
@@ -44,6 +47,8 @@ class PanesFeature(Feature):
         self.workbench, self._texts, self._docks = workbench, texts, docks
         self.commands = (
             Command("go_to_line", "&Go to line...", "&Edit", 12, self._with_pane(IrPane.ask_line), "Ctrl+G"),
+            Command("go_to_definition", "Go to &definition", "&Edit", 13,
+                    self._with_pane(lambda pane: pane.go_to_definition()), "F12"),
             Command("add_pane", "New IR &pane", "&View", 23, self.add_pane, "Ctrl+T"),
             Command("pane_target", "Show this pane for another &target...", "&View", 24,
                     self._with_pane(self.pane_target)),
@@ -57,11 +62,14 @@ class PanesFeature(Feature):
                     self._with_pane(self.compare_pane)),
             Command("compare_previous", "Compare pane with the &previous compilation", "&Compare", 11,
                     self._with_pane(lambda pane: self.compare_pane(pane, "previous"))),
+            Command("compare_panes", "Compare pane with the pane besi&de it", "&Compare", 12,
+                    self._with_pane(self.compare_next), "Ctrl+Shift+D"),
             Command("next_difference", "&Next difference", "&Compare", 13, lambda: self._step(1), "F7"),
             Command("previous_difference", "Pre&vious difference", "&Compare", 14, lambda: self._step(-1), "Shift+F7"),
         )  # fmt: skip
         workbench.pane_added.connect(self._added)
         source.erred.connect(self._show_source)
+        self._state.opened.connect(lambda _: self._opened())
         self._state.compiled.connect(self._compiled)
         self.when_run(self._ran)
 
@@ -90,11 +98,46 @@ class PanesFeature(Feature):
     def _added(self, pane: IrPane) -> None:
         """A new pane gets its texts from the store."""
         pane.model.wanted.connect(self._texts.fetch)
+        pane.others = lambda: [(self._title(p), p.model.key) for p in self.workbench.panes if p is not pane]
+        pane.library_line.connect(self._library_line)
+        pane.cancel_wanted.connect(lambda pane: self._texts.cancel(pane.model))
         pane.compare_wanted.connect(self.compare_pane)
         pane.beside_wanted.connect(self.open_beside)
         if self._state.compilation is not None:
             pane.set_compilation(self._state.compilation)
             pane.set_run(self._state.run)
+
+    def _title(self, pane: IrPane) -> str:
+        """A pane's text in words."""
+        model = pane.model
+        title = stage_title(model.stage, model.target or model.own_target)
+        of = "" if not model.key.kernel else f" of {model.key.kernel.rsplit('/', 1)[-1]}"
+        return f"{title}{of}{f' for {model.target}' if model.target else ''}"
+
+    def compare_next(self, pane: IrPane) -> None:
+        """A pane against the one beside it."""
+        panes = self.workbench.panes
+        if len(panes) < 2:
+            self._refuse(pane, "there is no other pane to compare with")
+            return
+        other = panes[(panes.index(pane) + 1) % len(panes)]
+        pane.model.compare(Against(other.model.key, f"against {self._title(other)}"))
+
+    def _library_line(self, pane: IrPane, file: str, line: int) -> None:
+        """A line of the kernel library: selects the nodes that it is at work for, as far as the panes' texts tell."""
+        nodes: set[str] = set()
+        for other in self.workbench.panes:
+            document = other.text.document
+            for entry in {int(document.line_sets[at]) for at in np.flatnonzero(document.lines_at(file, line))
+                          if at < len(document.line_sets)}:  # fmt: skip
+                nodes |= set(document.sets[entry])
+        self._state.selection.select(nodes, pane, Spot(file, line, frozenset(nodes)))
+
+    def _opened(self) -> None:
+        """Another source is on its way: until then panes say whose text they show."""
+        if self._state.stale:
+            for pane in self.workbench.panes:
+                pane.show_stale(f"still {self._state.on_show.name}: {self._state.title} is being compiled")
 
     def _compiled(self, compilation: Compilation) -> None:
         for pane in self.workbench.panes:

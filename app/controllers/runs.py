@@ -49,9 +49,9 @@ class RunsFeature(Feature):
             Command("run", "&Run and time", "&Run", 10, self.run, "F5"),
             Command("measure_ceilings", "Measure this &machine", "&Run", 12, self._measure_machine),
         )
-        choices.run_pressed.connect(self.run)
+        choices.run_pressed.connect(lambda *_: self.run())
         choices.device_chosen.connect(self.choose)
-        self.view.run_wanted.connect(self.run)
+        self.view.run_wanted.connect(lambda *_: self.run())
         self.roofline.measure_wanted.connect(self.measure_ceilings)
         self.list.open_wanted.connect(compiler.open_run)
         self.list.compare_wanted.connect(records.compare)
@@ -95,8 +95,8 @@ class RunsFeature(Feature):
         if self._state.choices.target != device.target:
             self._compile.choose("target", device.target)
 
-    def run(self) -> None:
-        """Run and time the compilation on show."""
+    def run(self, sample: bool = False) -> None:
+        """Run and time the compilation on show; `sample` also looks where inside the kernels the time goes."""
         compilation = self._state.current
         if compilation is None:
             return
@@ -115,7 +115,7 @@ class RunsFeature(Feature):
         self._compiler.run(
             RunRequest(
                 view.repeats.value(), view.threads.value() or None, 0, sizes, self._preferences.now.check, device.name,
-                self._preferences.database, self.processes,
+                self._preferences.database, self.processes, sample,
             )
         )  # fmt: skip
 

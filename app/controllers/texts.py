@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 
 from app.controllers.compilations import Compilations
 from app.viewmodels.compilation import LineText
-from app.viewmodels.requests import Failure, StageRequest
+from app.viewmodels.requests import Failure, Progress, StageRequest
 from app.viewmodels.state import State
 from app.viewmodels.text.diff import DiffDocument, diff_documents, diff_sides
 from app.viewmodels.text.ir_pane import PREVIOUS, Against, IrPaneModel, TextKey
@@ -22,6 +22,8 @@ _INLINE = 1 << 20  # a text below this is indexed at once: under a millisecond
 _QUICK = 400  # lines on both sides together that are compared at once
 _STORED = -1  # stands for a compilation's number: a stored one's is in the key itself
 Key = tuple[int, TextKey]
+Done = Callable[[Any], None]
+Told = Callable[[Progress], None]
 Stored = Callable[[int, TextKey, Callable[[Any], None]], None]
 
 
@@ -32,6 +34,8 @@ class TextStore(QObject):
         super().__init__(parent)
         self._state, self._compiler, self._stored = state, compiler, stored
         self._documents: OrderedDict[Key, TextDocument] = OrderedDict()
+        self._waiting: dict[Key, list[tuple[Done, Told]]] = {}
+        compiler.ended.connect(lambda good: None if good else self._ask_again())  # a process may have gone with it
 
     def fetch(self, pane: IrPaneModel) -> None:
         """Bring a pane the text it wants; an answer that comes after it changed its mind is dropped."""
@@ -52,7 +56,11 @@ class TextStore(QObject):
             elif wanted[1] is None:
                 pane.set_document(value)
             else:
-                self.document(wanted[1].key, lambda other: beside(value, other))
+                self.document(wanted[1].key, lambda other: beside(value, other), told)
+
+        def told(progress: Progress) -> None:
+            if not stale():
+                pane.set_progress(progress.stage, progress.done)
 
         def beside(document: TextDocument, other: TextDocument | Failure) -> None:
             if stale():
@@ -71,19 +79,49 @@ class TextStore(QObject):
             else:
                 pane.set_document(document, diff)
 
-        self.document(wanted[0], arrived)
+        self.document(wanted[0], arrived, told)
 
-    def document(self, key: TextKey, done: Callable[[Any], None]) -> None:
+    def cancel(self, pane: IrPaneModel) -> None:
+        """Nobody wants a pane's text any more; others that are on their way come all the same."""
+        wanted = [key for key in (pane.key, pane.against.key if pane.against else None) if key is not None]
+        dropped = [entry for key in wanted for entry in self._waiting.pop(self._full(key), ())]
+        for done, _ in dropped:
+            done(Failure("not loaded: cancelled", kind="cancelled"))
+        if dropped:
+            self._compiler.end_reading()
+            self._ask_again()
+
+    def _ask_again(self) -> None:
+        for full in list(self._waiting):
+            if full[0] in (self._state.number, self._state.previous_number):
+                self._ask(full)
+            elif full[0] != _STORED:
+                del self._waiting[full]
+
+    def document(self, key: TextKey, done: Done, told: Told = lambda _: None) -> None:
         """A document of the current, the previous or a stored compilation; or a Failure."""
         full = self._full(key)
         if full in self._documents:
             self._documents.move_to_end(full)
             done(self._documents[full])
             return
+        self._waiting.setdefault(full, []).append((done, told))
+        self._ask(full)
+
+    def _ask(self, full: Key) -> None:
+        key = full[1]
+
+        def answer(value: TextDocument | Failure) -> None:
+            for done, _ in self._waiting.pop(full, ()):
+                done(value)
+
+        def told(progress: Progress) -> None:
+            for _, tell in self._waiting.get(full, ()):
+                tell(progress)
 
         def arrived(value: LineText | Failure) -> None:
             if isinstance(value, Failure):
-                done(value)
+                answer(value)
             elif len(value.text) < _INLINE:
                 keep(index_text(value))
             else:
@@ -92,13 +130,13 @@ class TextStore(QObject):
         def keep(document: TextDocument) -> None:
             self._documents[full] = document
             self._trim()
-            done(document)
+            answer(document)
 
         if key.origin.startswith("c"):
             self._stored(int(key.origin[1:]), key, arrived)
         else:
             request = StageRequest(key.stage, key.kernel, key.target, key.step)
-            self._compiler.text(request, arrived, key.origin == PREVIOUS)
+            self._compiler.text(request, arrived, told, key.origin == PREVIOUS)
 
     def _compare(
         self, document: TextDocument, other: TextDocument, against: Against, done: Callable[[Any], None]

@@ -45,6 +45,7 @@ def compiled_record(task: CompileTask) -> CompilationRecord:
     from app.sources import load_source, stored_name
     from profiler.model_records import compilation_record
 
-    done = compile_source(load_source(task.source), task.options, Path(task.library) if task.library else None)
+    more = (Path(task.library),) if task.library else ()
+    done = compile_source(load_source(task.source), task.options, more)
     folders = [str(folder) for folder in done.folders]
     return compilation_record(done.model, stored_name(task.source), done.seconds, folders, done.imports)

@@ -128,16 +128,18 @@ def _feed(
             answer: CompilationRecord | Refusal | None = None
             tries = 0
             while answer is None and not stop.is_set():
-                child = child or Child("app.sweep.child", ANSWERS, session=True)
+                child = child or Child("app.sweep.child", ANSWERS, session=True, keep_errors=True)
                 under_way[threading.get_ident()] = child
                 tries += 1
                 try:
                     child.channel.send(compile_task(spec, cell))
                     answer = child.channel.receive().value
                 except (EOFError, OSError, Unreadable):
-                    status, child = child.end(patience=1.0), None
+                    status = child.end(patience=1.0)
                     if tries >= (_KILLED if status == -signal.SIGKILL else _CRASHED):
-                        answer = Refusal("ExecutionError", f"its process ended ({status_name(status)})")
+                        words = f"its process ended ({status_name(status)}): {child.last_words}"
+                        answer = Refusal("ExecutionError", words.removesuffix(": "))
+                    child = None
             if answer is not None:
                 told.put((cell, answer))
     except BaseException as error:

@@ -17,6 +17,12 @@ Nodes = tuple[str, ...]
 
 STAGE_TITLES = {stage.name: stage.title for stage in STAGE_TABLE.values() if stage.text and not stage.same_as}
 STAGES = tuple(STAGE_TITLES)
+LIBRARY, MODEL_SOURCE = "library", "python"
+READ_STAGES = {MODEL_SOURCE: "Model source", LIBRARY: "Kernel library"}
+"""What panes show besides the stages: the texts that were written, which everything else was made of."""
+PANE_STAGES = (*READ_STAGES, *STAGES)
+WHOLE_STAGES = (*MODEL_STAGES, MODEL_SOURCE)
+"""Those that are of the whole model, and of no kernel."""
 KERNEL_STAGES = ("source", *COMMON_STAGES)
 
 
@@ -24,11 +30,13 @@ def stage_title(stage: str, target: str = "cpu") -> str:
     """What a stage is called: the machine's text has a name of its own on each kind of target."""
     if stage == "asm" and (name := emission_of(target).assembly) != "asm":
         return name.upper()
-    return STAGE_TITLES[stage]
+    return READ_STAGES.get(stage) or STAGE_TITLES[stage]
 
 
 def language_of(stage: str, target: str = "cpu") -> str:
     """How a stage's text is coloured and folded."""
+    if stage in READ_STAGES:
+        return "python"
     known = emission_of(target).assembly if stage == "asm" else stage
     return STAGE_TABLE[known if known in STAGE_TABLE else stage].language
 
@@ -91,11 +99,16 @@ class MemoryBlock:
 
 @dataclass(frozen=True)
 class LineText:
-    """A text and the provenance of its lines: `line_sets` is int32, one a line, into `sets` (0 is always empty)."""
+    """A text and the provenance of its lines: `line_sets` is int32, one a line, into `sets` (0 is always empty).
+
+    `line_places` are two int32 a line: the file that its source line is in, into `files` (0 is none), and that line.
+    """
 
     text: bytes
     sets: tuple[Nodes, ...] = ((),)
     line_sets: bytes = b""
+    files: tuple[str, ...] = ("",)
+    line_places: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,7 @@ class Compilation:
     plan_note: str = ""
     unsized: Nodes = ()  # dims that neither the graph nor the source gives a size
     seconds: float = 0.0
+    library: tuple[str, ...] = ()  # the files of the kernel library
 
     @property
     def label(self) -> str:
@@ -147,7 +161,7 @@ class Compilation:
 
 
 __all__ = [
-    "KERNEL_STAGES", "MODEL_STAGES", "STAGES", "STAGE_TITLES", "CallRecord", "Compilation",
-    "Decision", "KernelRecord", "LineText", "MemoryBlock", "NodeRecord", "Nodes", "language_of",
-    "stage_title",
+    "KERNEL_STAGES", "LIBRARY", "MODEL_SOURCE", "MODEL_STAGES", "PANE_STAGES", "READ_STAGES", "STAGES", "STAGE_TITLES",
+    "WHOLE_STAGES", "CallRecord", "Compilation", "Decision", "KernelRecord", "LineText", "MemoryBlock", "NodeRecord",
+    "Nodes", "language_of", "stage_title",
 ]  # fmt: skip

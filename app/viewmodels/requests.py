@@ -9,6 +9,7 @@ from typing import Any
 from app.flow_cells import BASE, Cell, Sample
 from compiler.options import CompileOptions
 from profiler.records import Ceiling, Summary
+from profiler.sampled import Sampling
 
 DATABASE_VARIABLE = "KERNELGLASS_DB"
 READONLY_VARIABLE = "KERNELGLASS_DB_READONLY"  # 1 where that database is only looked into
@@ -29,6 +30,14 @@ class CompileRequest:
     source: str
     options: CompileOptions
     text: str | None = None
+    libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """Load a source to read texts of it: nothing is compiled but the kernels that are asked for."""
+
+    compilation: CompileRequest
 
 
 @dataclass(frozen=True)
@@ -123,6 +132,7 @@ class RunRequest:
     device: str = "cpu"
     database: str = ""  # where the run is kept; empty means the user's own
     processes: int = 1  # that share the timing, so that runs can be told apart from processes
+    sample: bool = False  # also where inside the kernels the time goes
 
 
 @dataclass(frozen=True)
@@ -172,6 +182,7 @@ class FlowsRequest:
     cells: tuple[Cell, ...]
     repeat: int = 1
     folder: str = ""  # for the caches of the cells; the window removes it, as the worker may be killed
+    libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
 
 
 @dataclass(frozen=True)
@@ -296,6 +307,7 @@ class RunTimes:
     counters: tuple[tuple[str, float | None, str, str], ...] = ()  # name, value, unit, why there is no value
     elsewhere: str = ""  # the machine it was made on, where that is not this one
     ceilings: tuple[Ceiling, ...] = ()  # what was measured there
+    sampling: Sampling | None = None  # where inside the kernels the time goes, where that was asked for
     keys: tuple[str, ...] = ()  # of each call's kernel: those that compute the same have the same
     thread_seconds: tuple[tuple[float, ...], ...] = ()  # of each call, what each thread took
 

@@ -16,6 +16,7 @@ from compiler.processes.frames import named
 ANSWERS: dict[type, Any] = {
     requests.LayoutRequest: Layout,
     requests.CompileRequest: Compilation,
+    requests.ReadRequest: str,
     requests.OpenRunRequest: tuple[Compilation, requests.RunTimes],
     requests.StageRequest: LineText,
     requests.StoredStageRequest: LineText,

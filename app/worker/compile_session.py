@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from app.sources import NOT_TEXT, Source, load_source, source_path
-from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, LineText
+from app.viewmodels.compilation import (
+    KERNEL_STAGES,
+    MODEL_SOURCE,
+    MODEL_STAGES,
+    READ_STAGES,
+    STAGE_TITLES,
+    Compilation,
+    LineText,
+)
 from app.viewmodels.frame.patterns import compile_pattern
 from app.viewmodels.requests import (
     CompileRequest,
@@ -30,15 +38,16 @@ from app.viewmodels.text.text_document import index_text, line_text
 from app.worker.compile_progress import CompileProgress
 from app.worker.extract import call_records, decision, kernel_record, memory_blocks, node_records
 from app.worker.pass_steps import PassSteps
+from compiler.errors import CompilerError, UnavailableError
 from compiler.options import CompileOptions
 from compiler.temporary import temporary_folder
 from profiler.records import StageRecord
 
 
 class CompileSession:
-    """A compiled model and the source it came from."""
+    """A compiled model and the source it came from; or, for `reading`, a source whose texts are made one by one."""
 
-    def __init__(self, request: CompileRequest, report: Report) -> None:
+    def __init__(self, request: CompileRequest, report: Report, reading: bool = False) -> None:
         from compiler import load_library
         from compiler.import_time import without_imports
 
@@ -47,12 +56,18 @@ class CompileSession:
         self._number, self._kept = 0, False  # where the compilation is in the database
         self._texts: list[StageRecord] | None = None
         report(Progress("loading the source", 0.0))
-        self._source = _load(request)
+        source = _load(request)
+        self._source = replace(source, library_paths=(*source.library_paths, *map(Path, request.libraries)))
         report(Progress("loading kernels", 0.03))
         self._library = load_library(*self._source.library_paths)
+        self._models: dict[str, Any] = {}  # compiled, by target
+        self._read: dict[str, Any] = {}  # only fused, by target: enough for a kernel's text
+        self._reading, self._seconds = reading, 0.0
+        if reading:
+            return
         watch = CompileProgress(report, request.options.flow)
         with without_imports() as took:
-            self._models = {request.options.target: self._compile(request.options, watch)}
+            self._models[request.options.target] = self._compile(request.options, watch)
         self._seconds = took.seconds
 
     def _compile(self, options: CompileOptions, watch: Any = None) -> Any:
@@ -62,7 +77,7 @@ class CompileSession:
 
     @property
     def _model(self) -> Any:
-        return self._models[self._request.options.target]
+        return self._for("")
 
     def records(self) -> Compilation:
         """Everything but the stage texts."""
@@ -85,22 +100,48 @@ class CompileSession:
             plan_note=note,
             unsized=tuple(name for name in model.symbols if name not in dims),
             seconds=self._seconds,
+            library=tuple(file.file for file in self._library.files),
         )
 
     def stage(self, request: StageRequest, report: Report = lambda _: None) -> LineText:
-        """The text of a stage, of one kernel or of the model; another target is compiled when first asked for."""
-        model = self._for(request.target)
+        """The text of a stage, of one kernel or of the model; for another target just that kernel is compiled."""
+        if request.stage in READ_STAGES:
+            return self._written(request)
+        model = self._for(request.target, request.stage, report)
         if request.stage in MODEL_STAGES or not request.kernel:
             stage = model.stage(request.stage)
             return line_text(stage.text, stage.nodes)
         name = self._counterpart(model, request.kernel)
+        report(Progress(f"{STAGE_TITLES[request.stage]} of {name}", 0.7))
         if request.step >= 0:
             return self._passes(request.target).text(name, request.step)
         if request.stage == "source":
             kernel = kernel_record(model.kernel(name))
-            return line_text(kernel.source, kernel.source_nodes)
+            lines = range(1, len(kernel.source.splitlines()) + 1)
+            return line_text(kernel.source, kernel.source_nodes, [(f"{name}.py", line) for line in lines])
         stage = model.kernel(name).stage(request.stage)
-        return line_text(stage.text, stage.nodes)
+        return line_text(stage.text, stage.nodes, stage.places)
+
+    def _written(self, request: StageRequest) -> LineText:
+        """A text that somebody wrote: the model's source with the nodes each line made, or a file of the library."""
+        if request.stage == MODEL_SOURCE:
+            path = source_path(self._request.source)
+            if path is None or path.suffix in NOT_TEXT:
+                raise UnavailableError(f"{self._source.name} is no text")
+            text = self._request.text
+            text = path.read_text(encoding="utf-8", errors="replace") if text is None else text
+            made: dict[int, list[str]] = {}
+            for node, (file, line) in self._source.graph.places.items():
+                if Path(file).name == path.name:
+                    made.setdefault(line, []).append(node)
+            lines = range(1, len(text.splitlines()) + 1)
+            nodes = tuple(tuple(made.get(line, ())) for line in lines)
+            return line_text(text, nodes, [(str(path), line) for line in lines])
+        for file in self._library.files:
+            if file.file == request.kernel:
+                lines = range(1, len(file.text.splitlines()) + 1)
+                return line_text(file.text, ((),) * len(lines), [(file.file, line) for line in lines])
+        raise CompilerError(f"the kernel library has no file {request.kernel}")
 
     def passes(self, request: PassesRequest, report: Report) -> tuple[PassStep, ...]:
         """Every pass of one kernel."""
@@ -145,11 +186,24 @@ class CompileSession:
 
         return time_edit(self._source, self._request, request.kernel, request.pairs, report)
 
-    def _for(self, target: str) -> Any:
-        target = target or self._request.options.target
-        if target not in self._models:
-            self._models[target] = self._compile(replace(self._request.options, target=target))
-        return self._models[target]
+    def _for(self, target: str, stage: str = "", report: Report = lambda _: None) -> Any:
+        """The model for a target: compiled where it is this session's own or its host program is asked for."""
+        own = self._request.options
+        target = target or own.target
+        if target in self._models:
+            return self._models[target]
+        options = replace(own, target=target)
+        if stage == "mgp":
+            self._models[target] = self._compile(options, CompileProgress(report, options.flow))
+            return self._models[target]
+        if target not in self._read:
+            from compiler.reading import read_graph
+
+            def watch(_stage: str, name: str, _kernel: str) -> None:
+                report(Progress(f"fusing for {target}: {name}", 0.1))
+
+            self._read[target] = read_graph(self._source.graph, options, self._library, watch)
+        return self._read[target]
 
     def _passes(self, target: str) -> PassSteps:
         model = self._for(target)
@@ -157,7 +211,7 @@ class CompileSession:
 
     def _counterpart(self, model: Any, name: str) -> str:
         """The kernel of another target's model that computes the same; fusion may have cut it differently there."""
-        if model is self._model or any(kernel.name == name for kernel in model.kernels):
+        if any(kernel.name == name for kernel in model.kernels) or model is self._model:
             return name
         wanted = set(self._model.kernel(name).nodes)
         return max(model.kernels, key=lambda kernel: len(wanted & set(kernel.nodes))).name

@@ -35,10 +35,9 @@ def _done(task: Task) -> Told:
     source = load_source(task.source)
     if task.options is None:
         return Told()
-    library = Path(task.library) if task.library else None
     inputs = random_inputs(source.graph, graph_sizes(source.graph, source.dims, {}), 0) if task.execute else []
     start = time.perf_counter()
-    compiled = compile_source(source, task.options, library)
+    compiled = compile_source(source, task.options, tuple(map(Path, task.libraries)))
     if task.execute:
         execute(compiled, inputs, None)
     return Told(

@@ -100,7 +100,7 @@ def _flows(request: FlowsRequest, report: Report) -> tuple[str, int]:
     total = len(request.cells) * request.repeat
     done = 0
     report(FlowsBegun("flows: loading the source in a fresh process", 0.0, *machine))
-    asked = Request(request.source, request.options)
+    asked = Request(request.source, request.options, request.libraries)
     for cell, sample in take_samples(asked, request.cells, request.repeat, request.folder or None):
         done += cell != BASE and sample is not None
         words = f"flows: {done + (sample is None)} of {total}{f', {cell}' if sample is None else ''}"

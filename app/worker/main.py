@@ -23,6 +23,7 @@ from app.viewmodels.requests import (
     LayoutRequest,
     OpenRunRequest,
     PassesRequest,
+    ReadRequest,
     Report,
     RunRequest,
     StageRequest,
@@ -116,6 +117,11 @@ class _Handlers:
 
                 self._session = CompileSession(request, report)
                 return self._session.records()
+            case ReadRequest():
+                from app.worker.compile_session import CompileSession
+
+                self._session = CompileSession(request.compilation, report, reading=True)
+                return request.compilation.source
             case OpenRunRequest():
                 from app.worker.stored_session import StoredSession
 

@@ -86,6 +86,7 @@ def measurement_of(
         source=stored_name(name), device=request.device, threads=request.threads, dims=sizes, seed=request.seed,
         repeat=request.repeats or None, budget=1.0, options=options,
         libraries=tuple(str(folder) for folder in source.library_paths), processes=request.processes,
+        sample=request.sample,
     )  # fmt: skip
 
 
@@ -117,6 +118,7 @@ def plain_result(
         number=number,
         notes=(*result.conditions.get("notes", ()), *uneven_words(launches), *([note] if note else ())),
         counters=tuple((counter.name, counter.value, counter.unit, counter.note) for counter in result.counters),
+        sampling=result.sampling,
         keys=tuple(launch.key for launch in result.launches),
         thread_seconds=tuple(tuple(launch.thread_seconds) for launch in result.launches),
     )

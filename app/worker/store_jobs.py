@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from app.viewmodels.compilation import MODEL_STAGES, LineText
+from app.viewmodels.compilation import MODEL_STAGES, READ_STAGES, LineText
 from app.viewmodels.report.report_preview import ReportPreview, comparison_preview, run_preview
 from app.viewmodels.requests import (
     CompareRunsRequest,
@@ -80,6 +80,8 @@ def stored_stage(
     compilation: int, stage: str, kernel: str, database: Path | None = None, readonly: bool = False
 ) -> LineText:
     """The text of a stage of a stored compilation, where it was kept; the window's database is the usual one."""
+    if stage in READ_STAGES:
+        raise CompilerError(f"the {READ_STAGES[stage].lower()} is not kept with a compilation; open its source")
     kernel = "" if stage in MODEL_STAGES else kernel
     with open_store(database, create=False, readonly=readonly) as store:
         if stage == "source":

@@ -37,6 +37,7 @@ from compiler.options import CompileOptions
 from profiler.records import FINISHED, WHOLE, Ceiling
 from profiler.store import Store, default_path, is_visited, open_store, queries
 from profiler.store.finished import finished_samples
+from profiler.store.sampled import sampling
 
 
 class StoredSession:
@@ -67,6 +68,7 @@ class StoredSession:
             passes = queries.passes(store, self._number)
             decisions = queries.decisions(store, self._number)
             counters = queries.counters(store, self._run)
+            taken = sampling(store, self._run)
             elsewhere, ceilings = _roofs(store, self._row)
         graph = parse_graph(row["graph_text"], row["source"])
         dims = {str(k): int(v) for k, v in self._row["dims"].items()}
@@ -119,6 +121,7 @@ class StoredSession:
             counters=tuple((c["name"], c["value"], c["unit"], c["note"] or "") for c in counters),
             elsewhere=elsewhere,
             ceilings=ceilings,
+            sampling=taken,
             keys=tuple(x["key"] for x in launches),
             thread_seconds=tuple(tuple(x["thread_seconds"]) for x in launches),
         )

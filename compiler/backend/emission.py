@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -56,14 +56,16 @@ def _timed(name: str, trace: Trace, emit: Callable[[], Unit]) -> Unit:
 
 
 def compile_units(
-    groups: Sequence[Sequence[Unit]], target: Target, opt_level: int, jobs: int, trace: Trace
-) -> list[bytes]:
+    groups: Sequence[Sequence[Unit]], target: Target, opt_level: int, jobs: int, trace: Trace,
+    without: Collection[str] = (),
+) -> list[bytes]:  # fmt: skip
     """The object of each group of units, optimised and emitted together."""
     if not groups:
         return []
     tasks = [
         Task(", ".join(unit.name for unit in group), tuple(unit.text for unit in group), target.name, opt_level,
-             record_passes=trace.sink is None)  # a sink has LLVM's passes run once more, and watches those
+             record_passes=trace.sink is None,  # a sink has LLVM's passes run once more, and watches those
+             without=tuple(sorted(without)))
         for group in groups
     ]  # fmt: skip
     trace.tell("machine", "llvm", tasks[0].name if len(tasks) == 1 else f"{sum(map(len, groups))} units")

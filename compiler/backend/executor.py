@@ -49,11 +49,11 @@ class Executor:
 
     def __init__(self, steps: Sequence[TableStep], code: LoadedCode, buffers: int, dims: int) -> None:
         self.calls = tuple(steps)
-        self._words = (ctypes.c_int64 * max(buffers + dims, 1))()
+        self.words = (ctypes.c_int64 * max(buffers + dims, 1))()  # the table: buffers, then sizes
         self._buffers = buffers
         self._kernels = code
         self._check(buffers, dims)
-        start = ctypes.addressof(self._words)
+        start = ctypes.addressof(self.words)
         self._barrier, self._barrier_memory = aligned_bytes(BARRIER_BYTES)
         self._steps, self._slots = _tables(self.calls, code, buffers)
         self._entry = ctypes.c_void_p(load_runtime().address("kg_steps"))
@@ -83,7 +83,7 @@ class Executor:
     @property
     def table(self) -> np.ndarray:
         """A copy of the buffer table with the sizes behind it, as it stands."""
-        return np.array(self._words[:], np.int64)
+        return np.array(self.words[:], np.int64)
 
     @property
     def buffers(self) -> int:
@@ -92,7 +92,7 @@ class Executor:
 
     def addresses(self, *, run: bool) -> tuple[int, int]:
         """Where the table lies, and `args` or 0 if the program is not to be run; see `runtime_arrays`."""
-        return ctypes.addressof(self._words), ctypes.addressof(self._args) if run else 0
+        return ctypes.addressof(self.words), ctypes.addressof(self._args) if run else 0
 
     def kernel_address(self, kernel: str) -> int:
         """Where a kernel's machine code begins in this process."""
@@ -100,11 +100,11 @@ class Executor:
 
     def bind(self, slot: int, address: int) -> None:
         """Put a buffer's address into the table; the caller keeps the memory alive."""
-        self._words[slot] = address
+        self.words[slot] = address
 
     def set_dims(self, values: Sequence[int]) -> None:
         """Fill the table of sizes."""
-        self._words[self._buffers : self._buffers + len(values)] = values
+        self.words[self._buffers : self._buffers + len(values)] = values
 
     def reset(self) -> None:
         """Forget threads that were in the middle of a run and are no more."""

@@ -1,7 +1,7 @@
-"""Assembly that a user wrote, compiled where it may fail: at a wrong instruction LLVM ends the process it runs in.
+"""Instructions that a user wrote, compiled where that may fail: at a wrong one LLVM ends the process it runs in.
 
-The library's own assembly is known to assemble. Any other goes through LLVM in a process of its own, and what LLVM said
-before it ended comes back as an error at the line that wrote the assembly.
+The library's own assembly is known to assemble, and its intrinsics to have instructions. Any others go through LLVM in
+a process of their own, and what LLVM said before it ended comes back as an error at the line that wrote them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,19 @@ from compiler.language.library import default_library
 _CODE = r'asm (?:sideeffect )?(?:alignstack )?(?:inteldialect )?"((?:[^"\\]|\\.)*)"'
 _SITE = re.compile(rf"^  .*?call .*?{_CODE}, \".*?(?:, !srcloc !(\d+))?(?:, !dbg !\d+)?$", re.MULTILINE)
 _PLACE = re.compile(r'^!(\d+) = !\{i64 (\d+), i64 (\d+), !"(.*)"\}$', re.MULTILINE)
+_INTRINSIC = re.compile(r"^  .*?call [^\n]*?@(llvm\.[\w.]+)\([^\n]*\), !srcloc !(\d+)(?:, !dbg !\d+)?$", re.MULTILINE)
+_UNSELECTED = re.compile(r"Cannot select: (?:[^\n]*?intrinsic %(llvm\.[\w.]+))?")
 _AT = re.compile(r"^error: (.*) at line (\d+)$", re.MULTILINE)
 _SAID = re.compile(r"^(?:error: )?<inline asm>:\d+:\d+:(?: error:)? (.*)\n\s*(.*)$", re.MULTILINE)
 
 
 def is_uncertain(task: Task) -> bool:
-    """Whether LLVM may find assembly in it that is not the library's."""
-    return any(place is None or place.file not in _shipped() for text in task.texts for _, place in _sites(text))
+    """Whether LLVM may find assembly or intrinsics in it that are not the library's."""
+    return any(
+        place is None or place.file not in _shipped()
+        for text in task.texts
+        for _, place in (*_sites(text), *_intrinsics(text))
+    )
 
 
 @lru_cache(maxsize=1)
@@ -42,10 +48,23 @@ def compile_guarded(task: Task) -> Done:
     places = {cookie: place for text in task.texts for cookie, place in _places(text).items()}
     if refused is not None and (place := places.get(refused[2])) is not None:
         raise KernelError(f"LLVM refuses this assembly: {refused[1]}", place)
+    unselected = _UNSELECTED.search(outcome)
+    if unselected is not None:
+        raise _unselected(task, unselected[1])
     said = _SAID.search(outcome)
     if said is None:
         raise LoweringError(f"LLVM's process ended while compiling {task.name}: {outcome.rpartition(chr(10))[2]}")
     raise KernelError(f"LLVM cannot assemble this: {said[1]} in `{' '.join(said[2].split())}`", _guilty(task))
+
+
+def _unselected(task: Task, name: str | None) -> KernelError:
+    """That an intrinsic has no instruction: the one that LLVM named, or else one of the user's."""
+    found = [(called, place) for text in task.texts for called, place in _intrinsics(text)]
+    own = [(called, place) for called, place in found if place is None or place.file not in _shipped()]
+    guilty = [(called, place) for called, place in found if called == name] or own
+    names = list(dict.fromkeys(called for called, _ in guilty))
+    words = names[0] if len(names) == 1 else f"one of {', '.join(names)}"
+    return KernelError(f"{words} is no instruction of {task.target}", guilty[0][1] if guilty else None)
 
 
 def _attempt(task: Task) -> Done | str:
@@ -94,6 +113,14 @@ def _sites(text: str) -> Sequence[tuple[re.Match[str], Location | None]]:
         return []
     named = {number: Location(_unquoted(file), int(line)) for number, _, line, file in _PLACE.findall(text)}
     return [(match, named.get(match[2] or "")) for match in _SITE.finditer(text)]
+
+
+def _intrinsics(text: str) -> Sequence[tuple[str, Location | None]]:
+    """The intrinsics that were called by name, and where."""
+    if "!srcloc" not in text:
+        return []
+    named = {number: Location(_unquoted(file), int(line)) for number, _, line, file in _PLACE.findall(text)}
+    return [(match[1], named.get(match[2])) for match in _INTRINSIC.finditer(text)]
 
 
 def _places(text: str) -> dict[str, Location]:

@@ -82,6 +82,10 @@ class CompiledUnit:
         return self._texts["llvm-opt"]
 
 
+NO_INTRINSIC = "LLVM has no intrinsic "
+"""How the error begins that ends with the intrinsic's name."""
+
+
 def parse(text: str, *, verify: bool = True) -> ModuleRef:
     """Read LLVM IR; what LLVM rejects is a LoweringError with its message."""
     import llvmlite.binding as llvm
@@ -92,6 +96,10 @@ def parse(text: str, *, verify: bool = True) -> ModuleRef:
             module.verify()
     except RuntimeError as error:
         raise LoweringError(f"LLVM rejects the module: {_first_lines(str(error))}") from error
+    for function in module.functions:
+        # LLVM gives every intrinsic that it knows attributes; what it does not know it takes for a function elsewhere.
+        if function.name.startswith("llvm.") and function.is_declaration and not any(function.attributes):
+            raise LoweringError(f"{NO_INTRINSIC}{function.name}")
     return module
 
 
@@ -106,13 +114,15 @@ def optimise(
     *,
     record_passes: bool = False,
     pipeline: Pipeline = "kernel",
+    without: Collection[str] = (),
 ) -> Optimised:
     """Optimise for `opt_level` (0..3).
 
     Kernels come vectorised, hoisted and cleaned up, so the `kernel` pipeline is the few passes that still find
     something to do: level 1 tidies up, 2 and 3 also unroll short loops of constant length (and differ in the back
     end's effort). The `llvm` pipeline is LLVM's own for the level, with its vectorisers off: several times as long for
-    code that is hardly ever faster. Level 0, and targets that need it, always take that one.
+    code that is hardly ever faster. Level 0, and targets that need it, always take that one. Of the `kernel` pipeline,
+    passes named in `without` are left out.
     """
     if opt_level not in (0, 1, 2, 3):
         raise CompilerError(f"optimisation level {opt_level!r} is not one of 0 1 2 3")
@@ -121,21 +131,22 @@ def optimise(
     parsed = perf_counter()
     module = parse(source) if isinstance(source, str) else source
     begun = perf_counter()
-    report = run_passes(module, target, opt_level, timed=record_passes, pipeline=pipeline)
+    report = run_passes(module, target, opt_level, timed=record_passes, pipeline=pipeline, without=without)
     times = _pass_times(report) if record_passes else ()
     seconds = {"initialise": parsed - start, "parse": begun - parsed, "optimise": perf_counter() - begun}
     return Optimised(module, target, opt_level, times, seconds)
 
 
 def run_passes(
-    module: ModuleRef, target: Target, opt_level: int, *, timed: bool = False, pipeline: Pipeline = "kernel"
-) -> str:
+    module: ModuleRef, target: Target, opt_level: int, *, timed: bool = False, pipeline: Pipeline = "kernel",
+    without: Collection[str] = (),
+) -> str:  # fmt: skip
     """Run the level's passes over a module; LLVM's report of their times where they are `timed`."""
     builder = _pass_builder(target, opt_level)
     if timed:
         builder.start_pass_timing()
-    own = pipeline == "kernel" and opt_level > 0 and target.emission.short_pipeline
-    passes = _kernel_passes(opt_level) if own else builder.getModulePassManager()
+    own = pipeline == "kernel" and _is_short(target, opt_level)
+    passes = _kernel_passes(opt_level, without) if own else builder.getModulePassManager()
     passes.run(module, builder)  # which uses the pass manager up
     return builder.finish_pass_timing() if timed else ""
 
@@ -150,20 +161,38 @@ def _pass_builder(target: Target, opt_level: int) -> PassBuilder:
     return llvm.create_pass_builder(target.machine(opt_level), options)
 
 
-def _kernel_passes(opt_level: int) -> ModulePassManager:
+_TIDY = ("sroa", "instruction_combine", "simplify_cfg")
+_PASSES = ("always_inliner", "global_dead_code_eliminate", *_TIDY)
+_MORE_PASSES = ("loop_unroll", *_TIDY)
+"""What the second list finds besides: arrays that only constants index any more."""
+
+
+def _is_short(target: Target, opt_level: int) -> bool:
+    return opt_level > 0 and target.emission.short_pipeline
+
+
+def _pass_names(opt_level: int) -> list[tuple[str, str]]:
+    """The passes of a level in order, each with the name it is left out by: that of a second run has its number."""
+    found: list[tuple[str, str]] = []
+    for name in (*_PASSES, *(_MORE_PASSES if opt_level > 1 else ())):
+        before = sum(name == known for known, _ in found)
+        words = f"llvm:{name.replace('_', '-')}"
+        found.append((name, f"{words}:{before + 1}" if before else words))
+    return found
+
+
+def optional_llvm_passes(target: Target, opt_level: int) -> tuple[str, ...]:
+    """LLVM's passes that code can be made without, as `without` names them."""
+    return tuple(words for _, words in _pass_names(opt_level)) if _is_short(target, opt_level) else ()
+
+
+def _kernel_passes(opt_level: int, without: Collection[str] = ()) -> ModulePassManager:
     import llvmlite.binding as llvm
 
     passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    if opt_level > 1:
-        passes.add_loop_unroll_pass()
-        passes.add_sroa_pass()  # arrays that only constants index any more
-        passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
+    for name, words in _pass_names(opt_level):
+        if words not in without:
+            getattr(passes, f"add_{name}_pass")()
     return passes
 
 
@@ -212,9 +241,10 @@ def compile_llvm(
     *,
     record_passes: bool = False,
     pipeline: Pipeline = "kernel",
+    without: Collection[str] = (),
 ) -> CompiledUnit:
     """Text in, machine code out. `want` says what is made now; `asm` and `llvm-opt` can always be had later."""
-    optimised = optimise(text, target, opt_level, record_passes=record_passes, pipeline=pipeline)
+    optimised = optimise(text, target, opt_level, record_passes=record_passes, pipeline=pipeline, without=without)
     bitcode = optimised.bitcode
     start = perf_counter()
     code = emit_object(optimised) if "object" in want else b""

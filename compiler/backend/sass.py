@@ -27,6 +27,8 @@ _SECONDS = 120.0  # ptxas may take minutes over huge kernels; nobody waits longe
 _MARK = re.compile(r'^\s*//## File "\.nv_debug_ptx_txt", line (\d+)')
 _CODE = re.compile(r"^\s*(?:/\*[0-9a-f]+\*/|\.L_)")
 _SECTION = re.compile(r"^//-+ \.text\.")
+_FUNCTION_SECTION = re.compile(r"^//-+ \.text\.(\S+)")
+_OFFSET = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/")
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _FUNCTION = re.compile(r"Function properties for (\S+)")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -106,6 +108,25 @@ def sass_of(ptx: bytes, arch: str, threads: int | None = None, shared: int = 0) 
     provenance = tuple(known[line] if line < len(known) else 0 for line in ptx_lines)
     entries = _entries(log, source_text, arch, threads, shared)
     return SassReport(arch, text, ptx_lines, provenance, entries, log)
+
+
+def cubin_of(ptx: bytes, arch: str) -> bytes:
+    """The machine code that `sass_of` shows, for the driver to load as it is."""
+    with temporary_folder("sass") as folder:
+        _assemble(ptx, arch, folder)
+        return Path(folder, _BINARY).read_bytes()
+
+
+def sass_offsets(text: str) -> dict[tuple[str, int], int]:
+    """The line (from 0) of each instruction of a listing, by its function and its offset there."""
+    found: dict[tuple[str, int], int] = {}
+    function = ""
+    for number, line in enumerate(text.splitlines()):
+        if section := _FUNCTION_SECTION.match(line):
+            function = section[1]
+        elif function and (code := _OFFSET.match(line)):
+            found.setdefault((function, int(code[1], 16)), number)
+    return found
 
 
 def resources_of(ptx: bytes, arch: str, threads: int | None = None) -> tuple[EntryResources, ...]:

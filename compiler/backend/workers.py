@@ -44,6 +44,7 @@ class Task:
     target: str
     opt_level: int
     record_passes: bool = False
+    without: tuple[str, ...] = ()
 
     @property
     def cost(self) -> float:
@@ -67,7 +68,9 @@ def run_task(task: Task) -> Done:
     start, cpu = perf_counter(), thread_time()
     target = get_target(task.target)
     if len(task.texts) == 1:
-        unit = compile_llvm(task.texts[0], target, task.opt_level, record_passes=task.record_passes)
+        unit = compile_llvm(
+            task.texts[0], target, task.opt_level, record_passes=task.record_passes, without=task.without
+        )
     else:
         unit = _compile_linked(task, target)
     return Done(unit, start, perf_counter() - start, thread_time() - cpu)
@@ -87,7 +90,7 @@ def _compile_linked(task: Task, target: Target) -> CompiledUnit:
     except RuntimeError as error:
         raise LoweringError(f"LLVM rejects {task.name}: {' | '.join(str(error).split(chr(10))[:4])}") from error
     parsed = perf_counter()
-    optimised = optimise(whole, target, task.opt_level, record_passes=task.record_passes)
+    optimised = optimise(whole, target, task.opt_level, record_passes=task.record_passes, without=task.without)
     begun = perf_counter()
     code = emit_object(optimised)
     seconds = {**optimised.seconds, "parse": parsed - start, "emit": perf_counter() - begun}

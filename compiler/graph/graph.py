@@ -16,7 +16,7 @@ import numpy as np
 
 from compiler.errors import GraphError
 from compiler.graph.attrs import plain_attrs, symbols_in
-from compiler.graph.location import fail, located
+from compiler.graph.location import fail, located, user_place
 from compiler.graph.ops.build import as_tensor
 from compiler.graph.ops.specs import SPECS
 from compiler.graph.text import graph_text
@@ -66,6 +66,7 @@ class Graph:
         self.inputs: tuple[Value, ...] = tuple([Value(t, n, None, self) for t, n in zip(types, names, strict=True)])
         self.ops: list[Op] = []
         self.outputs: tuple[Value, ...] = ()  # the values given to `output`; none before that
+        self.places: dict[str, tuple[str, int]] = {}  # by node: the user's file and line that made it
         self.custom_references: dict[str, Callable[..., Any]] = {}
         self._names = set(names)
         self._counts: dict[str, int] = {}
@@ -139,6 +140,7 @@ class Graph:
                 free = ", ".join(sorted(symbols_in(value) - self._symbols))
                 raise GraphError(f"{op_name}: the dim {free} is not a dim of any input of graph {self.name!r}")
         node = self.fresh_name(spec.short)
+        self.places[node] = user_place()
         names = [node, *[f"{node}.{index}" for index in range(1, len(result_types))]]
         return self.add(op_name, operands, kept, (node,), zip(names, result_types)).results
 
@@ -186,6 +188,8 @@ class Graph:
         if value.owner is None:
             value.name = name
             return
+        if value.node_name in self.places:
+            self.places[name] = self.places.pop(value.node_name)
         value.owner.nodes = (name,)
         for index, result in enumerate(value.owner.results):
             result.name = f"{name}.{index}" if index else name

@@ -6,16 +6,20 @@ The single place that names a library is `default_library`; everything else is g
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from compiler.errors import KernelError, Location
 from compiler.language.source import Piece, SourceFile
-from compiler.language.syntax.definitions import KINDS, annotation_name
+from compiler.language.syntax.definitions import BESIDE, KINDS, annotation_name
 from compiler.language.syntax.functions import Generator
+from compiler.targets import get_target
 
+ENTRY_POINTS = "kernelglass.kernels"
+"""The group of entry points by which installed packages offer kernels: a name, and the package that has the files."""
 _ROLES = {"FusedInput": "fused", "FusedOutput": "fused", "Tensor": "tensor"}
 
 
@@ -31,6 +35,24 @@ class Signature:
     params: tuple[str, ...]
     required: tuple[str, ...]
     reduction: str = ""  # the definition that says how a kernel combines elements over its `axes`, if there is one
+
+
+@dataclass(frozen=True)
+class Case:
+    """What an overload is chosen by: dtype and rank of an op's first operand, and the target's name."""
+
+    dtype: str
+    rank: int
+    target: str
+
+    def fits(self, condition: tuple[str, str | int]) -> bool:
+        """Whether a condition of a decorator holds."""
+        name, wanted = condition
+        if name != "target":
+            return getattr(self, name) == wanted
+        found = get_target(self.target)
+        kinds = (found.kind, found.name, self.target, "gpu" if found.emission.grid is not None else "cpu")
+        return wanted in kinds
 
 
 class Library:
@@ -77,14 +99,26 @@ class Library:
         """Every op name something is registered for."""
         return tuple(self._registered)
 
-    def implementation(self, op: str, count: int | None = None, results: int = 1) -> Generator | None:
-        """The definition for an op of `count` operands and some results; two that fit equally are an error."""
-        names = [name for name in self._registered.get(op, []) if self._index[name][1].kind != "reduction"]
+    def registered(self, op: str) -> tuple[str, ...]:
+        """The definitions that are registered for an op."""
+        return tuple(self._registered.get(op, ()))
+
+    def implementation(
+        self, op: str, count: int | None = None, results: int = 1, case: Case | None = None
+    ) -> Generator | None:
+        """The definition for an op of `count` operands and some results; two that fit equally are an error.
+
+        Where several fit a case, the one whose conditions include those of all others wins.
+        """
+        names = [name for name in self._registered.get(op, []) if self._index[name][1].kind not in BESIDE]
         fitting = [g for g in map(self.find, names) if g is not None and (count is None or _accepts(g, count, results))]
+        if case is not None:
+            fitting = [g for g in fitting if all(map(case.fits, g.only))]
         if len(fitting) > 1:
             exact = [g for g in fitting if g.variadic is None]  # the most specific match wins
             fitting = exact if exact else fitting
-        if len(fitting) > 1 and count is not None:
+        fitting = [g for g in fitting if not any(set(g.only) < set(other.only) for other in fitting)]
+        if len(fitting) > 1 and count is not None and (case is not None or not any(g.only for g in fitting)):
             one, two = fitting[:2]
             raise KernelError(
                 f"{two.name} is registered for {op} and so is {one.name} ({one.file}:{one.line})",
@@ -92,13 +126,25 @@ class Library:
             )
         return fitting[0] if fitting else None
 
-    def signature(self, op: str, count: int | None = None, results: int = 1) -> Signature | None:
+    def signature(
+        self, op: str, count: int | None = None, results: int = 1, case: Case | None = None
+    ) -> Signature | None:
         """How the op's kernel may be fused; None when the library has no kernel for it."""
-        generator = self.implementation(op, count, results)
+        generator = self.implementation(op, count, results, case)
         if generator is None:
             return None
         reductions = [name for name in self._registered.get(op, []) if self._index[name][1].kind == "reduction"]
         return signature_of(generator, results, reductions[0] if reductions and generator.kind == "kernel" else "")
+
+    def result_types(self, op: str, operands: Sequence[Any], parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The types of an op's results, as its `@shape` function computes them from types and parameters."""
+        from compiler.language.result_types import computed_types
+
+        names = [name for name in self._registered.get(op, []) if self._index[name][1].kind == "shape"]
+        found = self.find(names[0]) if names else None
+        if found is None:
+            raise KernelError(f"{op!r} has no @shape function in the library, so its result types must be given")
+        return computed_types(found, self.find, operands, parameters)
 
     def extended(self, others: Iterable[SourceFile]) -> Library:
         """This library with more files."""
@@ -145,13 +191,16 @@ def signature_of(generator: Generator, results: int = 1, reduction: str = "") ->
 
 
 def read_folder(folder: Path) -> list[SourceFile]:
-    """The kernel files of a folder (or a single file), in name order."""
+    """The kernel files of a folder (or a single file, or an installed package by its name), in name order."""
+    folder = installed_folder(folder) or folder
     if folder.is_file():
         paths = [folder]
     elif folder.is_dir():
         paths = sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
     else:
-        raise KernelError("no such kernel library", Location(str(folder)))
+        known = ", ".join(sorted(point.name for point in _entry_points()))
+        there = f"; the installed packages of kernels are {known}" if known else ""
+        raise KernelError(f"no such kernel library{there}", Location(str(folder)))
     files: list[SourceFile] = []
     for path in paths:
         try:
@@ -159,7 +208,31 @@ def read_folder(folder: Path) -> list[SourceFile]:
         except (OSError, UnicodeDecodeError) as problem:
             raise KernelError(f"this kernel file cannot be read: {problem}", Location(str(path))) from None
         files.append(SourceFile(str(path), text))
+    mates = {path.stem: file for path, file in zip(paths, files, strict=True)}
+    for file in files:
+        file.mates.update(mates)
     return files
+
+
+def installed_folder(name: Path) -> Path | None:
+    """The folder of an installed package that is called so by its entry point; nothing of it is imported."""
+    if name.exists() or len(name.parts) != 1:
+        return None
+    from importlib.util import find_spec
+
+    for point in _entry_points():
+        if point.name == name.name:
+            top, *rest = point.module.split(".")
+            found = find_spec(top)
+            for place in (found.submodule_search_locations or ()) if found is not None else ():
+                return Path(place, *rest)
+    return None
+
+
+def _entry_points() -> Iterable[Any]:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=ENTRY_POINTS)
 
 
 @lru_cache(maxsize=1)
@@ -173,7 +246,8 @@ def default_library() -> Library:
 def load_library(*folders: str | Path) -> Library:
     """The library that ships with the compiler, with the kernels of the given folders added.
 
-    Files are read anew on each call, so an edited kernel is picked up by loading again.
+    An installed package with the entry point `kernelglass.kernels` is given by its name. Files are read anew on each
+    call, so an edited kernel is picked up by loading again.
     """
     library = default_library()
     for folder in folders:

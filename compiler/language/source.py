@@ -21,6 +21,7 @@ _DOCSTRING = re.compile(r'(?:[ \t\f]*(?:#[^\n]*)?\n)*("""[^"\\]*(?:"{1,2}[^"\\]+
 _DEF = re.compile(r"^def\s+(\w+)", re.MULTILINE)
 _REGISTERS = re.compile(r"^@\w+\(\s*[\"']([^\"'\n]*)[\"']", re.MULTILINE)
 _DECORATOR = re.compile(r"^@(\w+)", re.MULTILINE)
+_IMPORT = re.compile(r"^from[ \t]+\.?(\w+)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^\n#]*))", re.MULTILINE)
 _SKIPPED = ("@", "def ", "import ", "from ", '"', "'")
 _MAX_SOURCE = 4 << 20
 
@@ -43,7 +44,10 @@ class SourceFile:
     file: str
     text: str
     line_slots: tuple[tuple[int, ...], ...] = ()
+    mates: dict[str, SourceFile] = field(default_factory=dict, repr=False)
+    """The files of the same package by their names, whose constants may be imported."""
     _generators: dict[str, Generator] = field(default_factory=dict)
+    _evaluating: bool = False
 
     @cached_property
     def pieces(self) -> dict[str, Piece]:
@@ -78,11 +82,51 @@ class SourceFile:
 
     @cached_property
     def constants_text(self) -> str:
-        """What stands outside of definitions, without empty lines."""
+        """What stands outside of definitions, without empty lines, and in the files that constants come from."""
+        return "\n".join(file._own_constants_text for file in self._constant_files([]))
+
+    @cached_property
+    def _own_constants_text(self) -> str:
         text = self.text
         for piece in self.pieces.values():
             text = text.replace(piece.text, "", 1)
         return "\n".join(line for line in text.splitlines() if line.strip())
+
+    @cached_property
+    def imports(self) -> tuple[tuple[SourceFile, tuple[str, ...], int], ...]:
+        """What is imported from files of the same package: the file, the names, the line. Others are for editors."""
+        if not self.mates:
+            return ()
+        found = []
+        for match in _IMPORT.finditer(_newlines(self.text)):
+            mate = self.mates.get(match.group(1))
+            if mate is not None and mate is not self:
+                line = self.text.count("\n", 0, match.start()) + 1
+                found.append((mate, tuple((match.group(2) or match.group(3)).replace(",", " ").split()), line))
+        return tuple(found)
+
+    def _constant_files(self, seen: list[SourceFile]) -> list[SourceFile]:
+        """This file and those whose constants it imports, each once."""
+        if self not in seen:
+            seen.append(self)
+            for mate, _, _ in self.imports:
+                mate._constant_files(seen)
+        return seen
+
+    def _imported_constants(self) -> dict[str, Any]:
+        """Constants of other files of the package that this one imports; functions need no import."""
+        values: dict[str, Any] = {}
+        for mate, names, line in self.imports:
+            if mate._evaluating:
+                raise KernelError(
+                    f"{mate.file} and this file import constants of each other", Location(self.file, line, 1)
+                )
+            known = mate.constants
+            values |= known if "*" in names else {name: known[name] for name in names if name in known}
+            for name in names:
+                if name != "*" and name not in known and name not in mate.pieces:
+                    raise KernelError(f"{mate.file} has no constant {name}", Location(self.file, line, 1))
+        return values
 
     def _statements(self, text: str, line: int) -> list[ast.stmt]:
         """The syntax of one chunk."""
@@ -102,11 +146,15 @@ class SourceFile:
         """The file's top-level constants, computed by the language's own rules."""
         from compiler.language.interpreter import interpret
 
-        values: dict[str, Any] = {}
+        self._evaluating = True
+        try:
+            values = self._imported_constants()
+        finally:
+            self._evaluating = False
         frame = Frame(Generator("", "inline", "", (), None, (), (), self.file, 1, constants=values), None)
         frame.env = values
         run = interpret(_NoHost())  # pyright: ignore[reportArgumentType]
-        run.b = _NoBuilder()  # pyright: ignore[reportAttributeAccessIssue]
+        run.b = NoBuilder("a constant of a file is a compile-time value")  # pyright: ignore[reportAttributeAccessIssue]
         run.file = self.file
         try:
             self._evaluate_constants(run, frame)
@@ -218,10 +266,13 @@ class _NoHost:
         raise KernelError("a constant of a file is a compile-time value")
 
 
-class _NoBuilder:
-    """Stands in for a builder while constants are computed: nothing can be emitted."""
+class NoBuilder:
+    """Stands in for a builder where all is known at compile time: nothing can be emitted."""
 
     file, line, provenance = "", 0, 0
 
+    def __init__(self, why: str) -> None:
+        self._why = why
+
     def __getattr__(self, name: str) -> Any:
-        raise KernelError("a constant of a file is a compile-time value")
+        raise KernelError(self._why)

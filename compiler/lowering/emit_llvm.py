@@ -31,7 +31,11 @@ def _call_intrinsic(e: Emitter, op: llvm.CallIntrinsicOp) -> None:
     if name not in e.declarations:
         e.declare(name, kind, ", ".join([e.type(value._type) for value in operands]))
     e.has_barrier |= "barrier" in name
-    _finish_call(e, op, f"call {kind} {name}({e.args(operands)})", name.rsplit(".", 2)[-2] if "." in name else "call")
+    call = f"call {kind} {name}({e.args(operands)})"
+    place = e.locations.place_of(op)
+    if place is not None:
+        call += f", !srcloc !{e.metadata.place(place.file, place.line)}"
+    _finish_call(e, op, call, name.rsplit(".", 2)[-2] if "." in name else "call")
 
 
 def _inline_asm(e: Emitter, op: llvm.InlineAsmOp) -> None:

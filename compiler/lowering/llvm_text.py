@@ -27,6 +27,7 @@ from compiler.lowering import (
 from compiler.lowering.emitter import EmitTable, Emitter
 from compiler.lowering.llvm_types import symbol
 from compiler.lowering.locations import DebugInfo, Locations, resolve
+from compiler.places import NO_PLACE, Place
 from compiler.targets.target import Target
 
 _MODULES = (emit_arith, emit_casts, emit_math, emit_vector, emit_memref, emit_scf, emit_func)
@@ -52,10 +53,12 @@ TABLE.update({op: _BY_NAME[op.name] for op in std.OPS})  # the vector forms that
 
 @dataclass(frozen=True)
 class LlvmText:
-    """LLVM IR and, for each of its lines, the provenance id (0: none), whether or not debug info was asked for."""
+    """LLVM IR and, for each of its lines, the provenance id (0: none) and the line of kernel source it was made of,
+    whether or not debug info was asked for."""
 
     text: str
     line_prov: list[int]
+    places: list[Place]
 
 
 def module_text(module: ModuleOp, target: Target, debug: str = "none") -> str:
@@ -104,6 +107,7 @@ class _Function:
     head: Callable[[bool], str]
     lines: list[str]
     line_prov: list[int]
+    places: list[Place]
     calls: set[str]
     has_barrier: bool
 
@@ -151,8 +155,13 @@ def _function(e: Emitter, function: func.FuncOp, info: DebugInfo | None, externa
         tails = [f", !dbg !{node}" for node in e.locations.metadata]
         lines = [text + tails[place] if text[0] == " " else text for text, place in zip(lines, at)]
         e.entry = [text + tails[0] for text in e.entry]
-    line_prov = [0] * (2 + len(e.entry)) + [provenance[place] for place in at] + [0, 0] if e.placed else []
-    return _Function(head, ["entry:", *e.entry, *lines, "}", ""], line_prov, e.calls, e.has_barrier)
+    line_prov: list[int] = []
+    places: list[Place] = []
+    if e.placed:
+        known = e.locations.places
+        line_prov = [0] * (2 + len(e.entry)) + [provenance[place] for place in at] + [0, 0]
+        places = [NO_PLACE] * (2 + len(e.entry)) + [known[place] for place in at] + [NO_PLACE] * 2
+    return _Function(head, ["entry:", *e.entry, *lines, "}", ""], line_prov, places, e.calls, e.has_barrier)
 
 
 def _source_of(function: func.FuncOp, first: Operation | None) -> tuple[str, int]:
@@ -195,8 +204,10 @@ def _assemble(e: Emitter, target: Target, bodies: list[tuple[str, _Function]]) -
     if metadata:
         tail += ["", *metadata]
     lines, line_prov = head, [0] * len(head)
+    places = [NO_PLACE] * len(head)
     for first, body in bodies:
         lines += [first, *body.lines]
         line_prov += body.line_prov
+        places += body.places
     lines += [*tail, ""]
-    return LlvmText("\n".join(lines), line_prov + [0] * len(tail))
+    return LlvmText("\n".join(lines), line_prov + [0] * len(tail), places + [NO_PLACE] * len(tail))

@@ -1,6 +1,7 @@
 """Locations of lines: provenance always, LLVM debug metadata when asked for.
 
-A location is a small integer, an index into `provenance` (and `metadata` with debug info on). Index 0 is "nowhere".
+A location is a small integer, an index into `provenance` and `places` (and `metadata` with debug info on). Index 0 is
+"nowhere".
 The debug column is the provenance id; LLVM keeps 16 bits of it, so larger ids survive only in `LlvmText.line_prov`.
 """
 
@@ -127,6 +128,7 @@ class Locations:
     def __init__(self, debug: DebugInfo | None, function: str = "", file: str = "", line: int = 0):
         self.debug = debug
         self.provenance: list[int] = [0]
+        self.places: list[tuple[str, int]] = [("", 0)]
         self.subprogram = debug.subprogram(function, file, line) if debug else 0
         self.metadata: list[int] = [debug.location(self.subprogram, line, 0)] if debug else []
         self._file = file
@@ -157,6 +159,7 @@ class Locations:
     def _append(self, place: Place) -> int:
         file, line, provenance = place
         self.provenance.append(provenance)
+        self.places.append((file, line))
         if self.debug:
             file = file or self._file
             if file not in self._scopes:

@@ -16,6 +16,8 @@ from compiler.backend.executor import Executor, TableStep, load_kernels
 from compiler.backend.runtime import default_threads
 from compiler.backend.runtime_arrays import ArraysLike, arrays_like, native_take
 from compiler.errors import ExecutionError
+from compiler.frameworks.arrays import as_numpy, is_foreign
+from compiler.frameworks.tensors import TensorsLike, bind_tensors, tensors_like
 from compiler.graph.binding import as_arrays, bind, refuse_overlap
 from compiler.graph.dtypes import numpy_dtype
 from compiler.passes.fusion.records import Buffer
@@ -45,6 +47,19 @@ class _Repeated:
     address: int
     results: tuple[Callable[[], np.ndarray], ...]  # each makes an array for one result
     alone: bool  # on the caller's thread, where the arrays are taken
+
+
+@dataclass(frozen=True, eq=False)
+class _Tensors:
+    """How to run again on PyTorch tensors like those of the call before; see `frameworks.tensors`."""
+
+    like: TensorsLike
+    results: tuple[Callable[[], Any], ...]
+    read: tuple[int, ...]  # the slots of inputs
+    written: tuple[int, ...]  # the slots of results
+    threads: int
+    alone: ArraysLike | None = None  # of no arrays: a call that only runs the program, on the caller's thread
+    address: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +112,8 @@ class Program:
         self._given = tuple(None if buffer is None else host.slots.get(buffer) for buffer in host.fusion.inputs)
         self._mutable = tuple(k for k, b in enumerate(host.fusion.inputs) if b is not None and b.kind == "mutable")
         self._repeated: _Repeated | None = None
+        self._foreign = False  # whether the call before was given arrays of another framework
+        self._tensors: _Tensors | None = None
         self._memory = ResultMemory()
         self._take = native_take()
 
@@ -105,10 +122,100 @@ class Program:
         self._lock = threading.Lock()
         self._executor.reset()
 
-    def execute(self, arrays: Sequence[Any], threads: int | None = None) -> list[np.ndarray]:
-        """Check the arguments, run, and return the outputs as new arrays."""
+    def execute(self, arrays: Sequence[Any], threads: int | None = None) -> list[Any]:
+        """Check the arguments, run, and return the outputs as new arrays, of the framework whose arrays were given."""
         outputs = self._execute_again(arrays) if threads is None and self._repeated is not None else None
-        return self._execute_first(arrays, threads) if outputs is None else outputs
+        if outputs is not None:
+            return outputs
+        if self._foreign or any(map(is_foreign, arrays)):
+            return self._execute_foreign(arrays, threads)
+        return self._execute_first(arrays, threads)
+
+    def again(self, arrays: Sequence[Any]) -> Sequence[Any] | None:
+        """Run on tensors like those of the call before, with new ones as results; None where they are not so."""
+        return self._run_tensors(arrays, None)
+
+    def again_into(self, results: Sequence[Any], arrays: Sequence[Any]) -> bool:
+        """Run on PyTorch tensors like those of the call before, into given ones; False where they are not so."""
+        return self._run_tensors(arrays, results) is not None
+
+    def execute_into(self, results: Sequence[Any], arrays: Sequence[Any]) -> None:
+        """Run, and write the outputs to given arrays, of PyTorch's or NumPy's; nothing is copied that can lie there."""
+        if self._run_tensors(arrays, results) is not None:
+            return
+        for result, made in zip(results, self._execute_foreign(arrays, None), strict=True):
+            if hasattr(result, "copy_"):
+                result.copy_(made)
+            else:
+                np.copyto(result, made)
+
+    def _execute_foreign(self, arrays: Sequence[Any], threads: int | None) -> Any:
+        """Run on arrays of other frameworks, seen as NumPy's where they lie."""
+        outputs = self._run_tensors(arrays, None) if threads is None else None
+        if outputs is not None:
+            return outputs
+        views, back = as_numpy(arrays, self._host.interface.names)
+        outputs = self._execute_first(views, threads)
+        self._foreign = back is not None
+        if back is None:
+            return outputs
+        self._repeated = None  # the next one will not be of NumPy's arrays either
+        made = [back(array) for array in outputs]
+        if threads is None:
+            self._like_tensors(arrays, views, made)
+        return made
+
+    def _run_tensors(self, arrays: Sequence[Any], results: Sequence[Any] | None) -> Sequence[Any] | None:
+        """Run on tensors like those before, into given ones or new ones; None where they are not so."""
+        self._lock.acquire()
+        try:
+            again = self._tensors
+            if again is None:
+                return None
+            outputs = [make() for make in again.results] if results is None else results
+            words = self._executor.words
+            if not bind_tensors(again.like, (*arrays, *outputs), words):
+                return None
+            if results is not None and not {words[k] for k in again.written}.isdisjoint([words[k] for k in again.read]):
+                return None  # a result over an input
+            if again.address:
+                self._take((), again.address)
+            else:
+                self._executor.call(again.threads)
+            return outputs
+        finally:
+            self._lock.release()
+
+    def _like_tensors(self, arrays: Sequence[Any], views: Sequence[Any], outputs: list[Any]) -> None:
+        """Remember how to run again on such tensors, unless more than a comparison is needed each time."""
+        interface = self._host.interface
+        sizes = bind(interface.types, as_arrays(interface.types, views, interface.names), interface.names)
+        key = tuple(sizes[name] for name in interface.symbols)
+        buffers = self._host.fusion.outputs
+        with self._lock:
+            self._tensors = None
+            instance = self._instances.get(key)  # another thread may have come with other sizes
+            if self._mutable or len(set(buffers)) < len(buffers) or instance is None:
+                return
+            written = tuple(self._host.slots[buffer] for buffer in buffers)
+            like = tensors_like((*arrays, *outputs), (*self._given, *written))
+            if like is None:
+                return
+            read = tuple(slot for slot in self._given if slot is not None)
+            makers = tuple(map(self._tensor_maker, outputs))
+            threads = self._threads(instance, None)
+            alone = arrays_like((), (), *self._executor.addresses(run=True)) if threads == 1 else None
+            address = alone.words.ctypes.data if alone is not None else 0
+            self._tensors = _Tensors(like, makers, read, written, threads, alone, address)
+
+    def _tensor_maker(self, like: Any) -> Callable[[], Any]:
+        import torch
+
+        shape, dtype = tuple(like.shape), like.dtype
+        if like.nbytes <= _SMALL_BYTES:
+            return partial(torch.empty, shape, dtype=dtype)
+        memory, size = self._memory, np.dtype(np.uint8)
+        return lambda: torch.from_numpy(memory.empty((like.nbytes,), size)).view(dtype).view(shape)
 
     def _execute_again(self, arrays: Sequence[Any]) -> list[np.ndarray] | None:
         """Run on arrays like those of the call before; None where they are not. A call is a matter of microseconds."""
@@ -203,6 +310,7 @@ class Program:
             instance = self._instantiate(sizes, key)
             self._instances = {key: instance}  # one arena is kept: the sizes used last
             self._repeated = None
+            self._tensors = None
             self._executor.set_dims(key)
         kept: list[np.ndarray] = []
         for buffer, slot, array in zip(self._host.fusion.inputs, self._given, arrays, strict=True):

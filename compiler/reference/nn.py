@@ -62,7 +62,7 @@ def scaled_dot_product_attention(
 ) -> np.ndarray:
     """softmax(q k^T * scale + mask) v; a row that sees nothing gives zeros, as in torch."""
     if enable_gqa:
-        k, v = (np.repeat(t, q.shape[-3] // t.shape[-3], axis=-3) for t in (k, v))
+        k, v = (np.repeat(t, q.shape[-3] // max(t.shape[-3], 1), axis=-3) for t in (k, v))
     scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = np.matmul(q, np.swapaxes(k, -1, -2)) * scale
     if is_causal:

@@ -15,6 +15,7 @@ from compiler.errors import ExecutionError
 from compiler.options import LLVM_PASS
 from profiler.analysis.comparison import Comparison, Difference, KernelComparison, Side
 from profiler.analysis.comparison_warnings import kernel_warnings, run_warnings
+from profiler.analysis.heat import changed_lines
 from profiler.analysis.matching import first_stage, groups, model_stage
 from profiler.analysis.statistics import summarise
 from profiler.analysis.undisturbed import Times
@@ -22,6 +23,7 @@ from profiler.analysis.verdicts import CANNOT_TELL, SAME, Verdict, compare_famil
 from profiler.records import FINISHED, LOST, LOST_TRACED, WHOLE
 from profiler.store import Store, queries
 from profiler.store.finished import finished_samples
+from profiler.store.sampled import sampling
 
 
 def compare_runs(store: Store, runs: Sequence[int]) -> Comparison:
@@ -43,6 +45,7 @@ def compare_runs(store: Store, runs: Sequence[int]) -> Comparison:
         kernels, tuple(_stage_seconds(store, side) for side in sides), model_stage(store, sides),
         tuple(_break_even(sides[0], side, verdict) for side, verdict in zip(sides[1:], verdicts[1:])),
         stated([verdict.method for verdict in verdicts if verdict]),
+        changed_lines([sampling(store, run) for run in runs]),
     )  # fmt: skip
 
 

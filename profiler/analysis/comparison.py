@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from profiler.analysis.heat import LineChange
 from profiler.analysis.verdicts import Verdict
 from profiler.records import Summary
 
@@ -58,3 +59,5 @@ class Comparison:
     model_differs_at: str | None
     break_even: tuple[str, ...]
     test: str
+    lines: tuple[LineChange, ...] = ()
+    """Lines of the kernel language that another share of the samples lies in, where both runs were sampled."""

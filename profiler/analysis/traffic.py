@@ -14,8 +14,10 @@ from typing import Any
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
-_MOST_STEPS = 50_000
+_MOST_STEPS = 35_000
 """Blocks walked before long loops are sampled in place of being walked trip by trip."""
+_SAMPLED, _FEWEST = 9, 3
+"""Trips of a loop that are sampled, and past that number of blocks: nested loops multiply."""
 
 
 class Varies(Exception):
@@ -55,6 +57,16 @@ def _cut(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An op of a block, with what is asked of it on every walk looked up once."""
+
+    name: str
+    op: Operation
+    operands: tuple[SSAValue, ...]
+    result: SSAValue | None
+
+
 @dataclass(frozen=True)
 class Traffic:
     """Bytes loaded and stored by one launch on one thread, None where that depends on data; `note` says how sure."""
@@ -86,7 +98,7 @@ class Walk:
 
     def __init__(self, functions: Mapping[str, Operation]) -> None:
         self._functions = functions
-        self._relevant: dict[Block, list[Operation]] = {}
+        self._relevant: dict[Block, list[_Step]] = {}
         self._steps = 0
         self.exact = True
         self._places: dict[tuple[str, str], int] = {}
@@ -105,58 +117,61 @@ class Walk:
         """Loads and stores of one walk through a block."""
         self._steps += 1
         loads = stores = 0.0
-        for op in self._operations(block):
-            name = op.name
+        for step in self._steps_of(block):
+            name = step.name
             if name in ("vector.load", "memref.load"):
-                if values.get(op.operands[0]) == "argument":
-                    loads += _bytes(op.results[0].type)
-                values[op.results[0]] = _DATA
+                assert step.result is not None
+                if values.get(step.operands[0]) == "argument":
+                    loads += _bytes(step.result.type)
+                values[step.result] = _DATA
             elif name in ("vector.store", "memref.store"):
-                if values.get(op.operands[1]) == "argument":
-                    stores += _bytes(op.operands[0].type)
-            elif op.regions or name == "func.call":
-                more_loads, more_stores = self._nested(op, values)
+                if values.get(step.operands[1]) == "argument":
+                    stores += _bytes(step.operands[0].type)
+            elif step.op.regions or name == "func.call":
+                more_loads, more_stores = self._nested(step.op, values)
                 loads, stores = loads + more_loads, stores + more_stores
-            elif op.results:
-                self._number(op, values)
+            elif step.result is not None:
+                values[step.result] = self._number(step, values)
         return loads, stores
 
-    def _operations(self, block: Block) -> list[Operation]:
+    def _steps_of(self, block: Block) -> list[_Step]:
         """The ops that matter: memory, control, and whole numbers."""
         found = self._relevant.get(block)
         if found is None:
-            found = [op for op in block.ops if op.regions or op.name == "func.call" or _memory(op) or _whole(op)]
+            kept = [op for op in block.ops if op.regions or op.name == "func.call" or _memory(op) or _whole(op)]
+            found = [_Step(op.name, op, tuple(op.operands), op.results[0] if op.results else None) for op in kept]
             self._relevant[block] = found
         return found
 
-    def _number(self, op: Operation, values: dict[SSAValue, Any]) -> None:
-        operands = [values.get(operand, _DATA) for operand in op.operands]
-        unknown = next((x for x in operands if x is _DATA), None) or next((x for x in operands if x is _COUNTER), None)
-        result = op.results[0]
-        if op.name == "arith.constant":
+    def _number(self, step: _Step, values: dict[SSAValue, Any]) -> Any:
+        """What a whole number comes to, as far as it is followed."""
+        name, op = step.name, step.op
+        if name == "arith.constant":
             value = op.properties["value"]
-            values[result] = value.value.data if isinstance(value, IntegerAttr) else _DATA
-        elif unknown is not None or any(not isinstance(x, int) for x in operands):
-            values[result] = unknown or _DATA
-        elif op.name in _ARITHMETIC:
-            values[result] = _ARITHMETIC[op.name](operands[0], operands[1])
-        elif op.name in _DIVIDES:
-            values[result] = _DIVIDES[op.name](operands[0], operands[1]) if operands[1] else _DATA
-        elif op.name == "arith.cmpi":
+            return value.value.data if isinstance(value, IntegerAttr) else _DATA
+        operands = [values.get(operand, _DATA) for operand in step.operands]
+        for operand in operands:
+            if not isinstance(operand, int):
+                return _DATA if any(x is _DATA for x in operands) or _COUNTER not in operands else _COUNTER
+        if name in _ARITHMETIC:
+            return _ARITHMETIC[name](operands[0], operands[1])
+        if name in _DIVIDES:
+            return _DIVIDES[name](operands[0], operands[1]) if operands[1] else _DATA
+        if name == "arith.cmpi":
             predicate: Any = op.properties["predicate"]
-            values[result] = int(_COMPARES[predicate.value.data](operands[0], operands[1]))
-        elif op.name == "arith.select":
-            values[result] = operands[1] if operands[0] else operands[2]
-        elif op.name in _CASTS:
-            values[result] = operands[0]
-        elif op.name == "math.ctlz" and isinstance(result.type, IntegerType):
-            values[result] = result.type.width.data - operands[0].bit_length()
-        elif op.name.startswith("gpu."):
+            return int(_COMPARES[predicate.value.data](operands[0], operands[1]))
+        if name == "arith.select":
+            return operands[1] if operands[0] else operands[2]
+        if name in _CASTS:
+            return operands[0]
+        kind = step.result.type if step.result else None
+        if name == "math.ctlz" and isinstance(kind, IntegerType):
+            return kind.width.data - operands[0].bit_length()
+        if name.startswith("gpu."):
             dimension: Any = op.properties.get("dimension")
             axis = "" if dimension is None else str(dimension.data).rpartition(".")[2].lower()
-            values[result] = self._places.get((op.name, axis), _DATA)
-        else:
-            values[result] = _DATA
+            return self._places.get((name, axis), _DATA)
+        return _DATA
 
     def _nested(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
         if op.name == "scf.for":
@@ -209,24 +224,43 @@ class Walk:
         self, op: Operation, block: Block, trips: range, carried: list[Any], values: dict[SSAValue, Any]
     ) -> tuple[float, float]:
         few = self._steps + len(trips) <= _MOST_STEPS
-        # Past the limit, trips spread over the range stand for the others; what is carried is then not known.
-        chosen = trips if few else [trips[len(trips) * k // 8] for k in range(8)] + [trips[-1]]
-        if not few:
-            self.exact = False
-            carried = [_DATA] * len(carried)
+        begun, last = self._steps, block.last_op
         loads = stores = 0.0
-        for number in chosen:
-            inner = dict(values)
-            inner[block.args[0]] = number
-            inner.update(zip(block.args[1:], carried))
+        for number, trip in enumerate(trips if few else ()):
+            inner = self._trip(block, trip, carried, values)
             more_loads, more_stores = self.block(block, inner)
             loads, stores = loads + more_loads, stores + more_stores
-            last = block.last_op
-            if few and last is not None:
+            if last is not None:
                 carried = [inner.get(operand, _DATA) for operand in last.operands]
+            if number == 0 and begun + (self._steps - begun) * len(trips) > _MOST_STEPS:
+                few = False  # one trip has shown what all of them would take
+                break
+        if not few:
+            carried = [_DATA] * len(carried)
+            loads, stores = self._sampled(block, trips, carried, values)
         self._results(op, carried, values)
-        scale = len(trips) / len(chosen)
-        return loads * scale, stores * scale
+        return loads, stores
+
+    def _sampled(
+        self, block: Block, trips: range, carried: list[Any], values: dict[SSAValue, Any]
+    ) -> tuple[float, float]:
+        """The first trip and the last, which are those at an edge, and some between that stand for the others."""
+        self.exact = False
+        most = _SAMPLED if self._steps <= _MOST_STEPS else _FEWEST
+        between, count = trips[1:-1], most - 2
+        some = between if len(between) <= count else [between[len(between) * k // count] for k in range(count)]
+        walk = lambda trip: self.block(block, self._trip(block, trip, carried, values))  # noqa: E731
+        ends = [walk(trip) for trip in dict.fromkeys((trips[0], trips[-1]))]
+        inside = [walk(trip) for trip in some]
+        scale = len(between) / len(inside) if inside else 0.0
+        loads, stores = (sum(x[k] for x in ends) + scale * sum(x[k] for x in inside) for k in (0, 1))
+        return loads, stores
+
+    def _trip(self, block: Block, trip: int, carried: list[Any], values: dict[SSAValue, Any]) -> dict[SSAValue, Any]:
+        inner = dict(values)
+        inner[block.args[0]] = trip
+        inner.update(zip(block.args[1:], carried))
+        return inner
 
     def _results(self, op: Operation, found: list[Any], values: dict[SSAValue, Any]) -> None:
         values.update(zip(op.results, found))

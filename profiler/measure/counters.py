@@ -13,7 +13,7 @@ from time import perf_counter
 from profiler.measure.tree_memory import highest_resident
 from profiler.records import Counter
 
-_SYSCALL = {"x86_64": 298, "aarch64": 241}
+PERF_SYSCALL = {"x86_64": 298, "aarch64": 241}
 # Type 0 is PERF_TYPE_HARDWARE; the numbers are PERF_COUNT_HW_*.
 EVENTS = {"cycles": 0, "instructions": 1, "cache references": 2, "cache misses": 3, "branch misses": 5}
 _ATTR_SIZE = 112
@@ -32,7 +32,7 @@ class HardwareCounters:
             try:
                 self._files[name] = _open(config)
             except OSError as error:
-                self.missing[name] = _reason(error)
+                self.missing[name] = reason(error)
 
     def start(self) -> None:
         """Count from now on."""
@@ -59,7 +59,7 @@ class HardwareCounters:
 
 
 def _open(config: int) -> int:
-    number = _SYSCALL.get(platform.machine())
+    number = PERF_SYSCALL.get(platform.machine())
     if not sys.platform.startswith("linux") or number is None:
         raise OSError(errno.ENOSYS, "no perf_event here")
     attributes = bytearray(_ATTR_SIZE)
@@ -74,7 +74,8 @@ def _open(config: int) -> int:
     return file
 
 
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """Why the system gives no counter, in words."""
     if error.errno in (errno.EACCES, errno.EPERM):
         return "the system does not allow perf_event (see /proc/sys/kernel/perf_event_paranoid)"
     if error.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):

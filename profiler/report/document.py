@@ -15,6 +15,7 @@ from profiler.measure.ceilings.measured import ceilings_for
 from profiler.records import FINISHED, PASS_COLUMNS, WHOLE
 from profiler.store import Store, queries
 from profiler.store.finished import finished_samples, timeline_of
+from profiler.store.sampled import sampling
 
 SCHEMA = "kernelglass-run/1"
 COMPARISON_SCHEMA = "kernelglass-comparison/1"
@@ -57,6 +58,8 @@ def run_document(store: Store, run: int) -> dict[str, Any]:
             }
             times = samples[launch["position"]].tolist()
             found["launches"].append(figures | rates | {"samples_ns": times})
+    if (taken := sampling(store, run)) is not None:  # there is no such field where nobody sampled
+        found["sampling"] = asdict(taken) | {"mapped": taken.mapped}
     return found
 
 
@@ -97,4 +100,5 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "stage_names": list(dict.fromkeys(name for item in comparison.stage_seconds for name in item)),
         "model_differs_at": comparison.model_differs_at,
         "break_even": list(comparison.break_even),
+        **({"lines": [asdict(item) for item in comparison.lines]} if comparison.lines else {}),
     }

@@ -17,7 +17,7 @@ from compiler.printable import printable_lines
 from profiler import units
 from profiler.analysis.aggregation import BY, grouped, uneven_words
 from profiler.records import StageRecord
-from profiler.report import figures, plots, words
+from profiler.report import figures, heat, plots, words
 
 MOST_BYTES = 2_000_000
 # What goes first when a report would grow past its bound: stages that another one shows almost as well.
@@ -55,6 +55,7 @@ def run_html(
         "history": history,
         "groups": {by: grouped(document["launches"], by) for by in BY if by != "launch"},
         "uneven": uneven_words(document["launches"]),
+        "heat": heat.heat_document(document) if "sampling" in document else None,
     }
     hot = max(document["launches"], key=lambda launch: launch["median"], default={"kernel": ""})["kernel"]
     left_out: list[str] = []

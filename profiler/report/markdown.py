@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler.printable import printable
+from profiler.analysis.advice import advice
 from profiler.analysis.aggregation import grouped, uneven_words
+from profiler.report.heat import annotated, finding_words, hot_lines, sampling_words
 from profiler.units import count, figure, percent, seconds, size
 
 WHOLE_COLUMNS = ("median", "interval", "ratio", "verdict")
 KERNEL_COLUMNS = ("ratio", "verdict", "IR differs from")
+_MOST_LINES = 20
 _MOST_LAUNCHES = 40  # more of them are put together by kernel
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$])")
 
@@ -69,6 +72,7 @@ def run_markdown(document: dict[str, Any]) -> str:
                 for group in grouped(document["launches"], "kernel")
             ]
         parts.append(table(header, rows))
+    parts += _sampled(document)
     parts += [f"> {md(note)}" for note in uneven_words(document["launches"])]
     parts += [f"> {md(note)}" for note in document["conditions"].get("notes", ())]
     memory = document["memory"]
@@ -80,6 +84,24 @@ def run_markdown(document: dict[str, Any]) -> str:
             f"-O{compiled['opt_level']}, debug {md(compiled['debug'])}, {len(compiled['kernels'])} kernels."
         )
     return "\n\n".join(parts) + "\n"
+
+
+def _sampled(document: dict[str, Any]) -> list[str]:
+    """Where the time goes: the hottest lines of the kernel language, and the hottest kernel's listing."""
+    found = document.get("sampling")
+    if found is None:
+        return []
+    parts = ["## Where the time goes", md(sampling_words(found))]
+    said = finding_words(advice(document))
+    parts += ["\n".join(f"- {md(words)}" for words in said)] if said else []
+    rows = [(percent(x["share"]), x["kernel"], x["where"], x["text"]) for x in hot_lines(found, most=_MOST_LINES)]
+    if rows:
+        parts.append(table(("samples", "kernel", "line", "it says"), rows))
+        hottest = found["kernels"][0]
+        listing = annotated(hottest, "asm", found["inside"]) or annotated(hottest, "sass", found["inside"])
+        shown = "\n".join(f"    {printable(line)}" for line in listing)  # indented: nothing in it can end it
+        parts.append(f"{md(hottest['kernel'])}, instruction by instruction:\n\n{shown}")
+    return parts
 
 
 def comparison_markdown(document: dict[str, Any]) -> str:
@@ -94,6 +116,11 @@ def comparison_markdown(document: dict[str, Any]) -> str:
         parts += [md(line) for line in document["break_even"]]
         parts.append(f"Test: {document['test']}.")
     parts += ["## Kernels", table(("kernel", *labels, *KERNEL_COLUMNS), kernel_rows(document))]
+    if document.get("lines"):
+        parts += [
+            "## Lines that take another share of the time",
+            table(("line", *labels, "it says"), line_rows(document)),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -112,6 +139,13 @@ def kernel_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
          "not kept" if k["differs_at"] is None else k["differs_at"] or "the same")
         for k in document["kernels"]
     ]  # fmt: skip
+
+
+def line_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
+    """A row for each line whose share of the samples changed: where it is, its shares, what it says."""
+    return [
+        (f"{x['file']}:{x['line']}", *(percent(share) for share in x["shares"]), x["text"]) for x in document["lines"]
+    ]
 
 
 def verdict_words(verdict: dict[str, Any] | None) -> tuple[str, str]:

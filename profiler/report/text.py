@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler.printable import printable_document
-from profiler.report.markdown import KERNEL_COLUMNS, WHOLE_COLUMNS, kernel_rows, whole_rows
+from profiler.report.markdown import KERNEL_COLUMNS, WHOLE_COLUMNS, kernel_rows, line_rows, whole_rows
 from profiler.units import seconds
 
 
@@ -34,6 +34,8 @@ def comparison_text(document: dict[str, Any]) -> str:
         parts += document["break_even"]
     rows = [(*row, kernel["matched"]) for row, kernel in zip(kernel_rows(document), document["kernels"])]
     parts.append("\n" + aligned(("kernel", *labels, *KERNEL_COLUMNS, "matched by"), rows))
+    if document.get("lines"):
+        parts.append("\n" + aligned(("line, share of samples", *labels, "it says"), line_rows(document)))
     names = document["stage_names"]
     if names:
         rows = [(name, *(seconds(table.get(name)) for table in document["stage_seconds"])) for name in names]

@@ -20,6 +20,7 @@ from profiler.store import queries, writer
 from profiler.store.connection import Store, StoreBlocked, StoreError
 from profiler.store.finished import finished_samples, timeline_of
 from profiler.store.opening import open_copy
+from profiler.store.sampled import sampling
 from profiler.store.texts import get_text, put_text
 
 _RUN_IDENTITY = ("started", "process", "source", "device", "threads", "dims", "seed", "request")
@@ -129,6 +130,7 @@ def _put_run(
         launches = queries.launches(other, number)
         finished_samples(other, read, launches)
         timeline_of(other, read, launches)
+        sampling(other, number)
     (row,) = other.rows("SELECT * FROM runs WHERE id = ?", (number,))
     identity = run_identity(other, number)
     same_start = store.rows("SELECT id FROM runs WHERE source = ? AND started = ?", (row["source"], row["started"]))

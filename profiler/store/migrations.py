@@ -178,8 +178,18 @@ def passes_by_worker(connection: sqlite3.Connection) -> None:
     )
 
 
+def sampled_lines(connection: sqlite3.Connection) -> None:
+    """What sampling found of each kernel of a run; kernel is empty for what it found and cost in all."""
+    _run(
+        connection,
+        """CREATE TABLE sampled (
+            run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, kernel TEXT NOT NULL, size INTEGER NOT NULL,
+            data BLOB NOT NULL, PRIMARY KEY (run, kernel)) WITHOUT ROWID""",
+    )
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     machines, texts, compilations, stages, text_search, runs, timelines, more_indexes, passes_by_worker,
-    views,
+    views, sampled_lines,
 )  # fmt: skip
 VERSION = len(MIGRATIONS)

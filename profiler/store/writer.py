@@ -29,6 +29,7 @@ from profiler.records import (
     request_to_json,
 )
 from profiler.store.connection import Store, StoreError, translated
+from profiler.store.sampled import put_sampling
 from profiler.store.samples import pack
 from profiler.store.texts import drop_unreferred, drop_unused, pack_nodes, put_text, texts_of
 
@@ -138,6 +139,8 @@ def finish_run(store: Store, run: int, result: MeasuredRun, compilation: int | N
             flat = [moment for thread in result.timeline for pair in thread for moment in pair]
             threads, launches = len(result.timeline), len(result.timeline[0])
             _insert(store, "timelines", run=run, threads=threads, launches=launches, data=pack(flat))
+        if result.sampling is not None:
+            put_sampling(store, run, result.sampling)
 
 
 def _add_samples(store: Store, run: int, position: int, nanoseconds: Sequence[int]) -> None:

@@ -1,105 +1,96 @@
 """Large random graphs, each from one number: all families of ops, all dtypes, symbolic and empty sizes, views of views,
 several outputs, mutable buffers. Run as a program it checks a range of them and prints what disagrees:
 
-    python tests/integration/many_graphs.py FIRST COUNT
+    python tests/integration/many_graphs.py FIRST COUNT [--processes N] [--seconds S] [--target sm_90a] [--every]
 
-Ops that jump (comparisons, floor, casts to integers) are given only values that any right compiler computes to the bit;
-see `random_graphs`.
+Each graph is compiled two opposite ways, so that it is seen at O0 and O3, fused and not, in both flows; which goes with
+which depends on its number; with `--every`, all eight ways. Each runs on one thread and on two; with a target of
+NVIDIA's, on the card, and again as a CUDA graph. Graphs are dealt out to processes one by one, so that one that crashes
+or hangs is one graph that failed.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
+import os
+import selectors
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from compiler import Graph, TensorType, compile, ops, reference
+from compiler import Graph, TensorType, compile, reference
 from compiler.errors import ExecutionError, GraphError
-from compiler.graph.dtypes import DTYPES, numpy_dtype
+from compiler.graph.binding import bind, resolve
+from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.types import BufferType
+from compiler.model import Model
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
+from compiler.reference.walk import REFERENCES
 
-SYMBOLS = {"M": 6, "N": 17, "K": 1, "Z": 0}
-SIZES = (0, 1, 1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 17, 31, 33, 64)
-TYPES = ("f32", "f32", "f32", "f32", "f64", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool")
-WIDER = {"f32": "f64", "f16": "f32", "bf16": "f32"}
-MOST = 5000  # elements of a value
-WAYS = [(level, fuse, flow) for level in (3, 0) for fuse in (True, False) for flow in ("all-kernel", "per-kernel")]
+Way = tuple[int, bool, str]
+ALL, PER = "all-kernel", "per-kernel"
+WAYS: tuple[Way, ...] = tuple((level, fuse, flow) for level in (3, 0) for fuse in (True, False) for flow in (ALL, PER))
+OPPOSITE: tuple[tuple[Way, ...], ...] = tuple(
+    ((3, fuse, flow), (0, not fuse, PER if flow == ALL else ALL)) for fuse in (True, False) for flow in (ALL, PER)
+)
+ON_CARD: tuple[tuple[Way, ...], ...] = (
+    ((3, True, ALL), (0, False, PER)), ((3, True, PER), (3, False, ALL)), ((3, True, ALL), (3, False, PER)),
+    ((0, True, PER), (3, False, ALL)),
+)  # fmt: skip
+ROUNDING = frozenset(
+    f"mo.{name}" for name in (
+        "exp", "exp2", "expm1", "sigmoid", "tanh", "erf", "sin", "cos", "gelu", "silu", "rsqrt", "log", "log2", "log1p",
+        "pow", "reduce_sum", "reduce_mean", "matmul", "softmax", "log_softmax", "layer_norm", "rms_norm", "conv2d",
+        "scaled_dot_product_attention", "avg_pool2d", "cumsum", "rope", "var", "reduce_var",
+    )
+)  # fmt: skip
+REFUSED = "refused"  # sizes that the graph cannot take, and that both refuse
+PATIENCE = 300.0  # seconds for one graph before it counts as hanging
 
-EXACT = ("abs", "neg", "relu", "floor", "ceil", "round", "trunc", "square", "sign")
-TESTS = ("isnan", "isinf", "isfinite")
-SMOOTH = ("exp", "exp2", "expm1", "sigmoid", "tanh", "erf", "sin", "cos", "gelu", "silu")
-POSITIVE = ("sqrt", "rsqrt", "log", "log2", "log1p", "reciprocal")
-BINARY = ("add", "sub", "mul", "minimum", "maximum")
-COMPARE = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
-WHOLE = ("bitwise_and", "bitwise_or", "bitwise_xor", "floordiv", "mod")
 
-Build = Callable[[Sequence[Any], dict[str, str]], Any]
+def _sibling(name: str) -> Any:
+    known = f"kg_{name}"
+    if known not in sys.modules:
+        spec = importlib.util.spec_from_file_location(known, Path(__file__).with_name(f"{name}.py"))
+        assert spec is not None and spec.loader is not None
+        sys.modules[known] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[known])
+    return sys.modules[known]
 
 
-@dataclass
-class Drawn:
-    """A graph being drawn: what builds each value, and whether it is the same to the bit everywhere."""
-
-    random: np.random.Generator
-    inputs: list[tuple[str, tuple[int | str, ...], bool]]
-    steps: list[tuple[Build, bool]] = field(default_factory=list)
-    values: list[Any] = field(default_factory=list)
-    exact: list[bool] = field(default_factory=list)
-    outputs: list[int] = field(default_factory=list)
-
-    def pick(self, items: Sequence[Any]) -> Any:
-        return items[int(self.random.integers(len(items)))]
-
-    def chance(self, share: float) -> bool:
-        return bool(self.random.random() < share)
-
-    def build(self, wider: dict[str, str]) -> Graph:
-        types = [(BufferType if mutable else TensorType)(wider.get(d, d), s) for d, s, mutable in self.inputs]
-        with Graph("many", inputs=types) as graph:
-            values = list(graph.inputs)
-            for step, gives in self.steps:
-                made = step(values, wider)
-                if gives:
-                    values.append(made)
-            graph.output(*[values[k] for k in self.outputs])
-        return graph
-
-    def arrays(self, seed: int, wider: dict[str, str]) -> list[np.ndarray]:
-        random, made = np.random.default_rng(seed), []
-        for dtype, shape, _ in self.inputs:
-            sizes = [SYMBOLS[s] if isinstance(s, str) else s for s in shape]
-            if DTYPES[dtype].kind == "f":
-                array = random.integers(-12, 13, sizes) / 4
-            else:
-                array = random.integers(0, 2, sizes) if dtype == "bool" else random.integers(0, 10, sizes)
-            made.append(np.asarray(array).astype(numpy_dtype(wider.get(dtype, dtype))))
-        return made
+agreement, single, models = _sibling("agreement"), _sibling("op_families"), _sibling("model_families")
+FAMILIES = (*single.FAMILIES, *models.FAMILIES)
 
 
 def elements(shape: Sequence[Any]) -> int:
     """How many elements a shape has with the sizes used here."""
     total = 1
     for size in shape:
-        total *= size if isinstance(size, int) else size.evaluate(SYMBOLS)
+        total *= size if isinstance(size, int) else size.evaluate(single.SYMBOLS)
     return total
 
 
-def draw(number: int) -> Drawn:
+def draw(number: int) -> Any:
     """The graph of a number."""
-    drawn = Drawn(np.random.default_rng(number), [])
+    drawn = single.Drawn(np.random.default_rng(number), [])
+    large = drawn.chance(0.15)
+    drawn.most, sizes = (single.MOST_OF_LARGE, single.LARGE_SIZES) if large else (single.MOST, single.SIZES)
     for _ in range(int(drawn.random.integers(1, 5))):
         shape: tuple[int | str, ...] = tuple(
-            drawn.pick(list(SYMBOLS)) if drawn.chance(0.25) else drawn.pick(SIZES)
+            drawn.pick(list(single.SYMBOLS)) if drawn.chance(0.25) else drawn.pick(sizes)
             for _ in range(int(drawn.random.integers(0, 5)))
         )
-        while np.prod([SYMBOLS[s] if isinstance(s, str) else s for s in shape], initial=1) > MOST:
+        while np.prod([single.SYMBOLS[s] if isinstance(s, str) else s for s in shape], initial=1) > drawn.most:
             shape = shape[1:]
-        drawn.inputs.append((drawn.pick(TYPES), shape, drawn.chance(0.12)))
+        drawn.inputs.append((drawn.pick(single.TYPES), shape, drawn.chance(0.12)))
     if all(mutable for _, _, mutable in drawn.inputs):
         drawn.inputs.append(("f32", (8, 8), False))
     types = [(BufferType if mutable else TensorType)(d, s) for d, s, mutable in drawn.inputs]
@@ -109,17 +100,22 @@ def draw(number: int) -> Drawn:
         while len(drawn.steps) < wanted and attempts < 400:
             attempts += 1
             _add(drawn, drawn.pick(FAMILIES))
-    made = [k for k in range(len(drawn.inputs), len(drawn.values))] or _tensors(drawn)
-    drawn.outputs = sorted({made[-1], *(drawn.pick(made) for _ in range(int(drawn.random.integers(0, 4))))})
+    drawn.outputs = _outputs(drawn, graph)
     return drawn
 
 
-def _tensors(drawn: Drawn) -> list[int]:
-    return [k for k, v in enumerate(drawn.values) if isinstance(v.type, TensorType)]
+def _outputs(drawn: Any, graph: Graph) -> list[int]:
+    """The last value and some of those that nothing else uses, now and then all of them."""
+    made = list(range(len(drawn.inputs), len(drawn.values))) or drawn.tensors()
+    used = {id(operand) for op in graph.ops for operand in op.operands}
+    ends = [k for k in made if id(drawn.values[k]) not in used] or made
+    if drawn.chance(0.15):
+        return sorted({made[-1], *ends})
+    return sorted({made[-1], *(drawn.pick(ends) for _ in range(int(drawn.random.integers(0, 4))))})
 
 
-def _add(drawn: Drawn, family: Callable[[Drawn, int], tuple[Build, bool] | None]) -> None:
-    late = _tensors(drawn)
+def _add(drawn: Any, family: Callable[[Any, int], Any]) -> None:
+    late = drawn.tensors()
     index = late[-1 - min(int(drawn.random.exponential(3)), len(late) - 1)] if drawn.chance(0.7) else drawn.pick(late)
     found = family(drawn, index)
     if found is None:
@@ -132,288 +128,20 @@ def _add(drawn: Drawn, family: Callable[[Drawn, int], tuple[Build, bool] | None]
     if value is None:
         drawn.steps.append((step, False))
         return
-    if elements(value.shape) > MOST or len(value.shape) > 6:
+    if elements(value.shape) > drawn.most or len(value.shape) > 6:
         return
+    if min((elements([size]) for size in value.shape), default=0) < 0 and drawn.chance(0.95):
+        return  # a slice longer than its axis: refused
     drawn.steps.append((step, True))
     drawn.values.append(value)
     drawn.exact.append(exact)
 
 
-def _kind(drawn: Drawn, index: int) -> str:
-    return DTYPES[drawn.values[index].dtype].kind
-
-
-def _unary(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    if _kind(drawn, k) == "f" and drawn.chance(0.6):
-        if drawn.chance(0.5):
-            name = drawn.pick(SMOOTH)
-            return lambda v, w: getattr(ops, name)(v[k] * 0.25), False
-        name = drawn.pick(POSITIVE)
-        return lambda v, w: getattr(ops, name)(ops.abs(v[k]) + 0.5), False
-    if not drawn.exact[k]:
-        return lambda v, w: ops.relu(v[k]), False
-    name = drawn.pick(EXACT if drawn.chance(0.85) else TESTS)
-    return lambda v, w: getattr(ops, name)(v[k]), True
-
-
-def _binary(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    other, name = drawn.pick(_tensors(drawn)), drawn.pick(BINARY)
-    return lambda v, w: getattr(ops, name)(v[k], v[other]), drawn.exact[k] and drawn.exact[other]
-
-
-def _scalar(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    number = drawn.pick((2, 0.5, -1.25, 0, 1)) if _kind(drawn, k) == "f" else drawn.pick((2, 3, 1, 0))
-    name = drawn.pick(BINARY)
-    return lambda v, w: getattr(ops, name)(v[k], number), drawn.exact[k]
-
-
-def _compare(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    other, name = drawn.pick(_tensors(drawn)), drawn.pick(COMPARE)
-    if not (drawn.exact[k] and drawn.exact[other]):
-        return None
-    return lambda v, w: getattr(ops, name)(v[k], v[other]), True
-
-
-def _whole(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    if _kind(drawn, k) == "f" or not drawn.exact[k]:
-        return None
-    name, number = drawn.pick(WHOLE), drawn.pick((1, 3, 5))
-    return lambda v, w: getattr(ops, name)(v[k], number), True
-
-
-def _where(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    other = drawn.pick(_tensors(drawn))
-    flags = [i for i in _tensors(drawn) if drawn.values[i].dtype == "bool" and drawn.exact[i]]
-    if not flags:
-        return None
-    flag = drawn.pick(flags)
-    return lambda v, w: ops.where(v[flag], v[k], v[other]), drawn.exact[k] and drawn.exact[other]
-
-
-def _cast(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    if not drawn.exact[k]:
-        dtype = drawn.pick(("f32", "f64"))
-        return lambda v, w: ops.cast(v[k], w.get(dtype, dtype)), False
-    dtype = drawn.pick(("f32", "f64", "i64", "i32", "f16", "bf16"))
-    return lambda v, w: ops.cast(v[k], w.get(dtype, dtype)), True
-
-
-def _reduce(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    rank, floating = len(drawn.values[k].shape), _kind(drawn, k) == "f"
-    if not rank:
-        return None
-    name = drawn.pick(("sum", "mean", "max", "min") if floating else ("sum", "max", "min", "prod", "any", "all"))
-    axes = drawn.pick((None, int(drawn.random.integers(-rank, rank)), tuple(range(rank))[: drawn.pick((1, 2))]))
-    keep = drawn.chance(0.5)
-    exact = drawn.exact[k] and (not floating or name in ("max", "min"))
-    if not drawn.exact[k] and name in ("any", "all"):
-        return None
-    return lambda v, w: getattr(ops, name)(v[k], axis=axes, keepdims=keep), exact
-
-
-def _spread(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    rank = len(drawn.values[k].shape)
-    if not rank or _kind(drawn, k) != "f":
-        return None
-    name, axis, keep = drawn.pick(("var", "std")), int(drawn.random.integers(rank)), drawn.chance(0.5)
-    if name == "std":
-        return lambda v, w: ops.sqrt(ops.var(v[k], axis=axis, keepdims=keep) + 0.25), False
-    return lambda v, w: ops.var(v[k], axis=axis, keepdims=keep), False
-
-
-def _arg(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    rank = len(drawn.values[k].shape)
-    if not rank or not drawn.exact[k]:
-        return None
-    name, axis = drawn.pick(("argmax", "argmin")), int(drawn.random.integers(rank))
-    return lambda v, w: getattr(ops, name)(v[k], axis=axis), True
-
-
-def _norm(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    rank = len(drawn.values[k].shape)
-    if not rank or _kind(drawn, k) != "f":
-        return None
-    name, axis = drawn.pick(("softmax", "log_softmax", "layer_norm", "rms_norm")), int(drawn.random.integers(rank))
-    if name in ("softmax", "log_softmax"):
-        return lambda v, w: getattr(ops, name)(v[k], axis=axis), False
-    return lambda v, w: getattr(ops, name)(v[k], eps=0.1), False
-
-
-def _by_hand(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    """Rows as models write them: mean, difference, square, mean, root."""
-    rank = len(drawn.values[k].shape)
-    if not rank or _kind(drawn, k) != "f":
-        return None
-
-    def norm(v: Sequence[Any], w: dict[str, str]) -> Any:
-        centred = v[k] - ops.mean(v[k], axis=-1, keepdims=True)
-        return centred * ops.rsqrt(ops.mean(centred * centred, axis=-1, keepdims=True) + 0.1)
-
-    def soft(v: Sequence[Any], w: dict[str, str]) -> Any:
-        e = ops.exp((v[k] - ops.max(v[k], axis=-1, keepdims=True)) * 0.5)
-        return e / ops.sum(e, axis=-1, keepdims=True)
-
-    return drawn.pick((norm, soft)), False
-
-
-def _product(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    other = drawn.pick(_tensors(drawn))
-    exact = drawn.exact[k] and drawn.exact[other] and _kind(drawn, k) != "f" and _kind(drawn, other) != "f"
-    form = drawn.pick(("matmul", "linear", "self", "turned"))
-    if form == "self":  # with its own transposition, so that sizes fit
-        if len(drawn.values[k].shape) < 2:
-            return None
-        return lambda v, w: ops.matmul(v[k], ops.swapaxes(v[k], -1, -2)) * _quarter(v[k]), exact
-    if form == "turned":
-        return lambda v, w: ops.matmul(v[k], ops.swapaxes(v[other], -1, -2)), exact
-    return lambda v, w: getattr(ops, form)(v[k], v[other]), exact
-
-
-def _quarter(x: Any) -> float | int:
-    return 0.25 if DTYPES[x.dtype].kind == "f" else 1
-
-
-def _attention(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    shape = drawn.values[k].shape
-    if len(shape) < 3 or _kind(drawn, k) != "f" or not isinstance(shape[-1], int) or shape[-1] == 0:
-        return None
-    causal = drawn.chance(0.4)
-    return lambda v, w: ops.scaled_dot_product_attention(v[k], v[k] * 0.5, v[k], is_causal=causal), False
-
-
-def _picture(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    shape = drawn.values[k].shape
-    if len(shape) != 4 or _kind(drawn, k) != "f":
-        return None
-    form, stride, padding = drawn.pick(("conv", "max", "avg")), drawn.pick((1, 2)), drawn.pick((0, 1))
-    if form == "conv":
-        if not isinstance(shape[1], int) or shape[1] == 0:
-            return None
-        array = drawn.random.integers(-4, 5, (3, shape[1], 3, 3)) / 8
-        dtype = drawn.values[k].dtype
-
-        def conv(v: Sequence[Any], w: dict[str, str]) -> Any:
-            weight = ops.constant(array.astype(numpy_dtype(w.get(dtype, dtype))))
-            return ops.conv2d(v[k], weight, stride=stride, padding=padding)
-
-        return conv, False
-    if form == "max":
-        return lambda v, w: ops.max_pool2d(v[k], 2, stride, padding), drawn.exact[k]
-    return lambda v, w: ops.avg_pool2d(v[k], 2, stride, padding), False
-
-
-def _scan(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    rank = len(drawn.values[k].shape)
-    if not rank:
-        return None
-    axis = int(drawn.random.integers(rank))
-    return lambda v, w: ops.cumsum(v[k], axis=axis), drawn.exact[k] and _kind(drawn, k) != "f"
-
-
-def _joined(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    rank = len(drawn.values[k].shape)
-    if not rank:
-        return None
-    axis, same = int(drawn.random.integers(rank)), [i for i in _tensors(drawn) if len(drawn.values[i].shape) == rank]
-    others = [k, *(drawn.pick(same) if drawn.chance(0.5) else k for _ in range(drawn.pick((1, 2))))]
-    form = drawn.pick(("concat", "stack"))
-    return lambda v, w: getattr(ops, form)([v[i] for i in others], axis=axis), all(drawn.exact[i] for i in others)
-
-
-def _padded(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    rank = len(drawn.values[k].shape)
-    if not rank:
-        return None
-    widths = tuple((drawn.pick((0, 0, 1, 2)), drawn.pick((0, 0, 1))) for _ in range(rank))
-    return lambda v, w: ops.pad(v[k], widths), drawn.exact[k]
-
-
-def _gathered(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    rank = len(drawn.values[k].shape)
-    chosen = [
-        i for i in _tensors(drawn) if _kind(drawn, i) in "iu" and drawn.exact[i] and len(drawn.values[i].shape) < 3
-    ]
-    if not rank or not chosen:
-        return None
-    index, axis = drawn.pick(chosen), int(drawn.random.integers(rank))
-    size = drawn.values[k].shape[axis]
-    size = size if isinstance(size, int) else size.evaluate(SYMBOLS)
-    if not size:
-        return None
-
-    def take(v: Sequence[Any], w: dict[str, str]) -> Any:
-        within = ops.mod(ops.cast(v[index], "i64"), size)
-        return ops.gather(v[k], within, axis=axis)
-
-    return take, drawn.exact[k]
-
-
-def _turned(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    x = drawn.values[k]
-    rank, exact = len(x.shape), drawn.exact[k]
-    form = drawn.pick(
-        ("transpose", "unsqueeze", "merge", "broadcast", "flip", "squeeze", "tile", "roll", "tri", "flat")
-    )
-    if form == "unsqueeze" or not rank:
-        axis = int(drawn.random.integers(rank + 1))
-        return lambda v, w: ops.unsqueeze(v[k], axis), exact
-    axis = int(drawn.random.integers(rank))
-    if form == "transpose":
-        perm = tuple(int(i) for i in drawn.random.permutation(rank))
-        return lambda v, w: ops.transpose(v[k], perm), exact
-    if form == "merge":
-        return lambda v, w: ops.reshape(v[k], (*v[k].shape[:axis], -1)), exact
-    if form == "flat":
-        return lambda v, w: ops.flatten(v[k]), exact
-    if form == "broadcast":
-        size = drawn.pick((1, 2, 3))
-        return lambda v, w: ops.broadcast_to(v[k], (size, *v[k].shape)), exact
-    if form == "tile":
-        repeats = tuple(drawn.pick((1, 2)) for _ in range(rank))
-        return lambda v, w: ops.tile(v[k], repeats), exact
-    if form == "squeeze":
-        return lambda v, w: ops.squeeze(v[k]), exact
-    if form == "roll":
-        return lambda v, w: ops.roll(v[k], 1, axis=axis), exact
-    if form == "tri":
-        return lambda v, w: ops.tril(v[k]), exact
-    return lambda v, w: ops.flip(v[k], axis=axis), exact
-
-
-def _sliced(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    keys = []
-    for _ in drawn.values[k].shape:
-        start = drawn.pick((None, None, 0, 1, 2, -1, -3))
-        stop = drawn.pick((None, None, None, 5, -1, 2))
-        keys.append(slice(start, stop, drawn.pick((None, None, 1, 2, 3, -1, -2))))
-    if keys and drawn.chance(0.2):
-        keys[int(drawn.random.integers(len(keys)))] = 0
-    return (lambda v, w: v[k][tuple(keys)], drawn.exact[k]) if keys else None
-
-
-def _memory(drawn: Drawn, k: int) -> tuple[Build, bool] | None:
-    buffers = [i for i, (_, _, mutable) in enumerate(drawn.inputs) if mutable]
-    if not buffers:
-        return None
-    at = drawn.pick(buffers)
-    if drawn.chance(0.5):
-        return lambda v, w: ops.buffer_load(v[at]), True
-    if not drawn.exact[k] or _kind(drawn, k) != DTYPES[drawn.inputs[at][0]].kind:
-        return None  # what a buffer holds is exact, whenever it is loaded
-    return lambda v, w: ops.buffer_store(v[at], v[k]), True
-
-
-FAMILIES = (
-    *[_unary, _binary, _turned] * 3, *[_scalar, _reduce, _product, _sliced, _memory] * 2, _compare, _whole, _where,
-    _cast, _spread, _arg, _norm, _by_hand, _attention, _picture, _scan, _joined, _padded, _gathered,
-)  # fmt: skip
-
-
-def check(number: int, agreement: Callable[..., str | None], every: bool = False) -> str:
-    """What is wrong with the graph of a number, in words; empty when nothing is. `every` tries all ways, else two."""
+def check(number: int, target: str = "cpu", every: bool = False) -> str:
+    """What is wrong with the graph of a number, in words; empty when nothing is."""
     drawn = draw(number)
     graph, arrays = drawn.build({}), drawn.arrays(number, {})
-    written, wide_written = [a.copy() for a in arrays], drawn.arrays(number, WIDER)
+    written, wide_written = [a.copy() for a in arrays], drawn.arrays(number, single.WIDER)
     with np.errstate(all="ignore"):
         try:
             expected = reference(graph, *written)
@@ -421,62 +149,210 @@ def check(number: int, agreement: Callable[..., str | None], every: bool = False
             try:
                 compile(graph, opt_level=0, cache=False).execute(*arrays)
             except ExecutionError:
-                return ""
+                return REFUSED
             return "the reference refuses what the model takes"
-        wide = reference(drawn.build(WIDER), *wide_written)
-    ways = WAYS if every else [WAYS[number % 2], WAYS[2 + number // 2 % 6]]
-    coarse = _coarsest(drawn)
-    truths = [*expected, *written]
-    widened = [*wide, *wide_written]
-    for level, fuse, flow in ways:
-        options = CompileOptions(opt_level=level, fuse=fuse, flow=flow, cache=False, jobs=1)
+        wide = reference(drawn.build(single.WIDER), *wide_written)
+    coarse, spread = _coarsest(drawn), None
+    for level, fuse, flow in WAYS if every else (OPPOSITE if target == "cpu" else ON_CARD)[number % 4]:
+        options = CompileOptions(target, flow, level, fuse=fuse, cache=False, jobs=1)
         model = compile_graph(graph, options)
-        for threads in (1, 2):
-            given = [a.copy() for a in arrays]
-            results = [*model.execute(*given, threads=threads), *given]
-            for place, (found, truth, wider) in enumerate(zip(results, truths, widened, strict=True)):
-                problem = agreement(found, truth, wider if truth.dtype.kind not in "iub" else None)
+        for how, results in (_runs if target == "cpu" else _runs_on_card)(model, arrays):
+            for place, (found, truth, wider) in enumerate(
+                zip(results, [*expected, *written], [*wide, *wide_written], strict=True)
+            ):
+                problem = agreement.disagreement(found, truth, wider if truth.dtype.kind not in "iub" else None)
+                if problem:
+                    spread = spread or _spread(graph, arrays, [*expected, *written])
+                if problem and spread is not None and (most := spread[place]) is not None:
+                    wrong = ~(np.abs(found.astype(np.float64) - truth.astype(np.float64)) <= most)
+                    problem = problem if (wrong & np.isfinite(most)).any() else ""
                 if problem and coarse is not None and _bits(truth.dtype) > _bits(coarse):
                     # It may be made of something coarser: then it is as good as that can be.
-                    problem = agreement(*[x.astype(coarse) for x in (found, truth)], wider.astype(truth.dtype))
+                    narrow = [x.astype(coarse) for x in (found, truth)]
+                    problem = agreement.disagreement(*narrow, wider.astype(truth.dtype))
                 if problem:
                     what = f"output {place}" if place < len(expected) else f"input {place - len(expected)}"
-                    return f"-O{level} fuse={fuse} {flow} threads={threads} {what}: {problem}"
+                    return f"-O{level} fuse={fuse} {flow} {how} {what}: {problem}"
     return ""
+
+
+@np.errstate(all="ignore")
+def _spread(graph: Graph, arrays: Sequence[np.ndarray], truths: Sequence[np.ndarray]) -> list[np.ndarray | None]:
+    """How far each element of each result may be off, from several disturbed evaluations; None for exact results."""
+    tries = [disturbed(graph, [a.copy() for a in arrays], seed) for seed in range(3)]
+    found: list[np.ndarray | None] = []
+    for place, truth in enumerate(truths):
+        if not _bits(truth.dtype):
+            found.append(None)
+            continue
+        drifts = [np.abs(one[place].astype(np.float64) - truth.astype(np.float64)) for one in tries]
+        found.append(16 * np.max(drifts, axis=0) + np.median(np.max(drifts, axis=0)) if truth.size else None)
+    return found
+
+
+def disturbed(graph: Graph, arrays: Sequence[np.ndarray], seed: int) -> list[np.ndarray]:
+    """The reference's outputs, then arguments, with every result that another order of sums or another polynomial may
+    round differently moved by some units in its last place: how far apart two right answers may lie."""
+    random = np.random.default_rng(seed)
+    sizes = bind(list(graph.input_types), list(arrays), graph.input_names)
+    values: dict[Any, Any] = dict(zip(graph.inputs, arrays, strict=True))
+    for op in graph.ops:
+        attrs = {name: resolve(value, sizes) for name, value in op.all_attrs.items()}
+        operands = [values[x] for x in op.operands]
+        if op.name in ROUNDING:  # what an op rounds inside is no more than what moves its operands by a little
+            operands = [_moved(x, random) if _bits(x.dtype) else x for x in operands]
+        made = REFERENCES[op.name](*operands, **attrs)
+        if op.name in ROUNDING and _bits(np.asarray(made).dtype):
+            made = _moved(np.asarray(made), random)
+        values.update(zip(op.results, made if isinstance(made, tuple) else (made,), strict=True))
+    return [*(np.array(values[x]) for x in graph.outputs), *arrays]
+
+
+def _moved(made: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    wide = made.astype(np.float64)
+    scale = np.abs(wide[np.isfinite(wide)]).max(initial=0.0)  # what cancels in a sum is as large as its neighbours
+    step = 4 * 2.0 ** -_bits(made.dtype) * (np.abs(wide) + 0.25 * scale)
+    return (wide + random.choice((-1.0, 1.0), made.shape) * step).astype(made.dtype)
+
+
+def _runs(model: Model, arrays: Sequence[np.ndarray]) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """Outputs, then arguments, on one thread and on two."""
+    for threads in (1, 2):
+        given = [a.copy() for a in arrays]
+        yield f"threads={threads}", [*model.execute(*given, threads=threads), *given]
+
+
+def _runs_on_card(model: Model, arrays: Sequence[np.ndarray]) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """The same on this process's CUDA device, kernel by kernel; as a CUDA graph it must give the same bits."""
+    from profiler.measure.cuda.child import run
+    from profiler.measure.cuda.messages import CudaRequest
+    from profiler.measure.cuda.program import program_of
+
+    program = program_of(model, bind(model.graph.input_types, arrays, model.graph.input_names))
+    response = run(CudaRequest(program, tuple(arrays), replays=1, poison=True), 0, lambda kernel, call: None)
+    if not response.replay_equal:
+        raise AssertionError("another result as a CUDA graph")
+    yield f"on {model.target.name}", [*response.outputs, *(response.mutable.get(k, a) for k, a in enumerate(arrays))]
 
 
 def _bits(dtype: np.dtype) -> int:
     return {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}.get(dtype.name, 0)
 
 
-def _coarsest(drawn: Drawn) -> np.dtype | None:
+def _coarsest(drawn: Any) -> np.dtype | None:
     """The float dtype with the fewest digits among the values that are rounded."""
     rounded = [numpy_dtype(v.dtype) for v, exact in zip(drawn.values, drawn.exact, strict=True) if not exact]
     return min((d for d in rounded if _bits(d)), key=_bits, default=None)
 
 
-def main() -> int:
-    """Check a range of graphs and say which fail."""
-    import importlib.util
-    from pathlib import Path
+@dataclass
+class Worker:
+    """A process that checks the graphs it is told, one at a time."""
 
-    spec = importlib.util.spec_from_file_location("kg_agreement", Path(__file__).with_name("agreement.py"))
-    assert spec is not None and spec.loader is not None
-    agreement = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(agreement)
-    first, count = int(sys.argv[1]), int(sys.argv[2])
-    failed = 0
-    for number in range(first, first + count):
+    command: list[str]
+    process: subprocess.Popen[str] | None = None
+    number: int | None = None
+    since: float = 0.0
+
+    def give(self, number: int) -> None:
+        if self.process is None:
+            alone = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUDA_CACHE_DISABLE")}
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                env=os.environ | alone,
+            )  # fmt: skip
+        assert self.process.stdin is not None
+        self.number, self.since = number, time.monotonic()
+        self.process.stdin.write(f"{number}\n")
+        self.process.stdin.flush()
+
+    def end(self) -> int:
+        """End the process; how it ended."""
+        assert self.process is not None
+        self.process.kill()
+        code, self.process = self.process.wait(), None
+        return code
+
+
+def serve(target: str, every: bool) -> None:
+    """Answer each number on standard input with a line: what is wrong with its graph."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what anything else prints is no answer
+    for line in sys.stdin:
         try:
-            problem = check(number, agreement.disagreement)
+            problem = check(int(line), target, every)
         except Exception as error:  # any error at all is what is looked for
             problem = f"{type(error).__name__}: {error}"
-        if problem:
+        answers.write(" ".join(problem.split())[:400] + "\n")
+        answers.flush()
+
+
+def results(workers: Sequence[Worker], numbers: Iterator[int], until: float) -> Iterator[tuple[int, str]]:
+    """Deal the numbers out until none is left or time is up; each with what is wrong, as it comes."""
+    with selectors.DefaultSelector() as selector:
+
+        def give(worker: Worker) -> bool:
+            number = next(numbers, None) if time.monotonic() < until else None
+            if number is not None:
+                fresh = worker.process is None
+                worker.give(number)
+                if fresh and worker.process is not None and worker.process.stdout is not None:
+                    selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+            else:
+                worker.number = None
+            return number is not None
+
+        busy = [worker for worker in workers if give(worker)]
+        while busy:
+            told = {key.data.number: key for key, _ in selector.select(1.0)}
+            for worker in list(busy):
+                number, process, late = worker.number, worker.process, time.monotonic() - worker.since > PATIENCE
+                assert number is not None and process is not None and process.stdout is not None
+                if number not in told and not late:
+                    continue
+                words = process.stdout.readline() if number in told else ""
+                if not words:
+                    selector.unregister(process.stdout)
+                    code = worker.end()
+                    words = "it hangs" if late else f"its process ended with {code}"
+                yield number, words.strip()
+                if not give(worker):
+                    busy.remove(worker)
+    for worker in workers:
+        if worker.process is not None:
+            worker.end()
+
+
+def main() -> int:
+    """Check a range of graphs and say which fail."""
+    parser = argparse.ArgumentParser(description="Check random graphs against the reference.")
+    parser.add_argument("first", type=int)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no graph after so many")
+    parser.add_argument("--target", default="cpu")
+    parser.add_argument("--every", action="store_true", help="all eight ways instead of two")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.serve:
+        serve(asked.target, asked.every)
+        return 0
+    command = [sys.executable, __file__, "0", "0", "--serve", "--target", asked.target]
+    workers = [Worker(command + ["--every"] * asked.every) for _ in range(asked.processes)]
+    begun, done, refused, failed = time.monotonic(), 0, 0, 0
+    numbers = iter(range(asked.first, asked.first + asked.count))
+    for number, problem in results(workers, numbers, begun + asked.seconds):
+        done += 1
+        refused += problem == REFUSED
+        if problem and problem != REFUSED:
             failed += 1
-            print(f"graph {number}: {problem[:400]}", flush=True)
-        if (number - first) % 50 == 49:
-            print(f"{number - first + 1} graphs, {failed} failed", flush=True)
-    print(f"{count} graphs, {failed} failed", flush=True)
+            print(f"graph {number}: {problem}", flush=True)
+        if done % 100 == 0:
+            print(f"{done} graphs after {time.monotonic() - begun:.0f} s, {failed} failed", flush=True)
+    print(
+        f"{done} graphs from {asked.first} on {asked.target} in {time.monotonic() - begun:.0f} s: {failed} failed, "
+        f"{refused} refused as the reference refuses them"
+    )
     return 1 if failed else 0
 
 

@@ -161,6 +161,17 @@ def test_a_wrong_constraint_is_an_error_at_its_line_also_the_second_time(library
             assembled(library, line, cache=True)
 
 
+def test_an_intrinsic_that_the_processor_has_no_instruction_for_is_an_error_at_its_line(library):
+    line = '        v = v + i64(intrinsic("llvm.x86.lwpins32", i8, 1, i32(1), i32(2), i32(3)))\n'
+    for _ in range(2):
+        found = r"mine\.py:5: llvm\.x86\.lwpins32 is no instruction of x86-64-v3"
+        with pytest.raises(KernelError, match=found) as caught:
+            assembled(library, line, target="x86-64-v3")
+        assert "\n" not in str(caught.value)
+    right = '        v = v + intrinsic("llvm.ctpop.i64", i64, 1, v)\n'
+    np.testing.assert_array_equal(assembled(library, right), [k + k.bit_count() for k in range(8)])
+
+
 def test_a_program_outlives_a_wrong_instruction(tmp_path):
     script = """
 from pathlib import Path

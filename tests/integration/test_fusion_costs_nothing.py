@@ -22,8 +22,10 @@ def models(types, build):
 
 @pytest.mark.parametrize(
     "before", [ops.relu, lambda w: w + 1, lambda w: ops.cast(ops.cast(w, "bf16"), "f32"), lambda w: w * w[:, :1],
-               lambda w: ops.flip(w, axis=0)],
-    ids=["relu", "plus-one", "casts", "times-a-column", "rows-in-reverse"],
+               lambda w: ops.flip(w, axis=0), lambda w: ops.flip(w, axis=1), lambda w: ops.tile(w, (1, 2))[:, ::2],
+               lambda w: ops.relu(ops.flip(w, axis=1)), lambda w: ops.roll(w, 1, axis=1)],
+    ids=["relu", "plus-one", "casts", "times-a-column", "rows-in-reverse", "columns-in-reverse", "every-second-column",
+         "relu-of-columns-in-reverse", "rolled"],
 )  # fmt: skip
 def test_a_matrix_times_a_vector_behind_elementwise_work_has_the_same_bits_fused_and_not(before):
     fused, apart = models([(N, N), (N,)], lambda w, x: before(w) @ x)
@@ -62,3 +64,16 @@ def test_little_work_or_few_elements_are_computed_again():
     assert len(models([(N,), (N, N)], lambda v, y: ops.relu(v) * y)[0].kernels) == 1
     assert len(models([(N,), (N, N)], lambda v, y: ops.rsqrt(v + 1) * y)[0].kernels) == 1
     assert len(models([(8,), (4, 8)], lambda v, y: ops.exp(v) * y)[0].kernels) == 1
+
+
+def test_dear_work_along_an_axis_of_one_is_done_for_vectors():
+    for types, build in (
+        [[(4096, 1)], lambda x: ops.mean(ops.silu(x), axis=0)],
+        [[(256, 1)], lambda x: ops.gelu(ops.concat([x, x + 1], axis=0))],
+    ):
+        fused, apart = models(types, build)
+        assert len(fused.kernels) == 2
+        assert any("one element at a time" in d.reason for d in fused.ledger if not d.accepted)
+        x = RANDOM.standard_normal(types[0]).astype(np.float32)
+        np.testing.assert_array_equal(fused.execute(x)[0], apart.execute(x)[0])
+    assert len(models([(4096, 1)], lambda x: ops.mean(ops.relu(x), axis=0))[0].kernels) == 1

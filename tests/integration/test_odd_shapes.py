@@ -37,3 +37,24 @@ def test_nothing_joined_seen_with_another_axis_and_padded(shape):
     sides = ((1, 2),) * 3
     check([("f32", shape)], lambda x: ops.pad(ops.concat([x, x], 0)[None], sides))
     check([("f32", shape)], lambda x: ops.pad(ops.concat([x, x], 1)[:, None], sides))
+
+
+def test_grouped_attention_of_no_heads_gives_nothing():
+    with Graph("g", inputs=[TensorType("f32", ("H", 5, 8))]) as graph:
+        x = graph.inputs[0]
+        both = ops.concat([x, x], axis=0)
+        graph.output(ops.scaled_dot_product_attention(both, x, x, enable_gqa=True))
+    nothing = np.zeros((0, 5, 8), np.float32)
+    (found,) = compile_graph(graph, CompileOptions(cache=False)).execute(nothing)
+    assert reference(graph, nothing)[0].shape == found.shape == (0, 5, 8)
+
+
+@pytest.mark.parametrize("rows", [64, 1], ids=["empty", "repeated"])
+def test_products_of_repeated_or_empty_rows_compile_for_cards(rows):
+    """The copy engine of a card takes neither."""
+    shapes = ((1, 64), (64, 64)) if rows == 1 else ((64, 0), (0, 64))
+    with Graph("g", inputs=[TensorType("bf16", shape) for shape in shapes]) as graph:
+        a, b = graph.inputs
+        graph.output(ops.broadcast_to(a, (64, a.shape[1])) @ b)
+    for fuse in (True, False):
+        assert compile_graph(graph, CompileOptions("sm_90a", cache=False, fuse=fuse)).kernels

@@ -22,6 +22,10 @@ def normed(x, axes):
     return centred * ops.rsqrt(ops.mean(centred * centred, axis=axes, keepdims=True) + 1e-3)
 
 
+def spread(x, axes):
+    return ops.broadcast_to(ops.mean(x, axis=axes, keepdims=True), x.shape)
+
+
 BODIES = {
     "softmax": lambda x, axes: [softmax(x, axes)],
     "norm": lambda x, axes: [normed(x, axes)],
@@ -35,6 +39,11 @@ BODIES = {
     "elements made of rows alone": lambda x, axes: [
         ops.broadcast_to(ops.sum(x, axis=axes, keepdims=True), x.shape)
         * ops.broadcast_to(ops.max(x, axis=axes, keepdims=True), x.shape)
+    ],
+    "a row's number spread, stored and used": lambda x, axes: [spread(x, axes), x * spread(x, axes)],
+    "elements of one lane that are kept": lambda x, axes: [
+        ops.where(ops.isnan(x), spread(x, axes), spread(x, axes)),
+        ops.mean(ops.square(x - spread(x, axes)), axis=axes),
     ],
 }  # fmt: skip
 
@@ -120,3 +129,28 @@ def test_few_long_rows_are_left_to_all_threads() -> None:
         x = graph.inputs[0]
         graph.output(x / ops.sum(x))
     assert len(compile_graph(graph, CompileOptions(cache=False)).fusion.calls) == 2
+
+
+def test_rows_of_one_number_throughout_are_reduced():
+    with Graph("g", inputs=[TensorType("f32", (4, 33, 16))]) as graph:
+        half = ops.full((4, 33, 16), 0.5, "f32")
+        centred = half - ops.mean(half, axis=0, keepdims=True)
+        graph.output(ops.mean(centred * centred, axis=0), graph.inputs[0] + centred)
+    x = np.ones((4, 33, 16), np.float32)
+    for fuse in (True, False):
+        variance, moved = compile_graph(graph, CompileOptions(cache=False, fuse=fuse)).execute(x)
+        np.testing.assert_array_equal(variance, np.zeros((33, 16), np.float32))
+        np.testing.assert_array_equal(moved, x)
+
+
+def test_what_a_row_kernel_sees_in_another_shape_is_stored_for_others():
+    with Graph("g", inputs=[TensorType("f32", (5, "M", 3, 17))]) as graph:
+        squares = ops.square(ops.abs(graph.inputs[0]) + 0.5)
+        seen = ops.reshape(squares, (5, "M", 1, 3, 17))
+        centred = seen - ops.mean(seen, axis=1, keepdims=True)
+        graph.output(ops.mean(centred * centred, axis=1), ops.cumsum(squares, axis=3))
+    x = np.random.default_rng(0).standard_normal((5, 6, 3, 17)).astype(np.float32)
+    for fuse in (True, False):
+        model = compile_graph(graph, CompileOptions(cache=False, fuse=fuse))
+        for got, true in zip(model.execute(x), reference(graph, x), strict=True):
+            np.testing.assert_allclose(got, true, rtol=1e-5, atol=1e-6)

@@ -7,9 +7,11 @@ import pytest
 import records_for_tests as made
 
 from profiler.records import FAILED, Ceiling, MeasuredRun, StageRecord
+from profiler.sampled import Sampling
 from profiler.store import StoreError, open_store, queries, writer
 from profiler.store.importing import Imported, import_runs, run_identity
 from profiler.store.migrations import MIGRATIONS
+from profiler.store.sampled import sampling
 from profiler.store.texts import search_texts
 
 ELSEWHERE = replace(made.MACHINE, fingerprint="cafe", name="another desk")
@@ -21,7 +23,8 @@ def filled(path, machine=ELSEWHERE, samples=(1000, 1010, 1020, 990, 1005, 1001))
         compilation = writer.add_compilation(store, made.compilation(), machine)
         writer.add_stages(store, compilation, [StageRecord("asm", "k", "fmla v0\n", (("add_0",),))])
         run = writer.begin_run(store, made.request(), machine)
-        writer.finish_run(store, run, made.result(samples, lost=(0, 1, 0, 0, 0, 0)), compilation)
+        found = made.result(samples, lost=(0, 1, 0, 0, 0, 0), sampling=Sampling(samples=7, inside=5, calls=6))
+        writer.finish_run(store, run, found, compilation)
         writer.tag_runs(store, [run], "before")
         writer.note_run(store, run, "warm machine")
         writer.keep_check(store, run, True, ["fine"])
@@ -46,6 +49,7 @@ def test_a_run_comes_over_whole(store, tmp_path):
             assert {at: v.tolist() for at, v in queries.run_samples(store, here).items()} == {
                 at: v.tolist() for at, v in queries.run_samples(theirs, there).items()
             }
+        assert sampling(store, found.runs[0]) == sampling(theirs, 1) == Sampling(samples=7, inside=5, calls=6)
         row = queries.run_row(store, found.runs[0])
         assert (row["tags"], row["note"], row["conditions"]["check"]["ok"]) == (["before"], "warm machine", True)
         number = row["compilation"]
@@ -119,6 +123,7 @@ def test_a_file_that_is_no_good_is_refused_in_one_line_and_adds_nothing(store, t
     bad = tmp_path / "bad.db"
     changes = (
         "UPDATE samples SET data = x'00'",
+        "UPDATE sampled SET data = x'00'",
         "UPDATE runs SET machine = 99",
         "UPDATE runs SET compilation = 99",
         "UPDATE runs SET seed = 'x'",

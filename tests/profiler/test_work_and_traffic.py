@@ -4,6 +4,7 @@ import profiled_graphs as graphs
 import pytest
 
 from compiler import Graph, TensorType, compile, ops
+from profiler.analysis import traffic
 from profiler.analysis.memory import memory_record
 from profiler.analysis.roofline import roofline
 from profiler.analysis.work import call_bytes, call_flops, count_call
@@ -49,6 +50,23 @@ def test_a_row_reduction_reads_each_element_once(rows, columns):
 def test_only_the_part_that_is_read_of_a_slice_counts():
     (found,) = counted(graph_of((1000, 64), build=lambda x: ops.exp(x[10:20])))
     assert found["bytes"] == 2 * 4 * 640
+
+
+def test_loops_in_loops_are_counted_in_bounded_time(monkeypatch):
+    """A convolution's bounds depend on six counters: walked trip by trip, a layer of a real model takes minutes."""
+    walks = []
+
+    class Watched(traffic.Walk):
+        def __init__(self, functions):
+            super().__init__(functions)
+            walks.append(self)
+
+    monkeypatch.setattr(traffic, "Walk", Watched)
+    build = lambda x, w: ops.conv2d(x, w, stride=2, padding=1)  # noqa: E731
+    (found,) = counted(graph_of((1, 64, 112, 112), (64, 64, 3, 3), build=build))
+    assert walks[0].steps < 2 * traffic._MOST_STEPS
+    assert found["stores"] == pytest.approx(64 * 56 * 56 * 4, rel=0.01)
+    assert found["counting"] == "estimated from some of the trips"
 
 
 def test_causal_attention_counts_half_the_pairs():

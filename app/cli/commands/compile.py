@@ -73,7 +73,7 @@ def command(
     no_cache: bool,
     repeat: int | None,
     no_recognise: bool,
-    library: Path | None,
+    libraries: tuple[Path, ...],
     db: str | None,
     as_json: bool,
 ) -> None:
@@ -84,7 +84,7 @@ def command(
     if repeat is not None:
         if emit is not None or out is not None or db is not None:
             raise click.UsageError("--repeat measures; it goes with none of --emit, -o and --db")
-        found = _repeated(src, CompileOptions(target, flow, opt_level, debug, jobs), library, repeat)
+        found = _repeated(src, CompileOptions(target, flow, opt_level, debug, jobs), libraries, repeat)
         return print_json(found) if as_json else say(_repeated_text(found))
     from app.compilation import compile_source, emit_each
     from app.compilation import emit as emit_stage
@@ -95,7 +95,7 @@ def command(
         note_refused_cache()
     with progress_line() as step:
         step("reading the source", None)
-        compiled = compile_source(load_source(src), options, library, _watch(step, flow))
+        compiled = compile_source(load_source(src), options, libraries, _watch(step, flow))
     if db is not None:
         _keep(compiled, stored_name(src), db)
     if emit is not None:
@@ -134,13 +134,13 @@ def _watch(step: Step, flow: str) -> Watch | None:
     return CompileProgress(told, flow)
 
 
-def _repeated(src: str, options: CompileOptions, library: Path | None, repeat: int) -> dict[str, Any]:
+def _repeated(src: str, options: CompileOptions, libraries: tuple[Path, ...], repeat: int) -> dict[str, Any]:
     """Cold compilations in processes of their own: what compiling takes, and what starting and importing do."""
     from app.flow_cells import Cell, Request, measure
     from profiler.analysis.statistics import summarise
 
     cell = Cell(options.flow, options.opt_level, options.debug, "cold")
-    request = Request(src, options, str(library) if library else None)
+    request = Request(src, options, tuple(map(str, libraries)))
     with progress_line() as step:
         told = by_number(step, repeat) if is_terminal(sys.stderr) else lambda words: say(words, err=True)
         measured = measure(request, [cell], repeat, told)

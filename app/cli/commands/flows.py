@@ -69,7 +69,7 @@ def command(
     jobs: int | None,
     repeat: int,
     start_up: bool,
-    library: Path | None,
+    libraries: tuple[Path, ...],
     form: str,
     out: Path | None,
     as_json: bool,
@@ -91,7 +91,7 @@ def command(
     if out is not None:
         check_place(out)
     wanted = cells([int(level) for level in levels], debugs, start_up=start_up and get_target(target).name == "cpu")
-    request = Request(src, CompileOptions(target, jobs=jobs), str(library) if library else None)
+    request = Request(src, CompileOptions(target, jobs=jobs), tuple(map(str, libraries)))
     with progress_line() as step:
         told = by_number(step, len(wanted) * repeat) if is_terminal(sys.stderr) else lambda words: say(words, err=True)
         measured = measure(request, wanted, repeat, told)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ from app.cli.options import (
     flow_option,
     json_option,
     level_option,
+    library_option,
     plain_option,
     sizes_of,
     source_argument,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from profiler.keeping import Begun
     from profiler.measure.outcome import Outcome
     from profiler.records import Ceiling
+    from profiler.sampled import Sampling
 
 
 @click.command("run")
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Compare with the NumPy reference; a difference exits with 5.")
 @click.option("--stages", is_flag=True, help="Check unfused, fused -O0 and fused -O3 too, node by node.")
 @plain_option
+@library_option
 @flow_option
 @level_option
 @debug_option
@@ -64,6 +68,7 @@ if TYPE_CHECKING:
               help="End a run that takes longer.")  # fmt: skip
 @click.option("--pin/--no-pin", default=None, help="Give each thread a processor of its own, or leave that to the "
               "system; by default where there is a thread for every processor.")  # fmt: skip
+@click.option("--sample", is_flag=True, help="Make the calls once more and see where they are; `hot` shows the lines.")
 @click.option("--warm", is_flag=True, help="Use the same buffers for every call, so that data may stay in cache.")
 @click.option("--by", type=click.Choice(BY), help="Put launches together; by kernel where they are many.")
 @click.option("--tag", metavar="TAG", help="Put a tag on the run.", shell_complete=completing.tags)
@@ -74,8 +79,8 @@ if TYPE_CHECKING:
 def command(
     src: str, device: str, threads: int | None, repeat: int | None, dims: tuple[tuple[str, int], ...], seed: int,
     check: bool, stages: bool, flow: str, opt_level: int, debug: str, width: float, budget: float, processes: int,
-    time_limit: float, pin: bool | None, warm: bool, by: str | None, tag: str | None, note: str | None, no_db: bool,
-    db: str | None, no_recognise: bool, as_json: bool,
+    time_limit: float, pin: bool | None, sample: bool, warm: bool, by: str | None, tag: str | None,
+    note: str | None, no_db: bool, db: str | None, no_recognise: bool, libraries: tuple[Path, ...], as_json: bool,
 ) -> None:  # fmt: skip
     """Run SRC on random inputs and say how long a call takes."""
     from app.compilation import device_index
@@ -95,6 +100,7 @@ def command(
     note_refused_cache()
     index = device_index(device)
     source = load_source(src)
+    source = replace(source, library_paths=(*source.library_paths, *libraries))
     sizes = graph_sizes(source.graph, source.dims, sizes_of(dims))
     target = "cpu" if index is None else _cuda_target(index)
     if source.options is not None and (source.options.target != target and index is not None):
@@ -108,7 +114,7 @@ def command(
         options=source.options or CompileOptions(target, flow, opt_level, debug, recognise=not no_recognise),
         artifact=source.artifact,
         libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
-        pin=pin,
+        pin=pin, sample=sample,
     )  # fmt: skip
     needed = any(asked is not None for asked in (db, tag, note))
     begun = None if no_db else begin_run(db, request, needed=needed)
@@ -249,7 +255,13 @@ def _document(
         "memory": {k: v for k, v in result.memory.items() if k not in ("blocks", "steps")},
         "conditions": dict(result.conditions),
         "check": None if checks is None else [asdict(c) | {"ok": c.ok} for c in checks], "stages": staged,
+        **_sampled(result.sampling),
     }  # fmt: skip
+
+
+def _sampled(found: Sampling | None) -> dict[str, Any]:
+    """A field of the document where there is something to tell in it."""
+    return {} if found is None else {"sampling": asdict(found) | {"mapped": found.mapped}}
 
 
 _LAUNCH = ("position", "kernel", "key", "nodes", "flops", "bytes", "loads", "stores", "thread_seconds")

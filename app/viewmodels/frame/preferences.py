@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
@@ -28,6 +29,7 @@ class Preferences:
     code_pixels: int = 12
     jobs: int = 0
     use_cache: bool = True
+    libraries: str = ""  # folders of kernels, as a PATH lists them
     cache_mib: int = CACHE_MIB
     target: str = "cpu"
     flow: str = "all-kernel"
@@ -39,6 +41,11 @@ class Preferences:
     ask_trust: str = "once"
     restore: bool = True
     reload: bool = True
+
+    @property
+    def kernel_folders(self) -> tuple[str, ...]:
+        """The folders of more kernels."""
+        return tuple(folder for folder in self.libraries.split(os.pathsep) if folder)
 
 
 def load(kept: Kept) -> Preferences:

@@ -31,6 +31,7 @@ class GraphModel:
         self.heat_values: np.ndarray = np.zeros(0)
         self.heat_top = 0.0
         self.times: dict[int, float] = {}
+        self.samples: dict[str, float] = {}
         self.changed = Event()
         self.relayout = Event()
         self.recoloured = Event()
@@ -55,6 +56,7 @@ class GraphModel:
         same = before is not None and before.source == compilation.source
         collapsed = frozenset(Key("call", call.index) for call in compilation.calls if call.kernel in names)
         self.compilation, self.times, self._texts, self._repeats = compilation, {}, [], None
+        self.samples = {}
         self.folds = Folds(collapsed, self.folds.opened if same else frozenset(), self.folds.fold_repeats)
         self.scene, self.layout = _NOTHING, None
         self.heat_values = np.zeros(0)
@@ -130,9 +132,9 @@ class GraphModel:
         self._fold(collapsed=frozenset(collapsed), opened=frozenset(opened))
         return True
 
-    def set_times(self, times: dict[int, float]) -> None:
-        """Measured seconds of each call."""
-        self.times = times
+    def set_times(self, times: dict[int, float], samples: dict[str, float] | None = None) -> None:
+        """Measured seconds of each call, and samples of each node where there are any."""
+        self.times, self.samples = times, samples or {}
         self._recolour()
 
     def set_heat(self, heat: str) -> None:
@@ -145,7 +147,7 @@ class GraphModel:
     @property
     def heat_note(self) -> str:
         """How the heat is to be read: measured where it is, apportioned or estimated where it is not."""
-        return heat_words(self.heat, bool(self.times))
+        return heat_words(self.heat, bool(self.times), bool(self.samples))
 
     @property
     def heat_title(self) -> str:
@@ -229,7 +231,7 @@ class GraphModel:
         self._frame_costs = {}
         boxes = len(self.scene.labels)
         shown = self.compilation if self.heat != "none" else None
-        costs = node_costs(shown, self.heat, self.times) if shown is not None else np.zeros(0)
+        costs = node_costs(shown, self.heat, self.times, self.samples) if shown is not None else np.zeros(0)
         values = np.zeros(boxes)
         if boxes and len(costs) == len(self.scene.node_boxes):
             values = np.bincount(self.scene.node_boxes, costs, boxes)

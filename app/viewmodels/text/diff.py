@@ -105,9 +105,12 @@ def _built(lines: list[tuple[TextDocument, int]], marks: list[int], rows: list[R
     table: dict[Nodes, int] = {(): 0}
     nodes = [text.nodes(line) if line >= 0 else () for text, line in lines]
     sets = np.array([table.setdefault(entry, len(table)) for entry in nodes], np.int32)
+    files: dict[str, int] = {"": 0}
+    at = [text.place(line) if line >= 0 else ("", 0) for text, line in lines]
+    places = np.array([(files.setdefault(file, len(files)), number) for file, number in at], np.int32)
     body = b"".join((text.line_bytes(line) if line >= 0 else b"") + b"\n" for text, line in lines)
     return DiffDocument(
-        index_text(LineText(body, tuple(table), sets.tobytes())),
+        index_text(LineText(body, tuple(table), sets.tobytes(), tuple(files), places.tobytes())),
         np.array(marks, np.int8),
         np.array([line + 1 for _, line in lines], np.int32),
         sum(left < 0 for left, _ in rows),

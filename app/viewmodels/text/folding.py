@@ -9,6 +9,7 @@ import numpy as np
 from app.viewmodels.text.text_document import TextDocument
 
 _LARGEST = 32 << 20  # no folding above this: nobody folds by hand there, and the index would cost more than the text
+_METADATA = re.compile(rb"^(?:![\w.]+ = |attributes #\d+ = |declare )", re.MULTILINE)
 _ASM_LABEL = re.compile(rb"^[A-Za-z_][\w.$]*:", re.MULTILINE)
 
 
@@ -20,7 +21,24 @@ def fold_regions(document: TextDocument, language: str) -> dict[int, int]:
         return _by_indentation(document)
     if language in ("asm", "sass"):
         return _by_labels(document)
-    return _by_braces(document)
+    return _by_braces(document) | (metadata_regions(document) if language == "llvm" else {})
+
+
+def metadata_regions(document: TextDocument) -> dict[int, int]:
+    """The stretches of LLVM IR that say nothing of what is computed: declarations, attributes and metadata."""
+    starts = [match.start() for match in _METADATA.finditer(document.data)]
+    lines = (np.searchsorted(document.starts, np.array(starts, np.int64), "right") - 1).tolist()
+    regions: dict[int, int] = {}
+    begin = -1
+    for number, line in enumerate(lines):
+        if begin < 0:
+            begin = line
+        after = lines[number + 1] if number + 1 < len(lines) else document.lines + 2
+        if after > line + 2:  # an empty line between two of them belongs to both
+            if line > begin:
+                regions[begin] = line
+            begin = -1
+    return regions
 
 
 def _by_braces(document: TextDocument) -> dict[int, int]:

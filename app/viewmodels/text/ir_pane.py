@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from app.viewmodels.compilation import MODEL_STAGES, Compilation
+from app.viewmodels.compilation import LIBRARY, READ_STAGES, WHOLE_STAGES, Compilation
 from app.viewmodels.frame.event import Event
 from app.viewmodels.text.diff import DiffDocument
 from app.viewmodels.text.text_document import EMPTY, TextDocument
@@ -20,7 +20,8 @@ USUAL_GPU = "sm_90a"
 
 @dataclass(frozen=True)
 class TextKey:
-    """Which text: a stage of a kernel (none for a model's stage) for a target, or the text after a pass.
+    """Which text: a stage of a kernel (none for a model's stage) for a target, or the text after a pass; of the kernel
+    library, one of its files in place of a kernel.
 
     `origin` is the compilation it is of: the current one, the one before, or `c12` of the database.
     """
@@ -33,7 +34,9 @@ class TextKey:
 
     def clean(self) -> TextKey:
         """The same without a kernel where the stage is the whole model's."""
-        return replace(self, kernel="") if self.stage in MODEL_STAGES else self
+        if self.stage in READ_STAGES:
+            return TextKey(self.stage, self.kernel if self.stage == LIBRARY else "", "", self.origin)
+        return replace(self, kernel="") if self.stage in WHOLE_STAGES else self
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class IrPaneModel:
     stage: str = "mo"
     kernel: str = ""
     target: str = ""  # empty for the compilation's own
+    file: str = ""  # of the kernel library, where that is on show
     target_implied: bool = False  # the stage asked for the target, not the user: it goes with the stage
     own_target: str = "cpu"
     origin: str = CURRENT
@@ -64,13 +68,16 @@ class IrPaneModel:
     loading: bool = False
     error: str = ""
     error_kind: str = "user"
+    progress: tuple[str, float] = ("", -1.0)  # how far a text is that is on its way: words, and a share where known
     wanted: Event = field(default_factory=Event)
     changed: Event = field(default_factory=Event)
+    progressed: Event = field(default_factory=Event)
 
     @property
     def key(self) -> TextKey:
         """What identifies the text."""
-        return TextKey(self.stage, self.kernel, self.target, self.origin, self.step).clean()
+        shown = self.file if self.stage == LIBRARY else self.kernel
+        return TextKey(self.stage, shown, self.target, self.origin, self.step).clean()
 
     @property
     def request(self) -> tuple[TextKey, Against | None]:
@@ -108,8 +115,14 @@ class IrPaneModel:
 
     def ask(self) -> None:
         """Ask for the text again: the compilation changed."""
-        self.loading, self.error = True, ""
+        self.loading, self.error, self.progress = True, "", ("", -1.0)
         self.wanted.emit(self)
+
+    def set_progress(self, words: str, share: float = -1.0) -> None:
+        """The text is on its way, and has come this far."""
+        if self.loading:
+            self.progress = (words, share)
+            self.progressed.emit()
 
     def set_document(self, document: TextDocument, diff: DiffDocument | None = None) -> None:
         """The text came."""
@@ -128,7 +141,7 @@ class IrPaneModel:
 
     def follow(self, compilation: Compilation, nodes: frozenset[str]) -> None:
         """Turn to a kernel that computes the selected nodes, unless this one does or the pane is locked."""
-        if self.locked or self.stage in MODEL_STAGES or self.origin or self.step >= 0:
+        if self.locked or self.stage in WHOLE_STAGES or self.stage == LIBRARY or self.origin or self.step >= 0:
             return
         kernels = compilation.kernels_of(nodes)
         if not kernels or self.kernel in kernels:
@@ -139,6 +152,16 @@ class IrPaneModel:
             self.kernel = kernels[0]
             self.against = replace(self.against, key=replace(self.against.key, kernel=kernels[0]))
             self.ask()
+
+    def follow_file(self, compilation: Compilation, file: str) -> None:
+        """Turn to the file of the kernel library that a chosen line is in."""
+        if self.stage == LIBRARY and not self.locked and file != self.file and file in compilation.library:
+            self.show_file(file)
+
+    def show_file(self, file: str) -> None:
+        """Ask for another file of the kernel library."""
+        self.file, self.against = file, None
+        self.ask()
 
     def state(self) -> dict[str, Any]:
         """What is kept between sessions."""
@@ -151,6 +174,16 @@ def pane_model(state: Mapping[str, Any], stages: tuple[str, ...]) -> IrPaneModel
     stage = state.get("stage")
     kernel, target = (value if isinstance(value := state.get(name), str) else "" for name in ("kernel", "target"))
     return IrPaneModel(stage if stage in stages else "asm", kernel, target, locked=state.get("locked") is True)
+
+
+def usual_file(compilation: Compilation, kernel: str) -> str:
+    """The file of the kernel library to begin with: one that goes by a word of the kernel's name."""
+    stems = {file: file.rsplit("/", 1)[-1].removesuffix(".py") for file in compilation.library}
+    for word in kernel.split("_"):
+        for file, stem in stems.items():
+            if stem == word or stem.endswith(f"_{word}"):
+                return file
+    return next((file for file, stem in stems.items() if stem == "driver"), next(iter(stems), ""))
 
 
 def badge_numbers(document: TextDocument, compilation: Compilation | None) -> np.ndarray:

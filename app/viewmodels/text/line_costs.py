@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import seconds
-from app.viewmodels.graph.heat import apportioned
+from app.viewmodels.graph.heat import apportioned, node_samples
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.runs.run_figures import launch_times
 from app.viewmodels.text.text_document import TextDocument
 
-MEASURED, APPORTIONED = "measured", "apportioned"
+MEASURED, APPORTIONED, SAMPLED = "measured", "apportioned", "sampled"
 _CALL_LINES = {"mogg": b" = mogg.kernel @", "mgp": b"mgp.call @"}  # a line with this stands for one launch
 
 
 @dataclass(frozen=True)
 class LineCosts:
-    """Seconds and heat (0 to 1) of each line; `measured` is true where the seconds were timed, not divided up."""
+    """Seconds and heat (0 to 1) of each line; `measured` is true where the seconds were timed, not divided up.
+
+    Where lines were sampled, `shares` has their share of the samples in kernels, and `stalls` what a GPU's line waits
+    for.
+    """
 
     seconds: np.ndarray
     heat: np.ndarray
     measured: np.ndarray
+    shares: np.ndarray | None = None
+    stalls: Mapping[int, tuple[tuple[str, int], ...]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """What the heat of this text is: never left for the reader to guess."""
         costly = self.seconds > 0
+        if self.shares is not None:
+            return SAMPLED
         if not costly.any():
             return ""
         kinds = [MEASURED] * bool((self.measured & costly).any()) + [APPORTIONED] * bool(
@@ -40,6 +49,12 @@ class LineCosts:
         """The cost of one line, for its tip."""
         if not 0 <= line < len(self.seconds) or self.seconds[line] <= 0:
             return ""
+        if self.shares is not None:
+            waits = ", ".join(f"{name} {count:,}" for name, count in self.stalls.get(line, ())[:4])
+            words = (
+                f"{100 * float(self.shares[line]):.2f} % of the samples, {seconds(float(self.seconds[line]))} a call"
+            )
+            return f"{words}; samples by what it waited for: {waits}" if waits else words
         if self.measured[line]:
             return f"{seconds(float(self.seconds[line]))} measured: this call, at the median"
         return (
@@ -52,7 +67,7 @@ def line_costs(document: TextDocument, stage: str, compilation: Compilation, run
     if not run.calls or len(document.line_sets) != document.lines or not document.lines:
         return None
     times = launch_times(run)
-    costs = apportioned(compilation, times)
+    costs = apportioned(compilation, times, node_samples(run.sampling))
     lines = np.bincount(document.line_sets, minlength=len(document.sets))
     share = np.array([sum(costs.get(node, 0.0) for node in nodes) for nodes in document.sets])
     share = (share / np.maximum(lines, 1))[document.line_sets]

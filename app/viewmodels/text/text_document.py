@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -27,6 +27,8 @@ class TextDocument:
     sets: tuple[Nodes, ...] = ((),)
     line_sets: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     longest: int = 0
+    files: tuple[str, ...] = ("",)
+    places: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
 
     @property
     def lines(self) -> int:
@@ -47,6 +49,30 @@ class TextDocument:
     def nodes(self, line: int) -> Nodes:
         """The graph nodes of a line."""
         return self.sets[self.line_sets[line]] if line < len(self.line_sets) else ()
+
+    def place(self, line: int) -> tuple[str, int]:
+        """The file and line of source that a line was made of; an empty name where nobody knows."""
+        if line >= len(self.places):
+            return "", 0
+        file, at = self.places[line].tolist()
+        return self.files[file], at
+
+    def lines_at(self, file: str, line: int) -> np.ndarray:
+        """A bool for each line: whether it was made of this line of source."""
+        result = np.zeros(self.lines, bool)
+        known = min(len(self.places), self.lines)
+        if file in self.files:
+            at = self.places[:known]
+            result[:known] = (at[:, 0] == self.files.index(file)) & (at[:, 1] == line)
+        return result
+
+    def lines_of(self, nodes: frozenset[str]) -> np.ndarray:
+        """A bool for each line: whether it came from exactly these nodes."""
+        same = np.array([bool(entry) and nodes == frozenset(entry) for entry in self.sets], bool)
+        result = np.zeros(self.lines, bool)
+        known = min(len(self.line_sets), self.lines)
+        result[:known] = same[self.line_sets[:known]]
+        return result
 
     def lit_lines(self, nodes: frozenset[str]) -> np.ndarray:
         """A bool for each line: whether it came from any of these nodes."""
@@ -139,16 +165,19 @@ def index_text(text: LineText, cancelled: Callable[[], bool] = lambda: False) ->
     starts = np.concatenate((np.zeros(1, np.int64), inner.astype(np.int64)))
     longest = int(np.diff(starts).max()) if len(starts) > 1 else 0
     sets = np.frombuffer(text.line_sets, np.int32)
-    document = TextDocument(data, starts, text.sets, sets, longest)
+    places = np.frombuffer(text.line_places, np.int32).reshape(-1, 2)
+    document = TextDocument(data, starts, text.sets, sets, longest, text.files, places)
     _ = document.coverage  # looks at every line: here, rather than where the window would wait for it
     return document
 
 
-def line_text(text: str, nodes: tuple[Nodes, ...]) -> LineText:
-    """Pack a text and the nodes of its lines."""
+def line_text(text: str, nodes: tuple[Nodes, ...], places: Sequence[tuple[str, int]] = ()) -> LineText:
+    """Pack a text, the nodes of its lines and their places in sources."""
     table: dict[Nodes, int] = {(): 0}
     ids = np.fromiter((table.setdefault(entry, len(table)) for entry in nodes), np.int32, len(nodes))
-    return LineText(text.encode("utf-8"), tuple(table), ids.tobytes())
+    files: dict[str, int] = {"": 0}
+    at = np.array([(files.setdefault(file, len(files)) if line else 0, line) for file, line in places], np.int32)
+    return LineText(text.encode("utf-8"), tuple(table), ids.tobytes(), tuple(files), at.tobytes())
 
 
 EMPTY = index_text(LineText(b""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields, replace
 from typing import Any
 
@@ -156,9 +157,16 @@ class SettingsDialog(QDialog):
             ("Flow", self._choice("flow", "Flow of a new window", [(f, f) for f in FLOWS])),
             ("Optimisation", self._choice("opt_level", "Optimisation level of a new window", levels)),
             ("LLVM processes", self._spin("jobs", "Processes for LLVM", 0, 256, "", "all usable cores")),
+            ("Kernels", self._libraries()),
             ("", self._check("use_cache", "Use the compilation cache")),
             ("", paragraph("Without the cache every stage runs anew, and every pass shows its time.")),
         )
+
+    def _libraries(self) -> QLineEdit:
+        field = self.fields["libraries"] = line_field("Folders of more kernels")
+        field.setPlaceholderText(f"folders of more kernels, with {os.pathsep} between them")
+        field.editingFinished.connect(lambda: self._change(libraries=field.text().strip()))
+        return field
 
     def _run(self) -> None:
         sure = "until the median is known"

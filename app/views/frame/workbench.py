@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabWidget
 
 from app.theme.look import Look
 from app.theme.tokens import BAR
-from app.viewmodels.compilation import STAGES
+from app.viewmodels.compilation import PANE_STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.text.ir_pane import IrPaneModel, pane_model
 from app.views.graph.panel import GraphPanel
@@ -104,7 +104,7 @@ class Workbench(QMainWindow):
         for pane in list(self.panes):
             self.remove_pane(pane)
         for state in states:
-            pane = self.add_pane("asm", model=pane_model(state, STAGES))
+            pane = self.add_pane("asm", model=pane_model(state, PANE_STAGES))
             name = state.get("dock")
             if isinstance(name, str) and name.startswith("pane-"):
                 self._pane_docks[pane].setObjectName(name)

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QMenu, QWidget
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QWidget
 
 from app.theme.look import Look
-from app.viewmodels.compilation import MODEL_STAGES, STAGES, Compilation, language_of, stage_title
+from app.viewmodels.compilation import LIBRARY, PANE_STAGES, WHOLE_STAGES, Compilation, language_of, stage_title
 from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
+from app.viewmodels.text.definitions import definition_at
 from app.viewmodels.text.diff import DiffDocument
-from app.viewmodels.text.folding import directive_lines
-from app.viewmodels.text.ir_pane import IrPaneModel, badge_numbers
-from app.viewmodels.text.line_costs import LineCosts, line_costs
+from app.viewmodels.text.exact_lines import exact_lines, spot_of
+from app.viewmodels.text.folding import directive_lines, metadata_regions
+from app.viewmodels.text.instruction_help import line_tip
+from app.viewmodels.text.ir_pane import IrPaneModel, TextKey, badge_numbers, usual_file
+from app.viewmodels.text.line_costs import LineCosts
+from app.viewmodels.text.sampled_costs import costs_of
 from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
 from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import ANY_WIDTH, Choice, MessageBar, flat_button, header, label
 from app.views.text.find_bar import FindBar
+from app.views.text.pane_menu import pane_menu
 from app.views.text.pane_strip import PaneStrip
 from app.views.text.text_view import TextView
+from app.views.text.waiting import Waiting
 
 _MACHINE = ("asm", "sass")  # stages with directives and comments that are no instructions
 _LATE = 200  # milliseconds after which a text that has not come leaves its place empty
@@ -37,6 +45,8 @@ class IrPane(QWidget):
     compare_wanted = Signal(object, str)  # the pane, and with what: "stage" or "previous"
     beside_wanted = Signal(object, str)  # the pane, and the target to open the same kernel for, in a pane beside it
     close_wanted = Signal(object)
+    cancel_wanted = Signal(object)  # its text, which is on its way
+    library_line = Signal(object, str, int)  # the pane, and a line of the kernel library that was clicked
 
     def __init__(self, look: Look, model: IrPaneModel, selection: Selection) -> None:
         super().__init__()
@@ -47,6 +57,9 @@ class IrPane(QWidget):
         self._pending = -1  # a line to go to once its text is there
         self.text = TextView(look)
         self.find_bar = FindBar(look, self.text)
+        self.waiting = Waiting(self.text)
+        self.waiting.cancel_wanted.connect(lambda: self.cancel_wanted.emit(self))
+        self.waiting.load_wanted.connect(model.ask)
         self.bar = MessageBar(look, "pane")
         self.strip = PaneStrip(look)
         self.strip.difference_wanted.connect(self.step_difference)
@@ -66,13 +79,14 @@ class IrPane(QWidget):
         )
         self.quiet.setChecked(True)
         self.more = flat_button(look, "settings", "More for this pane", self._menu)
+        self._lists_files = False  # whether the kernels' place is taken by the library's files
         self.stage.chosen.connect(lambda stage: model.show(stage=stage))
-        self.kernel.chosen.connect(lambda kernel: model.show(kernel=kernel))
+        self.kernel.chosen.connect(lambda k: model.show_file(k) if self._lists_files else model.show(kernel=k))
         self.target.chosen.connect(self.set_target)
         self.header = header(
             self.stage, self.kernel, self.target, None, self.coverage, self.quiet, self.compare, self.lock, self.more,
             flat_button(look, "close", "Close this pane", lambda: self.close_wanted.emit(self)),
-        ).spare(self.coverage, self.quiet, self.compare, self.lock, self.target)  # fmt: skip
+        ).spare(self.coverage, self.quiet, self.compare, self.lock, self.target, self.more)  # fmt: skip
         self._kernel_row = QFrame()  # where the kernel's name goes while the header is too narrow to show it whole
         self._kernel_row.setProperty("role", "header")
         row = QHBoxLayout(self._kernel_row)
@@ -81,10 +95,14 @@ class IrPane(QWidget):
         row.addStretch(1)
         self._kernel_row.hide()
         column(self, self._kernel_row, self.bar, self.strip, self.text, self.find_bar)
+        self.text.tip_of = self._tip
+        self.text.symbol_wanted.connect(self.go_to_definition)
+        self.others: Callable[[], list[tuple[str, TextKey]]] = list  # the other panes' texts, to compare with
         self.text.line_clicked.connect(self._clicked)
         self.text.line_hovered.connect(self._hovered)
         model.changed.connect(self.refresh)
         model.wanted.connect(lambda _: self._asked())
+        model.progressed.connect(self._progressed)
         self._late = one_shot(self, self._let_go, _LATE)
         selection.changed.connect(self._selected)
         selection.hovered.connect(self._light)
@@ -103,17 +121,35 @@ class IrPane(QWidget):
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Another compilation: its kernels are the ones to choose from, and the text is asked for again."""
-        model = self.model
+        model, before = self.model, self._compilation
         self._compilation, self._run = compilation, None
         model.own_target = compilation.choices.target
-        self.kernel.set_entries([(kernel.name, kernel.name) for kernel in compilation.kernels])
+        self._list_entries()
         if model.kernel not in compilation.kernel_table:
             model.kernel = compilation.kernels[0].name if compilation.kernels else ""
+        if model.file not in compilation.library:
+            model.file = usual_file(compilation, model.kernel)
         if model.target == compilation.choices.target:
             model.target = ""
         model.origin, model.step, model.note, model.against = "", -1, "", None  # they were of the other compilation
         self._show_choice()
         model.ask()
+        if before is None or before.source != compilation.source:
+            self._let_go()  # no line of another model under this one's name, however short
+
+    def _list_entries(self) -> None:
+        """What the second choice offers: kernels, or the files of the library."""
+        self._lists_files = self.model.stage == LIBRARY
+        found = self._compilation
+        if found is not None and self._lists_files:
+            self.kernel.set_entries([(file, file.rsplit("/", 1)[-1]) for file in found.library])
+        elif found is not None:
+            self.kernel.set_entries([(kernel.name, kernel.name) for kernel in found.kernels])
+
+    def show_stale(self, words: str) -> None:
+        """What is on show is of another source than the open one, which is on its way."""
+        if self.model.document.lines:
+            self.strip.show_words(words, "", False)
 
     def set_target(self, target: str) -> None:
         """Show the same stage and kernel compiled for another target; the compilation's own is the usual."""
@@ -132,7 +168,11 @@ class IrPane(QWidget):
         self.compare.blockSignals(True)
         self.compare.setChecked(model.diff is not None)
         self.compare.blockSignals(False)
-        if model.error:
+        self.waiting.hide()
+        if model.error and model.error_kind == "cancelled":
+            self.bar.hide()
+            self.waiting.show_cancelled(self._on_its_way("was cancelled"))
+        elif model.error:
             level = "info" if model.error_kind == "unavailable" else "error"
             self.bar.show_message(Message(level, model.error, "pane"))
         else:
@@ -169,10 +209,9 @@ class IrPane(QWidget):
 
     def ask_line(self) -> None:
         """Ctrl+G."""
-        lines = self.text.document.lines
-        number, good = QInputDialog.getInt(
-            self, "Go to line", f"Line (1 to {lines:,}):", max(self.text.shown.caret, 0) + 1, 1, max(lines, 1)
-        )
+        lines, caret = self.text.document.lines, max(self.text.shown.caret, 0)
+        words = f"Line (1 to {lines:,}):"
+        number, good = QInputDialog.getInt(self, "Go to line", words, caret + 1, 1, max(lines, 1))
         if good:
             self.text.go_to_line(number - 1)
 
@@ -185,7 +224,20 @@ class IrPane(QWidget):
         if self.model.loading:
             self.text.set_document(EMPTY, "python", badge_numbers(EMPTY, None))
             self.strip.show_words("", "", False)
+            self._progressed()
+
+    def _progressed(self) -> None:
+        """Say how far a text is whose place is empty."""
+        if not self.text.document.lines and self.model.loading:
+            words, share = self.model.progress
+            if self._compilation is not None and self._compilation.kernels:
+                self.waiting.show_progress(self._on_its_way(words or "is being made"), share)
             self.text.show_also(empty=self._empty())
+
+    def _on_its_way(self, what: str) -> str:
+        model = self.model
+        of = f" of {model.kernel}" if self._of_kernel else ""
+        return f"{stage_title(model.stage, model.target or model.own_target)}{of}\n{what}"
 
     def _set_document(self) -> None:
         model, document = self.model, self.model.shown
@@ -197,6 +249,8 @@ class IrPane(QWidget):
         title = stage_title(model.stage, model.target or model.own_target)
         self.text.setAccessibleName(f"{title} of {model.kernel or 'the model'}")
         self._hide_noise(self.quiet.isChecked())
+        if language == "llvm" and model.diff is None:
+            self.text.fold(metadata_regions(document))
         self._show_heat()
         self.text.verticalScrollBar().setValue(same_place)
         self._selected(self.selection.nodes, None)
@@ -204,14 +258,15 @@ class IrPane(QWidget):
     def _show_choice(self) -> None:
         model = self.model
         target = model.target or model.own_target
-        self.stage.set_entries([(stage, stage_title(stage, target)) for stage in STAGES])
+        self.stage.set_entries([(stage, stage_title(stage, target)) for stage in PANE_STAGES])
         self.stage.set_value(model.stage)
-        self.stage.setMinimumWidth(self.stage.sizeHint().width())  # the kernel's name gives way before the stage's
-        self.kernel.set_value(model.kernel)
-        self.kernel.setToolTip(plain_tip(model.kernel))
+        if self._lists_files != (model.stage == LIBRARY):
+            self._list_entries()
+        named = model.file if self._lists_files else model.kernel
+        self.kernel.set_value(named)
+        self.kernel.setToolTip(plain_tip(named))
         self.target.set_value(target)
-        self.target.setMinimumWidth(self.target.sizeHint().width())
-        self.target.setVisible(bool(model.target))
+        self.target.setVisible(bool(model.key.target))
         self.quiet.setVisible(model.stage in _MACHINE)
         self._place_kernel()
         self.kernel.setVisible(self._of_kernel)
@@ -222,7 +277,7 @@ class IrPane(QWidget):
     @property
     def _of_kernel(self) -> bool:
         """Whether there is a kernel to choose: a model's stage is of none."""
-        return self.model.stage not in MODEL_STAGES and self.kernel.count() > 0
+        return self.model.stage not in WHOLE_STAGES and self.kernel.count() > 0
 
     def _empty(self) -> str:
         """What a pane without a text says; what went wrong is said by its bar."""
@@ -234,8 +289,10 @@ class IrPane(QWidget):
 
     def _place_kernel(self) -> None:
         """The kernel and a target of its own: into the header where the whole name fits there, else below it."""
-        moved = (self.kernel, self.target)
-        own = self.target.sizeHint().width() if self.model.target else 0
+        moved, room = (self.kernel, self.target), self.width()  # the kernel's name gives way before the stage's
+        self.stage.setMinimumWidth(min(self.stage.sizeHint().width(), max(room - 2 * _BUTTON - 16, 48)))
+        self.target.setMinimumWidth(min(self.target.sizeHint().width(), max(room // 2 - 12, 48)))
+        own = self.target.sizeHint().width() if self.model.key.target else 0
         needed = self.stage.sizeHint().width() + self.kernel.sizeHint().width() + own + 4 * _BUTTON
         below = self.width() < needed and self._of_kernel
         if below == self._kernel_row.isHidden():
@@ -244,7 +301,7 @@ class IrPane(QWidget):
                 layout.insertWidget(place, widget)  # type: ignore[attr-defined]
                 widget.setMaximumWidth(ANY_WIDTH)
             self.kernel.setVisible(self._of_kernel)
-            self.target.setVisible(bool(self.model.target))
+            self.target.setVisible(bool(self.model.key.target))
             self._kernel_row.setVisible(below)
 
     def resizeEvent(self, event) -> None:
@@ -253,7 +310,7 @@ class IrPane(QWidget):
 
     def _say_coverage(self) -> None:
         document = self.model.document
-        if not document.lines:
+        if not document.lines or self.model.stage == LIBRARY:
             self.coverage.setText("")
             return
         noise = self.text.shown.noise if self.diff is None else None
@@ -264,10 +321,8 @@ class IrPane(QWidget):
         model = self.model
         self.costs = None
         if self._run is not None and self._compilation is not None and not model.origin and not model.target:
-            self.costs = line_costs(self.text.document, model.stage, self._compilation, self._run)
-        self.text.show_also(heat=self.costs.heat if self.costs else None)
-        self.text.setToolTip("")
-        self.text.viewport().update()
+            self.costs = costs_of(self.text.document, model.stage, model.kernel, self._compilation, self._run)
+        self.text.show_heat(*((self.costs.heat, self.costs.shares) if self.costs else (None, None)))
 
     def _hide_noise(self, on: bool) -> None:
         noisy = self.model.stage in _MACHINE and self.diff is None
@@ -294,59 +349,52 @@ class IrPane(QWidget):
         menu.popup(where)
 
     def _clicked(self, line: int) -> None:
-        self.selection.select(self.text.document.nodes(line), self)
+        document, stage = self.text.document, self.model.stage
+        if stage == LIBRARY:
+            self.library_line.emit(self, *document.place(line))
+        else:
+            self.selection.select(document.nodes(line), self, spot_of(document, stage, line))
 
     def _hovered(self, line: int) -> None:
-        self.selection.hover(self.text.document.nodes(line) if line >= 0 else (), self)
-        self.text.setToolTip(plain_tip(self.costs.words(line)) if self.costs else "")
+        document = self.text.document
+        spot = spot_of(document, self.model.stage, line) if line >= 0 else None
+        self.selection.hover(document.nodes(line) if line >= 0 else (), self, spot)
+
+    def _tip(self, line: int, column: int) -> str:
+        said = line_tip(self.text.document, self.model.stage, self.text.shown.language, line, column)
+        return "\n".join(part for part in (said, self.costs.words(line) if self.costs else "") if part)
+
+    def go_to_definition(self, line: int = -1, column: int = 0) -> None:
+        """Where the symbol at a place is defined: Ctrl+click there, or F12 where it was clicked."""
+        if line < 0:
+            line, column = self.text.pressed
+        symbol, found = definition_at(self.text.document, self.text.shown.language, line, column)
+        if found >= 0:
+            self.text.go_to_line(found)
+        elif symbol:
+            self.bar.show_message(Message("info", f"{symbol} is not defined in this text", "pane"))
 
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
-        if self._compilation is not None and origin is not self and nodes:
-            self.model.follow(self._compilation, nodes)
-        self.text.set_lit(self.text.document.lit_lines(nodes), reveal=origin is not self)
+        spot = self.selection.spot
+        if self._compilation is not None and origin is not self:
+            if nodes:
+                self.model.follow(self._compilation, nodes)
+            if spot is not None and spot.file:
+                self.model.follow_file(self._compilation, spot.file)
+        document = self.text.document  # which may be another one by now
+        exact = exact_lines(document, self.model.stage, spot) if spot is not None else None
+        self.text.set_lit(document.lit_lines(nodes), origin is not self, exact)
 
     def _light(self, nodes: frozenset[str], _origin: object) -> None:
-        document = self.text.document
-        self.text.show_also(hovered=document.lit_lines(nodes) if nodes else np.zeros(document.lines, bool))
+        document, spot = self.text.document, self.selection.hover_spot
+        if spot is not None:
+            hovered = exact_lines(document, self.model.stage, spot)
+        else:
+            hovered = document.lit_lines(nodes) if nodes else np.zeros(document.lines, bool)
+        self.text.show_also(hovered=hovered)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_D and not event.modifiers():
             self.compare.toggle()
         else:
             super().keyPressEvent(event)
-
-
-def pane_menu(pane: IrPane) -> QMenu:
-    """Built when it is asked for: what can be done depends on what the pane shows. Keys are named, not bound."""
-    menu, text, document = QMenu(pane), pane.text, pane.model.document
-    menu.addAction("Copy the selected lines\tCtrl+C", text.copy).setEnabled(bool(text.shown.rows))
-    menu.addAction("Copy all", lambda: _copy_all(pane)).setEnabled(bool(document.lines))
-    menu.addAction("Find...\tCtrl+F", pane.find_bar.open)
-    menu.addAction("Go to line...\tCtrl+G", pane.ask_line)
-    menu.addSeparator()
-    menu.addAction("Compare with the stage before\tD", lambda: pane.compare_wanted.emit(pane, "stage"))
-    menu.addAction("Compare with the previous compilation", lambda: pane.compare_wanted.emit(pane, "previous"))
-    here, beside = menu.addMenu("Target of this pane"), menu.addMenu("Open beside for target")
-    now = pane.model.target or pane.model.own_target
-    for name, title in TARGETS:
-        _checked(here.addAction(title, lambda n=name: pane.set_target(n)), name == now)
-        beside.addAction(title, lambda n=name: pane.beside_wanted.emit(pane, n)).setEnabled(name != now)
-    menu.addSeparator()
-    _checked(menu.addAction("Lock: keep this text", pane.lock.toggle), pane.model.locked)
-    if not pane.quiet.isHidden():
-        _checked(menu.addAction("Hide directives and comments", pane.quiet.toggle), pane.quiet.isChecked())
-    menu.addAction("Fold all", lambda: text.fold_all(True)).setEnabled(bool(text.shown.regions))
-    menu.addAction("Unfold all", lambda: text.fold_all(False)).setEnabled(bool(text.shown.folded))
-    menu.addSeparator()
-    menu.addAction("Close this pane", lambda: pane.close_wanted.emit(pane))
-    return menu
-
-
-def _checked(action: QAction, on: bool) -> None:
-    action.setCheckable(True)
-    action.setChecked(on)
-
-
-def _copy_all(pane: IrPane) -> None:
-    document = pane.model.document
-    QGuiApplication.clipboard().setText(document.text(0, document.lines - 1))

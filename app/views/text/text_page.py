@@ -30,7 +30,9 @@ class TextPage:
     diff: np.ndarray | None = None  # 1 added, -1 removed
     numbers: np.ndarray | None = None  # in a difference: the line numbers to show
     heat: np.ndarray | None = None  # 0..1 for each line
+    shares: np.ndarray | None = None  # of the samples, for each line; None: not sampled
     lit: np.ndarray = field(default_factory=_no_lines)
+    exact: np.ndarray | None = None  # of the lit lines those that are meant; None where all are
     hovered: np.ndarray = field(default_factory=_no_lines)
     matches: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     match: int = -1
@@ -39,6 +41,11 @@ class TextPage:
     focused: bool = False
     first_row: int = 0
     shift: int = 0  # columns scrolled away at the left
+
+    @property
+    def strong(self) -> np.ndarray:
+        """The lines to be shown strongly."""
+        return self.lit if self.exact is None else self.exact
 
     @property
     def rows(self) -> int:
@@ -61,6 +68,6 @@ class TextPage:
             lines[-1] = lines[-1][:end]
             lines[0] = lines[0][begin:]
             return "\n".join(lines)
-        if self.lit.any():
-            return "\n".join(self.document.line(int(line)) for line in np.flatnonzero(self.lit)[:100_000])
+        if self.strong.any():
+            return "\n".join(self.document.line(int(line)) for line in np.flatnonzero(self.strong)[:100_000])
         return self.document.line(self.caret) if self.caret >= 0 else ""

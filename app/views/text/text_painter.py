@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygon
 from app.theme.look import Look, tint
 from app.viewmodels.text.text_document import displayed
 from app.viewmodels.text.tokens import tokens
+from app.views.text.heat_gutter import heat_width, paint_shares
 from app.views.text.text_page import TextPage
 
 RULER = 8  # width of the strip beside the scroll bar that shows where lit lines are
@@ -61,7 +62,8 @@ class TextPainter:
         self._small.setPixelSize(max(self._look.code_pixels - 2, 7))
         badge = "0" * max(len(str(int(page.badges.max(initial=0)))), 2) + "+"
         self._badge = QFontMetricsF(self._small).horizontalAdvance(badge) + 10
-        self.gutter = self.fold_width + (self._digits + 0.5) * self._look.column + self._badge + 8
+        self._heat = heat_width(page, self._small)
+        self.gutter = self.fold_width + (self._digits + 0.5) * self._look.column + self._badge + self._heat + 8
 
     def fitting(self, height: float) -> int:
         """How many whole rows fit."""
@@ -85,6 +87,7 @@ class TextPainter:
         rows = [(page.line_of_row(row), (row - first) * self.row) for row in range(first, last)]
         for line, y in rows:
             self._ground(painter, page, area, line, y)
+        paint_shares(painter, self._look, page, rows, QPointF(self.gutter - 10, self._top + 1), self._small)
         painter.save()
         painter.setClipRect(QRectF(self.gutter, 0, area.width() - self.gutter, area.height()))
         for line, y in rows:
@@ -105,8 +108,13 @@ class TextPainter:
             share = float(page.heat[line])
             colour = theme.heat[min(int(share * len(theme.heat)), len(theme.heat) - 1)]
             painter.fillRect(QRectF(self.gutter - 6, y, 4, self.row), _colour(colour))
-        if line < len(page.lit) and page.lit[line]:
+        strong = page.strong
+        if line < len(strong) and strong[line]:
             painter.fillRect(full, tint(theme.selection, 190 if theme.dark else 255))
+            if page.exact is not None:
+                painter.fillRect(QRectF(0, y, 3, self.row), _colour(theme.accent))
+        elif line < len(page.lit) and page.lit[line]:
+            painter.fillRect(full, tint(theme.selection, 48 if theme.dark else 90))
         elif line < len(page.hovered) and page.hovered[line]:
             painter.fillRect(full, _colour(theme.hover_line))
         if page.diff is not None and page.diff[line]:  # again, over the selection: both must be seen
@@ -213,7 +221,7 @@ class TextPainter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         number = int(page.numbers[line]) if page.numbers is not None else line + 1
         sign = {1: "+", -1: "\u2212"}.get(int(page.diff[line]) if page.diff is not None else 0, "")
-        lit = line < len(page.lit) and page.lit[line]
+        lit = line < len(page.strong) and page.strong[line]
         painter.setPen(_colour(theme.text if lit else theme.faint))
         words, right = f"{sign}{number}", self.fold_width + (self._digits + 0.5) * look.column
         painter.drawText(QPointF(right - len(words) * look.column, y + self._ascent), words)
@@ -265,13 +273,14 @@ class TextPainter:
         painter.fillRect(strip, _colour(theme.panel))
         if not page.document.lines:
             return
-        key = (id(page.lit), id(page.matches), id(page.diff), int(area.height()))
+        strong = page.strong
+        key = (id(strong), id(page.matches), id(page.diff), int(area.height()))
         if self._ruler is None or self._ruler[0] != key:
             found = np.zeros(page.document.lines, bool)
             found[page.matches[:, 0]] = True
-            lit = page.lit if page.lit.any() or page.diff is None else page.diff != 0
+            lit = strong if strong.any() or page.diff is None else page.diff != 0
             # What the key is made of is kept, so that nothing else can have its identity.
-            kept = (page.lit, page.matches, page.diff)
+            kept = (strong, page.matches, page.diff)
             self._ruler = (key, kept, _ticks(lit, area.height()), _ticks(found, area.height()))
         high = max(2.0, (area.height() - 2) / page.document.lines)  # of a short text, neighbours touch each other
         for places, colour in ((self._ruler[2], theme.accent), (self._ruler[3], theme.warning)):

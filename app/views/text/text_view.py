@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QAbstractScrollArea, QWidget
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QGuiApplication,
+    QHelpEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QToolTip, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.text.folding import fold_regions, visible_lines
 from app.viewmodels.text.text_document import TextDocument, displayed, widest
+from app.views.parts.plain import plain_tip
 from app.views.text.text_page import Place, TextPage
 from app.views.text.text_painter import RULER, TextPainter
 
@@ -24,6 +35,7 @@ class TextView(QAbstractScrollArea):
 
     line_clicked = Signal(int)
     line_hovered = Signal(int)
+    symbol_wanted = Signal(int, int)  # a line and a column: where what stands there is defined
 
     def __init__(self, look: Look, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -32,6 +44,8 @@ class TextView(QAbstractScrollArea):
         self._widest = 0  # columns of the lines on show
         self._anchor: Place | None = None  # where the mouse went down, if it did on a line
         self._hover_line = -1
+        self.tip_of: Callable[[int, int], str] = lambda line, column: ""
+        self.pressed: Place = (-1, 0)  # where the mouse was pressed last
         self._painter = TextPainter(look)
         self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -71,11 +85,19 @@ class TextView(QAbstractScrollArea):
         self.horizontalScrollBar().setValue(0)
         self.refresh()
 
-    def set_lit(self, lit: np.ndarray, reveal: bool) -> None:
-        """Light these lines; scroll to the first of them when none is in sight."""
-        if reveal and lit.any():
-            self._reveal_first(lit)
-        self.show_also(lit=lit)
+    def set_lit(self, lit: np.ndarray, reveal: bool, exact: np.ndarray | None = None) -> None:
+        """Light these lines, of which the `exact` ones are meant; scroll to the first of them when none is in sight."""
+        wanted = exact if exact is not None and exact.any() else lit
+        if reveal and wanted.any():
+            self._reveal_first(wanted)
+        self.show_also(lit=lit, exact=exact)
+
+    def show_heat(self, heat: np.ndarray | None, shares: np.ndarray | None) -> None:
+        """Heat beside the lines, and their shares of the samples in a column that comes and goes with them."""
+        wider = (shares is None) != (self.shown.shares is None)
+        self.show_also(heat=heat, shares=shares)
+        if wider:
+            self.refresh()
 
     def set_matches(self, matches: np.ndarray, current: int) -> None:
         """Show what a search found; `current` is scrolled to."""
@@ -155,6 +177,10 @@ class TextView(QAbstractScrollArea):
         within = {begin: end for begin, end in regions.items() if begin > 0 or end < last}
         self._show_rows(dict(within or regions) if fold else {}, self.shown.noise)
 
+    def fold(self, regions: dict[int, int]) -> None:
+        """Fold these regions besides those that are."""
+        self._show_rows(self.shown.folded | regions, self.shown.noise)
+
     def set_noise(self, noise: np.ndarray | None) -> None:
         """Leave these lines out; None shows all."""
         anchor = self.visible_range()[0]
@@ -195,6 +221,15 @@ class TextView(QAbstractScrollArea):
         self._painter.paint(painter, QRectF(self.viewport().rect()), page)
         painter.end()
 
+    def viewportEvent(self, event: QEvent) -> bool:
+        """A tip for what lies under the mouse."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            line, column, zone = self._hit(QPointF(event.pos()))
+            words = self.tip_of(line, column if zone == "text" else -1) if line >= 0 else ""
+            QToolTip.showText(event.globalPos(), plain_tip(words), self)
+            return True
+        return super().viewportEvent(event)
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         line, column, zone = self._hit(event.position())
         if event.button() == Qt.MouseButton.LeftButton:
@@ -204,8 +239,11 @@ class TextView(QAbstractScrollArea):
         if zone == "fold" and line in self.shown.regions:
             self.toggle_fold(line)
             return
-        self._anchor = (line, column)
+        self._anchor = self.pressed = (line, column)
         self.show_also(selected=None, caret=line)
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier and zone == "text":
+            self._anchor = None
+            self.symbol_wanted.emit(line, column)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         line, column, zone = self._hit(event.position())
@@ -220,7 +258,8 @@ class TextView(QAbstractScrollArea):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         line, _, zone = self._hit(event.position())
-        if event.button() == Qt.MouseButton.LeftButton and line >= 0 and self.shown.selected is None and zone != "fold":
+        plain = event.button() == Qt.MouseButton.LeftButton and self.shown.selected is None and self._anchor is not None
+        if plain and line >= 0 and zone != "fold":
             self.line_clicked.emit(line)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from compiler.errors import GraphError
 from compiler.graph.location import builder
@@ -79,17 +79,25 @@ def buffer_store(buffer: Value, value: Operand) -> None:
     (graph.chain,) = graph.emit("mo.buffer_store", (buffer, tensor, graph.chain))
 
 
+class Shapes(Protocol):
+    """The part of a kernel library that knows the types of results."""
+
+    def result_types(self, op: str, operands: Sequence[Any], parameters: Mapping[str, Any]) -> Sequence[Any]: ...
+
+
 @builder
 def custom(
     kernel: str,
     inputs: Sequence[Operand],
-    result_types: TensorType | OpaqueType | Sequence[TensorType | OpaqueType],
+    result_types: TensorType | OpaqueType | Sequence[TensorType | OpaqueType] | None = None,
     reference: Callable[..., Any] | None = None,
+    library: Shapes | None = None,
     **params: Any,
 ) -> Any:
     """An op whose kernel is in the library under the name `kernel`; `params` are its compile-time parameters.
 
-    One result type gives a value, several give a tuple. `reference(*arrays, **params)` is its NumPy meaning.
+    One result type gives a value, several give a tuple. Without them a `library`, from `load_library`, computes them by
+    the kernel's own `@shape` function. `reference(*arrays, **params)` is its NumPy meaning.
 
     >>> ops.custom("my_scale", [x], TensorType("f32", ("M", 4)), factor=2.0)
     <custom_0: f32 (M, 4)>
@@ -101,6 +109,10 @@ def custom(
     listed = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     graph = find_graph("custom", listed)
     operands = [v if isinstance(v, Value) and v.graph is graph else as_tensor("custom", v, graph) for v in listed]
+    if result_types is None:
+        if library is None:
+            raise GraphError("custom: needs result_types, or the library whose @shape function computes them")
+        result_types = list(library.result_types(kernel, [operand.type for operand in operands], params))
     types = (
         [result_types]
         if isinstance(result_types, (TensorType, OpaqueType))

@@ -243,6 +243,11 @@ def _known_name(target: Any) -> str | None:
     return None
 
 
+def is_known(node: Any) -> bool:
+    """Whether a node of an exported program can be imported; what it computes may still be more than its op can."""
+    return node.op != "call_function" or _known_name(node.target) is not None
+
+
 class _Sizes:
     """PyTorch's symbolic sizes as ours. A symbol has the name the user gave it, where that can be found."""
 

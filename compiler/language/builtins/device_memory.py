@@ -53,8 +53,9 @@ def launch_shared(run: Context, kind: DType, sizes: tuple[int, ...], count: int)
 
 @builtin("can_map")
 def _can_map(run: Context, x: Any) -> bool:
-    """Whether the copy engine can be told of `x`: a tensor in an argument's memory, contiguous along its last axis."""
-    return not _refused(run, x)
+    """Whether the copy engine can be told of the matrices of `x`: a tensor in an argument's memory, contiguous along
+    its last axis, whose rows are not one row repeated (nor without elements, as then no distance is between them)."""
+    return not _refused(run, x) and (x.rank < 2 or x.strides[-2] != 0)
 
 
 def _refused(run: Context, x: Any) -> str:

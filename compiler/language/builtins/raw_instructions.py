@@ -19,6 +19,7 @@ from compiler.language.values.dtypes import INDEX, LANGUAGE_DTYPES, element_type
 from compiler.language.values.loadables import Tensor
 from compiler.language.values.records import Simd
 
+_CONSTRAINT = re.compile(r"~\{[^{}]+\}|=?[&*%]?(?:\{[^{}]+\}|\d+|\^\w\w|[a-zA-Z]|U\w{1,2}|Y\w)", re.ASCII)
 _INTRINSIC = re.compile(r"llvm(\.\w+)+", re.ASCII)
 
 
@@ -39,9 +40,26 @@ def asm(run: Context, text: Any, constraints: Any, dtype: Any, width: Any, *args
     """A piece of the target's assembly."""
     if not isinstance(text, str) or not isinstance(constraints, str):
         raise KernelError("asm needs a text and its constraints")
+    _check_constraints(constraints, len(args), 0 if dtype is None else results)
     operands = tuple(_raw(run, value) for value in args)
     template = llvm.InlineAsmOp(text, constraints, [], [], has_side_effects=True)
     return _raw_call(run, llvm.InlineAsmOp, operands, dict(template.properties), dtype, width, results)
+
+
+def _check_constraints(constraints: str, inputs: int, results: Any) -> None:
+    """What can be said of constraints before LLVM sees them: how each is written, and how many there are."""
+    parts = [part.strip() for part in constraints.split(",") if part.strip()]
+    for part in parts:
+        if _CONSTRAINT.fullmatch(part) is None:
+            raise KernelError(
+                f"{part!r} is no constraint; one is written as in '=r', 'w', '0', '{{x1}}' or '~{{memory}}'"
+            )
+    outputs = sum(part.startswith("=") and not part.startswith("=*") for part in parts)  # =*m is given an address
+    given = sum(not part.startswith("~") for part in parts) - outputs
+    if given != inputs:
+        raise KernelError(f"{constraints!r} has {given} inputs, and {inputs} are given to the assembly")
+    if outputs != results:
+        raise KernelError(f"{constraints!r} has {outputs} outputs, and {results} results are asked for")
 
 
 def _raw_call(

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from compiler.errors import KernelError, Location
+from compiler.graph.dtypes import DTYPES
 from compiler.language.syntax import liveness
 from compiler.language.syntax.functions import Generator, Parameter
 
-KINDS = frozenset({"function", "inline", "outlined", "elementwise", "view", "pointwise", "kernel", "reduction"})
+_CONDITIONS = {"dtype": str, "rank": int, "target": str}
+BESIDE = frozenset({"reduction", "shape"})
+"""Kinds that say more about a kernel of the same op, and are none themselves."""
+KINDS = frozenset({"function", "inline", "outlined", "elementwise", "view", "pointwise", "kernel"}) | BESIDE
 
 
 def definition(node: ast.FunctionDef, file: str, line_slots: tuple[tuple[int, ...], ...]) -> Generator:
     """The function that a def at the top of a file describes."""
-    kind, registers, raw = _decorator(node, file)
+    kind, registers, raw, only = _decorator(node, file)
     arguments = node.args
     if arguments.kwarg is not None or arguments.posonlyargs or arguments.defaults:
         raise KernelError(
@@ -26,12 +31,12 @@ def definition(node: ast.FunctionDef, file: str, line_slots: tuple[tuple[int, ..
         arguments=tuple((a.arg, a.annotation) for a in arguments.args),
         variadic=arguments.vararg.arg if arguments.vararg else None,
         parameters=_defaults(arguments), body=tuple(node.body), file=file, line=node.lineno, raw=raw,
-        line_slots=line_slots,
+        line_slots=line_slots, only=only,
     )  # fmt: skip
 
 
-def _decorator(node: ast.FunctionDef, file: str) -> tuple[str, str, bool]:
-    """The kind of a definition, the op it is registered for, and whether it is raw."""
+def _decorator(node: ast.FunctionDef, file: str) -> tuple[str, str, bool, tuple[tuple[str, str | int], ...]]:
+    """The kind of a definition, the op it is registered for, whether it is raw, and for what cases alone."""
     place = Location(file, node.lineno, node.col_offset + 1)
     decorator = node.decorator_list[0] if len(node.decorator_list) == 1 else None
     call = decorator if isinstance(decorator, ast.Call) else None
@@ -42,11 +47,19 @@ def _decorator(node: ast.FunctionDef, file: str) -> tuple[str, str, bool]:
     if len(arguments) > 1 or not all(isinstance(argument, str) for argument in arguments):
         raise KernelError("a decorator takes the name of the op as a text", place)
     raw = False
+    only: list[tuple[str, str | int]] = []
     for keyword in call.keywords if call is not None else []:
-        if keyword.arg != "raw" or not isinstance(keyword.value, ast.Constant):
-            raise KernelError("a decorator knows one option, raw=True", place)
-        raw = bool(keyword.value.value)
-    return name.id, str(arguments[0]) if arguments else "", raw
+        given = keyword.value
+        value: Any = given.value if isinstance(given, ast.Constant) else getattr(given, "id", None)
+        if keyword.arg == "raw" and isinstance(value, bool):
+            raw = value
+        elif keyword.arg in _CONDITIONS and type(value) is _CONDITIONS[keyword.arg] and arguments:
+            only.append((keyword.arg, value))
+        else:
+            raise KernelError("a decorator's options are raw=True, dtype=f32, rank=2 and target='nvidia'", place)
+    if dict(only).get("dtype", "f32") not in DTYPES:
+        raise KernelError(f"no dtype is called {dict(only)['dtype']}; they are {' '.join(DTYPES)}", place)
+    return name.id, str(arguments[0]) if arguments else "", raw, tuple(sorted(only))
 
 
 def nested_generator(node: ast.FunctionDef | ast.Lambda, outer: Generator) -> Generator:

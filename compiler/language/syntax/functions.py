@@ -32,6 +32,7 @@ class Generator(Function):
     file: str
     line: int
     raw: bool = False
+    only: tuple[tuple[str, str | int], ...] = ()  # for which dtype, rank, target it is registered
     line_slots: tuple[tuple[int, ...], ...] = ()  # generated source only: slots of each line, from line 1
     constants: dict[str, Any] = field(default_factory=dict)  # the file's top-level constants
     own: frozenset[str] = frozenset()  # of a closure: names it assigns, which therefore never mean outer ones

@@ -18,6 +18,7 @@ from compiler.dialects.mo import RECOGNISED, attrs_of, nodes_of
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
 from compiler.graph.types import ChainType, OpaqueType, TensorType
+from compiler.language.library import Case
 from compiler.passes.fusion.facts.view_method import view_method
 from compiler.passes.fusion.facts.work import work_of
 from compiler.passes.fusion.paths import Step, made_step
@@ -62,7 +63,7 @@ class Node:
     """A graph op: its kind is elementwise, view, pointwise, kernel, literal, constant, chain, load or store."""
 
     __slots__ = ("ancestors", "attrs", "bit", "cost", "depth", "index", "kind", "literal", "name", "nodes", "note",
-                 "op", "operands", "results", "signature", "step", "view", "work")  # fmt: skip
+                 "op", "operands", "own_work", "results", "signature", "step", "view", "work")  # fmt: skip
 
     def __init__(self, index: int, op: Operation, operands: list[Value]) -> None:
         self.index = index
@@ -82,7 +83,8 @@ class Node:
         self.step: Step | None = None  # for a view that can be undone: its step
         self.depth = 0  # for a view: how many there are in a row, with it
         self.bit = 1 << index  # in a mask of ops
-        self.work = 1  # operations for an element, in that expression tree
+        self.own_work = 1  # operations for an element, by this op's definition
+        self.work = 1  # the same of the expression tree that ends here
         self.cost = 1  # ops in the expression tree that ends here, for deciding whether to compute it again
 
     @property
@@ -109,10 +111,11 @@ def _step(node: Node) -> Step | None:
 class Analysis:
     """All nodes of a graph in order, its inputs, and its outputs."""
 
-    def __init__(self, graph: Operation, library: KernelLibrary) -> None:
+    def __init__(self, graph: Operation, library: KernelLibrary, target: str = "cpu") -> None:
         self.library = library
+        self.target = target
         self.nodes: list[Node] = []
-        self._known: dict[tuple[str, int, int], tuple[Signature | None, str, int]] = {}
+        self._known: dict[tuple[str, int, int, Case], tuple[Signature | None, str, int]] = {}
         block = graph.regions[0].blocks[0]
         values: dict[int, Value] = {}  # by the id of the graph's value, which is faster than xDSL's own hash
         self.inputs: list[Value] = []
@@ -140,7 +143,8 @@ class Analysis:
             value.outputs.append(position)
         for node in self.nodes:
             node.cost = 1 + sum(map(_private_cost, node.operands))
-            node.work += sum(operand.node.work for operand in node.operands if operand.node and _private_cost(operand))
+            private = [operand.node for operand in node.operands if operand.node and _private_cost(operand)]
+            node.work = node.own_work + sum(above.work for above in private)
 
     def values(self) -> Iterator[Value]:
         """Every value of the graph, inputs first."""
@@ -152,6 +156,13 @@ class Analysis:
         """Let nodes and values go of each other once fusion is done, so that they need not wait for the collector."""
         for value in self.values():
             value.node, value.users = None, []
+
+    def _case(self, node: Node) -> Case:
+        """What an overload for the node is chosen by."""
+        first = node.operands[0].type if node.operands else node.results[0].type
+        if not isinstance(first, TensorType):
+            return Case("", 0, self.target)
+        return Case(first.dtype, len(first.shape), self.target)
 
     def _classify(self, node: Node) -> None:
         op = node.op
@@ -173,13 +184,14 @@ class Analysis:
                 return
         node.attrs = attrs_of(op)
         name = node.attrs["kernel"] if op.name == "mo.custom" else op.name
-        key = (name, len(node.operands), len(node.results))
+        key = (name, len(node.operands), len(node.results), self._case(node))
         if key not in self._known:
             signature = self.library.signature(*key)
-            method = view_method(self.library, name) if signature is not None and signature.kind == "view" else ""
-            work = work_of(self.library, *key[:2]) if signature is not None and signature.kind == "elementwise" else 1
+            kind, definition = (signature.kind, signature.name) if signature is not None else ("", "")
+            method = view_method(self.library, definition) if kind == "view" else ""
+            work = work_of(self.library, definition) if kind == "elementwise" else 1
             self._known[key] = (signature, method, work)
-        signature, node.view, node.work = self._known[key]
+        signature, node.view, node.own_work = self._known[key]
         if signature is None:
             raise KernelError(f"{node.name}: {_why_no_entry(self.library, *key)}")
         unknown = set(node.attrs) - {"kernel", *signature.params} if op.name == "mo.custom" else None
@@ -198,8 +210,10 @@ class Analysis:
             node.step = _step(node) if node.depth % DEEPEST else None
 
 
-def _why_no_entry(library: KernelLibrary, name: str, count: int, results: int) -> str:
+def _why_no_entry(library: KernelLibrary, name: str, count: int, results: int, case: Case) -> str:
     """What is wrong with a name, or with the number of operands and results it is given."""
+    if library.signature(name, count, results) is not None:
+        return f"no entry for {name!r} is for {case.dtype} of rank {case.rank} on {case.target}"
     other = library.signature(name, None, results)
     if other is None:
         return f"the kernel library has no entry for {name!r}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from compiler.graph.dims import Dim
 from compiler.options import CompileOptions
 from compiler.passes.fusion.analysis import Node, Value
 from compiler.passes.fusion.groups import Group
@@ -18,6 +19,7 @@ class Choices:
     options: CompileOptions
     reasons: dict[Edge, str] = field(default_factory=dict)
     again: dict[Edge, Again] = field(default_factory=dict)  # edges whose value is computed where it is read
+    repeated: dict[str, int | Dim] = field(default_factory=dict)  # operations that a broadcast has done again, by node
 
     @property
     def fuse(self) -> bool:

@@ -14,17 +14,16 @@ from compiler.passes.fusion.paths import IDENTITY, Path, Shape, inverse_calls
 from compiler.passes.fusion.pieces import Line, Text, call
 from compiler.passes.fusion.rows.plan import RowPlan
 from compiler.passes.fusion.rows.text import RowText
-from compiler.passes.fusion.siblings.work import Work
 
 
-def emit(group: Group, groups: Groups, functions: frozenset[str], driver: str, work: Work) -> Emitted:
+def emit(group: Group, groups: Groups, functions: frozenset[str], driver: str) -> Emitted:
     """Write one group: around its kernel op, or around `driver`, the library's elementwise kernel."""
     written = Expressions(group, groups, functions)
     written.write_deep_views()
     core, stores = group.core, group.stores
     if group.rows is not None:
         stores = sorted(stores, key=_store_order)
-        plan = RowPlan(group, written.contexts, stores, work)
+        plan = RowPlan(group, written.contexts, stores)
         rows = RowText(written, plan, {store: _stored_nodes(group, store) for store in stores})
         last = rows.write()
         made = assemble(written, last, stores, rows.outputs())

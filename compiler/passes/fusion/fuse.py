@@ -10,7 +10,7 @@ from functools import partial
 from xdsl.ir import Operation
 
 from compiler.options import CompileOptions
-from compiler.passes.fusion.analysis import Analysis, Node
+from compiler.passes.fusion.analysis import Analysis, Node, Value
 from compiler.passes.fusion.assemble import Emitted
 from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.emit import emit
@@ -27,10 +27,9 @@ from compiler.passes.fusion.records import (
     KernelLibrary,
     Origin,
 )
+from compiler.passes.fusion.rows.join import member_below
 from compiler.passes.fusion.rows.text import ROW_PHASES
-from compiler.passes.fusion.siblings.recompute import Recomputing
 from compiler.passes.fusion.siblings.sequence import in_sequence
-from compiler.passes.fusion.siblings.work import Work
 from compiler.targets import emission_of
 
 _DRIVER = "kg.elementwise"
@@ -40,17 +39,17 @@ _UNNAMED = "\ue000"  # what a source is called while its hash, a part of its nam
 
 def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | None = None) -> FusionResult:
     """Divide a `mo.graph` into kernels. The graph is read, never changed; equal graphs give equal text."""
-    analysis = Analysis(graph, library)
-    options = _named(options or CompileOptions(), analysis)
+    options = options or CompileOptions()
+    analysis = Analysis(graph, library, options.target)
+    options = _named(options, analysis)
     groups = Groups()
     choices = Choices(options)
     fuse_epilogues(analysis, groups, choices, rows=ROW_PHASES in library.names())
-    work = Work(library)
-    placed = pull(analysis, groups, choices, Recomputing(work))
+    placed = pull(analysis, groups, choices)
     ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
     functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver, ROW_PHASES}
-    emitted = [emit(group, groups, functions, driver, work) for group in ordered]
+    emitted = [emit(group, groups, functions, driver) for group in ordered]
     if options.fuse and emission_of(options.target).grid is None:  # threads of a grid cannot meet
         in_sequence(ordered, emitted, functions, options.force_cut)
     origin = Origin(lambda: fused)
@@ -66,7 +65,7 @@ def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | Non
         inputs=tuple(value.buffer for value in analysis.inputs),
         outputs=tuple(buffer for buffer in placed.outputs if buffer is not None),
         constants=tuple(reversed(placed.constants)),
-        ledger=write_ledger(analysis, groups, computed_in, choices.reasons, choices.again, options),
+        ledger=write_ledger(analysis, groups, computed_in, choices),
         origin=origin,
     )
     fused = FusedGraph(
@@ -106,7 +105,7 @@ def _in_order(analysis: Analysis, groups: Groups) -> list[Group]:
     before: dict[Group, set[Group]] = {}
     after: dict[Group, list[Group]] = {group: [] for group in live}
     for group in live:
-        read = [operand for node in group.members for operand in node.operands]
+        read = [operand for node in group.members for operand in node.operands if not _has(group, operand)]
         read += [store.register for store in group.stores]
         needed = frozenset[Group]().union(*(sources[value.node] for value in read if value.node is not None))
         before[group] = {g for g in needed if g.stores and g is not group}
@@ -126,6 +125,11 @@ def _in_order(analysis: Analysis, groups: Groups) -> list[Group]:
                 heapq.heappush(ready, (rank[follower], follower.number, follower))
     assert len(ordered) == len(live), "fusion made a cycle"
     return ordered
+
+
+def _has(group: Group, value: Value) -> bool:
+    """Whether a row kernel computes what a value shows, and so reads nothing for it, though others may store it."""
+    return group.rows is not None and member_below(value, group) is not None
 
 
 def _sources(analysis: Analysis, groups: Groups) -> dict[Node, frozenset[Group]]:

@@ -7,10 +7,10 @@ from functools import lru_cache
 from compiler.dialects.mo import RECOGNISED
 from compiler.graph.dims import Dim
 from compiler.graph.types import TensorType
-from compiler.options import CompileOptions
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
+from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.groups import Group, Groups
-from compiler.passes.fusion.records import Again, Edge, FusionDecision
+from compiler.passes.fusion.records import FusionDecision
 from compiler.passes.fusion.row_space import ROW_ROLE
 
 
@@ -18,15 +18,14 @@ def write_ledger(
     analysis: Analysis,
     groups: Groups,
     computed_in: dict[Node, list[Group]],
-    reasons: dict[Edge, str],
-    again: dict[Edge, Again],
-    options: CompileOptions,
+    choices: Choices,
 ) -> tuple[FusionDecision, ...]:
     """One decision per pair of ops that a tensor connects; `computed_in` says which kernels hold each op.
 
     An edge that was to be fused or cut and is not has the rule `forced-fuse` or `forced-cut`, also one that is none.
     """
     ledger: list[FusionDecision] = []
+    options, reasons = choices.options, choices.reasons
     unmet_fuse, unmet_cut = set(options.force_fuse), set(options.force_cut)
     for consumer in analysis.nodes:
         for value in dict.fromkeys(consumer.operands):
@@ -41,8 +40,10 @@ def write_ledger(
                 rule = _rule(producer, consumer, shared[0], value)
                 said = _SAID[rule]
                 saved = _NOTHING if rule == SEQUENCE else _traffic(value.type, value.buffer is not None)
-                if (cost := again.get(edge)) is not None:
+                if (cost := choices.again.get(edge)) is not None:
                     rule, said, saved = "recompute", cost.text, cost.bytes_saved
+                elif (work := choices.repeated.get(producer.name)) is not None:
+                    said = f"{said}, where a broadcast has about {work} operations done again"
                 ledger.append(FusionDecision(*edge, True, FORCED_CUT if edge in unmet_cut else rule, said, saved))
             elif computed_in.get(consumer) and computed_in.get(producer):
                 known = "forced cut" if edge in options.force_cut else reasons.get(edge)

@@ -8,14 +8,16 @@ from __future__ import annotations
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, count, literal_of, views_between
 from compiler.passes.fusion.choices import Choices
-from compiler.passes.fusion.facts.work import why_not_repeat
+from compiler.passes.fusion.facts.work import LIGHT, why_not_repeat
 from compiler.passes.fusion.groups import LARGEST, Group, Groups, Store
 from compiler.passes.fusion.paths import IDENTITY, Path, followed
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.strides import is_storable
+from compiler.targets import emission_of
 
 MOST_EVALUATIONS = 8  # of one value per element of a kernel
 MOST_REPEATED = 4  # ops in an expression that a broadcast makes a kernel compute again and again
+_FEW = 64  # elements whose work is no matter
 MOST_OUTPUTS = 256  # of one kernel: with its inputs they fit in the 4096 bytes of arguments that a GPU's kernel takes
 
 
@@ -29,6 +31,7 @@ class Placement:
         self.outputs: list[Buffer | None] = [None] * len(analysis.outputs)
         self.constants: list[Buffer] = []
         self.live: set[Value] = set()  # values of epilogues that something needs
+        self._has_vectors = emission_of(choices.options.target).grid is None  # threads of a grid have one element each
 
     def buffers(self, value: Value) -> list[Buffer]:
         """The buffers a value must be in: one per output that it is, or a temporary."""
@@ -83,11 +86,15 @@ class Placement:
             return f"would be computed {times} times per element"
         if access.expands and node.cost > MOST_REPEATED:
             return "a broadcast would repeat the whole computation"
+        if self._has_vectors and _one_by_one(node, group):
+            return "would be computed one element at a time, as the last axis has one"
         return why_not_repeat(node.work, node.result.numel, count(group.space)) if access.expands else ""
 
     def pull(self, node: Node, group: Group) -> None:
         """Compute a node inside the only group that reads it."""
         main = any(not isinstance(c, Value) for c in group.access[node.result].contexts)
+        if group.access[node.result].expands and node.kind == "elementwise":
+            self.choices.repeated[node.name] = node.own_work * (count(group.space) - node.result.numel)
         role = "elementwise" if group.core is None else "epilogue" if main else "prologue"
         self.groups.add(group, node, role)
         self.groups.expand(group, node)
@@ -140,6 +147,8 @@ class Placement:
             main = [c for c in group.access[value].contexts if not isinstance(c, Value)]
             if not main or (node.kind != "elementwise" and main[0] != IDENTITY):
                 continue  # not computed where the group stores
+            if group.rows is not None and group.rows.path(value) is None:
+                continue  # of another shape than the rows that are walked
             if len(group.stores) >= MOST_OUTPUTS or self.refusal(node, group):
                 continue
             others = [other for other in readers if other is not group and other.mask]
@@ -184,3 +193,16 @@ def tensor_of(value: Value) -> TensorType:
 
 def _nodes(value: Value) -> tuple[str, ...]:
     return value.node.nodes if value.node is not None else (value.name,)
+
+
+def _one_by_one(node: Node, group: Group) -> bool:
+    """Whether work of a group would not be done for a vector of elements: along an axis of one, which a kernel walks
+    where it reduces the axes before it, or where a pointwise op must see its own positions."""
+    shape = node.result.shape
+    if len(shape) < 2 or shape[-1] != 1 or (isinstance(node.result.numel, int) and node.result.numel <= _FEW):
+        return False
+    if node.kind == "pointwise":
+        return group.core is None and sum(member.own_work for member in group.members) > LIGHT
+    if group.core is None or not group.core.signature.reduction:
+        return False
+    return node.work > LIGHT and len(shape) - 1 not in group.core.attrs.get("axes", ())

@@ -18,11 +18,11 @@ from compiler.passes.fusion.placement import Placement, tensor_of
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.row_space import Rows
 from compiler.passes.fusion.rows.join import member_below
-from compiler.passes.fusion.siblings.recompute import Recomputing
+from compiler.passes.fusion.siblings.recompute import computed_again
 from compiler.passes.fusion.strides import is_storable, scatters
 
 
-def pull(analysis: Analysis, groups: Groups, choices: Choices, recomputing: Recomputing) -> Placement:
+def pull(analysis: Analysis, groups: Groups, choices: Choices) -> Placement:
     """Visit outputs, then every node backwards, and make the fitting move for each."""
     placed = Placement(analysis, groups, choices)
     for index, value in enumerate(analysis.inputs):
@@ -38,7 +38,7 @@ def pull(analysis: Analysis, groups: Groups, choices: Choices, recomputing: Reco
         if owner is not None and owner.rows is not None and node.kind != "store":
             _row_member(placed, node, owner, owner.rows)
         elif node.kind in ("elementwise", "pointwise"):
-            _compute(placed, node, recomputing)
+            _compute(placed, node)
         elif visit is not None:
             visit(placed, node)
     return placed
@@ -92,7 +92,7 @@ def _row_member(placed: Placement, node: Node, group: Group, rows: Rows) -> None
             read.contexts[path] = None
 
 
-def _compute(placed: Placement, node: Node, recomputing: Recomputing) -> None:
+def _compute(placed: Placement, node: Node) -> None:
     group = placed.groups.owner.get(node)
     if group is not None:
         _epilogue(placed, node, group)
@@ -111,7 +111,7 @@ def _compute(placed: Placement, node: Node, recomputing: Recomputing) -> None:
             return
         placed.choices.explain(node, reason)
         placed.alone(node)
-    elif not stored and recomputing.computed_again(placed, node, readers):
+    elif not stored and computed_again(placed, node, readers):
         return
     elif placed.host(node, readers) is None:
         placed.choices.explain(node, "other users")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation, SSAValue
 
     from compiler.graph.types import TensorType
+    from compiler.language.library import Case
     from compiler.language.syntax.functions import Generator
 
 Edge = tuple[str, str]
@@ -49,8 +50,10 @@ class Signature(Protocol):
 class KernelLibrary(Protocol):
     """The part of a kernel library that fusion uses."""
 
-    def signature(self, op: str, count: int | None = None, results: int = 1) -> Signature | None:
-        """The signature of the entry for an op (or a custom kernel) of `count` operands and some results."""
+    def signature(
+        self, op: str, count: int | None = None, results: int = 1, case: Case | None = None
+    ) -> Signature | None:
+        """The signature of the entry for an op (or a custom kernel) of `count` operands and some results in a case."""
         ...
 
     def names(self) -> Iterable[str]:
@@ -59,10 +62,6 @@ class KernelLibrary(Protocol):
 
     def find(self, name: str) -> Generator | None:
         """The definition called `name`."""
-        ...
-
-    def implementation(self, op: str, count: int | None = None) -> Generator | None:
-        """The definition behind a signature."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.graph.dims import Dim
-from compiler.passes.fusion.analysis import Node, Value, count
+from compiler.passes.fusion.analysis import Node, Value, count, literal_of
 from compiler.passes.fusion.paths import IDENTITY, Path, Shape, Step
 
 ROW_ROLE = "row"  # of an op in such a kernel
@@ -55,7 +55,7 @@ def begins_rows(node: Node) -> bool:
     if not node.signature.reduction or len(node.operands) != 1 or node.declares(0) != "fused":
         return False
     axes, shape = node.attrs.get("axes", ()), node.operands[0].shape
-    if not axes or 0 in shape:
+    if not axes or 0 in shape or literal_of(node.operands[0]) is not None:  # one number throughout: nothing to keep
         return False
     results, size = node.result.numel, count(shape)
     return not (_at_most(results, FEW_ROWS) and not _at_most(size, SMALL))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.language.kernel import ElaboratedKernel
@@ -39,8 +41,15 @@ SHRINKING = (
 """What opens up the IR first, then what cleans up after it: functions of a census that say how many operations go."""
 
 
-def kernel_passes(elaborated: KernelModule, target: Target, trace: Trace, opt_level: int = 3) -> KernelModule:
-    """Clean up, then bind to the target; the kgen module is used up."""
+def optional_kernel_passes(opt_level: int) -> tuple[str, ...]:
+    """The passes that code can be made without, as `without` names them."""
+    return tuple(f"kernel:{name}" for name, _ in SHRINKING) if opt_level >= 2 else ()
+
+
+def kernel_passes(
+    elaborated: KernelModule, target: Target, trace: Trace, opt_level: int = 3, without: Collection[str] = ()
+) -> KernelModule:
+    """Clean up, then bind to the target; the kgen module is used up. Passes named in `without` are left out."""
     module, owner = elaborated.module, elaborated.owner
     trace.start(owner, module)
     if not target.emission.in_process:
@@ -56,16 +65,18 @@ def kernel_passes(elaborated: KernelModule, target: Target, trace: Trace, opt_le
         module, span.ops_after = lower_kgen(module, gpu_target=target.emission.grid is not None, facts=facts)
         span.module, span.changed = module, True
     if opt_level >= 2:
-        _shrink(module, owner, trace)
+        _shrink(module, owner, trace, without)
     return KernelModule(module, elaborated.sources, elaborated.kernels, elaborated.uses)
 
 
-def _shrink(module: ModuleOp, owner: str, trace: Trace) -> None:
+def _shrink(module: ModuleOp, owner: str, trace: Trace, without: Collection[str]) -> None:
     """Passes that make the IR smaller before LLVM reads it; each works on what a census found for it, or not at all."""
     with trace.span("census", "kernel", owner) as span:
         census = take_census(module)
         span.ops_before = span.ops_after = operations = census.operations
     for name, run in SHRINKING:
+        if f"kernel:{name}" in without:
+            continue
         with trace.span(name, "kernel", owner) as span:
             span.ops_before, edits = operations, census.edits
             operations -= run(census)

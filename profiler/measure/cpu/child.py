@@ -19,14 +19,15 @@ from compiler.processes.child import end_with_parent
 from compiler.processes.frames import Channel, named
 from compiler.processes.messages import Refusal, refusal
 from profiler.records import FINISHED, CompilationRecord, MeasuredRun, MeasureRequest, StageRecord
+from profiler.sampled import Sampling
 
 if TYPE_CHECKING:
     from compiler.model import Model
     from profiler.measure.cpu.native import BoundProgram
     from profiler.measure.cpu.timing import Timing
 
-STARTING, COMPILING, PREPARING, PROBING, TIMING, DONE = range(6)
-PHASES = ("starting", "compiling", "preparing", "making the first call", "timing", "finishing")
+STARTING, COMPILING, PREPARING, PROBING, TIMING, SAMPLING, DONE = range(7)
+PHASES = ("starting", "compiling", "preparing", "making the first call", "timing", "sampling", "finishing")
 PHASE_WORD, CALL_WORD, PLACES_WORD, WORDS_PER_PLACE = 0, 1, 8, 8
 SHARED_BYTES = 8 * (PLACES_WORD + WORDS_PER_PLACE * 1024)
 """The phase, the number of the current call (from 1), then a cache line for the place of every possible thread."""
@@ -61,15 +62,18 @@ class Probed:
     outputs: tuple[np.ndarray, ...]
 
 
+SAMPLED_BLOCK = -1
+
+
 @dataclass(frozen=True)
 class Block:
-    """A block of calls begins."""
+    """A block of calls begins; `SAMPLED_BLOCK` is no timed one, but the pass that samples."""
 
     number: int
 
 
 KNOWN = named(Measure)
-ANSWERS = named(Compiled, StageRecord, Probed, Block, MeasuredRun, Refusal)
+ANSWERS = named(Compiled, StageRecord, Probed, Block, MeasuredRun, Sampling, Refusal)
 
 
 def serve(channel: Channel, page: str) -> None:
@@ -192,6 +196,13 @@ def _run(
             lost=tuple(timing.lost.tolist()), lost_traced=tuple(timing.lost_traced.tolist()),
         )
     )  # fmt: skip
+    if request.sample and not brief:  # what was timed is told by now: whatever happens here does not spoil it
+        from profiler.measure.cpu.sampling import sample_launches
+
+        shared.phase(SAMPLING)
+        channel.send(Block(SAMPLED_BLOCK))
+        with pinned(bound.threads, request.pin):
+            channel.send(sample_launches(model, copies, bound.threads, launches, shared.watch, bound.made))
 
 
 def _conditions(before: dict[str, Any], timing: Timing, bound: BoundProgram) -> dict[str, Any]:

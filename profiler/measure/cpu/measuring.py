@@ -28,6 +28,8 @@ from profiler.measure.cpu.child import (
     PHASES,
     PLACES_WORD,
     PROBING,
+    SAMPLED_BLOCK,
+    SAMPLING,
     SHARED_BYTES,
     TIMING,
     WORDS_PER_PLACE,
@@ -38,6 +40,7 @@ from profiler.measure.cpu.child import (
 )
 from profiler.measure.outcome import Outcome
 from profiler.records import FAILED, INTERRUPTED, MeasuredRun, MeasureRequest, StageRecord
+from profiler.sampled import Sampling
 
 _FAREWELL_SECONDS = 5.0
 CANCELLED, TIME_LIMIT = "cancelled", "time limit"
@@ -52,6 +55,14 @@ class _Received:
     probed: Probed = field(default_factory=lambda: Probed((), ()))
     result: MeasuredRun | None = None
     error: CompilerError | None = None
+    sampling: Sampling | None = None
+    sampled: bool = False
+    """Whether samples are waited for, after the result."""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.error is not None or (self.result is not None and (self.sampling is not None or not self.sampled))
 
 
 def measure_once(
@@ -65,7 +76,7 @@ def measure_once(
     """
     asked = Measure(request, document_of(graph), tuple(arrays), texts, outputs, brief)
     wait = Wait(monotonic() + request.time_limit, cancelled)
-    received = _Received()
+    received = _Received(sampled=request.sample and not brief)
     with memory_file() as file:
         file.truncate(SHARED_BYTES)
         page = mmap.mmap(file.fileno(), SHARED_BYTES)
@@ -89,7 +100,7 @@ def _receive(child: Child, asked: Measure, received: _Received, wait: Wait, prog
     try:
         with suppress(ConnectionError):  # it died before it read all of it, which reading tells
             child.channel.send(asked, wait=wait)
-        while received.result is None and received.error is None:
+        while not received.done:
             _take(received, child.channel.receive(wait), progress)
     except EOFError:
         pass
@@ -115,9 +126,11 @@ def _take(received: _Received, message: Message, progress: Callable[[str], None]
         case Probed() as probed:
             received.probed = probed
         case Block(number):
-            progress(f"block {number + 1}")
+            progress("sampling" if number == SAMPLED_BLOCK else f"block {number + 1}")
         case MeasuredRun() as result:
             received.result = result
+        case Sampling() as sampling:
+            received.sampling = sampling
         case Refusal() as found:
             received.error = remade(found)
 
@@ -127,8 +140,13 @@ def _outcome(
 ) -> Outcome:
     compilation, probed = received.compiled.record, received.probed
     base = Outcome(MeasuredRun(FAILED), compilation, tuple(received.stages), (), probed.types, received.error)
-    if received.result is not None and not ended:
-        return replace(base, result=received.result, outputs=probed.outputs)
+    if received.result is not None and ended != CANCELLED:
+        sampling = received.sampling
+        if received.sampled and sampling is None:  # only that came to no good end
+            words = f"had no end within the time limit of {request.time_limit:g} s" if ended else "did not end well"
+            sampling = Sampling(note=f"there are no samples: taking them {words}")
+        result = replace(received.result, sampling=sampling)
+        return replace(base, result=result, outputs=probed.outputs, error=None)
     conditions = {"phase": where.phase, "call": where.call}
     result = MeasuredRun(FAILED, conditions=conditions, kernel=where.kernel)
     if received.error is not None:
@@ -168,7 +186,7 @@ def _where(words: np.ndarray, calls: Sequence[str]) -> _Where:
     """The phase the child was in, and in a call the kernel that a thread had entered and not left."""
     number = int(words[PHASE_WORD])
     phase = PHASES[number] if 0 <= number < len(PHASES) else "doing something unknown"
-    if number not in (PROBING, TIMING):
+    if number not in (PROBING, TIMING, SAMPLING):
         return _Where(phase, number <= COMPILING, 0, "")
     steps = words[PLACES_WORD::WORDS_PER_PLACE]
     # Threads meet between kernels: all that are in one are in the same, unless a kernel wrote over this page.

@@ -43,6 +43,11 @@ class Device:
         return nvptx.best_target(self.record.target)
 
     @property
+    def context(self) -> Any:
+        """The primary context, which other users of CUDA in this process have too."""
+        return self._context
+
+    @property
     def pci_bus_id(self) -> str:
         """Its address on the bus, by which NVML knows it."""
         return call(driver().cuDeviceGetPCIBusId, 32, self._handle).split(b"\0")[0].decode()

@@ -21,7 +21,8 @@ from profiler.measure.cuda.program import DeviceProgram, program_of
 from profiler.measure.machine import conditions
 from profiler.measure.outcome import Outcome
 from profiler.model_records import compilation_record, compiled, launch_records, stage_records
-from profiler.records import FAILED, FINISHED, INTERRUPTED, Counter, MeasuredRun, MeasureRequest
+from profiler.records import FAILED, FINISHED, INTERRUPTED, Counter, Launch, MeasuredRun, MeasureRequest
+from profiler.sampled import Sampling
 
 if TYPE_CHECKING:
     from compiler.model import Model
@@ -53,9 +54,10 @@ def measure_cuda_once(
     except CompilerError as error:
         return Outcome(MeasuredRun(FAILED, error=str(error)), record, stages, error=error)
     given = tuple(None if slot is None else array for slot, array in zip(program.inputs, arrays, strict=True))
+    samples = _Samples(request, graph) if request.sample and not brief else None
     asked = CudaRequest(
         program, given, repeats=request.repeat or 0, replays=request.repeat or REPLAYS, budget=request.budget,
-        width=request.width, rotate=request.rotate,
+        width=request.width, rotate=request.rotate, cubins=samples.cubins if samples else (),
     )  # fmt: skip
     with CudaWorker(int(request.device.partition(":")[2] or 0)) as worker:
         response = worker.run(asked, request.time_limit, cancelled)
@@ -64,8 +66,33 @@ def measure_cuda_once(
         error = UnavailableError(response.error)
         return Outcome(MeasuredRun(FAILED, error=response.error), record, stages, error=error)
     result = result_of(response, model, request, program)
+    if samples is not None and result.status == FINISHED:
+        result = replace(result, sampling=samples.mapped(response, result.launches))
     types = tuple((from_numpy(y.dtype), y.shape) for y in response.outputs)
     return Outcome(result, record, stages, tuple(response.outputs), types)
+
+
+class _Samples:
+    """The model once more with line tables, as machine code to be sampled; and what the samples say of its lines."""
+
+    def __init__(self, request: MeasureRequest, graph: Graph) -> None:
+        from profiler.measure.sampling.device_code import DeviceListings
+
+        self.cubins: tuple[bytes, ...] = ()
+        self._note = ""
+        try:
+            lined = replace(request.options, debug="line-tables")
+            self._listings = DeviceListings(compiled(graph, lined, request.libraries)[0])
+            self.cubins = self._listings.cubins
+        except CompilerError as error:
+            self._note = f"there are no samples: {error.message}"
+
+    def mapped(self, response: CudaResponse, launches: Sequence[Launch]) -> Sampling:
+        """What was found, line by line."""
+        note = self._note or str(response.sampling.get("note", ""))
+        if note:
+            return Sampling(note=note)
+        return self._listings.sampling(response.sampled, response.sampling, launches)
 
 
 def _with_kernel(

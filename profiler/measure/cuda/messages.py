@@ -37,6 +37,8 @@ class CudaRequest:
     width: float = 0.01
     rotate: bool = False
     careful: int = 0
+    cubins: tuple[bytes, ...] = ()
+    """Machine code to sample: the same kernels, launched once more from these after the timing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,9 @@ class CudaResponse:
     sets: int = 1
     calls: int = 0
     """Runs made, or begun where one failed."""
+    sampled: tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...] = ()
+    """Function, offset, and samples by reason; `sampling` are the figures of that pass, or a note why there is none."""
+    sampling: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

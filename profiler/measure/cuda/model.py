@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compiler.errors import ExecutionError
-from compiler.graph.binding import bind
+from compiler.frameworks.dlpack import CUDA, Lent
+from compiler.frameworks.lending import lent
+from compiler.graph.binding import as_arrays, bind
+from compiler.graph.dtypes import numpy_dtype
 from profiler.measure.cuda.device import Device, open_device
 from profiler.measure.cuda.memory import MemoryReport, Transfer
 from profiler.measure.cuda.program import DEFAULT_LAUNCH as DEFAULT_LAUNCH
@@ -66,26 +68,45 @@ class CudaModel:
     def program(self, arrays: Sequence[Any]) -> DeviceProgram:
         """The program for the sizes of these arguments; arguments that do not fit are an ExecutionError."""
         interface = self.model.host.interface
+        arrays = as_arrays(interface.types, arrays, interface.names)
         sizes = bind(interface.types, [_shaped(array) for array in arrays], interface.names)
         key = tuple(sizes[name] for name in interface.symbols)
         if key not in self._programs:
             self._programs = {key: program_of(self.model, sizes, self._ptx, self._launches)}  # the sizes used last
         return self._programs[key]
 
-    def upload(self, arrays: Sequence[Any]) -> Resident:
-        """Arguments onto the device, ready to launch; the caller closes what comes back.
+    def lend(self, arrays: Sequence[Any], stream: int = 0) -> Sequence[Any]:
+        """The arguments with lists and numbers made arrays, and what lies on a device as `Lent`."""
+        interface = self.model.host.interface
+        made = as_arrays(interface.types, arrays, interface.names)
+        return [
+            array if isinstance(array, (np.ndarray, Lent)) else lent(array, name, stream) or array
+            for array, name in zip(made, interface.names)
+        ] if len(made) == len(interface.names) else made  # fmt: skip
 
-        An argument that has a CUDA array interface (DeviceArray, a torch or CuPy array) is used in place.
+    def given(self, arrays: Sequence[Any]) -> dict[int, int]:
+        """The addresses of lent arrays by slot; one that lies elsewhere, or with gaps, is an ExecutionError."""
+        program = self.program(arrays)
+        return {
+            number: _pointer(array, program.slots[number].name, self.device.index)
+            for number, array in zip(program.inputs, arrays, strict=True)
+            if number is not None and isinstance(array, Lent)
+        }
+
+    def upload(
+        self, arrays: Sequence[Any], stream: int | None = None, outputs: Mapping[int, int] | None = None
+    ) -> Resident:
+        """Arguments onto the device, ready to launch; the caller closes what comes back, and keeps what he gave.
+
+        An argument on the device (a `DeviceArray`, a tensor, whatever has DLPack or the CUDA array interface) is used
+        in place; `outputs` are addresses of outputs by slot.
         """
+        stream = self._stream if stream is None else stream
+        arrays = self.lend(arrays, stream or 0)
         program = self.program(arrays)
         if self._executable is None:
             self._executable = Executable(self.device, program)
-        given = {
-            number: _pointer(array, program.slots[number].name)
-            for number, array in zip(program.inputs, arrays, strict=True)
-            if number is not None and not isinstance(array, np.ndarray)
-        }
-        resident = Resident(self._executable, program, given, self._stream)
+        resident = Resident(self._executable, program, {**self.given(arrays), **(outputs or {})}, stream)
         try:
             resident.upload(arrays)
         except BaseException:
@@ -93,8 +114,10 @@ class CudaModel:
             raise
         return resident
 
-    def execute(self, *arrays: np.ndarray) -> list[np.ndarray]:
+    def execute(self, *arrays: Any) -> list[np.ndarray]:
         """Run on NumPy arrays and return new ones; mutable buffers change in place. Buffers of the last sizes stay."""
+        interface = self.model.host.interface
+        arrays = tuple(as_arrays(interface.types, arrays, interface.names))
         with self._lock:
             resident = self._resident(arrays)
             resident.launch()
@@ -142,19 +165,16 @@ class CudaModel:
 
 def _shaped(array: Any) -> Any:
     """A NumPy array of the same shape and dtype as something on the device, of no size itself."""
-    if isinstance(array, np.ndarray):
-        return array
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is None:
-        return array  # binding says what is wrong with it
-    return np.broadcast_to(np.zeros((), np.dtype(interface["typestr"])), interface["shape"])
+    if not isinstance(array, Lent):
+        return array  # binding says what is wrong with it, if it is no NumPy array
+    return np.broadcast_to(np.zeros((), numpy_dtype(array.dtype)), array.shape)
 
 
-def _pointer(array: Any, name: str) -> int:
-    interface = array.__cuda_array_interface__
-    strides, size = interface.get("strides"), np.dtype(interface["typestr"]).itemsize
-    shape = tuple(interface["shape"])
-    dense = tuple(size * prod(shape[k + 1 :]) for k in range(len(shape)))
-    if strides is not None and tuple(strides) != dense and prod(shape):
+def _pointer(array: Lent, name: str, index: int) -> int:
+    kind, number = array.device
+    if kind != CUDA or number not in (-1, index):
+        where = f"cuda:{number}" if kind == CUDA else "the host"
+        raise ExecutionError(f"{name} lies on {where}, and the model on cuda:{index}")
+    if not array.contiguous:
         raise ExecutionError(f"{name}: an array on the device must be contiguous")
-    return int(interface["data"][0])
+    return array.pointer

@@ -83,6 +83,23 @@ def load(device: Device, texts: Sequence[bytes], names: Sequence[str]) -> Loaded
     return Loaded(functions, "\n".join(filter(None, logs)), perf_counter() - start)
 
 
+def load_cubins(device: Device, cubins: Sequence[bytes], names: Sequence[str]) -> Loaded:
+    """Load machine code as it is, and find the kernels called `names` in it."""
+    start = perf_counter()
+    device.activate()
+    modules = [call(driver().cuModuleLoadData, cubin) for cubin in cubins]
+    functions: dict[str, Function] = {}
+    for name in names:
+        for module in modules:
+            status, _ = driver().cuModuleGetFunction(module, name.encode())
+            if status.value == 0:
+                functions[name] = _function(module, name)
+                break
+        else:
+            raise CompilerError(f"no machine code of the model has a kernel {name!r}")
+    return Loaded(functions, "", perf_counter() - start)
+
+
 def _linked(device: Device, texts: Sequence[bytes]) -> _Module:
     if len(texts) == 1:
         return _compile(device, texts[0])

@@ -14,7 +14,7 @@ from profiler.measure.cuda.device import Device
 from profiler.measure.cuda.driver import call, check, driver, milliseconds
 from profiler.measure.cuda.launching import Start, allow_shared, encoded_map, resident_blocks, start_of
 from profiler.measure.cuda.memory import Allocation
-from profiler.measure.cuda.module import Loaded, load
+from profiler.measure.cuda.module import Loaded, load, load_cubins
 from profiler.measure.cuda.program import DeviceProgram, MapSlot, Packed
 
 
@@ -45,11 +45,13 @@ class KernelTime:
 class Executable:
     """The loaded code and the constants of a program; serves every choice of sizes."""
 
-    def __init__(self, device: Device, program: DeviceProgram) -> None:
+    def __init__(self, device: Device, program: DeviceProgram, cubins: Sequence[bytes] = ()) -> None:
         device.require(program.target)
         device.activate()
         self.device = device
-        self.loaded: Loaded = load(device, program.ptx, program.kernels)
+        self.loaded: Loaded = (
+            load_cubins(device, cubins, program.kernels) if cubins else load(device, program.ptx, program.kernels)
+        )
         for step in program.steps:
             allow_shared(self.loaded.functions[step.kernel], step)
         self._stream = device.stream()
@@ -105,12 +107,17 @@ class Resident:
             self.close()
             raise
         self._packed: list[Packed] = []
+        self._uses: dict[int, list[tuple[Any, int]]] = {}  # where a slot's address stands among launches' parameters
+        self._maps: dict[int, list[MapSlot]] = {}
         self._launches: list[tuple[str, Start]] = []
         for step in program.steps:
             for asked in step.maps:
                 self._write_map(asked)
+                self._maps.setdefault(asked.source, []).append(asked)
             packed = Packed([self.pointers[slot] for slot in step.slots], step.dims)
             self._packed.append(packed)
+            for place, slot in enumerate(step.slots):
+                self._uses.setdefault(slot, []).append((packed.values, place))
             if all(step.blocks):  # a grid without blocks is an error to the driver, and nothing to do
                 function = executable.loaded.functions[step.kernel]
                 blocks = resident_blocks(self.device, function, step) if step.resident else step.blocks
@@ -139,6 +146,21 @@ class Resident:
                     call(driver().cuMemsetD8Async, pointers[-1], 0, slot.bytes, self.stream)
         self._arena = arena
         return pointers
+
+    def point(self, slot: int, pointer: int) -> None:
+        """Let a buffer that was given lie elsewhere from the next launch on."""
+        if self.pointers[slot] == pointer:
+            return
+        self.pointers[slot] = pointer
+        for values, place in self._uses.get(slot, ()):
+            values[place] = pointer
+        for asked in self._maps.get(slot, ()):
+            self._write_map(asked)
+
+    @property
+    def starts(self) -> list[tuple[str, Start]]:
+        """The launches in order: the kernel's name, and the driver's call that starts it."""
+        return self._launches
 
     def _write_map(self, asked: MapSlot) -> None:
         """Tell the copy engine of a tensor, where the kernel will look for it."""

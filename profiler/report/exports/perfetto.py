@@ -1,4 +1,4 @@
-"""A run as a Chrome trace (JSON), which Perfetto and chrome://tracing open: passes, launches by thread, memory.
+"""A run as a Chrome trace (JSON), which Perfetto and chrome://tracing open: passes, launches, memory, samples.
 
 Times are rounded to whole nanoseconds before they become microseconds: begin and end are rounded, never the length, so
 that slices that touch still touch. Slices of one track nest or follow each other; what ran at once gets its own track.
@@ -10,12 +10,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from profiler.report.heat import hot_lines
 from profiler.report.lanes import lanes
 
 COMPILER, DEVICE = 1, 2
 # Tracks are numbered apart from processes: Perfetto takes a thread with its process's number for the main one.
 TRACKS = 1000
 WHOLE_TRACK = COMPILER * TRACKS
+_LINES = 8  # that get a counter
 _EVENT = dict[str, Any]
 _SPAN = tuple[int, int, dict[str, Any]]
 
@@ -93,7 +95,7 @@ def _call(document: dict[str, Any], offset: int) -> list[_EVENT]:
             }  # fmt: skip
             details = {name: value for name, value in known.items() if value is not None}
             events.append(_slice(DEVICE, track, launch["kernel"], "kernel", offset + begin, offset + stop, details))
-    return events + _memory(document, offset, end)
+    return events + _memory(document, offset, end) + _samples(document, offset)
 
 
 def _memory(document: dict[str, Any], offset: int, end: int) -> list[_EVENT]:
@@ -108,6 +110,28 @@ def _memory(document: dict[str, Any], offset: int, end: int) -> list[_EVENT]:
          "args": {"bytes": alive}}
         for at, alive in [*pairs, (end, 0)]
     ]  # fmt: skip
+
+
+def _samples(document: dict[str, Any], offset: int) -> list[_EVENT]:
+    """A counter for each of the hottest lines: its share of the samples of the kernel that is being launched."""
+    found = document.get("sampling")
+    if found is None:
+        return []
+    totals = {kernel["kernel"]: kernel["samples"] for kernel in found["kernels"]}
+    events: list[_EVENT] = []
+    for line in hot_lines(found, most=_LINES):
+        moments: list[tuple[int, float]] = []
+        for at, launch in enumerate(document["launches"]):
+            if launch["kernel"] == line["kernel"]:
+                spans = [thread[at] for thread in document["timeline_ns"]]
+                share = 100 * line["count"] / totals[line["kernel"]]
+                moments += [(min(begin for begin, _ in spans), share), (max(stop for _, stop in spans), 0.0)]
+        events += [
+            {"ph": "C", "pid": DEVICE, "tid": 0, "name": f"samples at {line['where']} in {line['kernel']}",
+             "ts": (offset + moment) / 1000, "args": {"percent": round(share, 2)}}
+            for moment, share in moments
+        ]  # fmt: skip
+    return events
 
 
 def _ns(seconds: float) -> int:

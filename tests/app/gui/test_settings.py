@@ -56,6 +56,9 @@ def test_every_preference_can_be_set_in_the_dialog_and_is_kept(qtbot, window, tm
     assert (kept.theme, kept.ui_pixels, kept.jobs, kept.use_cache, kept.opt_level) == ("light", 17, 2, False, 1)
     request = window.compile.request()
     assert (request.options.jobs, request.options.cache) == (2, False)
+    dialog.fields["libraries"].setText(os.pathsep.join(("one", "two")))
+    dialog.fields["libraries"].editingFinished.emit()
+    assert window.compile.request().libraries == ("one", "two")
     qtbot.mouseClick(dialog.defaults, Qt.MouseButton.LeftButton)
     assert window.preferences.now == Preferences()
     assert QApplication.font().pixelSize() == 13

@@ -80,7 +80,7 @@ def test_the_file_of_a_kernel_may_be_named():
         ("@kernel\n@inline\ndef k():\n    pass\n", "kernel.py:3:1: k needs one decorator"),
         ("@kernel(1)\ndef k():\n    pass\n", "kernel.py:2:1: a decorator takes the name of the op as a text"),
         ("@kernel('a', 'b')\ndef k():\n    pass\n", "kernel.py:2:1: a decorator takes the name of the op"),
-        ("@kernel('a', fast=True)\ndef k():\n    pass\n", "kernel.py:2:1: a decorator knows one option, raw=True"),
+        ("@kernel('a', fast=True)\ndef k():\n    pass\n", "kernel.py:2:1: a decorator's options are raw=True"),
         ("@kernel\ndef k(x=1):\n    pass\n", "kernel.py:2:1: arguments are positional and have no defaults"),
         ("@kernel\ndef k(**x):\n    pass\n", "kernel.py:2:1: arguments are positional"),
         ("@kernel\ndef k():\n    pass\n@kernel\ndef k():\n    pass\n", "kernel.py:4:1: k is defined twice"),

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 _METHODS = {"permute": 1, "reshape": 1, "broadcast": 1, "slice": 3}
 
 
-def view_method(library: KernelLibrary, op: str) -> str:
+def view_method(library: KernelLibrary, definition: str) -> str:
     """permute, reshape, broadcast or slice when that is all the view does with its parameters; else an empty string.
 
     A view that does more can still be read through; only storing through it and walking its axes as one need to know.
     """
-    generator = library.implementation(op, 1)
+    generator = library.find(definition)
     return "" if generator is None else _method(generator)
 
 

@@ -22,9 +22,9 @@ _STEP = 1 << 14  # operations in the time that one more kernel takes, everybody 
 _KINDS = frozenset({"function", "outlined", "elementwise", "inline"})
 
 
-def work_of(library: KernelLibrary, op: str, operands: int) -> int:
+def work_of(library: KernelLibrary, definition: str) -> int:
     """Operations that the definition of an elementwise op comes to for one element; at least 1."""
-    generator = library.implementation(op, operands)
+    generator = library.find(definition)
     return 1 if generator is None else max(_operations(library, generator), 1)
 
 

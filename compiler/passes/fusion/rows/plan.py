@@ -13,7 +13,6 @@ from compiler.passes.fusion.paths import Path, Shape
 from compiler.passes.fusion.row_space import Rows
 from compiler.passes.fusion.rows.join import member_below
 from compiler.passes.fusion.rows.walks import walk_of
-from compiler.passes.fusion.siblings.work import Work
 
 _CHEAP = 2  # operations that cost less than writing their result to memory and reading it
 _STACK_BYTES = 65536  # of a row that kernels/row_phases.py keeps on the stack
@@ -35,13 +34,12 @@ class Phase:
 class RowPlan:
     """The phases of one row kernel."""
 
-    def __init__(self, group: Group, contexts: Contexts, stores: list[Store], work: Work) -> None:
+    def __init__(self, group: Group, contexts: Contexts, stores: list[Store]) -> None:
         assert group.rows is not None
         self.group = group
         self.rows: Rows = group.rows
         self.stores = stores
         self._contexts = contexts
-        self._work = work
         self.phase_of: dict[Key, int] = {}
         self.kept_at: dict[Key, int] = {}
         self.needed_later: set[Key] = set()
@@ -168,7 +166,7 @@ class RowPlan:
         if node is not None and (context, value) in self.phase_of and node in self.group.members:
             if node.kind != "elementwise":
                 return _CHEAP + 1
-            total = self._work.of(node.signature.name)
+            total = node.own_work
             for operand in dict.fromkeys(node.operands):
                 inner = self.key(operand, context)
                 if inner is not None and total <= _CHEAP:

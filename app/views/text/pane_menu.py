@@ -1,0 +1,52 @@
+"""The menu of an IR pane: built when it is asked for, as what can be done depends on what the pane shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QMenu
+
+from app.viewmodels.frame.devices import TARGETS
+from app.viewmodels.text.ir_pane import Against
+
+
+def pane_menu(pane: Any) -> QMenu:
+    """What can be done with an IrPane now. Keys are named, not bound."""
+    menu, text, document = QMenu(pane), pane.text, pane.model.document
+    menu.addAction("Copy the selected lines\tCtrl+C", text.copy).setEnabled(bool(text.shown.rows))
+    menu.addAction("Copy all", lambda: _copy_all(pane)).setEnabled(bool(document.lines))
+    menu.addAction("Find...\tCtrl+F", pane.find_bar.open)
+    menu.addAction("Go to line...\tCtrl+G", pane.ask_line)
+    menu.addAction("Go to definition\tF12", pane.go_to_definition)
+    menu.addSeparator()
+    menu.addAction("Compare with the stage before\tD", lambda: pane.compare_wanted.emit(pane, "stage"))
+    menu.addAction("Compare with the previous compilation", lambda: pane.compare_wanted.emit(pane, "previous"))
+    with_pane = menu.addMenu("Compare with another pane")
+    with_pane.setEnabled(bool(others := pane.others()))
+    for title, key in others:
+        with_pane.addAction(title, lambda k=key, t=title: pane.model.compare(Against(k, f"against {t}")))
+    here, beside = menu.addMenu("Target of this pane"), menu.addMenu("Open beside for target")
+    now = pane.model.target or pane.model.own_target
+    for name, title in TARGETS:
+        _checked(here.addAction(title, lambda n=name: pane.set_target(n)), name == now)
+        beside.addAction(title, lambda n=name: pane.beside_wanted.emit(pane, n)).setEnabled(name != now)
+    menu.addSeparator()
+    _checked(menu.addAction("Lock: keep this text", pane.lock.toggle), pane.model.locked)
+    if not pane.quiet.isHidden():
+        _checked(menu.addAction("Hide directives and comments", pane.quiet.toggle), pane.quiet.isChecked())
+    menu.addAction("Fold all", lambda: text.fold_all(True)).setEnabled(bool(text.shown.regions))
+    menu.addAction("Unfold all", lambda: text.fold_all(False)).setEnabled(bool(text.shown.folded))
+    menu.addSeparator()
+    menu.addAction("Close this pane", lambda: pane.close_wanted.emit(pane))
+    return menu
+
+
+def _checked(action: QAction, on: bool) -> None:
+    action.setCheckable(True)
+    action.setChecked(on)
+
+
+def _copy_all(pane: Any) -> None:
+    document = pane.model.document
+    QGuiApplication.clipboard().setText(document.text(0, document.lines - 1))

@@ -1,0 +1,78 @@
+"""Types of results, computed by a kernel's `@shape` function from the types of its operands and its parameters.
+
+@shape("rows") def rows_shape(x, *, axis): return x.shape[axis:], f32
+
+It returns a shape, whose dtype is then the first operand's, or a shape and a dtype, or several of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from compiler.errors import KernelError
+from compiler.graph.dims import Dim
+from compiler.graph.types import TensorType
+from compiler.language.interpreter import interpret
+from compiler.language.source import NoBuilder
+from compiler.language.syntax.calls import inline
+from compiler.language.syntax.functions import Generator
+from compiler.language.values.dtypes import LANGUAGE_DTYPES, DType
+from compiler.language.values.loadables import FusedInput
+
+
+def computed_types(
+    function: Generator,
+    find: Callable[[str], Generator | None],
+    operands: Sequence[Any],
+    parameters: Mapping[str, Any],
+) -> tuple[TensorType, ...]:
+    """What a shape function gives for operands of these types."""
+    given: list[Any] = []
+    for operand in operands:
+        if not isinstance(operand, TensorType):
+            raise KernelError(f"{function.name}: the shape of {operand} is not known")
+        given.append(FusedInput(_no_elements, LANGUAGE_DTYPES[operand.dtype], operand.shape))
+    run = interpret(_Host(find))  # pyright: ignore[reportArgumentType]
+    run.b = NoBuilder("a shape function has no elements, only shapes and dtypes")  # pyright: ignore[reportAttributeAccessIssue]
+    run.file = function.file
+    try:
+        found = inline(run, function, given, dict(parameters), None)
+        default = operands[0].dtype if operands else None
+        listed = [found] if _is_shape(found) or _is_pair(found) else found
+        return tuple(_type(one, default, function) for one in listed)
+    except KernelError as problem:
+        if problem.location is None:
+            problem.location = run.where()
+        raise
+
+
+def _type(found: Any, default: str | None, function: Generator) -> TensorType:
+    if _is_pair(found):
+        shape, dtype = found
+        return TensorType(dtype.name, tuple(shape))
+    if _is_shape(found) and default is not None:
+        return TensorType(default, tuple(found))
+    raise KernelError(f"{function.name} returns a shape, a shape and a dtype, or several of these")
+
+
+def _is_shape(found: Any) -> bool:
+    return isinstance(found, (tuple, list)) and all(type(size) is int or isinstance(size, Dim) for size in found)
+
+
+def _is_pair(found: Any) -> bool:
+    return isinstance(found, (tuple, list)) and len(found) == 2 and _is_shape(found[0]) and isinstance(found[1], DType)
+
+
+def _no_elements(*_: Any) -> Any:
+    raise KernelError("a shape function has no elements, only shapes and dtypes")
+
+
+class _Host:
+    """Stands in for an elaborator: functions are found, nothing is instantiated."""
+
+    def __init__(self, find: Callable[[str], Generator | None]) -> None:
+        self.lookup = find
+
+    def __getattr__(self, name: str) -> Any:
+        raise KernelError("a shape function calls only @inline functions")

@@ -1,0 +1,1 @@
+"""Where inside a kernel the time goes: a clock looks again and again at what is being executed."""

@@ -1,0 +1,121 @@
+"""Texts that take a while: they wait behind no compilation, say how far they are, and can be given up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt, QTimer
+
+from app.viewmodels.requests import CompileRequest, StageRequest
+from app.worker.compile_session import CompileSession
+from compiler.options import CompileOptions
+
+pytestmark = pytest.mark.gui
+LARGE = '''"""{kernels} products, each with {ops} ops behind it."""
+from compiler import Graph, TensorType, ops
+
+
+def build():
+    inputs = [TensorType("f32", (64, 64)), *(TensorType("f32", (64, 64 + 4 * n)) for n in range({kernels}))]
+    with Graph("large", inputs=inputs) as graph:
+        x, *weights = graph.inputs
+        results = []
+        for weight in weights:
+            y = x @ weight
+            for number in range({ops}):
+                y = (ops.relu, ops.tanh, lambda v: v * v)[number % 3](y)
+            results.append(y)
+        graph.output(*results)
+    return graph
+'''
+
+
+def large(folder: Path, kernels: int, ops: int) -> str:
+    path = folder / "large.py"
+    path.write_text(LARGE.format(kernels=kernels, ops=ops))
+    return str(path)
+
+
+def loaded(qtbot, window, timeout=60_000):
+    qtbot.waitUntil(lambda: not any(pane.model.loading for pane in window.workbench.panes), timeout=timeout)
+
+
+def test_a_text_for_another_target_does_not_wait_for_the_other_kernels(tmp_path):
+    """Measured in what is done rather than in seconds: of 16 kernels, one is asked for and one is compiled."""
+    request = CompileRequest(large(tmp_path, 16, 3), CompileOptions(cache=False), None)
+    session = CompileSession(request, lambda _: None)
+    said = []
+    kernel = session.records().kernels[15].name
+    text = session.stage(StageRequest("asm", kernel, "sm_90a"), said.append)
+    assert b".entry" in text.text
+    assert not [progress.stage for progress in said if "LLVM optimising" in progress.stage]
+    assert not session._for("sm_90a").compiled, "no kernel but that one went through LLVM"
+
+
+def test_texts_do_not_wait_behind_a_search_or_another_compilation(qtbot, compiled):
+    """The process that holds the compilation is kept busy by keeping every stage; a text comes before that is over."""
+    order = []
+    compiled.compiler.keep(True, lambda _: order.append("kept"))
+    compiled.compiler.text(StageRequest("llvm-opt", "matmul_add"), lambda _: order.append("text"))
+    qtbot.waitUntil(lambda: len(order) == 2, timeout=60_000)
+    assert compiled.compiler._reader is not None
+
+
+def test_a_text_on_its_way_says_so_and_can_be_given_up(qtbot, compiled):
+    pane = compiled.workbench.panes[1]
+    compiled.compiler.end_reading()
+    pane.set_target("sm_80")
+    qtbot.waitUntil(lambda: pane.waiting.isVisible(), timeout=5_000)
+    assert "PTX of matmul_add_relu" in pane.waiting.words.text() and not pane.text.document.lines
+    assert pane.waiting.cancel.isVisible()
+    qtbot.mouseClick(pane.waiting.cancel, Qt.MouseButton.LeftButton)
+    assert not pane.model.loading and compiled.compiler._reader is None
+    assert "cancelled" in pane.waiting.words.text() and not pane.bar.text
+    qtbot.mouseClick(pane.waiting.load, Qt.MouseButton.LeftButton)
+    loaded(qtbot, compiled)
+    assert not pane.waiting.isVisible() and b"sm_80" in bytes(pane.model.document.data)
+    pane.set_target("cpu")
+    loaded(qtbot, compiled)
+
+
+def test_no_line_of_another_model_stands_under_this_ones_name(qtbot, compiled):
+    """Headers and texts are looked at in every turn of the window, from opening a source until its texts are there."""
+    left, right = compiled.workbench.panes[:2]
+    right.set_target("sm_90a")
+    loaded(qtbot, compiled)
+    seen = []
+
+    def look() -> None:
+        for pane in (left, right):
+            if pane.text.document.lines:
+                seen.append((pane.model.kernel, bytes(pane.text.document.data)))
+
+    turns = QTimer()
+    turns.timeout.connect(look)
+    turns.start(0)
+    compiled.opening.open("sample:softmax")
+    assert "still mlp: softmax is being compiled" in left.strip.words.text()
+    qtbot.waitUntil(lambda: compiled.state.compilation.name == "softmax", timeout=60_000)
+    loaded(qtbot, compiled)
+    turns.stop()
+    look()
+    assert {"matmul_add_relu", "mul_softmax"} <= {kernel for kernel, _ in seen}
+    assert all(kernel.encode() in text for kernel, text in seen)
+    assert not left.strip.isVisible()
+
+
+@pytest.mark.slow
+def test_five_thousand_nodes_under_an_open_ptx_pane(qtbot, compiled, tmp_path):
+    right = compiled.workbench.panes[1]
+    right.set_target("sm_90a")
+    loaded(qtbot, compiled)
+    path = large(tmp_path, 109, 44)
+    compiled.settings.trust(path)
+    compiled.opening.open(path)
+    qtbot.waitUntil(lambda: compiled.state.compilation.name == "large", timeout=600_000)
+    assert len(compiled.state.compilation.nodes) > 5_000 and len(compiled.state.compilation.kernels) == 109
+    qtbot.waitUntil(lambda: right.waiting.isVisible() or not right.model.loading, timeout=5_000)
+    loaded(qtbot, compiled, timeout=60_000)
+    for pane in compiled.workbench.panes[:2]:
+        assert pane.model.kernel.encode() in bytes(pane.model.document.data)
