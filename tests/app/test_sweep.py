@@ -139,6 +139,7 @@ def worker(process):
         return process.pid if "app.sweep.child" in " ".join(process.cmdline()) else None
 
 
+@pytest.mark.slow
 def test_killing_workers_loses_no_cell_and_doubles_none(spec, tmp_path):
     path = spec('targets = ["cpu", "sm_90a", "gfx942"]\nlevels = [0, 1, 2, 3]\nflows = ["all-kernel", "per-kernel"]')
     asked, killed = read_spec(path), []
