@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from app.flow_cells import Measured, Row, Sample
+from app.flow_cells import Cell, Measured, Row, Sample
 from app.text_tables import seconds, size, table
 from compiler.printable import printable
 from profiler.report.exports.csv_table import plain_cell
@@ -23,8 +23,11 @@ _PEAK: Callable[[Sample], float] = lambda sample: sample.peak_bytes  # noqa: E73
 START_HEADER = ("flow", "cache", "compile", "first result", "ratio", "spread")
 
 
-def document(measured: Measured, machine: str, cores: int) -> dict[str, Any]:
-    """Everything that was measured, with the ratios per-kernel / all-kernel."""
+def document(measured: Measured, machine: str, cores: int, disturbed: Container[Cell] = frozenset()) -> dict[str, Any]:
+    """Everything that was measured, with the ratios per-kernel / all-kernel.
+
+    While cells that were `disturbed` were measured, something else took the machine.
+    """
     rows = [row for row in measured.rows if not row.cell.execute]
     starts = [row for row in measured.rows if row.cell.execute]
     request = measured.request
@@ -43,9 +46,12 @@ def document(measured: Measured, machine: str, cores: int) -> dict[str, Any]:
             "elapsed_s": measured.base.elapsed,
             "peak_bytes": measured.base.peak_bytes,
         },
-        "cells": [row.document() | _ratios(row, rows) for row in rows],
+        "cells": [row.document() | _ratios(row, rows) | {"disturbed": row.cell in disturbed} for row in rows],
         "line_tables": _line_tables(rows),
-        "start_up": [row.document() | {"start_ratio": _start_ratio(row, starts)} for row in starts],
+        "start_up": [
+            row.document() | {"start_ratio": _start_ratio(row, starts), "disturbed": row.cell in disturbed}
+            for row in starts
+        ],
     }
 
 
@@ -91,7 +97,7 @@ def _start_ratio(row: Row, starts: Sequence[Row]) -> float | None:
 def _cells_text(found: dict[str, Any]) -> list[tuple[str, ...]]:
     return [
         (
-            cell["flow"], str(cell["opt_level"]), cell["debug"], cell["cache"], seconds(cell["user_s"]),
+            _flow(cell), str(cell["opt_level"]), cell["debug"], cell["cache"], seconds(cell["user_s"]),
             seconds(cell["system_s"]), seconds(cell["elapsed_s"]), f"{cell['cpu_percent']:.0f} %",
             size(cell["peak_bytes"]), _ratio(cell["time_ratio"]), _ratio(cell["memory_ratio"]),
             _spread(cell["spread"]),
@@ -103,11 +109,16 @@ def _cells_text(found: dict[str, Any]) -> list[tuple[str, ...]]:
 def _starts_text(found: dict[str, Any]) -> list[tuple[str, ...]]:
     return [
         (
-            cell["flow"], cell["cache"], seconds(cell["compile_s"]), seconds(cell["first_result_s"]),
+            _flow(cell), cell["cache"], seconds(cell["compile_s"]), seconds(cell["first_result_s"]),
             _ratio(cell["start_ratio"]), _spread(cell["spread"]),
         )
         for cell in found["start_up"]
     ]  # fmt: skip
+
+
+def _flow(cell: dict[str, Any]) -> str:
+    """The flow, with a mark where its figures were disturbed."""
+    return f"{cell['flow']} (disturbed)" if cell["disturbed"] else cell["flow"]
 
 
 def _spread(value: float | None) -> str:
@@ -142,6 +153,8 @@ def _notes(found: dict[str, Any]) -> list[str]:
             f"{cost['memory']:.2f} times the memory."
         )
     notes += [f"Note: {note}." for note in found["notes"]]
+    if any(cell["disturbed"] for cell in (*found["cells"], *found["start_up"])):
+        notes.append("Disturbed: something else took the machine while these cells were measured; measure them again.")
     if found["interrupted"]:
         notes.append("Interrupted: only what was finished is shown.")
     return notes

@@ -16,13 +16,19 @@ from app.controllers.explorer import ExplorerFeature
 from app.controllers.features import Features, Shared
 from app.controllers.flows import FlowsFeature
 from app.controllers.graph import GraphFeature
+from app.controllers.heartbeat import heartbeat_of
 from app.controllers.help import HelpFeature
 from app.controllers.hottest import HottestFeature
+from app.controllers.layouts import LayoutsFeature
 from app.controllers.log import LogFeature
+from app.controllers.notebook import NotebookFeature
 from app.controllers.opening import SUFFIXES, OpeningFeature
+from app.controllers.palette_things import PaletteThings
 from app.controllers.panes import PanesFeature
 from app.controllers.passes import PassesFeature
+from app.controllers.pictures import PicturesFeature
 from app.controllers.preferences import PreferencesFeature
+from app.controllers.preview import PreviewFeature
 from app.controllers.records import RecordsController
 from app.controllers.report import ReportFeature
 from app.controllers.runs import RunsFeature
@@ -35,7 +41,9 @@ from app.controllers.timeline import TimelineFeature
 from app.controllers.what_if import WhatIfFeature
 from app.sources import samples
 from app.theme.look import Look
+from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.messages import Messages
+from app.viewmodels.frame.shown import Shown
 from app.viewmodels.state import State
 from app.viewmodels.text.tokens import tokens
 from app.views.frame.status import Status
@@ -68,6 +76,7 @@ class MainWindow(QMainWindow):
         self._make_frame(shared)
         self._make_features(shared)
         self.help.actions = self.features.build_menus(self)
+        self.menuBar().setCornerWidget(self.layouts.bar)
         self.addToolBar(self.choices)
         self.setStatusBar(self.status)
         self.docks.place(self.log.bar, self.welcome, self.workbench, self.features.docks)
@@ -76,6 +85,7 @@ class MainWindow(QMainWindow):
         self.docks.begin()
         self.log.begin()
         self.preferences.begin()
+        self.heartbeat = heartbeat_of(self)
         QTimer.singleShot(0, self._warm_up)
 
     def _make_frame(self, shared: Shared) -> None:
@@ -112,13 +122,22 @@ class MainWindow(QMainWindow):
         self.runs = add(RunsFeature(shared, compiler, records, preferences, self.compile, choices, status, docks))
         self.hottest = add(HottestFeature(shared, self.runs, workbench))
         self.flows = add(FlowsFeature(shared, compiler, preferences, source, status, docks))
+        self.notebook = add(NotebookFeature(shared, compiler, records, self.flows, docks, self.runs.list))
         self.search = add(SearchFeature(shared, compiler, docks, workbench, self.graph.panel))
         self.report = add(ReportFeature(shared, records, docks))
         lists = (self.passes.view, self.runs.list)
         self.explorer = add(
             ExplorerFeature(shared, self._entries, *lists, self.opening, self.panes, preferences, docks)
         )
+        self.preview = add(PreviewFeature(shared, compiler, self.graph, self.explorer.kernels))
+        self.layouts = add(LayoutsFeature(shared, docks, workbench, self.explorer.show_tab))
+        self.pictures = add(PicturesFeature(shared, docks, workbench, self.graph, self.layouts))
         self.help = add(HelpFeature(shared, self.features))
+        things = PaletteThings(
+            self.state, settings=self.settings, entries=self._entries, opening=self.opening, compile_=self.compile,
+            panes=self.panes, docks=docks, source=source, graph=self.graph, runs=self.runs, pictures=self.pictures,
+        )  # fmt: skip
+        self.help.things, self.help.typed = things.all, things.typed
         self.runs.list.export_wanted.connect(self.report.export)
         source.pane.strip.compare_wanted.connect(records.compare)
 
@@ -126,7 +145,34 @@ class MainWindow(QMainWindow):
         gc.freeze()  # what the program is made of stays: looking through it for rubbish would be felt
         languages = ("python", "llvm", "mlir", "asm", "ptx")
         colours = (lambda language=language: tokens(language, "") for language in languages)
-        self.turns.add((self.compiler.warm_up, self.graph.layouts.warm_up, *colours))
+        self.turns.add((self.compiler.warm_up, self.graph.layouts.warm_up, *colours, *self.workbench.prepare()))
+
+    def open_as(self, source: str, shown: Shown) -> None:
+        """Open a source and show it as it was: compiled so, arranged so, with this selected."""
+        state = self.state
+        if shown.choices:
+            state.choose(**shown.choices)
+        if not self.opening.open(source):
+            return
+        if shown.cuts or shown.fuses:
+            state.choose(force_cut=shown.cuts, force_fuse=shown.fuses)
+            self.compile.compile_file()
+        if shown.layout:
+            self.layouts.choose(shown.layout)
+        if shown.view in self.docks.named:
+            self.turns.add((lambda: self.docks.show(shown.view),))
+        if shown.selected:
+            self._select_later(shown.selected)
+
+    def _select_later(self, nodes: tuple[str, ...]) -> None:
+        """Select nodes once there is a model that has them."""
+
+        def select(compilation: Compilation) -> None:
+            self.state.compiled.disconnect(select)
+            found = [node for node in nodes if node in compilation.node_table]
+            self.turns.add((lambda: self.state.selection.select(found, self),))
+
+        self.state.compiled.connect(select)
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
@@ -153,4 +199,6 @@ class MainWindow(QMainWindow):
             self.settings.set("last_source", self.state.source)
         self.settings.sync()
         self.features.stop()
+        if self.heartbeat is not None:
+            self.heartbeat.end()
         super().closeEvent(event)

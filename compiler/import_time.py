@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -21,6 +21,8 @@ class Stretch:
 
     seconds: float = 0.0
     imports: float = 0.0
+    spans: list[tuple[float, float]] = field(default_factory=list)
+    """(start by the clock of `perf_counter`, seconds) of what was imported, one after another as one."""
 
 
 @contextmanager
@@ -38,7 +40,7 @@ def without_imports() -> Iterator[Stretch]:
         try:
             return original(name, *rest, **more)
         finally:
-            found.imports += perf_counter() - start
+            _note(found, start, perf_counter() - start)
             outermost = True
 
     builtins.__import__ = timed
@@ -48,3 +50,15 @@ def without_imports() -> Iterator[Stretch]:
     finally:
         builtins.__import__ = original
         found.seconds = perf_counter() - start - found.imports
+
+
+_JOIN = 1e-4  # seconds between imports that still count as one
+
+
+def _note(found: Stretch, start: float, seconds: float) -> None:
+    found.imports += seconds
+    if found.spans and start - sum(found.spans[-1]) < _JOIN:
+        first = found.spans[-1][0]
+        found.spans[-1] = (first, start + seconds - first)
+    elif seconds >= _JOIN:  # looking up what is loaded is no import
+        found.spans.append((start, seconds))

@@ -5,8 +5,11 @@ It is computed from records of passes alone, as a compilation leaves them or as 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from compiler.options import STAGE_TABLE, TIMED_STAGES
 from compiler.trace import PassRecord
@@ -77,6 +80,94 @@ def _steps(passes: Sequence[PassRecord], elaborated: int | None) -> list[StageFi
             share = seconds / total if total else 0.0
             found.append(StageFigures(stage, _left(records, "ops_after"), size, seconds, share))
     return found
+
+
+IMPORTS, OUTSIDE = "imports", "outside"
+"""What a moment of a compilation is put down to where no pass ran: modules that were loaded, or nothing known."""
+
+
+@dataclass(frozen=True)
+class Elapsed:
+    """A part of the time that went by: a stage, `IMPORTS` or `OUTSIDE`. The parts make up the whole."""
+
+    stage: str
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A stretch of a compilation in which no pass ran; `what` is `IMPORTS` or `OUTSIDE`."""
+
+    what: str
+    start: float
+    seconds: float
+
+
+def elapsed_parts(
+    passes: Sequence[PassRecord], whole: float = 0.0, imports: Sequence[tuple[float, float]] = ()
+) -> list[Elapsed]:
+    """Where the time by the clock went, in the order of the stages, then what no pass accounts for.
+
+    `whole` is the time from the beginning to the end; `imports` are (start, seconds) of modules that were loaded. A
+    stage that several processes worked on at once counts once, and stages that went on at once have a part each.
+    """
+    lengths, running, loading = _moments(passes, whole, imports)
+    seconds = {stage: 0.0 for stage in TIMED_STAGES if stage in running}
+    busy = np.sum(list(running.values()), axis=0) if running else np.zeros(len(lengths))
+    for stage, active in running.items():
+        seconds[stage] = float(np.sum(np.where(active & ~loading, lengths / np.maximum(busy, 1), 0.0)))
+    seconds[IMPORTS] = float(lengths[loading].sum())
+    seconds[OUTSIDE] = float(lengths[(busy == 0) & ~loading].sum())
+    total = sum(seconds.values()) or 1.0
+    kept = (entry for entry in seconds.items() if entry[1] > 0 or entry[0] in running)
+    return [Elapsed(stage, taken, taken / total) for stage, taken in kept]
+
+
+def gaps_of(
+    passes: Sequence[PassRecord], whole: float = 0.0, imports: Sequence[tuple[float, float]] = (), least: float = 1e-5
+) -> list[Gap]:
+    """The stretches of at least so many seconds that no pass accounts for."""
+    lengths, running, loading = _moments(passes, whole, imports)
+    idle = ~np.any(list(running.values()), axis=0) if running else np.ones(len(lengths), bool)
+    kinds = np.where(idle, np.where(loading, 1, 2), 0)
+    starts = np.concatenate(([0.0], np.cumsum(lengths)))
+    found = []
+    for first, last in _stretches(kinds):
+        taken = float(starts[last] - starts[first])
+        if kinds[first] and taken >= least:
+            found.append(Gap(IMPORTS if kinds[first] == 1 else OUTSIDE, float(starts[first]), taken))
+    return found
+
+
+def _moments(
+    passes: Sequence[PassRecord], whole: float, imports: Sequence[tuple[float, float]]
+) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """The time cut where anything begins or ends: how long each piece is, which stages ran in it, what was loaded."""
+    timed = [record for record in passes if not _is_within(record.stage)]
+    spans = np.array([(r.start, r.start + r.seconds) for r in timed] or np.zeros((0, 2)), float)
+    loads = np.array([(start, start + seconds) for start, seconds in imports] or np.zeros((0, 2)), float)
+    end = max(whole, float(spans[:, 1].max()) if len(spans) else 0.0)
+    spans, loads = np.clip(spans, 0.0, end), np.clip(loads, 0.0, end)
+    edges = np.unique(np.concatenate(([0.0, end], spans.ravel(), loads.ravel())))
+
+    def active(which: np.ndarray) -> np.ndarray:
+        change = np.zeros(len(edges), np.int64)
+        np.add.at(change, np.searchsorted(edges, which[:, 0]), 1)
+        np.add.at(change, np.searchsorted(edges, which[:, 1]), -1)
+        return np.cumsum(change)[:-1] > 0
+
+    stages = np.array([record.stage for record in timed])
+    running = {stage: active(spans[stages == stage]) for stage in dict.fromkeys(r.stage for r in timed)}
+    return np.diff(edges), running, active(loads)
+
+
+def _stretches(kinds: np.ndarray) -> list[tuple[int, int]]:
+    """(first, one after the last) of neighbours that are alike."""
+    if not len(kinds):
+        return []
+    cuts = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), len(kinds)]
+    return list(itertools.pairwise(cuts))
 
 
 def _is_within(stage: str) -> bool:

@@ -1,14 +1,23 @@
 """scaled_dot_product_attention with a running softmax: scores exist only as one tile of queries by keys at a time."""
 
 from kernels.exponential import exp
-from kernels.gemm import load_column, load_tile, multiply_add, pack_panel, round_up, store_tile, tile_product
+from kernels.gemm import (
+    load_column,
+    load_tile,
+    loads_lanes,
+    multiply_add,
+    pack_panel,
+    round_up,
+    store_tile,
+    tile_product,
+)
 from kernels.gpu_attention import gpu_attend
 from kernels.gpu_flash_attention import fits_flash_attention, flash_attend
 from kernels.gpu_warpgroup_attention import fits_warpgroup_attention, warpgroup_attend
 from kernels.indexing import along, delinearise, fix_leading, product, replace
 from kernels.language import *
 from kernels.parallel import split
-from kernels.rows import fold, vectors, widths_for
+from kernels.rows import fold, larger_of, vectors, widths_for
 
 # Queries and keys of one tile of scores.
 QUERIES = 64
@@ -207,19 +216,23 @@ def rescale_row(scores, weights, result, best, total, i, limit, span, broad, lan
         scores[i * span + x] = dt(-dt.inf)
     top = splat(best[i], step)
     for x in range(0, span, step):
-        top = max(top, scores.load(i * span + x, width=step))
-    top = fold(top, lambda a, b: max(a, b))
+        top = larger_of(top, scores.load(i * span + x, width=step))  # a NaN is one in the sum below
+    top = fold(top, larger_of)
     # While every key is masked the weights are 0, not exp(-inf + inf).
     base = select(top > dt(-dt.inf), top, dt(0))
     correction = exp(best[i] - base)
     part = zeros(dt, step)
-    # In the order in which the product with the values reads them: `rows` queries side by side for each key.
+    # In the order in which the product with the values reads them: `rows` queries side by side for each key, or, where
+    # single values are loaded anyway, as they come.
     first = i // rows * rows * span + i % rows
     for x in range(0, span, step):
         weight = exp(scores.load(i * span + x, width=step) - base)
         part = part + weight
-        for lane in unroll(step):
-            weights[first + (x + lane) * rows] = weight[lane]
+        if loads_lanes():
+            for lane in unroll(step):
+                weights[first + (x + lane) * rows] = weight[lane]
+        else:
+            weights.store(weight, i * span + x)
     total[i] = total[i] * correction + fold(part, lambda a, b: a + b)
     best[i] = top
     for x in range(0, broad, lanes):
@@ -233,7 +246,9 @@ def add_values(result, weights, values, used, seen, span, broad, width, lanes, *
         for x in range(0, broad, width):
 
             def left(j):
-                return load_column(weights, i * span + j * rows, rows=rows)
+                if loads_lanes():
+                    return load_column(weights, i * span + j * rows, rows=rows)
+                return [weights[(i + r) * span + j] for r in range(rows)]
 
             def right(j):
                 return [values.load(j * broad + x + c * lanes, width=lanes) for c in range(across)]

@@ -1,6 +1,6 @@
 """conv2d, NCHW: a product of the weights with patches of the image that are laid out only while they are packed."""
 
-from kernels.gemm import gemm, most_columns, multiply_add, pack_panel
+from kernels.gemm import gemm, most_columns, multiply_add, pack_panel, reads_in_place
 from kernels.gpu_matmul import gpu_conv2d
 from kernels.gpu_register_tiles import register_conv2d
 from kernels.indexing import delinearise, product
@@ -54,6 +54,10 @@ def panel_conv2d(out, x, w, stride, padding, dilation, groups):
         source = weights.slice((first, 0), (1, 1), (channels, product(taps))).permute((1, 0))
         pack_panel(panel, 0, source, k0, count, i, rows, along=0)
 
+    def weights_of(group):
+        first = weights.place(group % groups * channels, 0)
+        return strided(weights.flat, (channels, product(taps)), weights.strides, first)
+
     def pack_b(group, panels, j, columns, k0, count, width):
         image = group // groups
         c0 = group % groups * depth
@@ -97,7 +101,10 @@ def panel_conv2d(out, x, w, stride, padding, dilation, groups):
 
             vectors(max(-base, 0), min(columns - base, breadth), (lanes, 1), part)
 
-    gemm(channels, height * breadth, product(taps), out.shape[0] * groups, dt, pack_a, pack_b, store)
+    gemm(
+        channels, height * breadth, product(taps), out.shape[0] * groups, dt, pack_a, pack_b, store,
+        rows_of_a=weights_of if reads_in_place(weights, dt) else None, many=False,
+    )  # fmt: skip
 
 
 @inline

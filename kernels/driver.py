@@ -4,7 +4,7 @@ from kernels.gpu_driver import gpu_elementwise, gpu_elementwise_tiles, read_acro
 from kernels.indexing import along, delinearise, product, replace
 from kernels.language import *
 from kernels.parallel import split
-from kernels.rows import vectors, widths_for
+from kernels.rows import transposed, vectors, widths_for
 
 # Rows are cut into pieces of this many elements, so that threads can share a long row.
 PIECE = 4096
@@ -115,18 +115,3 @@ def turn_tile(square, x, tile, axis, row, first, *, lanes, line):
             turned = transposed(found, step=1)
             for k in unroll(lanes):
                 square.store(turned[k], (i + k) * line + j)
-
-
-@inline
-def transposed(rows, *, step):
-    """The columns of a square of as many vectors as they have lanes, by exchanging ever larger blocks."""
-    count = len(rows)
-    if step == count:
-        return rows
-    low = tuple([j if j // step % 2 == 0 else count + j - step for j in range(count)])
-    high = tuple([j + step if j // step % 2 == 0 else count + j for j in range(count)])
-    exchanged = [
-        shuffle(rows[i], rows[i + step], low) if i // step % 2 == 0 else shuffle(rows[i - step], rows[i], high)
-        for i in range(count)
-    ]
-    return transposed(exchanged, step=step * 2)

@@ -18,19 +18,19 @@ EXP2_F64 = (4.4603621110712564e-10, 7.073559054113956e-09, 1.0178021297391592e-0
 
 @inline
 def reduce_by_log2(x):
-    """(r, n): x = r + n * log(2) with |r| <= log(2) / 2; the product with the high half of log(2) is exact."""
+    """(r, k, n): x = r + n * log(2) with |r| <= log(2) / 2 and k the float n; k times log(2)'s high half is exact."""
     high, low = (0.6931472, -1.9046542e-09) if x.dtype == f32 else (0.6931471805599453, 2.3190468138462996e-17)
     k, n = split_integer(x, LOG2_E)
-    return fma(k, -low, fma(k, -high, x)), n
+    return fma(k, -low, fma(k, -high, x)), k, n
 
 
 @function
 def exp_function(x):
     """e**x. f32: < 1 ulp, f64: < 1 ulp, subnormal results included."""
     lowest, highest = (-104.0, 89.0) if x.dtype == f32 else (-746.0, 710.0)
-    r, n = reduce_by_log2(min(max(x, lowest), highest))
+    r, k, n = reduce_by_log2(min(max(x, lowest), highest))
     tail = horner(r, EXP_F32 if x.dtype == f32 else EXP_F64)
-    return scale_by_power(fma(r * r, tail, r) + 1.0, n)
+    return scale_by_power(fma(r * r, tail, r) + 1.0, n, whole=k)
 
 
 @function
@@ -38,9 +38,9 @@ def raised_exp_function(x):
     """2**64 * e**x for x <= 0, < 1 ulp: with the digits that e**x loses where it is subnormal, for who multiplies
     it with something first; 0 where it is so small that nothing comes of that either."""
     lowest = -140.0 if x.dtype == f32 else -800.0
-    r, n = reduce_by_log2(max(x, lowest))
+    r, k, n = reduce_by_log2(max(x, lowest))
     tail = horner(r, EXP_F32 if x.dtype == f32 else EXP_F64)
-    return select(x < lowest, x.dtype(0), scale_by_power(fma(r * r, tail, r) + 1.0, n + 64))
+    return select(x < lowest, x.dtype(0), scale_by_power(fma(r * r, tail, r) + 1.0, n + 64, whole=k + 64.0))
 
 
 @inline
@@ -53,9 +53,9 @@ def times_sigmoid(x, u):
 
 
 @inline
-def exp2_of(r, n):
-    """2**(r + n) for |r| <= 1/2 and an integer n."""
-    return scale_by_power(fma(r, horner(r, EXP2_F32 if r.dtype == f32 else EXP2_F64), 1.0), n)
+def exp2_of(r, n, *, whole=None):
+    """2**(r + n) for |r| <= 1/2 and an integer n, which is also the float `whole` where that is at hand."""
+    return scale_by_power(fma(r, horner(r, EXP2_F32 if r.dtype == f32 else EXP2_F64), 1.0), n, whole=whole)
 
 
 @function
@@ -64,7 +64,7 @@ def exp2_function(x):
     lowest, highest = (-151.0, 128.0) if x.dtype == f32 else (-1076.0, 1024.0)
     x = min(max(x, lowest), highest)
     k, n = split_integer(x, 1.0)
-    return exp2_of(x - k, n)
+    return exp2_of(x - k, n, whole=k)
 
 
 @function
@@ -74,7 +74,7 @@ def expm1_function(x):
     With p = expm1(r) the result is 2**n * p + (2**n - 1); it is doubled last, as 2**n overflows before the result does.
     """
     lowest, highest, tiny = (-20.0, 89.0, 2.0**-26) if x.dtype == f32 else (-40.0, 710.0, 2.0**-55)
-    r, n = reduce_by_log2(min(max(x, lowest), highest))
+    r, _, n = reduce_by_log2(min(max(x, lowest), highest))
     tail = r * r * horner(r, EXP_F32 if x.dtype == f32 else EXP_F64)
     half_scale = power_of_two(n - 1, dt=x.dtype)
     y = fma(tail, half_scale, fma(r, half_scale, half_scale - 0.5))

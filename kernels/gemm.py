@@ -7,7 +7,7 @@ rows are handed to a `store` function from a buffer, so that what is fused behin
 
 from kernels.language import *
 from kernels.parallel import split
-from kernels.rows import vectors
+from kernels.rows import transposed, vectors
 
 # How much of the inner dimension one panel holds, and the bytes of B's panels: they stay in the second-level cache.
 DEPTH = 512
@@ -25,8 +25,13 @@ def most_columns():
 
 @inline
 def register_tile(m, n, dt):
-    """Rows, and vectors a row, of the tile that is kept in registers."""
+    """Rows, and vectors a row, of the tile that is kept in registers.
+
+    AVX-512 has wide vectors: two of them cut matrices more evenly than three, and are as fast.
+    """
     rows, columns = (8, 3) if target.registers >= 32 else (6, 2)
+    if target.simd_bytes == 64:
+        columns = 2
     if is_static(m):
         rows = min(rows, max(m, 1))
     if is_static(n):
@@ -55,12 +60,18 @@ def tile_product(acc, count, left, right, *, rows, columns):
 
 
 @inline
+def loads_lanes():
+    """Whether products take a lane of a register; elsewhere each value of a column is loaded by itself."""
+    return target.simd_bytes == 16
+
+
+@inline
 def load_column(panel, start, *, rows):
     """The `rows` values that tile_product multiplies with a row of the other side.
 
     Where products take a lane of a register they are loaded as one; elsewhere broadcast loads are cheaper.
     """
-    if target.simd_bytes == 16 and (rows == 8 or rows == 4 or rows == 2):
+    if loads_lanes() and (rows == 8 or rows == 4 or rows == 2):
         a = panel.load(start, width=rows)
         return [a[i] for i in range(rows)]
     return [panel[start + i] for i in range(rows)]
@@ -142,14 +153,25 @@ def fill_panel(panel, start, source, k0, count, x0, width, *, along):
         return source[position((k0 + k, x0 + x), width=w, axis=axis)].cast(dt)
 
     if not packs_rows(source, width, lanes, along):
-        for x in range(valid):
 
-            def scatter(k, w):
-                v = element(k, x, w, 0)
-                for lane in unroll(w):
-                    panel[start + (k + lane) * width + x] = v[lane] if w > 1 else v
+        def scatter(k, w):
+            v = element(k, x, w, 0)
+            for lane in unroll(w):
+                panel[start + (k + lane) * width + x] = v[lane] if w > 1 else v
 
-            vectors(0, count, (lanes, 1), scatter)
+        if turns_squares(source, width, lanes):
+            # What does not fill a square is scattered.
+            turned, whole = count - count % lanes, valid - valid % lanes
+            for x in range(0, whole, lanes):
+                for k in range(0, turned, lanes):
+                    square = transposed([element(k, x + lane, lanes, 0) for lane in range(lanes)], step=1)
+                    for lane in unroll(lanes):
+                        panel.store(square[lane], start + (k + lane) * width + x)
+            for x in range(valid):
+                vectors(select(x < whole, turned, index(0)), count, (lanes, 1), scatter)
+        else:
+            for x in range(valid):
+                vectors(0, count, (lanes, 1), scatter)
         clear_columns(panel, start, count, valid, width)
     elif valid == width:
         for k in range(count):
@@ -168,6 +190,12 @@ def packs_rows(source, width, lanes, along):
     if along == 0 or source.is_contiguous(0):
         return width % lanes == 0 and source.is_contiguous(1)
     return width % lanes == 0
+
+
+@inline
+def turns_squares(source, width, lanes):
+    """Whether a panel is filled by turning squares in registers: where scattering a vector takes long."""
+    return not loads_lanes() and lanes > 1 and width % lanes == 0 and source.is_contiguous(0)
 
 
 @inline
@@ -195,26 +223,39 @@ def clear_columns(panel, start, count, valid, width):
             panel[start + k * width + x] = panel.dtype(0)
 
 
+@inline
+def reads_in_place(a, dt):
+    """Whether rows of A are multiplied where they lie: packing is for nothing where single values are loaded anyway."""
+    # Not is_contiguous(), which is also true of a row that repeats one value.
+    return not loads_lanes() and a.is_strided and a.dtype == dt and is_unit(a.strides[a.rank - 1])
+
+
 @outlined
-def multiply_panels(tile, a_panel, b_panels, panels, count, first, stride, *, rows, across, fresh):
-    """A panel of rows times each panel of columns, into the rows of `tile` from `first` on, `stride` apart.
+def multiply_panels(
+    tile, a, start, step, last, b_panels, panels, count, first, stride, fresh, *, rows, across, in_place, resumes
+):
+    """Rows of A times each panel of columns, into the rows of `tile` from `first` on, `stride` apart.
 
     A function of its own: all products of a type share it, whatever their sizes and whatever is fused to them.
-    `fresh` starts from zero instead of from what `tile` holds.
+    With `resumes` sums go on from what `tile` holds unless they are `fresh` (not 0). A is a panel, or (`in_place`) a
+    matrix whose row r begins at a[start + r * step]; behind row `last` that one is taken again.
     """
     dt = tile.dtype
     lanes = target.simd(dt)
     width = across * lanes
+    starts = [start + min(index(r), last) * step for r in range(rows if in_place else 0)]
     for p in range(panels):
 
         def left(k):
-            return load_column(a_panel, k * rows, rows=rows)
+            if in_place:
+                return [a[starts[r] + k] for r in range(rows)]
+            return load_column(a, k * rows, rows=rows)
 
         def right(k):
             return [b_panels.load((p * count + k) * width + v * lanes, width=lanes) for v in range(across)]
 
         acc = [zeros(dt, lanes) for _ in range(rows * across)]
-        if not fresh:
+        if resumes and fresh == 0:
             acc = load_tile(tile, first + p * width, stride, lanes, rows=rows, columns=across)
         acc = tile_product(acc, count, left, right, rows=rows, columns=across)
         store_tile(tile, acc, first + p * width, stride, lanes, rows=rows, columns=across)
@@ -245,35 +286,38 @@ def parts_of(rows, columns, groups, workers, *, height, width):
 
 
 @inline
-def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
+def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, many=True):
     """`groups` independent products of m x k by k x n matrices in type dt.
 
     pack_a(group, panel, i, rows, k0, count): rows i..i+rows of A, columns k0..k0+count, as panel[k * rows + r].
     pack_b(group, panels, j, columns, k0, count, width): rows k0.. and columns j..j+columns of B, as panels of `width`
         columns: panels[(p * count + k) * width + x].
     store(group, i, j, columns, tile, start): tile[start..start+columns] is row i of the result, from column j on.
+    rows_of_a(group): A itself, where reads_in_place() is true of it; then pack_a is not called.
+    many: whether a model mostly has several such products, which then share what they can, at the cost of one alone.
     """
     lanes = target.simd(dt)
     rows, across = register_tile(m, n, dt)
     width = across * lanes
     whole = is_static(k) and k <= DEPTH
     depth = max(k, 1) if whole else DEPTH // 2
-    columns = max(min(PANEL_BYTES // (depth * dt.bytes), COLUMNS) // (2 * width), 1) * 2 * width
-    if is_static(n) and round_up(n, 2 * width) <= columns:
-        columns = max(round_up(n, 2 * width), 2 * width)
+    # Columns are cut where whole vectors of two registers end.
+    unit = width if across % 2 == 0 else 2 * width
+    columns = max(min(PANEL_BYTES // (depth * dt.bytes), COLUMNS) // unit, 1) * unit
+    if is_static(n) and round_up(n, unit) <= columns:
+        columns = max(round_up(n, unit), unit)
     waiting = rows if whole else round_up(WAITING_ROWS, rows)
     if is_static(m):
         waiting = min(waiting, max(round_up(m, rows), rows))
-    a_panel = stack(dt, depth * rows)
+    in_place, resumes = rows_of_a is not None, many or not whole
+    a_panel = stack(dt, 1 if in_place else depth * rows)
     b_panels = stack(dt, depth * columns)
     tile = stack(dt, waiting * columns)
 
-    # Columns are cut at pairs of register tiles, so that whole vectors of twice the width are stored.
-    pair = 2 * width
-    row_tiles, column_tiles = max(ceildiv(index(m), rows), 1), max(ceildiv(index(n), pair), 1)
-    down, across_parts = parts_of(row_tiles, column_tiles, groups, thread_count(), height=rows, width=pair)
+    row_tiles, column_tiles = max(ceildiv(index(m), rows), 1), max(ceildiv(index(n), unit), 1)
+    down, across_parts = parts_of(row_tiles, column_tiles, groups, thread_count(), height=rows, width=unit)
     # What does not fit at once is cut further, into pieces of one size: a narrow rest would be packed for little work.
-    column_pieces = across_parts * ceildiv(ceildiv(column_tiles, across_parts) * pair, columns)
+    column_pieces = across_parts * ceildiv(ceildiv(column_tiles, across_parts) * unit, columns)
     row_pieces = down
     if not whole:
         row_pieces = down * ceildiv(ceildiv(row_tiles, down) * rows, waiting)
@@ -286,30 +330,25 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store):
         i0 = piece * row_tiles // row_pieces * rows
         i1 = min((piece + 1) * row_tiles // row_pieces * rows, m)
         piece = rest - group * column_pieces
-        j = piece * column_tiles // column_pieces * pair
-        used = min((piece + 1) * column_tiles // column_pieces * pair, n) - j
-        panels = ceildiv(used, width)
-        if whole:
-            pack_b(group, b_panels, j, used, 0, k, width)
+        j = piece * column_tiles // column_pieces * unit
+        used = min((piece + 1) * column_tiles // column_pieces * unit, n) - j
+        panels = index(ceildiv(used, width))
+        for k0 in range(0, max(k, 1), depth):
+            count = min(k - k0, depth)
+            pack_b(group, b_panels, j, used, k0, count, width)
             for i in range(i0, i1, rows):
-                pack_a(group, a_panel, i, rows, 0, k)
-                multiply_panels(
-                    tile, a_panel, b_panels, index(panels), index(k), index(0), index(columns),
-                    rows=rows, across=across, fresh=True,
-                )  # fmt: skip
-                for r in range(min(i1 - i, rows)):
-                    store(group, i + r, j, used, tile, r * columns)
-        else:
-            for x in range(0, waiting * columns, lanes):
-                tile.store(zeros(dt, lanes), x)
-            for k0 in range(0, k, depth):
-                count = min(k - k0, depth)
-                pack_b(group, b_panels, j, used, k0, count, width)
-                for i in range(i0, i1, rows):
+                first = index(0) if whole else (i - i0) * columns
+                left = (a_panel, index(0), index(0), index(0))
+                if in_place:
+                    a = rows_of_a(group)
+                    left = (a.flat, index(a.place(i, k0)), index(a.strides[0]), index(i1 - i - 1))
+                else:
                     pack_a(group, a_panel, i, rows, k0, count)
-                    multiply_panels(
-                        tile, a_panel, b_panels, index(panels), index(count), (i - i0) * columns, index(columns),
-                        rows=rows, across=across, fresh=False,
-                    )  # fmt: skip
-            for r in range(i1 - i0):
-                store(group, i0 + r, j, used, tile, r * columns)
+                fresh = index(1) if whole else select(k0 == 0, index(1), index(0))
+                multiply_panels(
+                    tile, *left, b_panels, panels, index(count), first, index(columns), fresh,
+                    rows=rows, across=across, in_place=in_place, resumes=resumes,
+                )  # fmt: skip
+                if True if whole else k0 + depth >= k:
+                    for r in range(min(i1 - i, rows)):
+                        store(group, i + r, j, used, tile, first + r * columns)

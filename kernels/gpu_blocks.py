@@ -33,6 +33,8 @@ def word_from_below(v, distance):
 @inline
 def exchange(v, distance):
     """The value that the lane whose number differs by `distance` (xor) holds; any dtype."""
+    if target.is_nvidia and v.dtype == f32:  # the common case, with the least to compile
+        return intrinsic("llvm.nvvm.shfl.sync.bfly.f32", f32, 1, i32(-1), v, i32(distance), i32(31))
     return by_words(v, lambda word: exchange_word(word, distance))
 
 
@@ -63,9 +65,10 @@ def by_words(v, move):
 @inline
 def combine_warp(v, combine, distance):
     """`v` of every lane of the warp combined; all lanes get the result."""
-    if distance == 0:
-        return v
-    return combine_warp(combine(v, exchange(v, distance)), combine, distance // 2)
+    for step in unroll(6):
+        if distance >> step > 0:
+            v = combine(v, exchange(v, distance >> step))
+    return v
 
 
 @inline

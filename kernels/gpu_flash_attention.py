@@ -8,15 +8,15 @@ from kernels.gpu_async import end_group, wait_for_groups
 from kernels.gpu_blocks import exchange
 from kernels.gpu_fragments import (
     chunk_place,
+    chunked_matrix_at,
     fill_chunk,
     load_right,
     load_right_turned,
-    matrix_at,
     multiply_words,
     pair,
 )
 from kernels.gpu_tensor_cores import has_tensor_cores
-from kernels.indexing import delinearise, product, replace
+from kernels.indexing import delinearise, matrix_at, product, replace
 from kernels.language import *
 
 QUERIES = 128
@@ -76,6 +76,24 @@ def seen_scores(scores, row, j0, t, keys, *, is_causal):
 
 
 @inline
+def mask_block(scores, mask, lead, i0, row, j0, t, factor, length, keys, *, masked, is_causal):
+    """A block of scores, of queries from i0 on and keys from j0 on, as weigh_scores takes them, and its `unit`."""
+    unit = factor * LOG2E
+    if masked:
+        scores, unit = masked_scores(scores, mask, lead, row, j0, t, factor, length, keys), 1.0
+    elif factor <= 0:
+        scores, unit = [score * unit for score in scores], 1.0
+    # Only the last blocks have keys that some query of this block does not see.
+    behind = j0 + len(scores) * 2
+    bound = behind > keys
+    if is_causal:
+        bound = bound | (behind > i0 + 1)
+    if bound:
+        scores = seen_scores(scores, row, j0, t, keys, is_causal=is_causal)
+    return scores, unit
+
+
+@inline
 def weigh_scores(scores, best, total, acc, *, unit):
     """A block of scores becomes weights, 2 to the score times `unit`; what was summed so far is put on their footing.
 
@@ -132,7 +150,8 @@ def flash_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
     if enable_gqa:
         h = len(lead) - 1
         source_lead = replace(lead, h, lead[h] // (heads[h] // k.shape[-3]))
-    queries, key_rows, value_rows = matrix_at(q, lead), matrix_at(k, source_lead), matrix_at(v, source_lead)
+    queries = matrix_at(q, lead)
+    key_rows, value_rows = chunked_matrix_at(k, source_lead), chunked_matrix_at(v, source_lead)
     thread = thread_index()
     warp, lane = thread // 32, thread % 32
     g, t = lane // 4, lane % 4
@@ -182,17 +201,9 @@ def flash_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
                     sums = multiply_words(dt, left, four[2 * half : 2 * half + 2], scores[at : at + 4])
                     for s in unroll(4):
                         scores[at + s] = sums[s]
-        unit = factor * LOG2E
-        if masked:
-            scores, unit = masked_scores(scores, mask, lead, row, j0, t, factor, length, keys), 1.0
-        elif factor <= 0:
-            scores, unit = [score * unit for score in scores], 1.0
-        # Only the last blocks have keys that some query of this block does not see.
-        bound = j0 + span > keys
-        if is_causal:
-            bound = bound | (j0 + span > i0 + 1)
-        if bound:
-            scores = seen_scores(scores, row, j0, t, keys, is_causal=is_causal)
+        scores, unit = mask_block(
+            scores, mask, lead, i0, row, j0, t, factor, length, keys, masked=masked, is_causal=is_causal
+        )
         scores, best, total, acc = weigh_scores(scores, best, total, acc, unit=unit)
         for j in unroll(0, span, 16):
             at = j // 2

@@ -8,7 +8,7 @@ neighbouring rows lies in the same banks; so chunks change places within their r
 """
 
 from kernels.gpu_async import copies_run_alone
-from kernels.indexing import fix_leading
+from kernels.indexing import fix_leading, matrix_at
 from kernels.language import *
 
 CHUNK = 8  # elements of 16 bits in 16 bytes
@@ -81,23 +81,30 @@ def load_right_turned(tile, base, k, j, *, chunks):
 
 
 @inline
-def matrix_at(x, lead):
-    """The matrix of the last two axes at the leading indices `lead`; one that lies in memory stays a tensor."""
-    if x.is_strided and len(lead) > 0:
-        return strided(x.flat, x.shape[-2:], x.strides[-2:], x.place(*lead, 0, 0))
-    return fix_leading(x, lead)
+def is_chunks(count):
+    """Whether a number of elements is known to be whole chunks."""
+    rest = count % CHUNK
+    return is_static(rest) and rest == 0
+
+
+@inline
+def chunked_matrix_at(x, lead):
+    """As matrix_at; a tensor only if all of its matrices begin at a chunk: where they do cannot be seen of one."""
+    chunked = x.is_strided
+    if chunked:
+        for step in unroll((x.offset, *x.strides[: len(lead)])):
+            chunked = chunked and is_chunks(step)
+    return matrix_at(x, lead) if chunked or len(lead) == 0 else fix_leading(x, lead)
 
 
 @inline
 def copied_by_chunks(x):
     """Whether 16 bytes of a row of this matrix lie together in memory, at a multiple of 16 bytes."""
-    if not x.is_strided or not copies_run_alone():
+    if not x.is_strided or not copies_run_alone() or (is_static(x.offset) and not is_chunks(x.offset)):
         return False
     if not is_static(x.strides[1]) or x.strides[1] != 1:  # an element that is repeated along a row is not a row of them
         return False
-    rest = x.shape[1] % CHUNK
-    pitch = x.strides[0] % CHUNK
-    return is_static(rest) and rest == 0 and is_static(pitch) and pitch == 0
+    return is_chunks(x.shape[1]) and is_chunks(x.strides[0])
 
 
 @inline

@@ -1,6 +1,8 @@
 """Operands that the copy engine cannot be told of, laid out for it by all blocks of a grid, which then wait for it.
 
 That is how what is fused into an operand is computed once, and how rows that begin anywhere become rows that do not.
+(Telling the engine of eight rows as one, which together always take multiples of 16 bytes, is no way around it: it also
+refuses boxes that begin in between along the last axis, as an illegal instruction.)
 A kernel that does so says launch(..., resident=True, together=True).
 """
 

@@ -6,7 +6,7 @@ them in their order: results do not depend on which block that is.
 
 from kernels.gpu_blocks import combine_block, combine_warp, fitting_power
 from kernels.gpu_driver import gpu_width
-from kernels.indexing import delinearise, interleave, product, replace, without
+from kernels.indexing import along, delinearise, interleave, product, replace, without
 from kernels.language import *
 from kernels.rows import fold
 
@@ -70,7 +70,9 @@ def combine_strided(first, last, step, start, load, combine, *, width, ahead, pa
 @inline
 def nvidia_reduce(x, axes, start, combine, store):
     """Combine over `axes`, by whether the last axis goes or stays."""
-    if x.rank - 1 in axes:
+    if len(axes) == x.rank and x.rank > 1 and x.is_strided:
+        reduce_to_rows(x.reshape((x.size,)), (0,), start, combine, store)  # no index has to be taken apart
+    elif x.rank - 1 in axes:
         reduce_to_rows(x, axes, start, combine, store)
     else:
         reduce_to_columns(x, axes, start, combine, store, widest=max(16 // x.dtype.bytes, 1))
@@ -99,6 +101,8 @@ def reduce_to_rows(x, axes, start, combine, store):
 
     def loader(lead):
         def load(v):
+            if len(pieces) == 1:  # the common case, with the least to compile
+                return x[along(lead, v * width, width)].cast(start.dtype)
             where = delinearise(v, pieces)
             where = interleave(axes, replace(where, len(where) - 1, where[-1] * width), lead)
             return x[position(where, width=width, axis=x.rank - 1)].cast(start.dtype)

@@ -1,4 +1,4 @@
-"""Matrix products without tensor cores on NVIDIA GPUs: 256 threads share a tile, each has 4 x 4 or 8 x 8 sums.
+"""Matrix products without tensor cores on NVIDIA GPUs: threads share a tile, each has 4 x 4 or 8 x 16 sums.
 
 Tiles of the operands are in shared memory twice: while one pair is multiplied, the next is on its way in registers.
 
@@ -8,66 +8,74 @@ axis i, in the type of the sums.
 
 from kernels.gemm import multiply_add
 from kernels.gpu_driver import gpu_width
-from kernels.gpu_fragments import matrix_at
-from kernels.indexing import delinearise, product
+from kernels.indexing import delinearise, matrix_at, product
 from kernels.language import *
 
-DEEP = 16
-SIDE = 16
-WORKERS = SIDE * SIDE
 LANES = 4
+# Rows of threads that share a tile.
+HIGH = 16
 # Beside each row of a tile, so that rows begin in different banks.
 PAD = 4
 # The most taps of a convolution that have their places in shared memory.
 TAPS = 2048
 # Tiles of 128 x 128 from which on they are better than smaller ones: a multiprocessor has two at a time.
 ENOUGH = 132
+# The shape of the small ones, as tile_shape gives it.
+SMALL = (64, 64, 16, 16)
 
 
 @inline
-def tile_side(m, n, groups, dt):
-    """Rows and columns of a tile: 128, or 64 where there would be few tiles or each would be too large."""
+def tile_shape(m, n, groups, dt):
+    """Rows and columns of a tile, threads in a row of those that share it, and how much of k it holds.
+
+    Large tiles, where each thread has 8 x 16 sums, if there are enough of them to be worth their code. Where sizes are
+    not known tiles are tall: rows are what is not known, and mostly many.
+    """
     tiles = ceildiv(m, 128) * ceildiv(n, 128) * groups
-    if dt.bytes > 4 or (is_static(m) and m <= 64) or (is_static(n) and n <= 64):
-        return 64
-    return 64 if is_static(tiles) and tiles < ENOUGH else 128
+    if (
+        dt.bytes > 4
+        or (is_static(m) and m <= 64)
+        or (is_static(n) and n <= 64)
+        or (is_static(tiles) and tiles < ENOUGH)
+    ):
+        return SMALL
+    return (128, 128, 8, 8) if is_static(tiles) else (128, 64, 16, 16)
 
 
 @inline
-def place_in_tile(p, by_k, width, *, tile):
-    """Where the p-th vector of this thread lies in a tile: (row or column, k)."""
-    e = thread_index() + p * WORKERS
+def place_in_tile(p, by_k, width, *, tile, wide, deep):
+    """Where the p-th vector of this thread lies in an operand's tile: (row or column, k)."""
+    e = thread_index() + p * HIGH * wide
     if by_k:
-        return e // (DEEP // width), e % (DEEP // width) * width
+        return e // (deep // width), e % (deep // width) * width
     return e % (tile // width) * width, e // (tile // width)
 
 
 @inline
-def fetch_for_tile(operand, dt, group, first, size, k0, depth, *, tile):
-    """This thread's part of a tile that is `tile` wide and DEEP deep, in registers; zeros where there is nothing."""
+def fetch_for_tile(operand, dt, group, first, size, k0, depth, *, tile, wide, deep):
+    """This thread's part of an operand's tile, in registers; zeros where there is nothing."""
     load, by_k, width = operand
-    inside = is_static(size % tile) and is_static(depth % DEEP) and size % tile == 0 and depth % DEEP == 0
+    inside = is_static(size % tile) and is_static(depth % deep) and size % tile == 0 and depth % deep == 0
     parts = []
-    for p in unroll(tile * DEEP // (WORKERS * width)):
-        i, k = place_in_tile(p, by_k, width, tile=tile)
+    for p in unroll(tile * deep // (HIGH * wide * width)):
+        i, k = place_in_tile(p, by_k, width, tile=tile, wide=wide, deep=deep)
         if inside:
             v = load(group, first + i, k0 + k, width)
         else:
             # Loaded without a branch, so that all loads are on their way at once; what is outside is read elsewhere.
-            wide = 1 if by_k else width
-            deep = width if by_k else 1
-            v = load(group, min(first + i, index(size) - wide), min(k0 + k, index(depth) - deep), width)
+            last_i, last_k = (1, width) if by_k else (width, 1)
+            v = load(group, min(first + i, index(size) - last_i), min(k0 + k, index(depth) - last_k), width)
             v = select(k0 + k < depth, v, zeros(dt, width))
         parts = [*parts, v]
     return parts
 
 
 @inline
-def put_in_tile(shared_tile, stage, operand, parts, *, tile):
+def put_in_tile(shared_tile, stage, operand, parts, *, tile, wide, deep):
     """Put what was fetched into a tile in shared memory, which has rows of i for each k."""
     load, by_k, width = operand
     for p in unroll(len(parts)):
-        i, k = place_in_tile(p, by_k, width, tile=tile)
+        i, k = place_in_tile(p, by_k, width, tile=tile, wide=wide, deep=deep)
         if by_k and width > 1:
             for e in unroll(width):
                 shared_tile[stage, k + e, i] = parts[p][e]
@@ -76,67 +84,75 @@ def put_in_tile(shared_tile, stage, operand, parts, *, tile):
 
 
 @inline
-def register_tiles(m, n, depth, groups, dt, left, right, store, *, side):
+def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
     """`groups` products of m x depth by depth x n matrices; store(group, i, j, width, v) takes results along j.
 
-    Tiles have `side` rows and columns.
+    `shape` is what tile_shape says of the tiles.
     """
-    assert 64 * DEEP >= WORKERS * LANES, "every thread fetches at least one vector of a tile"
-    tiles_down, tiles_across = ceildiv(m, side), ceildiv(n, side)
+    down, across, wide, deep = shape
+    tiles_down, tiles_across = ceildiv(m, down), ceildiv(n, across)
+    small = down * across == 64 * 64
     launch(
         blocks=tiles_down * tiles_across * groups,
-        threads=WORKERS,
-        per_processor=4 if side == 64 and dt.bytes <= 4 else 2,
+        threads=HIGH * wide,
+        per_processor=4 if small and dt.bytes <= 4 else 2,
     )
-    lefts = shared(dt, (2, DEEP, side + PAD))
-    rights = shared(dt, (2, DEEP, side + PAD))
+    lefts = shared(dt, (2, deep, down + PAD))
+    rights = shared(dt, (2, deep, across + PAD))
     group = block_index() // (tiles_down * tiles_across)
     rest = block_index() - group * (tiles_down * tiles_across)
-    i0 = rest // tiles_across * side
-    j0 = (rest - rest // tiles_across * tiles_across) * side
+    i0 = rest // tiles_across * down
+    j0 = (rest - rest // tiles_across * tiles_across) * across
     thread = thread_index()
-    # Rows and columns of a thread come in fours, 64 apart.
-    row, column = thread // SIDE * LANES, thread % SIDE * LANES
-    fours = side // 64
-    acc = [zeros(dt, LANES) for _ in range(fours * LANES * fours)]
-    steps = ceildiv(index(depth), DEEP)
+    # Rows and columns of a thread come in fours, as far apart as all threads have.
+    row, column = thread // wide * LANES, thread % wide * LANES
+    row_step, column_step = HIGH * LANES, wide * LANES
+    fours_down, fours_across = down // row_step, across // column_step
+    acc = [zeros(dt, LANES) for _ in range(fours_down * LANES * fours_across)]
+    steps = ceildiv(index(depth), deep)
 
     def add_products(acc, stage, k):
-        a = [lefts.load(stage, k, row + h * 64, width=LANES) for h in range(fours)]
-        b = [rights.load(stage, k, column + w * 64, width=LANES) for w in range(fours)]
-        for h in unroll(fours):
+        a = [lefts.load(stage, k, row + h * row_step, width=LANES) for h in range(fours_down)]
+        b = [rights.load(stage, k, column + w * column_step, width=LANES) for w in range(fours_across)]
+        for h in unroll(fours_down):
             for r in unroll(LANES):
-                for w in unroll(fours):
-                    at = (h * LANES + r) * fours + w
+                for w in unroll(fours_across):
+                    at = (h * LANES + r) * fours_across + w
                     acc[at] = multiply_add(splat(a[h][r], LANES), b[w], acc[at])
         return acc
 
+    def fetch(k0):
+        return (
+            fetch_for_tile(left, dt, group, i0, m, k0, depth, tile=down, wide=wide, deep=deep),
+            fetch_for_tile(right, dt, group, j0, n, k0, depth, tile=across, wide=wide, deep=deep),
+        )
+
+    def put(stage, fetched):
+        put_in_tile(lefts, stage, left, fetched[0], tile=down, wide=wide, deep=deep)
+        put_in_tile(rights, stage, right, fetched[1], tile=across, wide=wide, deep=deep)
+
     if steps > 0:
-        put_in_tile(lefts, 0, left, fetch_for_tile(left, dt, group, i0, m, index(0), depth, tile=side), tile=side)
-        put_in_tile(rights, 0, right, fetch_for_tile(right, dt, group, j0, n, index(0), depth, tile=side), tile=side)
+        put(0, fetch(index(0)))
     barrier()
     for step in range(steps):
         stage = step % 2
         # Behind the last step nothing is loaded: it would lie outside.
-        k0 = min(step + 1, steps - 1) * DEEP
-        next_left = fetch_for_tile(left, dt, group, i0, m, k0, depth, tile=side)
-        next_right = fetch_for_tile(right, dt, group, j0, n, k0, depth, tile=side)
-        if side == 128 and is_static(m) and is_static(n):
-            for k in unroll(DEEP):
+        fetched = fetch(min(step + 1, steps - 1) * deep)
+        if down == 128 and across == 128:
+            for k in unroll(deep):
                 acc = add_products(acc, stage, k)
         else:  # as fast for small tiles, and much less to compile
-            for k in range(DEEP):
+            for k in range(deep):
                 acc = add_products(acc, stage, k)
-        put_in_tile(lefts, 1 - stage, left, next_left, tile=side)
-        put_in_tile(rights, 1 - stage, right, next_right, tile=side)
+        put(1 - stage, fetched)
         barrier()
     whole = is_static(n % LANES) and n % LANES == 0
-    for h in unroll(fours):
+    for h in unroll(fours_down):
         for r in unroll(LANES):
-            i = i0 + row + h * 64 + r
-            for w in unroll(fours):
-                v = acc[(h * LANES + r) * fours + w]
-                j = j0 + column + w * 64
+            i = i0 + row + h * row_step + r
+            for w in unroll(fours_across):
+                v = acc[(h * LANES + r) * fours_across + w]
+                j = j0 + column + w * column_step
                 if whole:
                     if (i < m) & (j < n):
                         store(group, i, j, LANES, v)
@@ -173,7 +189,7 @@ def register_matmul(out, a, b, dt):
     register_tiles(
         out.shape[-2], out.shape[-1], a.shape[-1], product(batch), dt, matrix_operand(a, batch, dt, by_rows=True),
         matrix_operand(b, batch, dt, by_rows=False), store,
-        side=tile_side(out.shape[-2], out.shape[-1], product(batch), dt),
+        shape=tile_shape(out.shape[-2], out.shape[-1], product(batch), dt),
     )  # fmt: skip
 
 
@@ -192,7 +208,7 @@ def register_conv2d(out, x, w, stride, padding, dilation, groups):
     channel_of = shared(i32, product(taps) if table else 1)
     shift_of = shared(i32, (2, product(taps) if table else 1))
     if table:
-        for tap in range(thread_index(), product(taps), WORKERS):
+        for tap in range(thread_index(), product(taps), thread_count()):
             c, p, q = delinearise(tap, taps)
             channel_of[tap] = c.cast(i32)
             shift_of[0, tap] = (p * dilation[0] - padding[0]).cast(i32)
@@ -224,5 +240,5 @@ def register_conv2d(out, x, w, stride, padding, dilation, groups):
 
     register_tiles(
         channels, out.shape[2] * breadth, product(taps), out.shape[0] * groups, dt,
-        (load_weights, True, gpu_width(product(taps), LANES)), (load_pixels, False, 1), store, side=64,
+        (load_weights, True, gpu_width(product(taps), LANES)), (load_pixels, False, 1), store, shape=SMALL,
     )  # fmt: skip

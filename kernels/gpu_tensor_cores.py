@@ -7,11 +7,11 @@ memory ahead of their use, STAGES of them at a time.
 from kernels.gpu_async import end_group, wait_for_groups
 from kernels.gpu_fragments import (
     chunk_place,
+    chunked_matrix_at,
     fill_chunk,
     load_left,
     load_right,
     load_right_turned,
-    matrix_at,
     multiply_words,
 )
 from kernels.indexing import delinearise, product
@@ -66,7 +66,7 @@ def tensor_core_matmul(out, a, b):
     i0 = (band * BAND + within % high) * DOWN
     j0 = within // high * ACROSS
     lead = delinearise(group, batch)
-    rows, columns = matrix_at(a, lead), matrix_at(b, lead)
+    rows, columns = chunked_matrix_at(a, lead), chunked_matrix_at(b, lead)
     # x @ w.T: the right operand's columns are contiguous, so its tile is kept as rows of k.
     turned = columns.is_contiguous(0) and not columns.is_contiguous(1)
     i1, j1 = warp // 2 * (WARP_ROWS * 16), warp % 2 * (WARP_COLUMNS * 8)

@@ -2,9 +2,8 @@
 
 from kernels.gpu_blocks import combine_warp, lane_of
 from kernels.gpu_driver import gpu_width
-from kernels.gpu_fragments import matrix_at
 from kernels.gpu_reduce import reduce_to_columns
-from kernels.indexing import delinearise, product
+from kernels.indexing import delinearise, matrix_at, product
 from kernels.language import *
 from kernels.rows import fold
 

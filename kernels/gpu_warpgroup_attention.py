@@ -4,7 +4,7 @@ A block has three warpgroups and takes 128 queries of a head: one warpgroup has 
 values; two score, weigh and sum, each for 64 queries. While one computes weights, the other multiplies.
 """
 
-from kernels.gpu_flash_attention import masked_scores, scaled_sums, seen_scores, weigh_scores
+from kernels.gpu_flash_attention import mask_block, scaled_sums, weigh_scores
 from kernels.gpu_fragments import pair
 from kernels.gpu_layout import laid_out, meet_all
 from kernels.gpu_warpgroup_matmul import store_sums
@@ -33,7 +33,6 @@ STAGES = 2
 WARPGROUP = 128
 ROW_BYTES = 128
 ROW = 64
-LOG2E = 1.4426950408889634
 PROCESSORS = 132
 
 
@@ -158,17 +157,9 @@ def warpgroup_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa
                 scores = multiply_tiles(dt, scores, lefts, rights, left_turned=False, right_turned=False)
                 if within % 32 == 0:
                     arrive(barrier_of(stage, 1))
-                unit = factor * LOG2E
-                if masked:
-                    scores, unit = masked_scores(scores, mask, lead, row, j0, t, factor, length, keys), 1.0
-                elif factor <= 0:
-                    scores, unit = [score * unit for score in scores], 1.0
-                # Only the last blocks have keys that some query of this block does not see.
-                bound = j0 + SPAN > keys
-                if is_causal:
-                    bound = bound | (j0 + SPAN > i0 + 1)
-                if bound:
-                    scores = seen_scores(scores, row, j0, t, keys, is_causal=is_causal)
+                scores, unit = mask_block(
+                    scores, mask, lead, i0, row, j0, t, factor, length, keys, masked=masked, is_causal=is_causal
+                )
                 scores, best, total, acc = weigh_scores(scores, best, total, acc, unit=unit)
                 words = [pair(dt, scores[2 * w], scores[2 * w + 1]) for w in range(SPAN // 4)]
                 wait_for(barrier_of(stage, 2), parity)

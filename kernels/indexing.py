@@ -63,3 +63,11 @@ def fix_leading(x, lead):
     if len(lead) == 0:
         return x
     return fix_leading(x.drop(0, lead[0]), lead[1:])
+
+
+@inline
+def matrix_at(x, lead):
+    """The matrix of the last two axes at the leading indices `lead`; one that lies in memory stays a tensor."""
+    if x.is_strided and len(lead) > 0:
+        return strided(x.flat, x.shape[-2:], x.strides[-2:], x.place(*lead, 0, 0))
+    return fix_leading(x, lead)

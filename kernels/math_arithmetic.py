@@ -41,13 +41,32 @@ def power_of_two(n, *, dt):
 
 
 @inline
-def scale_by_power(y, n):
+def scale_by_power(y, n, *, whole=None):
     """y * 2**n rounded once, for y near 1 and n of any size the result of which is zero, subnormal, normal or infinite.
 
-    The factor is applied in two halves: 2**n itself may be out of range where the product is not.
+    The factor is applied in two halves: 2**n itself may be out of range where the product is not. AVX-512 does it in
+    one instruction, which takes n as the float `whole`.
     """
+    if whole is not None and target.simd_bytes == 64 and y.width >= 64 // y.dtype.bytes:
+        return scaled_registers(y, whole)
     half = n >> 1
     return y * power_of_two(half, dt=y.dtype) * power_of_two(n - half, dt=y.dtype)
+
+
+@inline
+def scaled_registers(y, whole):
+    """y * 2**whole, AVX-512 registers of it at a time."""
+    lanes = 64 // y.dtype.bytes
+    if y.width > lanes:
+        half = y.width // 2
+        low, high = tuple(range(half)), tuple(range(half, y.width))
+        return concat(
+            scaled_registers(shuffle(y, y, low), shuffle(whole, whole, low)),
+            scaled_registers(shuffle(y, y, high), shuffle(whole, whole, high)),
+        )
+    if y.dtype == f32:
+        return intrinsic("llvm.x86.avx512.mask.scalef.ps.512", f32, 16, y, whole, y, i16(-1), i32(4))
+    return intrinsic("llvm.x86.avx512.mask.scalef.pd.512", f64, 8, y, whole, y, i8(-1), i32(4))
 
 
 @inline

@@ -1,12 +1,12 @@
 """mo.matmul: batched matrix products of any rank from 2 on, through panels; one row or one column has its own way."""
 
-from kernels.gemm import gemm, multiply_add, pack_panel, pack_panels
+from kernels.gemm import gemm, multiply_add, pack_panel, pack_panels, reads_in_place
 from kernels.gpu_matmul import gpu_matmul
 from kernels.gpu_register_tiles import register_matmul
 from kernels.gpu_tensor_cores import has_tensor_cores, tensor_core_matmul
 from kernels.gpu_vectors import vector_product
 from kernels.gpu_warpgroup_matmul import fits_warpgroups, warpgroup_matmul
-from kernels.indexing import delinearise, fix_leading, product
+from kernels.indexing import delinearise, fix_leading, matrix_at, product
 from kernels.language import *
 from kernels.parallel import split, strip_length
 from kernels.rows import fold, vectors, widths_for
@@ -82,7 +82,11 @@ def panel_product(out, a, b):
 
         vectors(0, columns, widths, part)
 
-    gemm(m, n, depth, product(batch), dt, pack_a, pack_b, store)
+    def rows_of_a(group):
+        return matrix_at(a, delinearise(group, batch))
+
+    in_place = reads_in_place(a, dt)
+    gemm(m, n, depth, product(batch), dt, pack_a, pack_b, store, rows_of_a=rows_of_a if in_place else None)
 
 
 @inline

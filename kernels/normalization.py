@@ -4,7 +4,7 @@ from kernels.gpu_rows import gpu_normalise_rows
 from kernels.indexing import along, delinearise, product
 from kernels.language import *
 from kernels.parallel import split
-from kernels.rows import copy_row, fit_width, fits_stack, reduce_row, registers, vectors, widths_for
+from kernels.rows import fit_width, fits_stack, reduce_row, registers, vectors, widths_for
 
 
 @kernel("mo.layer_norm")
@@ -50,23 +50,27 @@ def normalise_rows(out, x, eps, scale, *, centred):
     count = index(n).cast(dt)
     for item in range(begin, end):
         lead = delinearise(item, x.shape[:-1])
-        if kept:
-            copy_row(row, x, lead, n, width)
 
         def load(i, w):
             if kept:
                 return row.load(i, width=w)
             return x[along(lead, i, w)].cast(dt)
 
+        def keep(i, w):
+            v = x[along(lead, i, w)].cast(dt)
+            if kept:
+                row.store(v, i)
+            return v
+
         mean = dt(0)
         if centred:
-            mean = reduce_row(n, width, dt(0), load, lambda a, b: a + b) / count
+            mean = reduce_row(n, width, dt(0), keep, lambda a, b: a + b) / count
 
         def deviation(i, w):
             return load(i, w) - mean if centred else load(i, w)
 
         def square(i, w):
-            d = deviation(i, w)
+            d = deviation(i, w) if centred else keep(i, w)
             return d * d
 
         variance = reduce_row(n, width, dt(0), square, lambda a, b: a + b) / count

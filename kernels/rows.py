@@ -3,7 +3,6 @@
 Wide vectors stand for several registers, so that one copy of the loop's body keeps several accumulators going.
 """
 
-from kernels.indexing import along
 from kernels.language import *
 
 # Partial results are folded into the total every BLOCK vectors, so that rounding errors of long sums stay small.
@@ -78,6 +77,27 @@ def fold(v, combine):
 
 
 @inline
+def transposed(rows, *, step):
+    """The columns of a square of as many vectors as they have lanes, by exchanging ever larger blocks."""
+    count = len(rows)
+    if step == count:
+        return rows
+    low = tuple([j if j // step % 2 == 0 else count + j - step for j in range(count)])
+    high = tuple([j + step if j // step % 2 == 0 else count + j for j in range(count)])
+    exchanged = [
+        shuffle(rows[i], rows[i + step], low) if i // step % 2 == 0 else shuffle(rows[i - step], rows[i], high)
+        for i in range(count)
+    ]
+    return transposed(exchanged, step=step * 2)
+
+
+@inline
+def larger_of(a, b):
+    """The larger of two, either of them where one is NaN: for who finds NaN by other means. x86 does that at once."""
+    return select(a > b, a, b) if target.simd_bytes > 16 else max(a, b)
+
+
+@inline
 def accumulate(begin, end, width, start, load, combine, lanes, single, *, exact=False, blocked=True):
     """Combine load(i, w) for begin..end into `lanes` (whole vectors) and `single` (the rest; none when `exact`)."""
     stop = end
@@ -115,13 +135,3 @@ def reduce_row(n, width, start, load, combine):
 def fits_stack(n, dt):
     """Whether a row of `n` is known to be small enough to keep on the stack."""
     return is_static(n) and n > 0 and n * dt.bytes <= ROW_BYTES
-
-
-@inline
-def copy_row(row, x, lead, n, widest):
-    """Load the row of `x` at `lead` into the buffer `row`, in the buffer's type."""
-
-    def copy(i, width):
-        row.store(x[along(lead, i, width)].cast(row.dtype), i)
-
-    vectors(0, n, widths_for(n, widest), copy)

@@ -6,7 +6,7 @@ from kernels.indexing import along, delinearise, product, without
 from kernels.language import *
 from kernels.logarithm import log
 from kernels.parallel import split
-from kernels.rows import copy_row, fit_width, fits_stack, reduce_row, registers, vectors, widths_for
+from kernels.rows import fit_width, fits_stack, larger_of, reduce_row, registers, vectors, widths_for
 
 
 @kernel("mo.softmax")
@@ -43,15 +43,20 @@ def softmax_rows(out, x, *, logarithm):
     begin, end = split(product(x.shape[:-1]))
     for item in range(begin, end):
         lead = delinearise(item, x.shape[:-1])
-        if kept:
-            copy_row(row, x, lead, n, width)
 
         def load(i, w):
             if kept:
                 return row.load(i, width=w)
             return x[along(lead, i, w)].cast(dt)
 
-        top = reduce_row(n, width, dt(-dt.inf), load, lambda a, b: max(a, b))
+        def keep(i, w):
+            v = x[along(lead, i, w)].cast(dt)
+            if kept:
+                row.store(v, i)
+            return v
+
+        # A NaN in the row is one in its sum, and so in all of its results.
+        top = reduce_row(n, width, dt(-dt.inf), keep, larger_of)
 
         def exponential(i, w):
             e = exp(load(i, w) - top)

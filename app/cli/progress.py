@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 from app.cli.terminal import coloured, columns, is_terminal
+from app.viewmodels.frame.formats import duration
 from compiler.printable import printable
 
 Step = Callable[[str, float | None], None]
@@ -48,13 +49,6 @@ def line(words: str, share: float | None, elapsed: float, width: int) -> str:
     left = f", about {duration(elapsed / share * (1 - share))} left" if share >= 0.02 else ""
     text = f"[{'#' * filled}{' ' * (_BAR - filled)}] {100 * share:3.0f} %  {printable(words)}{left}"
     return text if len(text) < width else text[: max(width - 1, 0)]
-
-
-def duration(seconds: float) -> str:
-    """A time to wait, as one says it."""
-    if seconds < 90:
-        return f"{max(round(seconds), 1)} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def by_parts(step: Step, total: int, blocks: int = 0) -> Callable[[str], None]:

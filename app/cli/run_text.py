@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.text_tables import seconds, size, table
 from compiler.printable import printable, printable_document
-from profiler.analysis.aggregation import uneven_words
+from profiler.analysis.aggregation import between_launches, uneven_words
 from profiler.units import figure, percent
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ def _groups(document: dict[str, Any], by: str) -> list[str]:
     ]  # fmt: skip
     header = (by, "launches", "time", "of the call", "bytes", "slowest thread / mean", "")
     count = len(document["launches"])
+    rest = between_launches(document["seconds"]["median"], [launch["median"] for launch in document["launches"]])
     words = f"{count} launch{'es' * (count != 1)} by {by}; --by launch shows each"
+    if rest > 0:
+        words += f"; {percent(rest / document['seconds']['median'])} of the call lies between launches"
     return [table(header, rows, right=(1, 2, 3, 4, 5)), words]
 
 

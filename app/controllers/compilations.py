@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.controllers.jobs import Worker
 from app.controllers.measuring_queue import RUNNING, MeasuringQueue
+from app.viewmodels.compilation import Compilation, NodeRecord
 from app.viewmodels.frame.messages import Messages
 from app.viewmodels.requests import (
     CompileRequest,
     Failure,
     FindRequest,
+    GraphPart,
     KeepRequest,
+    KernelCome,
     OpenRunRequest,
     PassesRequest,
     Progress,
@@ -35,6 +39,8 @@ class Compilations(QObject):
     progressed = Signal(str, float)
     ended = Signal(bool)
     failed = Signal(object)
+    graph_built = Signal(object)  # the open source's graph while it is compiled, as a compilation without kernels
+    kernel_came = Signal(str, int)  # and its kernels, as they come
     edit_timed = Signal(object)
 
     def __init__(self, state: State, messages: Messages, parent: QObject | None = None) -> None:
@@ -44,10 +50,12 @@ class Compilations(QObject):
         self._previous: Worker | None = None
         self._spare: Worker | None = None
         self._reader: Worker | None = None  # makes texts of single kernels: for other targets, or while others are busy
-        self._postponed: list[Callable[[], None]] = []  # what the reader is to do after a measurement
+        self._postponed: list[Callable[[], object]] = []  # what the reader is to do after a measurement
         self._measures = False
         self._pending: Worker | None = None
         self._request: CompileRequest | OpenRunRequest | None = None
+        self._asked: CompileRequest | OpenRunRequest | None = None  # what is under way
+        self._nodes: list[NodeRecord] = []  # of its graph, as far as they have come
         self._what = ""
         self._aside = 0  # a job of the current worker whose answer may be dropped when something else is wanted
         self._closed = False
@@ -76,6 +84,10 @@ class Compilations(QObject):
     def open_run(self, run: int) -> None:
         """Show a stored run: its records come from the database, and nothing is compiled."""
         self._replace(OpenRunRequest(run), f"Opening run {run}", self._opened_run)
+
+    def open_compilation(self, number: int) -> None:
+        """Show a stored compilation, with or without runs."""
+        self._replace(OpenRunRequest(0, number), f"Opening compilation {number}", self._opened_run)
 
     def run(self, request: RunRequest) -> None:
         """Run the current compilation in the process that holds it."""
@@ -180,6 +192,15 @@ class Compilations(QObject):
             do()
 
     def _progress(self, progress: Progress) -> None:
+        if isinstance(progress, GraphPart):
+            self._nodes += progress.nodes
+            if progress.last and isinstance(self._asked, CompileRequest):
+                options, nodes, self._nodes = self._asked.options, tuple(self._nodes), []
+                source = self._asked.source
+                self.graph_built.emit(Compilation(source, "", progress.name, options, (), nodes, (), (), (), ()))
+            return
+        if isinstance(progress, KernelCome):
+            self.kernel_came.emit(progress.kernel, progress.kernels)
         self.progressed.emit(progress.stage, progress.done)
 
     def _holder(self, done: Callable[[Any], None], previous: bool = False) -> Worker | None:
@@ -201,7 +222,7 @@ class Compilations(QObject):
         busy = self._current is not None and (self._current.occupied or not self._current.alive)
         return busy and not made_there and not self._measures and isinstance(self._request, CompileRequest)
 
-    def _when_unmeasured(self, do: Callable[[], None]) -> None:
+    def _when_unmeasured(self, do: Callable[[], object]) -> None:
         """Now, or when the measurement under way is over."""
         if self._measures:
             self._postponed.append(do)
@@ -228,6 +249,9 @@ class Compilations(QObject):
         self.measuring.forget()  # what waits would measure what is on show then
         self.cancel(quiet=True)
         worker = self._pending = self._take_spare()
+        if isinstance(request, CompileRequest):
+            request = replace(request, preview=self._state.stale or self._state.compilation is None)
+        self._asked, self._nodes = request, []
         self._begin(what)
 
         def arrived(value: Any) -> None:
@@ -284,7 +308,8 @@ class Compilations(QObject):
         else:
             compilation, result = value
             self._state.set_compilation(compilation)
-            self._state.set_run(result)
+            if result is not None:
+                self._state.set_run(result)
 
     def _drop_stale(self) -> None:
         """Nothing came of the open source: the processes that hold another's model go with it."""

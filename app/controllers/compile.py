@@ -74,7 +74,7 @@ class CompileFeature(Feature):
         """What would be compiled now, by the choices and the preferences."""
         now, state = self._preferences.now, self._state
         options = replace(state.choices, jobs=now.jobs or None, cache=now.use_cache)
-        return CompileRequest(state.source, options, text, now.kernel_folders)
+        return CompileRequest(state.source, options, text, libraries=now.kernel_folders)
 
     def cancel(self) -> bool:
         """End the compilation or the run under way."""

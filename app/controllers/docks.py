@@ -50,6 +50,7 @@ class DocksFeature(Feature):
         self.named: dict[str, QDockWidget] = {}
         self.bottom: dict[str, QDockWidget] = {}
         self.work_shown = Event()
+        self.arranged = Event()  # from what was kept, or as the program came
         self.commands = (
             Command("quit", "&Quit", "&File", 40, lambda: window.close(), "Ctrl+Q"),
             Command("toggle_explorer", "&Explorer", "&View", 20, lambda: self._toggle("explorer"), "Ctrl+B",
@@ -173,6 +174,8 @@ class DocksFeature(Feature):
             self._window.restoreState(states["window"], _VERSION)
         if "workbench" in states:
             self.workbench.restoreState(states["workbench"], _VERSION)
+            self.workbench.shape = ""  # whatever the user made of it
+        self.arranged.emit()
 
     def reset_layout(self) -> None:
         """As the program came."""
@@ -215,9 +218,14 @@ class DocksFeature(Feature):
 
     def _share_room(self) -> None:
         window = self._window
+        self.share_sides()
+        below = 180 if window.height() < 800 else max(280, int(window.height() * 0.27))
+        window.resizeDocks([self.bottom["timeline"]], [below], Qt.Orientation.Vertical)
+        QTimer.singleShot(0, self.workbench.arrange_usual)
+
+    def share_sides(self) -> None:
+        """Give the views at both sides their usual widths."""
+        window = self._window
         wide = window.width()
         sides = [230, 240] if wide < 1400 else [sorted((270, wide * 2 // 13, 420))[1], sorted((300, wide // 6, 460))[1]]
         window.resizeDocks([self.named["explorer"], self.named["inspector"]], sides, Qt.Orientation.Horizontal)
-        below = 180 if window.height() < 800 else max(280, int(window.height() * 0.27))
-        window.resizeDocks([self.bottom["timeline"]], [below], Qt.Orientation.Vertical)
-        QTimer.singleShot(0, self.workbench.spread)

@@ -53,6 +53,10 @@ class ExplorerFeature(Feature):
         self.when_compiled(self._show)
         self.when_run(self._show_run)
 
+    def show_tab(self, title: str) -> None:
+        """Bring a tab of the explorer to the front."""
+        self.tabs.setCurrentIndex([self.tabs.tabText(at) for at in range(self.tabs.count())].index(title))
+
     def _copy_kernels(self) -> None:
         QGuiApplication.clipboard().setText(self.kernels.view.model.tsv())
 

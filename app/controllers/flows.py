@@ -16,6 +16,7 @@ from app.controllers.measuring_queue import MEASURING_FLOWS
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.source import SourceFeature
 from app.flow_cells import Cell
+from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import Failure, FlowProgress, FlowsBegun, FlowsRequest
 from app.viewmodels.runs.flows import FlowsModel, no_first_result
 from app.views.frame.status import Status
@@ -34,6 +35,7 @@ class FlowsFeature(Feature):
         super().__init__(shared)
         self._preferences, self._source, self._status, self._docks = preferences, source, status, docks
         self.model = FlowsModel()
+        self.measured = Event()  # some cells, or all that were asked for
         self.view = FlowsView(self._look, self.model)
         self.bars = {"flows": self.view.bar}
         self._worker: Worker | None = None
@@ -117,6 +119,7 @@ class FlowsFeature(Feature):
             return False
         self.stop()
         self.model.end(interrupted=True)
+        self.measured.emit()
         self._messages.log("measuring flows was stopped; the finished cells are kept")
         self._status.end(False, "flows")
         self._queue.go_on()
@@ -153,6 +156,7 @@ class FlowsFeature(Feature):
         self.stop()
         failed = isinstance(value, Failure)
         self.model.end(interrupted=failed)
+        self.measured.emit()
         self._status.end(not failed, "flows")
         self._queue.go_on()
         if failed:

@@ -80,6 +80,11 @@ class GraphFeature(Feature):
             text = f"exported {path}" if good else f"cannot write {path}"
             self._messages.say("info" if good else "error", text, "" if good else "graph")
 
+    def preview(self, compilation: Compilation, title: str) -> None:
+        """Show a graph that is not compiled yet, under a title that says so."""
+        self.model.set_compilation(compilation)
+        self.panel.title.setText(title)
+
     def stop(self) -> None:
         """End the layout's process."""
         self.layouts.stop()

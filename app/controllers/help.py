@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from PySide6.QtGui import QAction
 
 from app.controllers.features import Command, Feature, Features, Shared
-from app.views.frame.command_palette import CommandPalette
+from app.views.frame.command_palette import CommandPalette, Offer
 
 
 class HelpFeature(Feature):
-    """What shows every command; `actions` are those the palette offers."""
+    """What shows every command; the palette offers the `actions`, all `things` there are, and what a text names."""
 
     def __init__(self, shared: Shared, features: Features) -> None:
         super().__init__(shared)
         self._features = features
         self.actions: list[QAction] = []
+        self.things: Callable[[], Sequence[Offer]] = list
+        self.typed: Callable[[str], Sequence[Offer]] = lambda _: ()
         self.palette = CommandPalette(self._window)
         self.commands = (
-            Command("palette", "&Command palette", "&View", 10, lambda: self.palette.open(self.actions),
-                    "Ctrl+Shift+P"),
+            Command("palette", "&Command palette", "&View", 10, self._open_palette, "Ctrl+Shift+P"),
             Command("shortcuts", "&Keyboard shortcuts", "&Help", 11, self._shortcuts, "?"),
             Command("about", "&About", "&Help", 12, self._about),
-        )  # fmt: skip
+        )
+
+    def _open_palette(self) -> None:
+        self.palette.open(self.actions, self.things(), self.typed)
 
     def _shortcuts(self) -> None:
         from app.views.frame.shortcut_sheet import ShortcutSheet

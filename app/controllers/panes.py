@@ -68,6 +68,7 @@ class PanesFeature(Feature):
             Command("previous_difference", "Pre&vious difference", "&Compare", 14, lambda: self._step(-1), "Shift+F7"),
         )  # fmt: skip
         workbench.pane_added.connect(self._added)
+        workbench.pane_woken.connect(self._fill)
         source.erred.connect(self._show_source)
         self._state.opened.connect(lambda _: self._opened())
         self._state.compiled.connect(self._compiled)
@@ -103,6 +104,9 @@ class PanesFeature(Feature):
         pane.cancel_wanted.connect(lambda pane: self._texts.cancel(pane.model))
         pane.compare_wanted.connect(self.compare_pane)
         pane.beside_wanted.connect(self.open_beside)
+        self._fill(pane)
+
+    def _fill(self, pane: IrPane) -> None:
         if self._state.compilation is not None:
             pane.set_compilation(self._state.compilation)
             pane.set_run(self._state.run)

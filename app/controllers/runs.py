@@ -16,10 +16,13 @@ from app.viewmodels.runs.run_figures import call_figures, run_words
 from app.viewmodels.timeline.timeline import run_timeline
 from app.views.frame.status import Status
 from app.views.frame.toolbar import ChoiceBar
+from app.views.parts.later import in_thread, one_shot
 from app.views.runs.roofline import RooflineView
 from app.views.runs.run_view import RunView, read_sizes
 from app.views.runs.runs import RunsView
 from app.views.timeline.view import TimelineView
+
+_IDLE = 800  # milliseconds after which somebody who opened something looks at it
 
 
 class RunsFeature(Feature):
@@ -33,7 +36,7 @@ class RunsFeature(Feature):
         self._compiler, self._records, self._preferences, self._compile = compiler, records, preferences, compile_
         self._choices, self._status, self._docks = choices, status, docks
         look, state, messages = self._look, self._state, self._messages
-        self._asked = False
+        self._asked = self._warm = False
         self.processes = 5  # as on the command line
         self.view, self.roofline = RunView(look, state.selection), RooflineView(look, state.selection)
         self.launches = TimelineView(look, state.selection)
@@ -69,6 +72,9 @@ class RunsFeature(Feature):
         compiler.ended.connect(lambda good: None if good else records.list_runs())  # failed ones are kept
         preferences.changed.connect(self._preferred)
         docks.work_shown.connect(lambda: self._turns.add((records.list_runs, self._look_around)))
+        self._warming = one_shot(self, self._warm_up, _IDLE)
+        docks.work_shown.connect(self._warming.start)
+        compiler.started.connect(lambda what: self._warm_up() if what == RUNNING else None)  # processes start as well
         state.equipped.connect(choices.set_devices)
         for event in (state.chosen, state.equipped):
             event.connect(lambda _: self._show_device())
@@ -148,6 +154,20 @@ class RunsFeature(Feature):
             if device.name != CPU.name and not device.missing:
                 asked = CeilingsRequest(measure=False, device=device.name)
                 self._records.ask(asked, self.roofline.set_ceilings, "roofline")
+
+    def _warm_up(self) -> None:
+        """Load and make what the first run is shown with while nothing else goes on: all at once would be felt."""
+        if self._warm:
+            return
+        if (self._compiler.busy and self._compiler.busy != RUNNING) or self._turns.busy:
+            self._warming.start()
+            return
+        self._warm = True
+
+        def load(_cancelled: object) -> None:
+            import pyqtgraph  # noqa: F401
+
+        in_thread(self, load, lambda _: self._turns.add((self.view.plot.prepare,)))
 
     def _preferred(self, names: set[str], now: Preferences) -> None:
         if "threads" in names:

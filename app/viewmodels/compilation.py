@@ -131,6 +131,8 @@ class Compilation:
     unsized: Nodes = ()  # dims that neither the graph nor the source gives a size
     seconds: float = 0.0
     library: tuple[str, ...] = ()  # the files of the kernel library
+    elapsed: float = 0.0  # from its beginning to its end, with the modules that were loaded on the way
+    imports: tuple[tuple[float, float], ...] = ()  # (start, seconds) of those, where known
 
     @property
     def label(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.flow_cells import BASE, Cell, Sample
+from app.viewmodels.compilation import NodeRecord
 from compiler.options import CompileOptions
 from profiler.records import Ceiling, Summary
 from profiler.sampled import Sampling
@@ -31,6 +32,7 @@ class CompileRequest:
     options: CompileOptions
     text: str | None = None
     libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
+    preview: bool = False  # tell the graph as soon as it is built: it is another than the one on show
 
 
 @dataclass(frozen=True)
@@ -137,9 +139,10 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class OpenRunRequest:
-    """Show a stored run in the same views, with nothing compiled."""
+    """Show a stored run in the same views, with nothing compiled; or a compilation by itself, where that is given."""
 
     run: int
+    compilation: int = 0
 
 
 @dataclass(frozen=True)
@@ -272,6 +275,23 @@ Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
+class GraphPart(Progress):
+    """Some nodes of the graph that is being compiled, before any of it is; `last` when there are no more."""
+
+    name: str = ""
+    nodes: tuple[NodeRecord, ...] = ()
+    last: bool = False
+
+
+@dataclass(frozen=True)
+class KernelCome(Progress):
+    """A kernel of the model that is being compiled, and how many there will be."""
+
+    kernel: str = ""
+    kernels: int = 0
+
+
+@dataclass(frozen=True)
 class FlowsBegun(Progress):
     """Flows are about to be measured, on this machine."""
 
@@ -331,6 +351,10 @@ class RunRow:
     high: float
     how: str
     note: str
+    target: str = ""
+    changes: str = ""  # edges cut and fused, kernels edited
+    tags: tuple[str, ...] = ()
+    pinned: bool = False  # the baseline of its source
 
 
 @dataclass(frozen=True)
@@ -344,3 +368,4 @@ class CompilationRow:
     how: str
     seconds: float
     kernels: int
+    changes: str = ""

@@ -10,6 +10,7 @@ from app.viewmodels.compilation import Compilation, LineText
 from app.viewmodels.frame.devices import DeviceRow
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.report.report_preview import ReportPreview
+from app.viewmodels.runs import notebook
 from app.viewmodels.text.passes import PassStep
 from compiler.processes.frames import named
 
@@ -17,7 +18,7 @@ ANSWERS: dict[type, Any] = {
     requests.LayoutRequest: Layout,
     requests.CompileRequest: Compilation,
     requests.ReadRequest: str,
-    requests.OpenRunRequest: tuple[Compilation, requests.RunTimes],
+    requests.OpenRunRequest: tuple[Compilation, requests.RunTimes | None],
     requests.StageRequest: LineText,
     requests.StoredStageRequest: LineText,
     requests.PassesRequest: tuple[PassStep, ...],
@@ -27,6 +28,10 @@ ANSWERS: dict[type, Any] = {
     requests.RunRequest: requests.RunTimes,
     requests.ListRunsRequest: tuple[requests.RunRow, ...],
     requests.ListCompilationsRequest: tuple[requests.CompilationRow, ...],
+    notebook.ListFlowsRequest: tuple[notebook.FlowTableRow, ...],
+    notebook.KeepFlowsRequest: int,
+    notebook.OpenFlowsRequest: dict[str, Any],
+    notebook.EditRunsRequest: str,
     requests.CompareRunsRequest: dict[str, Any],
     requests.ExportRequest: str,
     requests.FlowsRequest: tuple[str, int],
@@ -42,7 +47,10 @@ PIECE = "."
 
 def replies() -> dict[str, Any]:
     """What a worker may send: progress, failures, answers by the name of their request, and pieces of those."""
-    known = named(requests.Progress, requests.FlowsBegun, requests.FlowProgress, requests.Failure)
+    known = named(
+        requests.Progress, requests.FlowsBegun, requests.FlowProgress, requests.GraphPart, requests.KernelCome,
+        requests.Failure,
+    )  # fmt: skip
     for request, answer in ANSWERS.items():
         known[request.__name__] = answer
         for field, kind in get_type_hints(answer).items() if is_dataclass(answer) else ():

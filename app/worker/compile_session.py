@@ -22,6 +22,7 @@ from app.viewmodels.requests import (
     CompileRequest,
     EditTiming,
     FindRequest,
+    GraphPart,
     Hit,
     KeepRequest,
     PassesRequest,
@@ -36,7 +37,7 @@ from app.viewmodels.text.finding import hits
 from app.viewmodels.text.passes import PassStep
 from app.viewmodels.text.text_document import index_text, line_text
 from app.worker.compile_progress import CompileProgress
-from app.worker.extract import call_records, decision, kernel_record, memory_blocks, node_records
+from app.worker.extract import call_records, decision, graph_nodes, kernel_record, memory_blocks, node_records
 from app.worker.pass_steps import PassSteps
 from compiler.errors import CompilerError, UnavailableError
 from compiler.options import CompileOptions
@@ -58,7 +59,9 @@ class CompileSession:
         report(Progress("loading the source", 0.0))
         source = _load(request)
         self._source = replace(source, library_paths=(*source.library_paths, *map(Path, request.libraries)))
-        report(Progress("loading kernels", 0.03))
+        if request.preview and not reading:
+            self._show_graph(report)
+        report(Progress("loading kernels", 0.02))
         self._library = load_library(*self._source.library_paths)
         self._models: dict[str, Any] = {}  # compiled, by target
         self._read: dict[str, Any] = {}  # only fused, by target: enough for a kernel's text
@@ -68,7 +71,15 @@ class CompileSession:
         watch = CompileProgress(report, request.options.flow)
         with without_imports() as took:
             self._models[request.options.target] = self._compile(request.options, watch)
-        self._seconds = took.seconds
+        self._seconds, self._took = took.seconds, took
+
+    def _show_graph(self, report: Report) -> None:
+        """The graph as it is before anything is compiled, in parts that are quick to read."""
+        nodes = graph_nodes(self._source.graph, {}, self._source.dims)
+        name, most = self._source.name, 500
+        for at in range(0, max(len(nodes), 1), most):
+            part = nodes[at : at + most]
+            report(GraphPart("graph built", 0.02, name, part, at + most >= len(nodes)))
 
     def _compile(self, options: CompileOptions, watch: Any = None) -> Any:
         from compiler.pipeline import compile_graph
@@ -101,6 +112,8 @@ class CompileSession:
             unsized=tuple(name for name in model.symbols if name not in dims),
             seconds=self._seconds,
             library=tuple(file.file for file in self._library.files),
+            elapsed=self._seconds + self._took.imports,
+            imports=tuple((start - model.trace.begun, taken) for start, taken in self._took.spans),
         )
 
     def stage(self, request: StageRequest, report: Report = lambda _: None) -> LineText:

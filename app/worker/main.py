@@ -125,7 +125,7 @@ class _Handlers:
             case OpenRunRequest():
                 from app.worker.stored_session import StoredSession
 
-                self._session = StoredSession(request.run)
+                self._session = StoredSession(request.run, request.compilation)
                 return self._session.records()
         if type(request) in _MEASURING:
             return self._usual.call(lambda: self._asked(request, report))

@@ -10,60 +10,21 @@ from app.viewmodels.compilation import MODEL_STAGES, READ_STAGES, LineText
 from app.viewmodels.report.report_preview import ReportPreview, comparison_preview, run_preview
 from app.viewmodels.requests import (
     CompareRunsRequest,
-    CompilationRow,
     ExportRequest,
-    ListCompilationsRequest,
-    ListRunsRequest,
     Report,
     ReportRequest,
-    RunRow,
     StoredStageRequest,
 )
 from app.viewmodels.text.text_document import line_text
 from app.worker.machine_jobs import MACHINE_JOBS
+from app.worker.notebook_jobs import NOTEBOOK_JOBS
 from compiler.errors import CompilerError
-from profiler.store import Store, default_path, open_store, queries
+from profiler.store import open_store, queries
 
 
 def answer(request: Any, report: Report) -> Any:
     """The answer to a request that needs no compilation at hand."""
     return _JOBS[type(request)](request, report)
-
-
-def _rows(listed: Callable[[Store], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """What a query lists; nothing where nothing was kept yet."""
-    if not default_path().exists():
-        return []
-    with open_store(None, create=False) as store:
-        return listed(store)
-
-
-def _runs(request: ListRunsRequest, _report: Report) -> tuple[RunRow, ...]:
-    return tuple(
-        RunRow(
-            row["id"],
-            str(row["started"])[:19].replace("T", " "),
-            row["source"],
-            row["device"],
-            "check failed" if row["check_ok"] is False else row["status"],
-            row["median"] or -1.0,
-            row["low"] or -1.0,
-            row["high"] or -1.0,
-            f"{row['flow']} -O{row['opt_level']}" if row["flow"] else "",
-            " ".join([*row["tags"], row["note"] or row["error"] or ""]).strip(),
-        )
-        for row in _rows(lambda store: queries.list_runs(store, queries.RunFilter(limit=request.limit)))
-    )
-
-
-def _compilations(request: ListCompilationsRequest, _report: Report) -> tuple[CompilationRow, ...]:
-    return tuple(
-        CompilationRow(
-            row["id"], str(row["created"])[:19].replace("T", " "), row["source"], row["target"],
-            f"{row['target']} {row['flow']} -O{row['opt_level']}", row["seconds"], row["kernels"],
-        )
-        for row in _rows(lambda store: queries.list_compilations(store, limit=request.limit))
-    )  # fmt: skip
 
 
 def _compare(request: CompareRunsRequest, _report: Report) -> dict[str, Any]:
@@ -126,11 +87,10 @@ def _stage(request: StoredStageRequest, _report: Report) -> LineText:
 
 
 _JOBS: dict[type, Callable[[Any, Report], Any]] = {
-    ListRunsRequest: _runs,
-    ListCompilationsRequest: _compilations,
     CompareRunsRequest: _compare,
     StoredStageRequest: _stage,
     ExportRequest: _export,
     ReportRequest: _preview,
+    **NOTEBOOK_JOBS,
     **MACHINE_JOBS,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 from app.viewmodels.compilation import (
@@ -41,12 +42,15 @@ from profiler.store.sampled import sampling
 
 
 class StoredSession:
-    """One run of the database and the compilation it belongs to."""
+    """One run of the database and the compilation it belongs to; or a compilation by itself."""
 
-    def __init__(self, run: int) -> None:
+    def __init__(self, run: int, compilation: int = 0) -> None:
         self._run = run
         self._database = default_path()  # it stays this run's, wherever the window looks later
         self._readonly = is_visited(self._database)
+        self._number = compilation
+        if compilation:
+            return
         with open_store(self._database, create=False, readonly=self._readonly) as store:
             self._row = queries.run_row(store, run)
             if self._row["compilation"] is None:
@@ -55,10 +59,10 @@ class StoredSession:
                 )
             self._number = int(self._row["compilation"])
 
-    def records(self) -> tuple[Compilation, RunTimes]:
+    def records(self) -> tuple[Compilation, RunTimes | None]:
         """The compilation and the run as the views know them."""
-        from compiler.importers.mlir_text import parse_graph
-
+        if not self._run:
+            return self._compilation_alone(), None
         with open_store(self._database, create=False, readonly=self._readonly) as store:
             row = queries.compilation_row(store, self._number)
             launches = queries.launches(store, self._run)
@@ -70,7 +74,6 @@ class StoredSession:
             counters = queries.counters(store, self._run)
             taken = sampling(store, self._run)
             elsewhere, ceilings = _roofs(store, self._row)
-        graph = parse_graph(row["graph_text"], row["source"])
         dims = {str(k): int(v) for k, v in self._row["dims"].items()}
         calls = tuple(
             CallRecord(
@@ -78,31 +81,12 @@ class StoredSession:
             )
             for i, launch in enumerate(launches)
         )
-        place = {node: (call.index, "") for call in calls for node in call.nodes}
-        graph_names = frozenset(place)
-        choices = CompileOptions(
-            row["target"],
-            row["flow"],
-            row["opt_level"],
-            row["debug"],
-            fuse=bool(row["options"].get("fuse", True)),
-            recognise=bool(row["options"].get("recognise", True)),
-        )
-        compilation = Compilation(
-            source=row["source"],
-            path="",
-            name=f"run {self._run}: {row['graph_name']}",
-            choices=choices,
-            dims=tuple(dims.items()),
-            nodes=graph_nodes(graph, place, dims),
-            calls=calls,
-            kernels=tuple(_kernel(kernel, calls) for kernel in kernels),
-            passes=tuple(passes),
-            ledger=tuple(decisions),
-            blocks=_blocks(self._row["memory"], graph_names),
-            peak=int((self._row["memory"] or {}).get("planned_peak", 0)),
-            plan_note="" if "blocks" in (self._row["memory"] or {}) else "not kept with this run",
-            seconds=row["seconds"],
+        memory = self._row["memory"] or {}
+        compilation = replace(
+            _compilation(row, f"run {self._run}", dims, calls, kernels, passes, decisions),
+            blocks=_blocks(memory, frozenset(node for call in calls for node in call.nodes)),
+            peak=int(memory.get("planned_peak", 0)),
+            plan_note="" if "blocks" in memory else "not kept with this run",
         )
         conditions = self._row["conditions"]
         check = conditions.get("check", {})
@@ -125,6 +109,17 @@ class StoredSession:
             keys=tuple(x["key"] for x in launches),
             thread_seconds=tuple(tuple(x["thread_seconds"]) for x in launches),
         )
+
+    def _compilation_alone(self) -> Compilation:
+        """A compilation that was never run, or is looked at apart from its runs: one call a kernel."""
+        with open_store(self._database, create=False, readonly=self._readonly) as store:
+            row = queries.compilation_row(store, self._number)
+            kernels = queries.kernels(store, self._number)
+            passes = queries.passes(store, self._number)
+            decisions = queries.decisions(store, self._number)
+        calls = tuple(CallRecord(i, kernel.name, tuple(kernel.nodes), (), ()) for i, kernel in enumerate(kernels))
+        made = _compilation(row, f"compilation {self._number}", {}, calls, kernels, passes, decisions)
+        return replace(made, plan_note="not kept with a compilation; run it to have one")
 
     def stage(self, request: StageRequest, report: Any = None) -> LineText:
         """The text of a stage, where it was kept."""
@@ -159,6 +154,35 @@ class StoredSession:
     def run(self, request: RunRequest, report: Any) -> RunTimes:
         """A stored run is not run again: its source may have changed."""
         raise CompilerError("this is a stored run; open its source to run it again")
+
+
+def _compilation(
+    row: dict[str, Any], name: str, dims: dict[str, int], calls: tuple[CallRecord, ...], kernels: Any, passes: Any,
+    decisions: Any,
+) -> Compilation:  # fmt: skip
+    """What was kept of a compilation as the views know it."""
+    from compiler.importers.mlir_text import parse_graph
+
+    place = {node: (call.index, "") for call in calls for node in call.nodes}
+    asked = row["options"]
+    choices = CompileOptions(
+        row["target"], row["flow"], row["opt_level"], row["debug"],
+        fuse=bool(asked.get("fuse", True)), recognise=bool(asked.get("recognise", True)),
+    )  # fmt: skip
+    return Compilation(
+        source=row["source"],
+        path="",
+        name=f"{name}: {row['graph_name']}",
+        choices=choices,
+        dims=tuple(dims.items()),
+        nodes=graph_nodes(parse_graph(row["graph_text"], row["source"]), place, dims),
+        calls=calls,
+        kernels=tuple(_kernel(kernel, calls) for kernel in kernels),
+        passes=tuple(passes),
+        ledger=tuple(decisions),
+        seconds=row["seconds"],
+        elapsed=row["seconds"] + float((row["stats"] or {}).get("imports") or 0.0),
+    )
 
 
 def _blocks(memory: Any, names: frozenset[str]) -> tuple[MemoryBlock, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -70,11 +71,24 @@ def compile_units(
     ]  # fmt: skip
     trace.tell("machine", "llvm", tasks[0].name if len(tasks) == 1 else f"{sum(map(len, groups))} units")
     guarded = {number: compile_guarded(task) for number, task in enumerate(tasks) if is_uncertain(task)}
-    others = iter(compile_tasks([task for number, task in enumerate(tasks) if number not in guarded], jobs))
+    rest = [task for number, task in enumerate(tasks) if number not in guarded]
+    others = iter(compile_tasks(rest, jobs, _teller(rest, trace)))
     done = [guarded[number] if number in guarded else next(others) for number in range(len(tasks))]
     for group, result in zip(groups, done, strict=True):
         _note(group, result, trace)
     return [result.unit.object for result in done]
+
+
+def _teller(tasks: Sequence[Task], trace: Trace) -> Callable[[Task], None]:
+    """Tells whoever watches which share of the work is done, as tasks end, in whichever thread."""
+    lock, total, done = threading.Lock(), sum(task.cost for task in tasks) or 1.0, [0.0]
+
+    def told(task: Task) -> None:
+        with lock:
+            done[0] += task.cost
+            trace.tell("compiled", f"{done[0] / total:.4f}", task.name)
+
+    return told if trace.watch is not None else lambda _: None
 
 
 def _note(group: Sequence[Unit], done: Done, trace: Trace) -> None:

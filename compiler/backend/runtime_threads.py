@@ -29,6 +29,7 @@ _LINE = """  %offset = mul i64 %tid, 64
   %slot = getelementptr i8, ptr %lines, i64 %offset
   %sleeping.at = getelementptr i8, ptr %slot, i64 4"""
 
+# Jobs are posted to all threads before any is asked whether it sleeps: the stores then go on side by side.
 _THREADS = Template("""
 define void @kg_barrier(ptr %rt, i64 %threads) nounwind {
 entry:
@@ -115,7 +116,13 @@ $line
   %following = add i32 %job, 1
   %positive = and i32 %following, 2147483647
   %next = select i1 %stop, i32 -1, i32 %positive
-  store atomic i32 %next, ptr %slot seq_cst, align 4
+  store atomic i32 %next, ptr %slot release, align 4
+  ret void
+}
+
+define internal void @kg_rouse(ptr %pool, i64 %tid) nounwind {
+entry:
+$line
   %sleeping = load atomic i32, ptr %sleeping.at seq_cst, align 4
   %asleep = icmp ne i32 %sleeping, 0
   br i1 %asleep, label %wake, label %done
@@ -147,7 +154,16 @@ post:
   call void @kg_post(ptr %pool, i64 %tid, i1 false)
   %tid.next = add i64 %tid, 1
   %more = icmp slt i64 %tid.next, %threads
-  br i1 %more, label %post, label %work
+  br i1 %more, label %post, label %posted
+posted:
+  fence seq_cst
+  br label %rouse
+rouse:
+  %sleeper = phi i64 [ 1, %posted ], [ %sleeper.next, %rouse ]
+  call void @kg_rouse(ptr %pool, i64 %sleeper)
+  %sleeper.next = add i64 %sleeper, 1
+  %sleepers = icmp slt i64 %sleeper.next, %threads
+  br i1 %sleepers, label %rouse, label %work
 work:
   call void %function(i64 0, i64 %threads, ptr %args)
   br label %wait
@@ -188,6 +204,8 @@ entry:
 post:
   %tid = phi i64 [ 1, %entry ], [ %tid.next, %post ]
   call void @kg_post(ptr %pool, i64 %tid, i1 true)
+  fence seq_cst
+  call void @kg_rouse(ptr %pool, i64 %tid)
   %tid.next = add i64 %tid, 1
   %more = icmp slt i64 %tid.next, %threads
   br i1 %more, label %post, label %done

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
@@ -164,6 +164,10 @@ def serve(channel: Channel) -> None:
                 channel.send(refusal(error))
 
 
+Told = Callable[[Task], object]
+"""Hears of a task that is done."""
+
+
 @dataclass
 class _Batch:
     """Tasks under way: a queue that everyone takes from, the dearest first."""
@@ -173,6 +177,7 @@ class _Batch:
     done: dict[int, Done] = field(default_factory=dict)
     failure: BaseException | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+    told: Told = lambda _: None
 
     def take(self) -> int | None:
         with self.lock:
@@ -191,16 +196,16 @@ class Pool:
         self._turn = threading.Lock()
         self._owner = os.getpid()
 
-    def compile(self, tasks: Sequence[Task], jobs: int) -> list[Done]:
+    def compile(self, tasks: Sequence[Task], jobs: int, told: Told = lambda _: None) -> list[Done]:
         """All tasks done, on as many processes as pay for themselves, at most `jobs`; the first failure is raised."""
         helpers = self.useful_helpers(tasks, jobs)
         if helpers == 0:
-            return [run_task(task) for task in tasks]
+            return [_and_tell(run_task(task), task, told) for task in tasks]
         with self._turn:
             while len(self.workers) < helpers:
                 self.workers.append(Worker(len(self.workers) + 1, self.workers))
             order = sorted(range(len(tasks)), key=lambda index: -tasks[index].cost)
-            return self._together(_Batch(tasks, deque(order)), helpers)
+            return self._together(_Batch(tasks, deque(order), told=told), helpers)
 
     def useful_helpers(self, tasks: Sequence[Task], jobs: int) -> int:
         """How many workers shorten the work by more than starting them costs."""
@@ -226,7 +231,7 @@ class Pool:
             thread.start()
         try:
             while (index := batch.take()) is not None:
-                batch.done[index] = run_task(batch.tasks[index])
+                batch.done[index] = _and_tell(run_task(batch.tasks[index]), batch.tasks[index], batch.told)
         except BaseException as error:
             batch.fail(error)
             if not isinstance(error, CompilerError):  # an interrupt: do not wait for what nobody wants any more
@@ -241,7 +246,8 @@ class Pool:
     def _feed(self, position: int, batch: _Batch) -> None:
         while (index := batch.take()) is not None:
             try:
-                batch.done[index] = self._attempt(position, batch, batch.tasks[index])
+                task = batch.tasks[index]
+                batch.done[index] = _and_tell(self._attempt(position, batch, task), task, batch.told)
             except BaseException as error:
                 batch.fail(error)
 
@@ -281,9 +287,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)
 
 
-def compile_tasks(tasks: Sequence[Task], jobs: int) -> list[Done]:
-    """Compile all tasks, in the order given, on at most `jobs` processes."""
-    return _pool.compile(tasks, jobs)
+def compile_tasks(tasks: Sequence[Task], jobs: int, told: Told = lambda _: None) -> list[Done]:
+    """Compile all tasks, in the order given, on at most `jobs` processes.
+
+    `told` hears of each task that is done, in whichever thread that was.
+    """
+    return _pool.compile(tasks, jobs, told)
+
+
+def _and_tell(done: Done, task: Task, told: Told) -> Done:
+    told(task)
+    return done
 
 
 def pool() -> Pool:

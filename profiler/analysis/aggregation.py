@@ -6,7 +6,7 @@ And how evenly a launch's threads share its work: a kernel is over when its last
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ _LEAST_SHARE = 0.01  # of a call: below it nobody gains from evening out
 
 @dataclass(frozen=True)
 class Group:
-    """Launches that belong together: the sum of their medians, its share of all, and what they do."""
+    """Launches that belong together: the sum of their medians, its share of the call, and what they do."""
 
     name: str
     launches: tuple[int, ...]
@@ -33,9 +33,20 @@ class Group:
     uneven: bool
 
 
-def grouped(launches: Sequence[Mapping[str, Any]], by: str) -> list[Group]:
-    """The launches of a call by what they have in common; the costly ones first, layers in their order."""
-    total = sum(launch["median"] for launch in launches)
+def between_launches(whole: float, launches: Iterable[float]) -> float:
+    """What of a call lies in no launch, from the median of whole calls and those of its launches.
+
+    Launches are timed in calls of their own: where those took longer than the others, it is negative.
+    """
+    return whole - sum(launches)
+
+
+def grouped(launches: Sequence[Mapping[str, Any]], by: str, whole: float | None = None) -> list[Group]:
+    """The launches of a call by what they have in common; the costly ones first, layers in their order.
+
+    `whole` is the median of the call, which shares are of; without one they are of all launches together.
+    """
+    total = whole or sum(launch["median"] for launch in launches)
     found: dict[str, list[Mapping[str, Any]]] = {}
     for name, launch in zip(_names(launches, by), launches):
         found.setdefault(name, []).append(launch)

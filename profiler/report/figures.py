@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from compiler.options import STAGE_NAMES
-from compiler.statistics import funnel_of
+from compiler.statistics import OUTSIDE, elapsed_parts, funnel_of
 from compiler.trace import PassRecord
 from profiler.analysis.roofline import rates
 from profiler.records import StageRecord
@@ -39,6 +39,14 @@ def funnel(compilation: dict[str, Any], stages: Sequence[StageRecord]) -> list[d
         for name in sorted({*steps, *texts} - {"source"}, key=stage_order)
     ]  # fmt: skip
     return [row | {"bars": _bars(row, rows)} for row in rows]
+
+
+def elapsed(compilation: dict[str, Any]) -> list[tuple[str, float, float]]:
+    """(what, seconds, share) of the time that a compilation took by the clock; together they are all of it."""
+    passes = [PassRecord(**row) for row in compilation["passes"]]
+    whole = compilation["seconds"] + (compilation.get("stats") or {}).get("imports", 0.0)
+    names = {OUTSIDE: "outside any pass (loading modules, waiting)"}
+    return [(names.get(p.stage, p.stage), p.seconds, p.share) for p in elapsed_parts(passes, whole)]
 
 
 def _bars(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, float]:

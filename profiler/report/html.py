@@ -46,14 +46,16 @@ def run_html(
     template = _environment().get_template("run.html.j2")
     compilation = document["compilation"]
     kept = _with_sources(stages, compilation or {})
+    whole = document["times"]["median"] if document["times"] else None
     gathered = {
         "total": figures.totals(document),
         "percentiles": figures.percentiles(document["times"]["samples_ns"]) if document["times"] else [],
         "funnel": figures.funnel(compilation, stages) if compilation else [],
+        "elapsed": figures.elapsed(compilation) if compilation else [],
         "rules": figures.rules(compilation["decisions"]) if compilation else [],
         "comparison": comparison,
         "history": history,
-        "groups": {by: grouped(document["launches"], by) for by in BY if by != "launch"},
+        "groups": {by: grouped(document["launches"], by, whole) for by in BY if by != "launch"},
         "uneven": uneven_words(document["launches"]),
         "heat": heat.heat_document(document) if "sampling" in document else None,
     }

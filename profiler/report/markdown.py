@@ -69,7 +69,7 @@ def run_markdown(document: dict[str, Any]) -> str:
                     percent(group.share),
                     f"{group.imbalance:.2f}",
                 )
-                for group in grouped(document["launches"], "kernel")
+                for group in grouped(document["launches"], "kernel", (document["times"] or {}).get("median"))
             ]
         parts.append(table(header, rows))
     parts += _sampled(document)

@@ -188,8 +188,18 @@ def sampled_lines(connection: sqlite3.Connection) -> None:
     )
 
 
+def flow_tables(connection: sqlite3.Connection) -> None:
+    """Tables of flows as they were measured, whole: per-kernel against all-kernel."""
+    _run(
+        connection,
+        """CREATE TABLE flow_tables (
+            id INTEGER PRIMARY KEY, created TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+            document TEXT NOT NULL)""",
+    )
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     machines, texts, compilations, stages, text_search, runs, timelines, more_indexes, passes_by_worker,
-    views, sampled_lines,
+    views, sampled_lines, flow_tables,
 )  # fmt: skip
 VERSION = len(MIGRATIONS)

@@ -35,6 +35,13 @@ class RunFilter:
     ids: tuple[int, ...] = field(default=())
 
 
+_CHANGES = ", ".join(
+    f"CASE WHEN json_valid(compilations.options) THEN json_array_length(compilations.options, '$.{what}') END AS {name}"
+    for what, name in (("force_cut", "cuts"), ("force_fuse", "fusions"), ("sources", "edits"))
+)
+"""How many edges a user cut and fused, and how many kernels were edited."""
+
+
 def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, Any]]:  # noqa: B008  it is frozen
     """Runs, newest first, with their tags and how they were compiled."""
     wheres, values = ["1"], []
@@ -64,6 +71,7 @@ def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, A
             runs.threads, runs.dims, runs.seed, runs.median, runs.low, runs.high, runs.minimum, runs.count, runs.error,
             runs.signal, runs.kernel, runs.note, runs.pinned, compilations.flow, compilations.opt_level,
             compilations.debug, compilations.seconds AS compile_seconds, machines.name AS machine,
+            compilations.target AS compiled_for, {_CHANGES},
             CASE WHEN json_valid(runs.conditions) THEN json_extract(runs.conditions, '$.check.ok') END AS check_ok,
             CASE WHEN json_valid(runs.conditions) THEN json_extract(runs.conditions, '$.commit') END AS "commit",
             (SELECT group_concat(tag, ' ') FROM tags WHERE tags.run = runs.id) AS tags
@@ -146,7 +154,7 @@ def list_compilations(store: Store, source: str = "", limit: int = 100) -> list[
     """Compilations, newest first."""
     where, values = ("WHERE source = ?", [source]) if source else ("", [])
     return store.rows(
-        f"""SELECT id, created, source, target, flow, opt_level, debug, seconds,
+        f"""SELECT id, created, source, target, flow, opt_level, debug, seconds, {_CHANGES},
             (SELECT count(*) FROM kernels WHERE kernels.compilation = compilations.id) AS kernels
             FROM compilations {where} ORDER BY id DESC LIMIT ?""",
         (*values, limit),

@@ -181,3 +181,22 @@ def test_conditions_where_nvml_is_installed(device: Any) -> None:
         pytest.skip(str(missing))
     assert device.name in reading.name or reading.name in device.name
     assert reading.sm_clock_mhz and reading.temperature_celsius
+
+
+def test_a_product_whose_rows_begin_anywhere_sees_nothing_behind_a_row(device: Any) -> None:
+    """The elements behind a row are the next one's: infinite ones there are none of its business."""
+    from compiler.graph.dtypes import numpy_dtype
+    from profiler.measure.cuda.model import CudaModel
+
+    with Graph("ragged", inputs=[TensorType("bf16", (300, 515)), TensorType("bf16", (515, 333))]) as graph:
+        x, w = graph.inputs
+        graph.output(x @ w)
+    rng = np.random.default_rng(3)
+    left, right = (rng.standard_normal(shape).astype(numpy_dtype("bf16")) for shape in ((300, 515), (515, 333)))
+    left[100] = np.inf
+    model = CudaModel(_compiled(graph, device.target), device)
+    (result,) = model.execute(left, right)
+    model.close()
+    others = [i for i in range(300) if i != 100]
+    wanted = left.astype(np.float32) @ right.astype(np.float32)
+    np.testing.assert_allclose(result[others].astype(np.float32), wanted[others], rtol=2e-2, atol=0.5)

@@ -65,7 +65,7 @@ def test_transposed_operands(flip_a, flip_b, m, n, k):
 
 
 @pytest.mark.parametrize("batch", [(3,), (2, 3), (0,)])
-@pytest.mark.parametrize("m, n", [(9, 20), (1, 20)])
+@pytest.mark.parametrize("m, n", [(9, 20), (1, 20), (33, 20)])
 def test_batches(batch, m, n):
     check("f32", m, n, 11, batch, threads=3)
 
@@ -74,3 +74,15 @@ def test_batches(batch, m, n):
 @pytest.mark.parametrize("m, n, k", [(1, 1, 1), (1, 40, 33), (17, 29, 600), (300, 60, 26), (0, 5, 3), (3, 4, 0)])
 def test_one_kernel_serves_every_size(symbols, m, n, k):
     check("f32", m, n, k, symbols=symbols, threads=2)
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(9, 2, 1), (9, 6, 40), (65, 3, 17)])
+def test_rows_that_repeat_one_value(m, k, n):
+    from compiler import Graph, TensorType, compile, ops
+
+    with Graph("g", inputs=[TensorType("f32", (m,)), TensorType("f32", (k, n))]) as graph:
+        x, w = graph.inputs
+        graph.output(ops.transpose(ops.broadcast_to(x, (k, m)), (1, 0)) @ w)
+    x, w = np.arange(m, dtype=np.float32), random_array("f32", (k, n), 0)
+    (found,) = compile(graph).execute(x, w)
+    np.testing.assert_allclose(found, np.outer(x, w.sum(axis=0)), rtol=1e-5, atol=1e-5)

@@ -13,16 +13,34 @@ import click
 from app.cli import completing, interrupts
 from app.cli.window_libraries import install_words, missing_libraries
 from app.errors import INTERRUPTED
+from app.viewmodels.frame.shown import LAYOUT_NAMES, Shown
 from compiler.collector_pauses import rare_collection
 from compiler.errors import UnavailableError
+from compiler.options import FLOWS
 
 _PACKAGES = "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libxcb-cursor0"
 
 
 @click.command("gui")
 @click.argument("src", required=False, shell_complete=completing.sources)
-def command(src: str | None = None) -> int:
-    """Open the window, on SRC if it is given."""
+@click.option("--target", metavar="T", help="Compile for this.", shell_complete=completing.targets)
+@click.option("--flow", type=click.Choice(FLOWS))
+@click.option("-O", "opt_level", type=click.IntRange(0, 3), metavar="N")
+@click.option("--cut", "cuts", multiple=True, metavar="A,B", help="Keep nodes A and B in different kernels.")
+@click.option("--fuse", "fuses", multiple=True, metavar="A,B", help="Put nodes A and B into one kernel.")
+@click.option("--layout", type=click.Choice(LAYOUT_NAMES), help="Arrange the window for a job.")
+@click.option("--view", metavar="VIEW", help="Bring a view to the front: timeline, run, roofline, ...")
+@click.option("--select", "selected", multiple=True, metavar="NODE", help="Select a node.")
+def command(
+    src: str | None = None, target: str | None = None, flow: str | None = None, opt_level: int | None = None,
+    cuts: tuple[str, ...] = (), fuses: tuple[str, ...] = (), layout: str | None = None, view: str | None = None,
+    selected: tuple[str, ...] = (),
+) -> int:  # fmt: skip
+    """Open the window, on SRC if it is given.
+
+    The options bring back what was on the screen: the window's "Copy as command" writes them.
+    """
+    shown = Shown(target, flow, opt_level, _pairs(cuts), _pairs(fuses), layout or "", view or "", selected)
     _check_display()
     if interrupts.is_program():
         interrupts.leave_at_once()  # Qt makes other errors of an exception while it loads
@@ -40,7 +58,7 @@ def command(src: str | None = None) -> int:
         window = MainWindow()
     window.show()
     if src:
-        window.opening.open(src)
+        window.open_as(src, shown)
     else:
         window.opening.restore()
     kept = _close_on_interrupt(application, window) if interrupts.is_program() else None
@@ -48,6 +66,14 @@ def command(src: str | None = None) -> int:
     if kept is not None:
         _stop_waking(*kept)
     return status
+
+
+def _pairs(given: tuple[str, ...]) -> frozenset[tuple[str, str]]:
+    """A,B as pairs of nodes."""
+    found = [tuple(part.split(",")) for part in given]
+    if wrong := next((part for part, pair in zip(given, found) if len(pair) != 2 or not all(pair)), ""):
+        raise click.BadParameter(f"{wrong!r} is not A,B, the names of two nodes")
+    return frozenset((first, second) for first, second in found)
 
 
 def _close_on_interrupt(application: Any, window: Any) -> Any:

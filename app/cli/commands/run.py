@@ -249,7 +249,9 @@ def _document(
             "lost": [x * 1e-9 for x in result.lost],
         },
         "launches": launches, "uneven": [launches[at]["position"] for at, _ in uneven_launches(launches)],
-        "groups": {by: [asdict(group) for group in grouped(launches, by)] for by in BY if by != "launch"},
+        "groups": {
+            by: [asdict(group) for group in grouped(launches, by, figures.median)] for by in BY if by != "launch"
+        },
         "ceilings": [asdict(ceiling) for ceiling in ceilings],
         "counters": [asdict(counter) for counter in result.counters],
         "memory": {k: v for k, v in result.memory.items() if k not in ("blocks", "steps")},

@@ -21,3 +21,10 @@ def size(value: float) -> str:
 def count(value: float) -> str:
     """A count with thousands separated; nothing where it is not known."""
     return units.count(int(value)) if value >= 0 else ""
+
+
+def duration(value: float) -> str:
+    """A time to wait, as one says it."""
+    if value < 90:
+        return f"{max(round(value), 1)} s"
+    return f"{round(value / 60)} min" if value < 5400 else f"{value / 3600:.1f} h"

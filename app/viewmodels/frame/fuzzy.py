@@ -13,10 +13,13 @@ def rank(text: str, names: Sequence[str]) -> list[int]:
 
 
 def _score(wanted: str, name: str) -> tuple[int, int] | None:
-    """Less is better: a plain part first, then the fewest jumps."""
+    """Less is better: the very name first, then a plain part, then the fewest jumps."""
     if not wanted:
         return (0, 0)
-    found = name.replace(" ", "").find(wanted)
+    packed = name.replace(" ", "")
+    if packed == wanted:
+        return (-1, 0)
+    found = packed.find(wanted)
     if found >= 0:
         return (0, found)
     at, jumps = -1, 0

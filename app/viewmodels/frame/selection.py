@@ -72,7 +72,8 @@ class Selection:
 
     def reset(self) -> None:
         """Forget everything: another graph has other nodes."""
-        self._history, self._position = [(frozenset(), None)], 0
+        self._history = [(frozenset(), None)]
+        self._position = 0
         self.hover_nodes, self.hover_spot = frozenset(), None
         self._set(frozenset(), None, None)
 

@@ -58,9 +58,11 @@ class FlowsModel:
         self._round: tuple[Cell, ...] = ()
         self._fresh: set[Cell] = set()
         self._disturbed: set[Cell] = set()
+        self._stored: dict[str, Any] | None = None  # a table that was measured before, and kept
 
     def begin(self, request: FlowsRequest) -> None:
         """Cells will be measured. Those of another source or target are forgotten, others are kept beside them."""
+        self._stored = None
         same = self.request is not None and (self.request.source, self.request.options.target) == (
             request.source, request.options.target,
         )  # fmt: skip
@@ -99,6 +101,15 @@ class FlowsModel:
         self.running, self.active, self.interrupted = None, False, interrupted
         self.changed.emit()
 
+    def load(self, document: dict[str, Any]) -> None:
+        """Show a table that was kept in place of what was measured here."""
+        self._forget()
+        self._stored, self.request, self.interrupted = document, None, bool(document.get("interrupted"))
+        self.changed.emit()
+
+    def _forget(self) -> None:
+        self._samples, self._base, self._disturbed, self.running, self.active = {}, None, set(), None, False
+
     def row(self, cell: Cell) -> FlowRow | None:
         """The row of a cell."""
         return next((row for row in self.rows() if row.cell == cell), None)
@@ -107,6 +118,8 @@ class FlowsModel:
         """Every cell that was asked for, in the order of its settings."""
         document = self.document() or {"cells": (), "start_up": ()}
         found = {_key(entry): entry for entry in (*document["cells"], *document["start_up"])}
+        if self._stored is not None:
+            return [_stored_row(cell, entry) for cell, entry in sorted(found.items(), key=lambda item: _order(item[0]))]
         rows = []
         for cell, samples in sorted(self._samples.items(), key=lambda item: _order(item[0])):
             entry = found.get(cell)
@@ -117,13 +130,15 @@ class FlowsModel:
 
     def document(self) -> dict[str, Any] | None:
         """What was measured so far, as `kernelglass flows --json` gives it; None while there is nothing."""
+        if self._stored is not None:
+            return self._stored
         if self._base is None or self.request is None or not any(self._samples.values()):
             return None
         measured = Measured(
             Request(self.request.source, self.request.options), self.request.repeat,
             self._base, dict(sorted(self._samples.items(), key=lambda item: _order(item[0]))), self.interrupted,
         )  # fmt: skip
-        return flow_tables.document(measured, self.machine, self.cores)
+        return flow_tables.document(measured, self.machine, self.cores, self._disturbed)
 
     def text(self, kind: str) -> str:
         """The table in one of the formats of the command line: text, md, csv, json."""
@@ -165,6 +180,12 @@ def no_first_result(target: str, unsized: Sequence[str]) -> str:
 
 def _key(entry: dict[str, Any]) -> Cell:
     return Cell(entry["flow"], entry["opt_level"], entry["debug"], entry["cache"], entry["execute"])
+
+
+def _stored_row(cell: Cell, entry: dict[str, Any]) -> FlowRow:
+    state, repeats = DISTURBED if entry.get("disturbed") else DONE, int(entry.get("repeats") or 1)
+    figures = {name: entry.get(name) for name in FIGURES}
+    return FlowRow(cell, state, repeats, repeats, figures, _time_ratio(entry), entry.get("memory_ratio"))
 
 
 def _time_ratio(entry: dict[str, Any]) -> float | None:

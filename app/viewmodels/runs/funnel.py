@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from app.viewmodels.compilation import Compilation
 from compiler.options import STAGE_TABLE
-from compiler.statistics import funnel_of
+from compiler.statistics import IMPORTS, OUTSIDE, Elapsed, elapsed_parts, funnel_of
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,38 @@ class FunnelRow:
     ops: int
     bytes: int
     passes: int
+    elapsed: float = 0.0  # by the clock: what several processes did at once counts once
+    share: float = 0.0  # of all that went by
+
+
+_UNACCOUNTED = {IMPORTS: "loading modules", OUTSIDE: "outside any pass"}
 
 
 def funnel(compilation: Compilation) -> list[FunnelRow]:
     """The stages that ran."""
     passes = Counter(row.stage for row in compilation.passes)
+    parts = {part.stage: part for part in _elapsed(compilation)}
     return [
         FunnelRow(
             step.stage, _title(step.stage), step.seconds, -1 if step.ops is None else step.ops,
             -1 if step.bytes is None else step.bytes, passes[step.stage],
+            parts[step.stage].seconds, parts[step.stage].share,
         )
         for step in funnel_of(compilation.passes)
     ]  # fmt: skip
+
+
+def unaccounted(compilation: Compilation) -> list[FunnelRow]:
+    """The time that no pass accounts for, so that all rows together are the time that went by."""
+    return [
+        FunnelRow(part.stage, _UNACCOUNTED[part.stage], part.seconds, -1, -1, 0, part.seconds, part.share)
+        for part in _elapsed(compilation)
+        if part.stage in _UNACCOUNTED
+    ]
+
+
+def _elapsed(compilation: Compilation) -> list[Elapsed]:
+    return elapsed_parts(compilation.passes, compilation.elapsed, compilation.imports)
 
 
 def from_cache(rows: Sequence[FunnelRow]) -> bool:

@@ -21,7 +21,7 @@ def launch_rows(rows: Sequence[CallFigures], run: RunTimes, by: str) -> list[Cal
         uneven = dict(uneven_launches(known))
         return [replace(row, uneven=uneven.get(at, 0.0)) for at, row in enumerate(rows)]
     found = []
-    for number, group in enumerate(grouped(known, by)):
+    for number, group in enumerate(grouped(known, by, run.summary.median if run.summary else None)):
         same = [rows[at] for at in group.launches]
         times = tuple(map(sum, zip(*(row.times for row in same))))  # of each call that was timed launch by launch
         nodes = tuple(dict.fromkeys(node for row in same for node in row.nodes))

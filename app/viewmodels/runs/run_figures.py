@@ -10,6 +10,7 @@ import numpy as np
 from app.viewmodels.compilation import Compilation, Nodes
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.requests import RunTimes
+from profiler.analysis.aggregation import between_launches
 from profiler.analysis.roofline import RooflinePoint, kernel_dtype, rates
 from profiler.analysis.statistics import outlier_limit, quartiles, summarise
 from profiler.records import Summary
@@ -17,7 +18,7 @@ from profiler.records import Summary
 
 @dataclass(frozen=True)
 class CallFigures:
-    """One launch (or the whole model): its summary, quartiles, share of all launches, what it reached, and its times.
+    """One launch (or the whole model): its summary, quartiles, share of the whole call, what it reached, its times.
 
     `point` is where it lies in the roofline, under no roof yet.
     """
@@ -31,10 +32,11 @@ class CallFigures:
     point: RooflinePoint
     times: tuple[float, ...] = ()
     together: float | None = None
-    """Of several launches: the sum of their medians."""
+    """Of several launches: the sum of their medians; of what lies between them: what is left."""
     launches: int = 1
     uneven: float = 0.0
     """How many times the mean of its threads the slowest takes, where that is worth a word."""
+    why: str = ""
 
     @property
     def median(self) -> float:
@@ -45,6 +47,7 @@ class CallFigures:
 
 
 WHOLE = "whole model"
+BETWEEN, TRACED = "between launches", "longer when launches are timed"
 
 
 def whole_figures(run: RunTimes) -> CallFigures:
@@ -65,7 +68,7 @@ def run_words(run: RunTimes) -> str:
 
 def call_figures(compilation: Compilation, run: RunTimes) -> list[CallFigures]:
     """A row a launch."""
-    total = sum(summary.median for summary in run.summaries) or 1.0
+    total = _whole(run)
     rows = []
     for call, (_, times), summary, (work, moved) in zip(compilation.calls, run.calls, run.summaries, run.work):
         kernel = compilation.kernel_table.get(call.kernel)
@@ -74,6 +77,24 @@ def call_figures(compilation: Compilation, run: RunTimes) -> list[CallFigures]:
         share = summary.median / total
         rows.append(CallFigures(call.index, call.kernel, call.nodes, summary, _quartiles(times), share, point, times))
     return rows
+
+
+def between_figures(run: RunTimes) -> CallFigures | None:
+    """What no launch accounts for, so that the rows of launches and this one are the whole call."""
+    if run.summary is None or not run.summaries:
+        return None
+    rest = between_launches(run.summary.median, [summary.median for summary in run.summaries])
+    words = "The median of whole calls, less those of all launches: barriers, waking threads, the host program."
+    if rest < 0:
+        words = "Launches are timed in calls of their own, which took longer than calls timed as a whole."
+    name, point = BETWEEN if rest >= 0 else TRACED, rates(BETWEEN, -2, 0.0, None, None)
+    return CallFigures(-2, name, (), None, (0.0, 0.0), rest / _whole(run), point, together=rest, why=words)
+
+
+def _whole(run: RunTimes) -> float:
+    """What shares are of: the whole call, where it was timed."""
+    known = run.summary.median if run.summary else sum(summary.median for summary in run.summaries)
+    return known or 1.0
 
 
 def _quartiles(times: Sequence[float]) -> tuple[float, float]:

@@ -11,6 +11,7 @@ import numpy as np
 from app.viewmodels.compilation import Compilation, Nodes
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.timeline.memory_plan import alive
+from compiler.statistics import IMPORTS, OUTSIDE, gaps_of
 from compiler.trace import PassRecord
 
 
@@ -72,6 +73,7 @@ class Timeline:
         tracks: tuple[Track, ...] = (),
         kinds: np.ndarray | None = None,
         kind_names: Sequence[str] = (),
+        quiet: frozenset[int] = frozenset(),
     ) -> None:
         order = np.lexsort((start, lane))
         self.lanes = list(lanes)
@@ -80,6 +82,7 @@ class Timeline:
         self.nodes = [nodes[i] for i in order.tolist()] if len(nodes) else []
         self.kinds = self.name if kinds is None else kinds[order]  # what the colour stands for
         self.kind_names = list(kind_names)
+        self.quiet = quiet  # kinds that are no work of their own, drawn without a colour
         self.tracks = tracks
         self.end = self.start + self.duration
         self._bounds = np.searchsorted(self.lane, np.arange(len(self.lanes) + 1))
@@ -149,7 +152,8 @@ class Timeline:
 
 def compile_timeline(compilation: Compilation) -> Timeline:
     """One lane a worker, more where its events overlap; an event a pass; the size of the IR below."""
-    rows = [row for row in compilation.passes if row.stage != "llvm-pass"]
+    passes = [row for row in compilation.passes if row.stage != "llvm-pass"]
+    rows = [*passes, *_gaps(compilation)]
     workers = sorted({row.worker for row in rows})
     lanes: list[str] = []
     lane = np.zeros(len(rows), np.int64)
@@ -162,6 +166,7 @@ def compile_timeline(compilation: Compilation) -> Timeline:
     texts = [row.name + (f" {row.kernel}" if row.kernel else "") for row in rows]
     numbers = {text: index for index, text in enumerate(dict.fromkeys(texts))}
     stages = {stage: index for index, stage in enumerate(dict.fromkeys(row.stage for row in rows))}
+    quiet = frozenset(stages[name] for name in _GAPS.values() if name in stages)
     kernels = compilation.kernel_table
     return Timeline(
         lanes,
@@ -171,10 +176,20 @@ def compile_timeline(compilation: Compilation) -> Timeline:
         np.array([numbers[text] for text in texts], np.int64),
         list(numbers),
         [kernels[row.kernel].nodes if row.kernel in kernels else () for row in rows],
-        _ir_track(rows),
+        _ir_track(passes),
         np.array([stages[row.stage] for row in rows], np.int64),
         list(stages),
+        quiet,
     )
+
+
+_GAPS = {IMPORTS: "loading modules", OUTSIDE: "outside any pass"}
+
+
+def _gaps(compilation: Compilation) -> list[PassRecord]:
+    """What no pass accounts for, as events: time that is blank would look as if it had not gone by."""
+    found = gaps_of(compilation.passes, compilation.elapsed, compilation.imports) if compilation.passes else []
+    return [PassRecord(_GAPS[gap.what], _GAPS[gap.what], "", gap.start, gap.seconds) for gap in found]
 
 
 def run_timeline(compilation: Compilation, run: RunTimes) -> Timeline:

@@ -1,8 +1,9 @@
-"""The command palette: type a few letters of any action, Enter does it."""
+"""The command palette: type a few letters of any action or thing that can be opened or shown, Enter does it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QAction, QColor, QKeyEvent, QKeySequence, QPainter
@@ -21,6 +22,17 @@ from app.viewmodels.frame.fuzzy import rank
 from app.views.parts.widgets import label
 
 KEYS = Qt.ItemDataRole.UserRole + 1
+_MANY = 1000  # things that are ranked at every letter
+_MOST = 200  # entries listed: who sees more types another letter
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Something that can be done: in words, its keys, and the doing."""
+
+    text: str
+    do: Callable[[], object]
+    keys: str = ""
 
 
 class _Entry(QStyledItemDelegate):
@@ -46,14 +58,18 @@ class _Entry(QStyledItemDelegate):
 
 
 class CommandPalette(QFrame):
-    """A pop-up over the window with every action it has."""
+    """A pop-up over the window with every action it has, and with things that are there once letters are typed."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("role", "popup")
-        self._actions: list[QAction] = []
+        self._commands: list[Offer] = []
+        self._things: list[Offer] = []
+        self._names: list[str] = []  # of the things, as they are compared with what is typed
+        self._typed: Callable[[str], Sequence[Offer]] = lambda _: ()
+        self._shown: list[Offer] = []
         self.field = QLineEdit()
-        self.field.setPlaceholderText("Type a command")
+        self.field.setPlaceholderText("Type a command, or a sample, kernel, node, stage, target, view, run")
         self.field.setAccessibleName("Command")
         self.list = QListWidget()
         self.list.setAccessibleName("Commands")
@@ -72,9 +88,19 @@ class CommandPalette(QFrame):
         self.list.itemClicked.connect(self._do)
         self.hide()
 
-    def open(self, actions: Sequence[QAction]) -> None:
-        """Show it over the upper middle of the window."""
-        self._actions = [action for action in actions if action.isEnabled() and action.text()]
+    def open(
+        self, actions: Sequence[QAction], things: Sequence[Offer] = (),
+        typed: Callable[[str], Sequence[Offer]] = lambda _: (),
+    ) -> None:  # fmt: skip
+        """Show it over the upper middle of the window. `typed` offers what a text by itself names."""
+        form = QKeySequence.SequenceFormat.NativeText
+        self._commands = [
+            Offer(action.text().replace("&", "").rstrip("."), action.trigger, action.shortcut().toString(form))
+            for action in actions
+            if action.isEnabled() and action.text()
+        ]
+        self._things, self._typed = list(things), typed
+        self._names = [offer.text.lower().replace(" ", "") for offer in things]
         parent = self.parentWidget()
         width = min(620, parent.width() - 80)
         self.setGeometry((parent.width() - width) // 2, 80, width, min(460, parent.height() - 140))
@@ -86,18 +112,28 @@ class CommandPalette(QFrame):
 
     def _fill(self, text: str) -> None:
         self.list.clear()
-        names = [action.text().replace("&", "").rstrip(".") for action in self._actions]
-        for index in rank(text, names):
-            item = QListWidgetItem(names[index])
-            keys = self._actions[index].shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        known = [*self._commands, *self._matching(text)] if text else self._commands
+        named = self._typed(text)
+        found = [known[index] for index in rank(text, [offer.text for offer in known])[: _MOST - len(named)]]
+        self._shown = [*named, *found] if named else found
+        for index, offer in enumerate(self._shown):
+            item = QListWidgetItem(offer.text)
             item.setData(Qt.ItemDataRole.UserRole, index)
-            item.setData(KEYS, keys)
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{names[index]}, {keys}" if keys else names[index])
+            item.setData(KEYS, offer.keys)
+            spoken = f"{offer.text}, {offer.keys}" if offer.keys else offer.text
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
             self.list.addItem(item)
         self.list.setCurrentRow(0)
         self.list.setVisible(self.list.count() > 0)
         self._nothing.setVisible(not self.list.count())
         self._tell()
+
+    def _matching(self, text: str) -> list[Offer]:
+        """The things to rank; of very many only those that hold the text as it is, or every letter would be felt."""
+        if len(self._things) <= _MANY:
+            return self._things
+        wanted = text.lower().replace(" ", "")
+        return [offer for offer, name in zip(self._things, self._names) if wanted in name][:_MANY]
 
     def _tell(self) -> None:
         """The field keeps the keyboard, so it also says which entry Enter would do."""
@@ -108,7 +144,7 @@ class CommandPalette(QFrame):
         self.hide()
         self.parentWidget().setFocus()
         if item is not None:
-            self._actions[item.data(Qt.ItemDataRole.UserRole)].trigger()
+            self._shown[item.data(Qt.ItemDataRole.UserRole)].do()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if _asks_for_escape(event):  # it closes this, before it cancels or clears anything else

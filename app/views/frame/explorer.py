@@ -59,6 +59,12 @@ class KernelsView(QWidget):
         self.view.set_room(1, 0)
         self.view.set_records(compilation.kernels)
 
+    def set_coming(self, kernels: list[KernelRecord]) -> None:
+        """Kernels of a model that is being compiled, as far as they have come."""
+        self._compilation, self._times = None, {}
+        self.view.table.setColumnHidden(2, True)
+        self.view.set_records(kernels)
+
     def set_times(self, times: dict[str, float]) -> None:
         """Measured seconds of each kernel, over all of its calls."""
         self._times = times

@@ -7,10 +7,12 @@ import time
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QProgressBar, QStatusBar
 
-from app.viewmodels.frame.formats import seconds, size
+from app.viewmodels.frame.formats import duration, seconds, size
 from app.views.parts.controls import push_button
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Elided, label
+
+_SOON, _TELLS = 1.5, 0.1  # seconds, and the share of a job, from which on one can tell how long it will take
 
 
 class Status(QStatusBar):
@@ -40,6 +42,7 @@ class Status(QStatusBar):
         for widget in (self.facts, self.cache, self.device):
             self.addPermanentWidget(widget)
         self._jobs: dict[str, tuple[str, float]] = {}  # what goes on, by who does it, and since when
+        self._done = -1.0  # the share of the job on show, where known
         self._timer = QTimer(self)
         self._timer.setInterval(100)
         self._timer.timeout.connect(self._tick)
@@ -54,6 +57,7 @@ class Status(QStatusBar):
         self.what.setText(next(reversed(self._jobs.values()))[0])
         self.progress.setRange(0, 0)
         self.share.setText("")
+        self._done = -1.0
         for widget in self._busy:
             widget.show()
         self._tick()
@@ -68,6 +72,7 @@ class Status(QStatusBar):
             self.progress.setRange(0, 100)
             self.progress.setValue(int(done * 100))
             self.share.setText(f"{done:.0%}")
+            self._done = done
 
     def finish(self, text: str, who: str = "compiler") -> None:
         """It is over; what else goes on stays in sight, with the button that ends it."""
@@ -99,4 +104,11 @@ class Status(QStatusBar):
 
     def _tick(self) -> None:
         if self._jobs:
-            self.elapsed.setText(f"{time.perf_counter() - next(reversed(self._jobs.values()))[1]:.1f} s")
+            taken = time.perf_counter() - next(reversed(self._jobs.values()))[1]
+            self.elapsed.setText(f"{taken:.1f} s{self._left(taken)}")
+
+    def _left(self, taken: float) -> str:
+        """How long the rest will take at this pace, once that can be told."""
+        if taken < _SOON or not _TELLS <= self._done < 1:
+            return ""
+        return f", about {duration(taken / self._done * (1 - self._done))} left"

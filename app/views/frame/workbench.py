@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -15,12 +15,14 @@ from app.theme.tokens import BAR
 from app.viewmodels.compilation import PANE_STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.text.ir_pane import IrPaneModel, pane_model
+from app.views.frame.arrangement import BELOW, BESIDE, READABLE, fitting, place_docks, share_room
 from app.views.graph.panel import GraphPanel
 from app.views.parts.later import one_shot
 from app.views.text.ir_pane import IrPane
 from app.views.text.source_pane import SourcePane
 
 _SEAM = 6  # pixels: what Qt takes off for the handles between docks must not come out of the graph's half
+_TALL = 150  # pixels: a pane that is lower shows a handful of lines
 
 
 def read_panes(data: QByteArray | None) -> list[dict[str, Any]]:
@@ -36,6 +38,7 @@ class Workbench(QMainWindow):
     """Docks without a centre: they fill it."""
 
     pane_added = Signal(object)
+    pane_woken = Signal(object)  # one that was there before, and rested
 
     def __init__(self, look: Look, selection: Selection, graph: GraphPanel, source: SourcePane) -> None:
         super().__init__()
@@ -50,8 +53,12 @@ class Workbench(QMainWindow):
         )
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.panes: list[IrPane] = []
+        self.readable = READABLE  # the least width of panes beside each other
+        self.shape = BESIDE
+        self._sharing = one_shot(self, self.spread)
         self._evening = one_shot(self, self.even_panes)  # after the turn in which a pane came or went
         self._pane_docks: dict[IrPane, QDockWidget] = {}
+        self._resting: list[tuple[IrPane, QDockWidget]] = []  # making a pane takes long enough to be felt
         self.graph_dock = self._dock("graph", "Graph", graph, graph.header)
         self.source_dock = self._dock("source", "Source", source, source.header)
         self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, self.graph_dock)
@@ -65,18 +72,8 @@ class Workbench(QMainWindow):
     def add_pane(self, stage: str, kernel: str = "", beside: bool = True, model: IrPaneModel | None = None) -> IrPane:
         """One more IR pane, right of the others."""
         pane = IrPane(self._look, model or IrPaneModel(stage=stage, kernel=kernel), self._selection)
-        taken = {dock.objectName() for dock in self._pane_docks.values()}
-        name = next(name for number in count(1) if (name := f"pane-{number}") not in taken)
-        dock = self._dock(name, name, pane, pane.header)
-        if self.panes:
-            last = self._pane_docks[self.panes[-1]]
-            self.splitDockWidget(last, dock, Qt.Orientation.Horizontal)
-            if not beside:
-                self.tabifyDockWidget(last, dock)
-        else:
-            self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, dock, Qt.Orientation.Horizontal)
-        self.panes.append(pane)
-        self._pane_docks[pane] = dock
+        name = self._free_name()
+        self._put(pane, self._dock(name, name, pane, pane.header), beside)
         pane.close_wanted.connect(self.remove_pane)
         pane.model.changed.connect(lambda: self._rename(pane))
         self._rename(pane)
@@ -84,11 +81,60 @@ class Workbench(QMainWindow):
         self.pane_added.emit(pane)
         return pane
 
+    def _free_name(self) -> str:
+        taken = {dock.objectName() for dock in self._pane_docks.values()}
+        return next(name for number in count(1) if (name := f"pane-{number}") not in taken)
+
+    def _put(self, pane: IrPane, dock: QDockWidget, beside: bool = True) -> None:
+        if self.panes:
+            self._join(self._pane_docks[self.panes[-1]], dock, beside)
+        else:
+            self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, dock, Qt.Orientation.Horizontal)
+        self.panes.append(pane)
+        self._pane_docks[pane] = dock
+
+    def prepare(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        """Two steps that make a pane in advance, for the layout that has one more than there are."""
+        made: list[IrPane] = []
+
+        def make() -> None:
+            made.append(IrPane(self._look, IrPaneModel(), self._selection))
+
+        def rest() -> None:
+            pane = made[0]
+            dock = self._dock("", "", pane, pane.header)
+            dock.setParent(self)
+            dock.hide()  # a child that nobody hid would come into sight with its parent
+            self._resting.append((pane, dock))
+            pane.close_wanted.connect(self.remove_pane)
+            pane.model.changed.connect(lambda: self._rename(pane))
+            self.pane_added.emit(pane)
+
+        return make, rest
+
+    def _rest(self, pane: IrPane) -> None:
+        """Take a pane out of sight until a layout wants as many again."""
+        self.panes.remove(pane)
+        dock = self._pane_docks.pop(pane)
+        self.removeDockWidget(dock)
+        dock.setObjectName("")  # a layout restored meanwhile must not find it
+        self._resting.append((pane, dock))
+
+    def _wake(self, stage: str, kernel: str) -> None:
+        pane, dock = self._resting.pop()
+        dock.setObjectName(self._free_name())
+        self._put(pane, dock)
+        dock.show()
+        pane.model.stage, pane.model.kernel, pane.model.target = stage, kernel, ""
+        self._rename(pane)
+        self.pane_woken.emit(pane)
+
     def remove_pane(self, pane: IrPane) -> None:
         """Close a pane."""
         if pane in self.panes:
             self.panes.remove(pane)
             pane.release()
+            pane.model.changed.disconnect(pane.refresh)  # a text on its way finds nobody
             dock = self._pane_docks.pop(pane)
             self.removeDockWidget(dock)
             dock.setObjectName("")  # it lives on until the next turn, and a layout restored now must not find it
@@ -117,9 +163,64 @@ class Workbench(QMainWindow):
             free.append(self.add_pane("asm"))
         return free
 
+    def _join(self, last: QDockWidget, dock: QDockWidget, beside: bool) -> None:
+        """A pane beside the last one; below it where both would be too narrow, a tab where they would be too low."""
+        room = (self.width() - (self.graph_dock.width() if self.graph_dock.isVisible() else 0)) // (len(self.panes) + 1)
+        down = self.isVisible() and self.shape != BELOW and room < self.readable
+        self.splitDockWidget(last, dock, Qt.Orientation.Vertical if down else Qt.Orientation.Horizontal)
+        low = self.isVisible() and self.height() // (len(self.panes) + 1) < _TALL
+        narrow = self.isVisible() and self.shape == BELOW and self.width() // (len(self.panes) + 1) < self.readable
+        if not beside or (down and low) or narrow:
+            self.tabifyDockWidget(last, dock)
+            dock.raise_()
+
+    def show_stages(self, stages: Sequence[str], of: Sequence[str]) -> None:
+        """These stages, the first `of` all, in as many panes, of the kernel on show; locked panes keep their text."""
+        kernel = self.panes[0].model.kernel if self.panes else ""
+        for pane in self.panes[len(of) :]:
+            self._rest(pane)
+        for place, stage in enumerate(stages):
+            if place < len(self.panes):
+                if not self.panes[place].model.locked:
+                    self.panes[place].model.show(stage=stage, target="")
+            elif self._resting:
+                self._wake(stage, kernel)
+            else:
+                self.add_pane(stage, kernel)
+        self._evening.stop()  # they are arranged afterwards
+
+    def arrange(self, shape: str) -> None:
+        """Put graph and panes into a shape."""
+        self.shape = shape
+        focused, shown = QApplication.focusWidget(), self.isVisible()
+        self.setVisible(False)  # one layout at the end, not one for each dock that comes and goes
+        try:
+            docks = [self._pane_docks[pane] for pane in self.panes]
+            place_docks(self, self.graph_dock, self.source_dock, docks, shape)
+        finally:
+            self.setVisible(shown)
+        if focused is not None and self.isAncestorOf(focused):
+            focused.setFocus()
+        self.share_later()
+
+    def arrange_usual(self) -> None:
+        """As the program has it by itself: panes beside each other where they can be read, else stacked."""
+        shape = fitting(self.width(), len(self.panes)) if self.readable else BESIDE
+        if shape != self.shape:
+            self.arrange(shape)
+        self.spread()
+
+    def share_later(self) -> None:
+        """Give everything its share of the room, once the docks have their places."""
+        self._sharing.start(0)
+
     def spread(self) -> None:
-        """Give the graph and the panes their usual shares of the width: half is the graph's."""
-        self._share((self.width() + 1) // 2 + _SEAM, self.width())
+        """Give the graph and the panes their usual shares: half is the graph's."""
+        docks = [self._pane_docks[pane] for pane in self.panes]
+        if self.shape != BESIDE and docks:
+            share_room(self, self.graph_dock, docks, self.shape)
+        else:
+            self._share((self.width() + 1) // 2 + _SEAM, self.width())
 
     def even_panes(self) -> None:
         """Make the panes beside each other equally wide; the graph gives way where it is wider than they would be."""

@@ -72,19 +72,26 @@ class DistributionPlot(QWidget):
             f"{seconds(found.low)} to {seconds(found.high)}{far}"
         )
 
+    def prepare(self) -> None:
+        """Make the plot, which takes long enough to be felt: before there is something to show, where there is time."""
+        if self._plot is not None:
+            return
+        import pyqtgraph
+
+        self._plot = pyqtgraph.PlotWidget()
+        self._plot.setMenuEnabled(False)
+        self._plot.setMouseEnabled(x=False, y=False)
+        self._plot.hideButtons()
+        self._plot.setMinimumHeight(60)
+        self._layout.addWidget(self._plot, 1)
+
     def _draw(self) -> None:
         if self.shown is None:
             return
         import pyqtgraph
 
         theme = self._look.theme
-        if self._plot is None:
-            self._plot = pyqtgraph.PlotWidget()
-            self._plot.setMenuEnabled(False)
-            self._plot.setMouseEnabled(x=False, y=False)
-            self._plot.hideButtons()
-            self._plot.setMinimumHeight(60)
-            self._layout.addWidget(self._plot, 1)
+        self.prepare()
         self._plot.clear()
         self._plot.setBackground(theme.panel)
         self._plot.setAccessibleName(self.describe())

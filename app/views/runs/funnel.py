@@ -9,13 +9,13 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import count, seconds, size
-from app.viewmodels.runs.funnel import FunnelRow, bar_share, from_cache, funnel
+from app.viewmodels.runs.funnel import FunnelRow, bar_share, from_cache, funnel, unaccounted
 from app.views.parts.chart import PaintedChart
 from app.views.parts.controls import column, push_button
 from app.views.parts.widgets import header, label, scrolled
 
 _ROW, _HEAD, _NAME, _FIGURE, _GAP = 26.0, 24.0, 168.0, 92.0, 18.0
-_MEASURES = (("Time", "seconds"), ("Operations", "ops"), ("Bytes of IR or code", "bytes"))
+_MEASURES = (("Time by the clock", "elapsed"), ("Operations", "ops"), ("Bytes of IR or code", "bytes"))
 
 
 class FunnelView(QWidget):
@@ -40,11 +40,10 @@ class FunnelView(QWidget):
     def set_compilation(self, compilation: Compilation) -> None:
         """Show its stages."""
         rows = funnel(compilation)
-        self.chart.set_rows(rows)
+        self.chart.set_rows([*rows, *unaccounted(compilation)])
         cached = from_cache(rows)
-        self.note.setText(
-            "From the cache: most stages did not run.  " if cached else f"{seconds(compilation.seconds)} in all"
-        )
+        whole = f"{seconds(max(compilation.elapsed, compilation.seconds))} in all"
+        self.note.setText(f"From the cache: most stages did not run; {whole}.  " if cached else whole)
         self.afresh.setVisible(cached)
 
 
@@ -88,7 +87,6 @@ class FunnelChart(PaintedChart):
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "Compile something to see its stages.")
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        total = sum(row.seconds for row in self.rows) or 1.0
         room = max((self.width() - _NAME - 3 * (_FIGURE + _GAP)) / 3, 30.0)
         metrics = QFontMetricsF(painter.font())
         painter.setPen(QColor(theme.muted))
@@ -115,9 +113,7 @@ class FunnelChart(PaintedChart):
                     continue
                 y, width = _HEAD + index * _ROW, room * bar_share(value, values, self._log)
                 self._bar(painter, x, y, width, theme.series[place])
-                words = {"seconds": f"{seconds(value)}  {row.seconds / total:.0%}", "ops": count(value)}.get(
-                    field, size(value)
-                )
+                words = {"elapsed": f"{seconds(value)}  {row.share:.0%}", "ops": count(value)}.get(field, size(value))
                 painter.drawText(QRectF(x + width + 6, y, _FIGURE, _ROW), Qt.AlignmentFlag.AlignVCenter, words)
 
     def _bar(self, painter: QPainter, x: float, y: float, width: float, colour: str) -> None:
@@ -127,7 +123,10 @@ class FunnelChart(PaintedChart):
         painter.setPen(QColor(self._look.theme.text))
 
     def _words(self, row: FunnelRow) -> str:
-        parts = [f"{row.title}: {seconds(row.seconds)} in {row.passes} pass{'es' * (row.passes != 1)}"]
+        parts = [f"{row.title}: {seconds(row.elapsed)}, {row.share:.0%} of all"]
+        if row.passes:
+            work = f" of {seconds(row.seconds)} of work" if row.seconds > 1.05 * row.elapsed else ""
+            parts.append(f"{row.passes} pass{'es' * (row.passes != 1)}{work}")
         parts += [f"{count(row.ops)} operations"] if row.ops >= 0 else []
         parts += [size(row.bytes)] if row.bytes >= 0 else []
         return ", ".join(parts)
@@ -149,7 +148,7 @@ class FunnelChart(PaintedChart):
         if event.button() == Qt.MouseButton.LeftButton and index >= 0:
             self._at = index
             self.update()
-            self.stage_clicked.emit(self.rows[index].stage)
+            self._open(index)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
@@ -158,11 +157,18 @@ class FunnelChart(PaintedChart):
             self.row_wanted.emit(int(_HEAD + self._at * _ROW + _ROW / 2))
             self.update()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.rows:
-            self.stage_clicked.emit(self.rows[self._at].stage)
+            self._open(self._at)
         else:
             super().keyPressEvent(event)
+
+    def _open(self, index: int) -> None:
+        if self.rows[index].passes:  # what no pass accounts for has no text
+            self.stage_clicked.emit(self.rows[index].stage)
 
     def tip(self, point: QPoint) -> str:
         """The figures of the stage that is there."""
         index = self.row_at(point.y())
-        return f"{self._words(self.rows[index])}\nClick to open this stage" if index >= 0 else ""
+        if index < 0:
+            return ""
+        more = "\nClick to open this stage" if self.rows[index].passes else ""
+        return self._words(self.rows[index]) + more

@@ -15,6 +15,7 @@ from app.viewmodels.runs.point_labels import place_labels
 from app.viewmodels.runs.roofline import RoofPoint, nearby, points
 from app.viewmodels.runs.run_figures import CallFigures
 from app.views.parts.controls import column, push_button
+from app.views.parts.later import one_shot
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, header, label
@@ -42,6 +43,8 @@ class RooflineView(QWidget):
         self._elsewhere = ""
         self._brought: tuple[Ceiling, ...] = ()
         self._plot: Any = None
+        self._undrawn = False
+        self._come = one_shot(self, self._draw)  # into sight, with something to draw
         self.bar = MessageBar(look, "roofline")
         self.note = Elided(role="muted")
         self.dtype = Choice("Peak to compare with", DTYPES, flat=True)
@@ -107,8 +110,15 @@ class RooflineView(QWidget):
         if origin is not self:
             self.view.select_records([p for p in self.points if not nodes.isdisjoint(p.call.nodes)])
 
+    def paintEvent(self, event) -> None:
+        super().paintEvent(event)
+        if self._undrawn:
+            self._come.start()
+
     def _draw(self) -> None:
-        if not self.points and not self.ceilings:
+        # Making the plot takes long enough to be felt: not for nobody. What is behind another tab is "visible", to Qt.
+        self._undrawn = self.visibleRegion().isEmpty()
+        if self._undrawn or (not self.points and not self.ceilings):
             return
         import pyqtgraph
 

@@ -20,7 +20,14 @@ from app.viewmodels.frame.formats import count, seconds, size
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.runs.launch_groups import WAYS, launch_rows
-from app.viewmodels.runs.run_figures import CHECKS, WHOLE, CallFigures, call_figures, whole_figures
+from app.viewmodels.runs.run_figures import (
+    CHECKS,
+    WHOLE,
+    CallFigures,
+    between_figures,
+    call_figures,
+    whole_figures,
+)
 from app.views.parts.controls import column, paragraph, push_button, spin_box
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
@@ -94,13 +101,13 @@ class RunView(QWidget):
         self.view = RecordView(
             "Launches",
             [
-                Column("#", lambda c: c.index + 1, lambda v: str(v) if v else "", right=True, width=36),
-                Column("Kernel", lambda c: c.kernel),
+                Column("#", lambda c: c.index + 1, lambda v: str(v) if v > 0 else "", right=True, width=36),
+                Column("Kernel", lambda c: c.kernel, tip=lambda c: c.why or c.kernel),
                 Column("Launches", lambda c: c.launches, lambda v: str(v) if v > 1 else "", right=True, width=88,
                        room=640),
-                Column("Median", lambda c: c.median * 1e6, lambda v: seconds(v / 1e6), right=True, unit="us",
-                       width=80),
-                Column("Quartiles", lambda c: c.quartiles, lambda v: f"{seconds(v[0])} to {seconds(v[1])}",
+                Column("Median", lambda c: c.median * 1e6, _signed, right=True, unit="us", width=80),
+                Column("Quartiles", lambda c: c.quartiles,
+                       lambda v: f"{seconds(v[0])} to {seconds(v[1])}" if v[1] else "",
                        right=True, width=164, room=740),
                 Column("Share", lambda c: c.share * 100, lambda v: f"{v:.0f} %", right=True, width=64),
                 Column("Bandwidth", lambda c: c.point.gbytes or 0.0, lambda v: rate(v, "GB/s") if v else "",
@@ -185,7 +192,9 @@ class RunView(QWidget):
     def _list(self) -> None:
         """The launches as they are to be put together, under the whole model."""
         if self._run is not None:
-            self._rows = [whole_figures(self._run), *launch_rows(self._calls, self._run, self.by.value)]
+            rest = between_figures(self._run)
+            rows = launch_rows(self._calls, self._run, self.by.value)
+            self._rows = [whole_figures(self._run), *rows, *([rest] if rest else [])]
             self.view.set_records(self._rows)
 
     def _words(self, run: RunTimes) -> str:
@@ -206,7 +215,7 @@ class RunView(QWidget):
         return [*(f"check: {words}" for words in run.checks), *run.notes]
 
     def _chosen(self, row: CallFigures) -> None:
-        self._show_times(row)
+        self._show_times(row if row.times else self._rows[0])
         if row.nodes:
             self._selection.select(row.nodes, self)
 
@@ -217,3 +226,8 @@ class RunView(QWidget):
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
         if origin is not self:
             self.view.select_records([row for row in self._rows if not nodes.isdisjoint(row.nodes)])
+
+
+def _signed(microseconds: float) -> str:
+    """A time; what was taken off has its sign."""
+    return f"-{seconds(-microseconds / 1e6)}" if microseconds < 0 else seconds(microseconds / 1e6)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from app.theme.look import Look, tint
 from app.viewmodels.frame.formats import seconds, size
@@ -92,9 +92,15 @@ class TimelinePainter:
         rects = np.column_stack((left, np.full(len(left), y + 3), np.maximum(right - left, 1.0), high))
         # A hair of ground between neighbours, where there is room for it.
         rects[:, 2] -= rects[:, 2] > 3
-        colours = timeline.kinds[found.event] % len(theme.series)
+        kinds = timeline.kinds[found.event]
+        colours = kinds % len(theme.series)
         painter.setPen(Qt.PenStyle.NoPen)
-        for colour in np.flatnonzero(np.bincount(colours, minlength=1)).tolist():
+        if timeline.quiet:
+            without = np.isin(kinds, list(timeline.quiet))
+            colours = np.where(without, len(theme.series), colours)
+            painter.setBrush(QBrush(tint(theme.muted, 110), Qt.BrushStyle.BDiagPattern))
+            draw_rects(painter, rects[without])
+        for colour in np.flatnonzero(np.bincount(colours, minlength=1)[: len(theme.series)]).tolist():
             painter.setBrush(tint(theme.series[colour], 150 if theme.dark else 110))
             draw_rects(painter, rects[colours == colour])
         self._words(painter, metrics, timeline, camera, found.event, left, right, y)
@@ -191,7 +197,10 @@ class TimelinePainter:
             wide = metrics.horizontalAdvance(name)
             if x + wide + 26 > camera.width:
                 return
-            painter.fillRect(QRectF(x, y + 3, 10, 10), tint(theme.series[index % len(theme.series)], 190))
+            fill = QBrush(tint(theme.series[index % len(theme.series)], 190))
+            if index in timeline.quiet:
+                fill = QBrush(tint(theme.muted, 160), Qt.BrushStyle.BDiagPattern)
+            painter.fillRect(QRectF(x, y + 3, 10, 10), fill)
             painter.setPen(QColor(theme.muted))
             painter.drawText(QRectF(x + 15, y, wide + 4, 16), _LEFT, name)
             x += wide + 34

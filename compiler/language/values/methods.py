@@ -61,8 +61,10 @@ def attribute(run: Context, value: Any, name: str) -> Any:
             return value.reads()
         if name == "is_strided":
             return isinstance(value, Tensor)
-        if name in ("strides", "flat") and isinstance(value, Tensor):
-            return value.strides if name == "strides" else value.flat()
+        if name in ("strides", "offset") and isinstance(value, Tensor):
+            return getattr(value, name)
+        if name == "flat" and isinstance(value, Tensor):
+            return value.flat()
         known = _TENSOR_METHODS if isinstance(value, Tensor) else _LOADABLE_METHODS
         if name in (known if isinstance(value, Loadable) else _SINK_METHODS):
             return Bound(value, name)

@@ -52,7 +52,8 @@ def test_a_run_shows_its_distribution_check_and_counters(qtbot, ran):
     assert shown.counts.sum() + len(shown.outliers) == 40, "every call is in the plot"
     assert "median" in view.plot.describe()
     rows = [view.view.model.record(row) for row in range(view.view.model.rowCount())]
-    assert rows[0].kernel == "whole model" and len(rows) == 1 + len(run.calls)
+    assert rows[0].kernel == "whole model" and len(rows) == 1 + len(run.calls) + 1, "what no launch accounts for, last"
+    assert rows[-1].index == -2 and sum(row.share for row in rows[1:]) == pytest.approx(1.0)
     view.view.table.selectRow(1)
     assert view.plot.name.endswith(rows[1].kernel)
     assert ran.state.selection.nodes == set(rows[1].nodes)
@@ -73,7 +74,9 @@ def test_launches_are_put_together_and_uneven_ones_are_marked(qtbot, ran):
     def listed(by):
         view.by.set_value(by)
         view.by.chosen.emit(by)
-        return [view.view.model.record(row) for row in range(view.view.model.rowCount())]
+        rows = [view.view.model.record(row) for row in range(view.view.model.rowCount())]
+        assert rows[-1].index == -2 and sum(row.share for row in rows[1:]) == pytest.approx(1.0), "of the whole call"
+        return rows[:-1]
 
     every = listed("launch")[1:]
     for by in ("kernel", "layer", "op"):

@@ -11,6 +11,7 @@ from app.controllers.docks import first_size
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
 from app.viewmodels.runs.comparison import ComparisonView, Fact, Side
+from app.views.frame.arrangement import BESIDE, READABLE
 from app.views.graph import places
 from app.views.graph.places import any_box_in
 
@@ -98,7 +99,31 @@ def test_a_small_graph_opens_whole_and_no_map_lies_over_its_nodes(qtbot, small):
     view.start_view()
 
 
-def test_panes_share_the_width_when_one_comes_or_goes(qtbot, small):
+@pytest.fixture
+def side_by_side(qtbot, small):
+    """Panes beside each other however narrow they get, as a user may have them."""
+    bench = small.workbench
+    bench.readable = 0
+    bench.arrange(BESIDE)
+    yield small
+    bench.readable = READABLE
+    for pane in bench.panes[2:]:
+        bench.remove_pane(pane)
+    bench.arrange_usual()
+
+
+def test_by_itself_a_small_window_has_panes_one_can_read(qtbot, small):
+    bench = small.workbench
+    qtbot.waitUntil(lambda: bench.graph_dock.width() * 2 >= bench.width())
+    qtbot.waitUntil(lambda: min(pane.width() for pane in bench.panes) >= READABLE)
+    assert all(pane.isVisible() and pane.height() >= 100 for pane in bench.panes)
+    small.resize(1920, 1080)
+    small.docks.reset_layout()
+    qtbot.waitUntil(lambda: bench.shape == BESIDE and min(pane.width() for pane in bench.panes) >= READABLE)
+
+
+def test_panes_share_the_width_when_one_comes_or_goes(qtbot, side_by_side):
+    small = side_by_side
     bench = small.workbench
     for change in (lambda: bench.add_pane("llvm"), lambda: bench.remove_pane(bench.panes[0])):
         change()
@@ -118,7 +143,8 @@ def test_a_pane_of_another_target_always_says_which(qtbot, small):
     small.workbench.remove_pane(extra)
 
 
-def test_the_heat_of_the_graph_can_be_read_beside_three_panes(qtbot, small):
+def test_the_heat_of_the_graph_can_be_read_beside_three_panes(qtbot, side_by_side):
+    small = side_by_side
     small.workbench.add_pane("llvm")
     qtbot.waitUntil(lambda: small.graph.panel.width() < 300)
     qtbot.waitUntil(lambda: whole(small.graph.panel.heat))

@@ -1,0 +1,113 @@
+"""Layouts for the jobs: linked panes, performance, compile time, comparing. One click and one key each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+
+from app.controllers.docks import DocksFeature
+from app.controllers.features import Command, Feature, Shared
+from app.viewmodels.compilation import stage_title
+from app.views.frame.arrangement import ALONE, BELOW, BESIDE, READABLE, fitting
+from app.views.frame.layout_bar import LayoutBar
+from app.views.frame.workbench import Workbench
+
+
+@dataclass(frozen=True)
+class JobLayout:
+    """What is in sight: stages in panes, the view at the front of the bottom and its part of the height, side views."""
+
+    name: str
+    title: str
+    stages: tuple[str, ...]
+    bottom: str = ""  # none: the bottom is hidden
+    height: float = 0.0
+    explorer: str = ""  # the tab at its front; none: it is hidden
+    side: float = 0.0  # its part of the width, where that is not the usual one
+    inspector: int = 0  # the least width of the window at which it is shown; 0: never
+
+
+LINKED = JobLayout("linked", "Graph \u00b7 MLIR \u00b7 LLVM \u00b7 PTX", ("kgen", "llvm", "asm"))
+LAYOUTS = (
+    LINKED,
+    JobLayout("performance", "Performance", ("asm",), "run", 0.45, "Kernels", inspector=1500),
+    JobLayout("compile_time", "Compile time", ("llvm-opt",), "timeline", 0.5, "Passes"),
+    JobLayout("compare_layout", "Compare", ("llvm", "asm"), "compare", 0.42, "Runs", side=0.34),
+)
+
+
+class LayoutsFeature(Feature):
+    """Arranges the docks around the middle, and the graph and panes in it."""
+
+    def __init__(
+        self, shared: Shared, docks: DocksFeature, workbench: Workbench, show_tab: Callable[[str], None]
+    ) -> None:
+        super().__init__(shared)
+        self._docks, self._workbench, self._show_tab = docks, workbench, show_tab
+        keys = {layout.name: f"Alt+{place}" for place, layout in enumerate(LAYOUTS, 1)}
+        self.bar = LayoutBar([(layout.name, layout.title, keys[layout.name]) for layout in LAYOUTS])
+        self.bar.chosen.connect(self.choose)
+        self._name_machine_code()  # the longest that it has, which gives the button its width
+        self.commands = tuple(
+            Command(layout.name, f"Layout: {layout.title}", "&View", 30 + place,
+                    lambda name=layout.name: self.choose(name), keys[layout.name])
+            for place, layout in enumerate(LAYOUTS)
+        )  # fmt: skip
+        self.current = ""  # the layout that was chosen last, until another arrangement
+        docks.arranged.connect(lambda: self._mark(""))
+        self.when_compiled(self._name_machine_code)
+
+    def choose(self, name: str) -> None:
+        """Arrange everything for a job, in turns of the event loop: all docks at once would be felt."""
+        layout = next(known for known in LAYOUTS if known.name == name)
+        self._docks.show_work()
+        bench = self._workbench
+        panes = (lambda stages=layout.stages[: count + 1]: bench.show_stages(stages, layout.stages)
+                 for count in range(len(layout.stages)))  # fmt: skip
+        self._turns.add((
+            *panes, lambda: self._place_around(layout), lambda: self._place_middle(layout),
+            lambda: self._share(layout), lambda: self._mark(name),
+        ))  # fmt: skip
+
+    def _mark(self, name: str) -> None:
+        self.current = name
+        self.bar.mark(name)
+
+    def _place_around(self, layout: JobLayout) -> None:
+        docks, wide = self._docks, self._window.width()
+        for name, dock in docks.bottom.items():
+            dock.setVisible(bool(layout.bottom))
+            if name == layout.bottom:
+                dock.raise_()
+        docks.named["explorer"].setVisible(bool(layout.explorer))
+        docks.named["inspector"].setVisible(0 < layout.inspector <= wide)
+        if layout.explorer:
+            self._show_tab(layout.explorer)
+
+    def _place_middle(self, layout: JobLayout) -> None:
+        bench = self._workbench
+        shape = ALONE if layout.name == "compare_layout" else BESIDE
+        if layout is LINKED:  # in a row below the graph, unless there is room to have all four side by side
+            shape = BESIDE if self._window.width() // 2 >= len(layout.stages) * 1.5 * READABLE else BELOW
+        elif shape == BESIDE:
+            shape = fitting(bench.width(), len(layout.stages))
+        bench.arrange(shape)
+
+    def _share(self, layout: JobLayout) -> None:
+        docks, window = self._docks, self._window
+        if layout.bottom:
+            docks.bottom[layout.bottom].raise_()
+            below = int(window.height() * layout.height)
+            window.resizeDocks([docks.bottom[layout.bottom]], [below], Qt.Orientation.Vertical)
+        docks.share_sides()
+        if layout.side:
+            wide = int(window.width() * layout.side)
+            window.resizeDocks([docks.named["explorer"]], [wide], Qt.Orientation.Horizontal)
+        self._workbench.share_later()
+
+    def _name_machine_code(self) -> None:
+        """The last pane of the linked layout has the machine's text, which goes by another name on each target."""
+        machine = stage_title("asm", self._state.on_show.choices.target)
+        self.bar.rename(LINKED.name, LINKED.title.replace("PTX", machine))

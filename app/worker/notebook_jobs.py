@@ -1,0 +1,137 @@
+"""The notebook of runs, inside a worker: what is kept of runs, compilations and flows, and what is written on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from app.viewmodels.requests import (
+    CompilationRow,
+    ListCompilationsRequest,
+    ListRunsRequest,
+    Report,
+    RunRow,
+)
+from app.viewmodels.runs.notebook import (
+    EditRunsRequest,
+    FlowTableRow,
+    KeepFlowsRequest,
+    ListFlowsRequest,
+    OpenFlowsRequest,
+)
+from profiler.store import Store, default_path, open_store, queries, writer
+from profiler.store.flow_tables import delete_flow_tables, flow_table, keep_flow_table, list_flow_tables
+
+
+def _rows(listed: Callable[[Store], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What a query lists; nothing where nothing was kept yet."""
+    if not default_path().exists():
+        return []
+    with open_store(None, create=False) as store:
+        return listed(store)
+
+
+def _moment(text: Any) -> str:
+    return str(text)[:19].replace("T", " ")
+
+
+def changes(row: dict[str, Any]) -> str:
+    """What a user changed about a compilation, in words."""
+    counted = ((row["cuts"], "cut"), (row["fusions"], "fused"), (row["edits"], "edited"))
+    return ", ".join(f"{count} {what}" for count, what in counted if isinstance(count, int) and count > 0)
+
+
+def list_runs(request: ListRunsRequest, _report: Report) -> tuple[RunRow, ...]:
+    """The newest runs."""
+    return tuple(
+        RunRow(
+            row["id"],
+            _moment(row["started"]),
+            row["source"],
+            row["device"],
+            "check failed" if row["check_ok"] is False else row["status"],
+            row["median"] or -1.0,
+            row["low"] or -1.0,
+            row["high"] or -1.0,
+            f"{row['flow']} -O{row['opt_level']}" if row["flow"] else "",
+            row["note"] or row["error"] or "",
+            str(row["compiled_for"] or ""),
+            changes(row),
+            tuple(row["tags"]),
+            row["pinned"],
+        )
+        for row in _rows(lambda store: queries.list_runs(store, queries.RunFilter(limit=request.limit)))
+    )
+
+
+def list_compilations(request: ListCompilationsRequest, _report: Report) -> tuple[CompilationRow, ...]:
+    """The newest compilations."""
+    return tuple(
+        CompilationRow(
+            row["id"], _moment(row["created"]), row["source"], row["target"],
+            f"{row['target']} {row['flow']} -O{row['opt_level']}", row["seconds"], row["kernels"], changes(row),
+        )
+        for row in _rows(lambda store: queries.list_compilations(store, limit=request.limit))
+    )  # fmt: skip
+
+
+def list_flows(request: ListFlowsRequest, _report: Report) -> tuple[FlowTableRow, ...]:
+    """The newest tables of flows."""
+    return tuple(
+        FlowTableRow(
+            row["id"], _moment(row["created"]), row["source"], row["target"],
+            int(row["cells"] or 0) + int(row["starts"] or 0), int(row["repeats"] or 0),
+        )
+        for row in _rows(lambda store: list_flow_tables(store, request.limit))
+    )  # fmt: skip
+
+
+def keep_flows(request: KeepFlowsRequest, _report: Report) -> int:
+    """Keep a table of flows."""
+    with open_store(None) as store:
+        return keep_flow_table(store, request.document)
+
+
+def open_flows(request: OpenFlowsRequest, _report: Report) -> dict[str, Any]:
+    """A table of flows again."""
+    with open_store(None, create=False) as store:
+        return flow_table(store, request.number)
+
+
+def edit_runs(request: EditRunsRequest, _report: Report) -> str:
+    """Write on runs, or forget them; what was done, in words."""
+    numbers, text = list(request.numbers), request.text
+    named = ", ".join(map(str, numbers))
+    with open_store(None, create=False) as store, store.transaction():
+        match request.what:
+            case "note":
+                for number in numbers:
+                    writer.note_run(store, number, text)
+                return f"noted on run {named}"
+            case "tag" | "untag":
+                writer.tag_runs(store, numbers, text, remove=request.what == "untag")
+                return f"put {text} on {named}" if request.what == "tag" else f"took {text} off {named}"
+            case "pin" | "unpin":
+                writer.pin_run(store, numbers[0], request.what == "pin")
+                return (
+                    f"run {numbers[0]} is {'the' if request.what == 'pin' else 'no longer the'} baseline of its source"
+                )
+            case "delete":
+                writer.delete_runs(store, numbers)
+                return f"deleted run {named}"
+            case "delete-compilations":
+                writer.delete_compilations(store, numbers)
+                return f"deleted compilation {named}"
+            case _:
+                delete_flow_tables(store, tuple(numbers))
+                return f"deleted table of flows {named}"
+
+
+NOTEBOOK_JOBS: dict[type, Callable[[Any, Report], Any]] = {
+    ListRunsRequest: list_runs,
+    ListCompilationsRequest: list_compilations,
+    ListFlowsRequest: list_flows,
+    KeepFlowsRequest: keep_flows,
+    OpenFlowsRequest: open_flows,
+    EditRunsRequest: edit_runs,
+}

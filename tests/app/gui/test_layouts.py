@@ -1,0 +1,154 @@
+"""Layouts for the jobs, everything in the palette, pictures of views, graphs shown while they are compiled."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QDockWidget
+
+from app.controllers.layouts import LAYOUTS
+from app.viewmodels.frame.shown import LAYOUT_NAMES, Shown
+from app.views.frame.arrangement import BELOW, BESIDE, STACKED, fitting
+from app.views.text.ir_pane import IrPane
+
+pytestmark = pytest.mark.gui
+LONG = "sample:many-kernels:37"  # in no cache yet
+
+
+def settled(qtbot, window):
+    qtbot.waitUntil(lambda: not window.compiler.busy and not window.turns.busy, timeout=60_000)
+    qtbot.wait(50)
+
+
+@pytest.fixture
+def window(qtbot, compiled):
+    yield compiled
+    compiled.docks.reset_layout()
+    settled(qtbot, compiled)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1600, 1000)])
+def test_a_click_shows_graph_and_three_stages_wide_enough_to_read(qtbot, window, width, height):
+    window.resize(width, height)
+    qtbot.mouseClick(window.layouts.bar.buttons["linked"], Qt.MouseButton.LeftButton)
+    settled(qtbot, window)
+    bench = window.workbench
+    assert bench.shape == BELOW
+    qtbot.waitUntil(lambda: bench.graph_dock.height() * 2 >= bench.height() * 0.9)
+    assert [pane.model.stage for pane in bench.panes] == ["kgen", "llvm", "asm"]
+    assert all(pane.isVisible() and pane.width() >= 400 for pane in bench.panes)
+    assert window.layouts.bar.buttons["linked"].isChecked() and window.layouts.current == "linked"
+    assert not window.docks.named["explorer"].isVisible() and not any(
+        d.isVisible() for d in window.docks.bottom.values()
+    )
+
+
+@pytest.mark.parametrize(("place", "front"), [(2, "run"), (3, "timeline"), (4, "compare")])
+def test_a_key_brings_the_views_of_a_job_to_the_front(qtbot, window, place, front):
+    qtbot.keyClick(window, getattr(Qt.Key, f"Key_{place}"), Qt.KeyboardModifier.AltModifier)
+    settled(qtbot, window)
+    dock = window.docks.bottom[front]
+    qtbot.waitUntil(lambda: not dock.visibleRegion().isEmpty())
+    assert dock.height() >= window.height() * 0.3
+    assert window.workbench.graph_dock.isVisible() == (front != "compare")
+    bench = window.workbench
+    if front != "compare":
+        qtbot.waitUntil(lambda: bench.graph_dock.width() * 2 >= bench.width())
+
+
+def test_panes_that_rest_are_out_of_sight_and_come_back(qtbot, window):
+    bench = window.workbench
+    for name, panes in (("linked", 3), ("performance", 1), ("compare_layout", 2), ("linked", 3)):
+        window.features.do(name)
+        settled(qtbot, window)
+        shown = [
+            dock for dock in bench.findChildren(QDockWidget) if dock.isVisible() and isinstance(dock.widget(), IrPane)
+        ]
+        assert len(shown) == len(bench.panes) == panes
+        assert sorted(dock.objectName() for dock in shown) == [f"pane-{at + 1}" for at in range(panes)]
+    assert all(pane.text.shown.document.data for pane in bench.panes)
+
+
+def test_layouts_are_known_by_one_list_of_names():
+    assert tuple(layout.name for layout in LAYOUTS) == LAYOUT_NAMES
+    assert fitting(1200, 2) == BESIDE and fitting(1000, 2) == STACKED
+
+
+def offered(qtbot, window, text):
+    window.features.do("palette")
+    qtbot.keyClicks(window.help.palette.field, text)
+    found = window.help.palette.list
+    return [found.item(row).text() for row in range(found.count())]
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("sm_90a", "Target: sm_90a (H100, H200)"), ("-O1", "Optimisation level: -O1"), ("stage: llvm", "Stage: LLVM"),
+        ("kernel: matmul_add_relu", "Kernel: matmul_add_relu"), ("node: relu_0", "Node: relu_0"),
+        ("view: roofline", "View: Roofline"), ("open sample softmax", "Open sample softmax"),
+        ("many-kernels:12", "Open sample many-kernels:12"), ("open recent mlp", "Open recent mlp"),
+    ],
+)  # fmt: skip
+def test_everything_there_is_can_be_typed(qtbot, window, typed, first):
+    assert offered(qtbot, window, typed)[0] == first
+    qtbot.keyClick(window.help.palette.field, Qt.Key.Key_Escape)
+
+
+def test_a_node_typed_is_selected_and_a_stage_typed_is_shown(qtbot, window):
+    offered(qtbot, window, "node: relu_0")
+    qtbot.keyClick(window.help.palette.field, Qt.Key.Key_Return)
+    assert window.state.selection.nodes == {"relu_0"}
+    offered(qtbot, window, "stage: kgen")
+    qtbot.keyClick(window.help.palette.field, Qt.Key.Key_Return)
+    assert "kgen" in [pane.model.stage for pane in window.workbench.panes]
+
+
+def test_any_view_is_a_picture(qtbot, window, tmp_path):
+    for name in ("timeline", "funnel", "inspector"):
+        window.docks.show(name)
+        settled(qtbot, window)
+        view = window.docks.named[name].widget()
+        png, svg = tmp_path / f"{name}.png", tmp_path / f"{name}.svg"
+        assert window.pictures.write_picture(view, str(png), name)
+        assert window.pictures.write_picture(view, str(svg), name)
+        assert not QImage(str(png)).isNull() and QSvgRenderer(str(svg)).isValid()
+    window.pictures.copy(window.docks.named["timeline"].widget())
+    assert not QGuiApplication.clipboard().pixmap().isNull()
+    assert not window.pictures.write_picture(view, str(tmp_path / "no" / "such.png"), "x")
+
+
+def test_a_command_brings_back_what_is_on_the_screen(qtbot, window):
+    window.state.selection.select(["relu_0"])
+    window.features.do("performance")
+    settled(qtbot, window)
+    window.features.do("copy_command")
+    words = shlex.split(QGuiApplication.clipboard().text())
+    assert words[:3] == ["kernelglass", "gui", "sample:mlp"]
+    for option, value in (("--target", "cpu"), ("-O", "3"), ("--layout", "performance"), ("--select", "relu_0")):
+        assert words[words.index(option) + 1] == value
+    window.state.selection.clear()
+    window.open_as("sample:mlp", Shown("cpu", "per-kernel", 2, layout="linked", selected=("relu_0",)))
+    settled(qtbot, window)
+    assert window.state.compilation.choices.flow == "per-kernel" and window.state.compilation.choices.opt_level == 2
+    qtbot.waitUntil(lambda: window.state.selection.nodes == {"relu_0"})
+    assert window.layouts.current == "linked"
+
+
+def test_a_long_compilation_shows_its_graph_before_its_kernels_and_goes_back_when_cancelled(qtbot, window):
+    assert window.opening.open(LONG)
+    qtbot.waitUntil(lambda: window.preview.shown or not window.compiler.busy, timeout=60_000)
+    assert window.preview.shown, "it was compiled before anything could be shown"
+    assert window.graph.panel.title.text() == "many-kernels:37 (compiling)"
+    assert len(window.graph.model.compilation.nodes) > 37 and window.state.compilation.source == "sample:mlp"
+    qtbot.waitUntil(lambda: window.explorer.kernels.view.model.rowCount() > 2, timeout=60_000)
+    assert 0 < window.status.progress.value() < 100
+    window.state.selection.select([window.graph.model.compilation.nodes[-1].name])  # one that no other view knows yet
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert window.graph.panel.title.text() == "mlp" and window.explorer.kernels.view.model.rowCount() == 2
+    window.opening.open("sample:mlp")
+    settled(qtbot, window)

@@ -1,0 +1,167 @@
+"""A user with a mouse and a keyboard: events go through the X server, as from hardware; questions go to the window.
+
+A journey runs in a thread of its own beside the window's. It never calls the window: what it wants to know is asked on
+the window's thread and answered there, and what it does is done by `xdotool`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
+from PySide6.QtWidgets import QApplication, QWidget
+
+WAIT = 120.0
+
+
+class JourneyError(Exception):
+    """Something a journey expects did not happen."""
+
+
+class Robot(QObject):
+    """Hands and eyes of a journey."""
+
+    _asked = Signal(object)
+
+    def __init__(self, window: Any, folder: Path, name: str, watch: bool = False) -> None:
+        super().__init__()
+        self.window, self._folder, self._name = window, folder, name
+        self.clicks = self.shots = 0
+        self.frames: list[str] = []  # where the window's thread was during stalls
+        self._asked.connect(lambda call: call(), Qt.ConnectionType.QueuedConnection)
+        self._main = threading.main_thread().ident
+        if watch:
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    def ask(self, question: Callable[[], Any]) -> Any:
+        """The answer of the window's thread."""
+        answered, found = threading.Event(), []
+
+        def call() -> None:
+            try:
+                found.append(question())
+            except Exception as error:
+                found.append(error)
+            answered.set()
+
+        self._asked.emit(call)
+        if not answered.wait(WAIT):
+            raise JourneyError("the window does not answer")
+        if isinstance(found[0], Exception):
+            raise found[0]
+        return found[0]
+
+    def until(self, condition: Callable[[], Any], what: str, seconds: float = WAIT) -> Any:
+        """Wait until something is so."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if found := self.ask(condition):
+                return found
+            time.sleep(0.05)
+        self.shot("stuck")
+        raise JourneyError(f"waited {seconds:g} s for: {what}")
+
+    def settled(self) -> None:
+        """Wait until nothing is under way and every view has what there is."""
+        w = self.window
+        self.until(
+            lambda: not w.compiler.busy and not w.turns.busy and not w.graph.model.pending
+            and not any(pane.model.loading for pane in w.workbench.panes) and w.workbench.isVisible(),
+            "nothing under way",
+        )  # fmt: skip
+        time.sleep(0.3)
+
+    def click(self, widget: Callable[[], QWidget], at: Callable[[], QPoint] | None = None, button: int = 1,
+              double: bool = False) -> None:  # fmt: skip
+        """Press a button of the mouse on a widget, in its middle or at a point of it."""
+        self.until(lambda: widget().isVisible(), "a widget to be in sight", 20)
+        spot = self.ask(lambda: widget().mapToGlobal(at() if at else widget().rect().center()))
+        self.click_at(spot, button, double)
+
+    def click_at(self, spot: QPoint, button: int = 1, double: bool = False) -> None:
+        """Press a button of the mouse on a point of the screen."""
+        self.clicks += 1
+        _tool("mousemove", str(spot.x()), str(spot.y()))
+        time.sleep(0.06)
+        _tool("click", *(["--repeat", "2", "--delay", "40"] if double else []), str(button))
+        time.sleep(0.15)
+
+    def move(self, widget: Callable[[], QWidget], at: Callable[[], QPoint] | None = None) -> None:
+        """Move the mouse there."""
+        spot = self.ask(lambda: widget().mapToGlobal(at() if at else widget().rect().center()))
+        _tool("mousemove", str(spot.x()), str(spot.y()))
+        time.sleep(0.15)
+
+    def wheel(self, clicks: int) -> None:
+        """Turn the wheel: up where positive."""
+        _tool("click", "--repeat", str(abs(clicks)), "--delay", "25", "4" if clicks > 0 else "5")
+        time.sleep(0.2)
+
+    def key(self, *keys: str) -> None:
+        """Press keys, one after the other: `ctrl+Return`, `F5`."""
+        for key in keys:
+            _tool("key", "--clearmodifiers", key)
+            time.sleep(0.12)
+
+    def type(self, text: str) -> None:
+        """Type a text."""
+        _tool("type", "--delay", "12", text)
+        time.sleep(0.2)
+
+    def palette(self, text: str) -> None:
+        """Do what the command palette finds first for these letters."""
+        self.key("ctrl+shift+p")
+        self.until(lambda: self.window.help.palette.isVisible(), "the palette", 10)
+        self.type(text)
+        self.key("Return")
+
+    def dialog(self) -> Any:
+        """The dialog that is open."""
+        return self.until(lambda: QApplication.activeModalWidget(), "a dialog", 20)
+
+    def shot(self, name: str) -> Path:
+        """Keep what is on the screen."""
+        self.shots += 1
+        path = self._folder / f"{self._name}-{self.shots:02d}-{name}.png"
+        subprocess.run(["import", "-window", "root", str(path)], check=True, capture_output=True)
+        return path
+
+    def on_screen(self, widget: Callable[[], QWidget]) -> bool:
+        """Whether all of a widget lies on the screen."""
+
+        def inside() -> bool:
+            found = widget()
+            box = QRect(found.mapToGlobal(QPoint(0, 0)), found.size())
+            return found.isVisible() and found.screen().geometry().contains(box)
+
+        return self.ask(inside)
+
+    def check(self, good: object, what: str) -> None:
+        """Something must be so."""
+        if not good:
+            self.shot("wrong")
+            raise JourneyError(what)
+
+    def _watch(self) -> None:
+        """Note where the window's thread is while its heart misses beats."""
+        while True:
+            time.sleep(0.02)
+            heart = self.window.heartbeat
+            if heart is not None and time.perf_counter() - heart.last > 0.04:
+                frame, places = sys._current_frames().get(self._main or 0), []
+                while frame is not None and len(places) < 6:  # quickly: a frame that is held holds a painter, too
+                    places.append((frame.f_code, frame.f_lineno))
+                    frame = frame.f_back
+                del frame
+                lines = [f"{Path(code.co_filename).name}:{line}:{code.co_name}" for code, line in reversed(places)]
+                self.frames.append(f"{time.perf_counter() - heart.begun:.2f} s: " + " > ".join(lines))
+
+
+def _tool(*words: str) -> None:
+    subprocess.run(["xdotool", *words], check=True, capture_output=True, timeout=30)

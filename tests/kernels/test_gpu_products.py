@@ -1,0 +1,37 @@
+"""How products on NVIDIA GPUs read their operands, as the code that is made for them shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compiler import Graph, TensorType, compile
+
+COPY = "cp.async.cg.shared.global"
+
+
+def code_of(left: tuple[int, ...], right: tuple[int, ...], view: Callable[[Any], Any]) -> str:
+    with Graph("product", inputs=[TensorType("bf16", left), TensorType("bf16", right)]) as graph:
+        x, w = graph.inputs
+        graph.output(view(x) @ w)
+    return compile(graph, target="sm_80", cache=False).stage("asm").text
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize(
+    ("columns", "view", "copied"),
+    [
+        (64, lambda x: x, True),
+        (72, lambda x: x[..., 8:], True),
+        (72, lambda x: x[..., 1:65], False),
+        (65, lambda x: x[..., 1:], False),
+    ],
+    ids=["whole", "from-8", "from-1", "from-1-to-the-end"],
+)
+def test_16_bytes_are_copied_at_once_only_from_where_16_bytes_begin(batch, columns, view, copied):
+    """The right operand is always copied so: with the left one there are more such copies."""
+    wide = code_of((*batch, 128, columns), (*batch, 64, 128), view)
+    alone = code_of((*batch, 128, 65), (*batch, 64, 128), lambda x: x[..., 1:])
+    assert (wide.count(COPY) > alone.count(COPY)) is copied
