@@ -15,14 +15,16 @@ from app.controllers.docks import DocksFeature, first_size
 from app.controllers.explorer import ExplorerFeature
 from app.controllers.features import Features, Shared
 from app.controllers.flows import FlowsFeature
+from app.controllers.generating import GeneratingFeature
 from app.controllers.graph import GraphFeature
 from app.controllers.heartbeat import heartbeat_of
 from app.controllers.help import HelpFeature
+from app.controllers.history import HistoryFeature
 from app.controllers.hottest import HottestFeature
 from app.controllers.layouts import LayoutsFeature
 from app.controllers.log import LogFeature
 from app.controllers.notebook import NotebookFeature
-from app.controllers.opening import SUFFIXES, OpeningFeature
+from app.controllers.opening import OpeningFeature, can_open
 from app.controllers.palette_things import PaletteThings
 from app.controllers.panes import PanesFeature
 from app.controllers.passes import PassesFeature
@@ -122,12 +124,14 @@ class MainWindow(QMainWindow):
         self.runs = add(RunsFeature(shared, compiler, records, preferences, self.compile, choices, status, docks))
         self.hottest = add(HottestFeature(shared, self.runs, workbench))
         self.flows = add(FlowsFeature(shared, compiler, preferences, source, status, docks))
+        self.history = add(HistoryFeature(shared, compiler, records, docks))
+        self.generating = add(GeneratingFeature(shared, compiler, records, preferences, status, docks))
         self.notebook = add(NotebookFeature(shared, compiler, records, self.flows, docks, self.runs.list))
         self.search = add(SearchFeature(shared, compiler, docks, workbench, self.graph.panel))
         self.report = add(ReportFeature(shared, records, docks))
         lists = (self.passes.view, self.runs.list)
         self.explorer = add(
-            ExplorerFeature(shared, self._entries, *lists, self.opening, self.panes, preferences, docks)
+            ExplorerFeature(shared, self._entries, *lists, self.opening, self.panes, preferences, docks, compiler)
         )
         self.preview = add(PreviewFeature(shared, compiler, self.graph, self.explorer.kernels))
         self.layouts = add(LayoutsFeature(shared, docks, workbench, self.explorer.show_tab))
@@ -179,12 +183,12 @@ class MainWindow(QMainWindow):
         self.help.palette.hide()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if any(url.toLocalFile().endswith(SUFFIXES) for url in event.mimeData().urls()):
+        if any(can_open(url.toLocalFile()) for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         for url in event.mimeData().urls():
-            if url.toLocalFile().endswith(SUFFIXES):
+            if can_open(url.toLocalFile()):
                 self.opening.open(url.toLocalFile())
                 return
 

@@ -1,6 +1,7 @@
-"""Where graphs come from: `sample:NAME` or a file (.py, .mlir, .onnx, .pt2, .kgx), each loaded to one `Source`.
+"""Where graphs come from: `sample:NAME`, a file (.py, .mlir, .onnx, .pt2, .gguf, .kgx) or the folder of a checkpoint,
+each loaded to one `Source`.
 
-Some samples come in sizes: `sample:many-kernels:128`.
+Some samples come in sizes: `sample:many-kernels:128`. Of a language model's checkpoint the decoding graph is loaded.
 """
 
 from __future__ import annotations
@@ -24,14 +25,20 @@ if TYPE_CHECKING:
     from compiler.options import CompileOptions
 
 _SAMPLE = "sample:"
-_SUFFIXES = (".py", ".mlir", ".onnx", ".pt2", ".kgx")
+SUFFIXES = (".py", ".mlir", ".onnx", ".pt2", ".gguf", ".kgx")
+WAYS = (
+    "sample:NAME, FILE.py, FILE.mlir, FILE.onnx, FILE.pt2, FILE.gguf, FILE.kgx, or a folder of config.json and weights"
+)
+"""What a user can name, in words."""
 CODE = {
     ".py": "Python code, and opening it runs it",
     ".pt2": "a PyTorch export, which can carry code that runs",
     ".kgx": "compiled code, and opening it runs it",
 }
 """What may run code when it is opened, and so must be trusted."""
-NOT_TEXT = (".onnx", ".pt2", ".kgx")  # what no editor shows
+_TEXT = (".py", ".mlir")
+_CONFIG = "config.json"
+_PAST = 128  # positions before the token that a language model decodes, where nobody says how many
 _MODELS = "models"  # the folder of samples that are whole models, with weights
 _MOST = 100_000  # of whatever a sample's size counts
 
@@ -93,7 +100,32 @@ def _sample_name(path: Path) -> str:
 
 def looks_like_source(text: str) -> bool:
     """Whether a word on the command line means a graph rather than a command."""
-    return text.startswith(_SAMPLE) or text.endswith(_SUFFIXES)
+    return text.startswith(_SAMPLE) or text.endswith(SUFFIXES) or checkpoint_folder(Path(text)) is not None
+
+
+def is_text(path: Path) -> bool:
+    """Whether an editor can show what is there."""
+    return path.suffix in _TEXT and not path.is_dir()
+
+
+def checkpoint_folder(path: Path) -> Path | None:
+    """The folder of a checkpoint, for itself and for the configuration and the weights in it; None for all else."""
+    if path.name == _CONFIG or path.name.endswith((".safetensors", ".safetensors.index.json")):
+        path = path.parent
+    return path if path.joinpath(_CONFIG).is_file() else None
+
+
+def is_language_model(text: str) -> bool:
+    """Whether text can be generated with a source: a model's weights, or a sample with such, as far as names tell."""
+    path = source_path(text)
+    if path is None or not text.startswith(_SAMPLE):
+        return path is not None and (path.suffix == ".gguf" or checkpoint_folder(path) is not None)
+    return "def checkpoint(" in path.read_text(encoding="utf-8")
+
+
+def watched_file(path: Path) -> Path:
+    """The file that is written when a source changes."""
+    return path / _CONFIG if path.is_dir() else path
 
 
 def source_path(text: str) -> Path | None:
@@ -118,13 +150,15 @@ def load_source(text: str) -> Source:
         path, size = _sample_of(text)
         return _load_python(path, text.removeprefix(_SAMPLE), size)
     path = Path(text)
-    if path.suffix not in _SUFFIXES:
-        raise ParseError(
-            f"cannot tell what {text!r} is: use sample:NAME, FILE.py, FILE.mlir, FILE.onnx, FILE.pt2 or FILE.kgx"
-        )
+    if folder := checkpoint_folder(path):
+        return _load_checkpoint(folder)
+    if path.suffix not in SUFFIXES:
+        raise ParseError(f"cannot tell what {text!r} is: use {WAYS}")
     if path.suffix == ".kgx":
         return _load_compiled(path)
-    if path.suffix in NOT_TEXT:
+    if path.suffix == ".gguf":
+        return _load_checkpoint(path)
+    if path.suffix not in _TEXT:
         return Source(path.stem, _load_model(path))
     return _load_python(path, path.stem) if path.suffix == ".py" else _load_mlir(path)
 
@@ -183,6 +217,21 @@ def _load_model(path: Path) -> Graph:
     from compiler.importers.torch import load_exported
 
     return load_exported(path)
+
+
+def _load_checkpoint(path: Path) -> Source:
+    """A model from its weights: of a language model the graph that makes one token after others."""
+    from compiler.importers.config_file import read_json
+    from compiler.importers.llama.checkpoint import open_checkpoint
+    from compiler.importers.llama.graph import PAST, decode_graph
+
+    if path.is_dir() and read_json(path / _CONFIG).get("model_type") == "bert":
+        from compiler.importers.bert.encoder import SENTENCES, TOKENS, sentence_encoder
+
+        return Source(path.resolve().name, sentence_encoder(path), {SENTENCES: 1, TOKENS: _PAST})
+
+    checkpoint = open_checkpoint(path)
+    return Source(checkpoint.name, decode_graph(checkpoint), {PAST: min(_PAST, checkpoint.config.positions - 1)})
 
 
 def _load_compiled(path: Path) -> Source:

@@ -75,7 +75,10 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
     rows = min(4, max(length, 1)) if is_static(length) else 4
     block = min(QUERIES, max(round_up(length, rows), rows)) if is_static(length) else QUERIES
     span = round_up(KEYS, width)
-    broad = max(round_up(result_size, width), width)
+    # Narrow heads fill fewer vectors than a tile has.
+    value_across = min(across, max(ceildiv(result_size, lanes), 1))
+    value_width = value_across * lanes
+    broad = max(round_up(result_size, value_width), value_width)
     # One query reads each key and value once: they stay where they are.
     single = is_static(length) and length == 1
     in_place = single and result_size == broad
@@ -133,9 +136,12 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
                     vectors(0, limit, (lanes, 1), masks)
                 rescale_row(scores, weights, result, best, total, i, limit, span, broad, lanes, rows)
             if in_place:
-                add_single(result, weights, fix_leading(v, source_lead), j, seen, broad, width, lanes, across=across)
+                matrix = fix_leading(v, source_lead)
+                add_single(result, weights, matrix, j, seen, broad, value_width, lanes, across=value_across)
             else:
-                add_values(result, weights, values, used, seen, span, broad, width, lanes, rows=rows, across=across)
+                add_values(
+                    result, weights, values, used, seen, span, broad, value_width, lanes, rows=rows, across=value_across
+                )
 
         for i in range(used):
             # No key at all gives zeros, and so do keys that are all masked, as in torch.

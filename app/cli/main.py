@@ -16,8 +16,8 @@ from compiler.collector_pauses import end_without_collection, rare_collection
 from compiler.errors import CompilerError
 
 COMMANDS = (
-    "gui", "samples", "kernels", "compile", "run", "generate", "flows", "runs", "compare", "hot", "bisect", "report",
-    "export", "cache", "devices", "completion",
+    "gui", "samples", "kernels", "compile", "run", "generate", "flows", "sweep", "runs", "compare", "hot", "bisect",
+    "report", "export", "cache", "devices", "completion",
 )  # fmt: skip
 
 
@@ -53,8 +53,8 @@ class Commands(click.Group):
 def kernelglass(ctx: click.Context) -> None:
     """Compile tensor graphs to kernels and look through every layer.
 
-    SRC is sample:NAME, FILE.py (defines build() -> Graph), FILE.mlir, FILE.onnx, FILE.pt2 or FILE.kgx. Without a
-    command the window opens.
+    SRC is sample:NAME, FILE.py (defines build() -> Graph), FILE.mlir, FILE.onnx, FILE.pt2, FILE.gguf, FILE.kgx or a
+    folder of config.json and safetensors. Without a command the window opens.
 
     \b
     Exit status:

@@ -13,6 +13,7 @@ from app.controllers.jobs import Worker
 from app.controllers.measuring_queue import RUNNING, MeasuringQueue
 from app.viewmodels.compilation import Compilation, NodeRecord
 from app.viewmodels.frame.messages import Messages
+from app.viewmodels.frame.weights import WeightsRequest
 from app.viewmodels.requests import (
     CompileRequest,
     Failure,
@@ -140,6 +141,11 @@ class Compilations(QObject):
         """Put the current (or previous) compilation into the database; `done` gets its number or a Failure."""
         if (worker := self._holder(done, previous)) is not None:
             worker.submit(KeepRequest(stages), done)
+
+    def weights(self, node: str, done: Callable[[Any], None]) -> None:
+        """What a constant of the current compilation holds, in figures, or a Failure."""
+        if (worker := self._holder(done)) is not None:
+            worker.submit(WeightsRequest(node), done)
 
     def time_edit(self, request: TimeEditRequest) -> None:
         """Time an edited kernel against the generated one."""

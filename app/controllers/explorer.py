@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtGui import QGuiApplication
 
+from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.opening import OpeningFeature
 from app.controllers.panes import PanesFeature
 from app.controllers.preferences import PreferencesFeature
+from app.viewmodels.frame.weights import Weights
+from app.viewmodels.requests import Failure
 from app.viewmodels.runs.run_figures import kernel_times
 from app.views.frame.explorer import Explorer, KernelsView, SamplesView
 from app.views.frame.inspector import Inspector
@@ -31,8 +34,10 @@ class ExplorerFeature(Feature):
     def __init__(
         self, shared: Shared, entries: list[tuple[str, str, str]], passes: PassesView, runs: RunsView,
         opening: OpeningFeature, panes: PanesFeature, preferences: PreferencesFeature, docks: DocksFeature,
+        compiler: Compilations,
     ) -> None:  # fmt: skip
         super().__init__(shared)
+        self._compiler = compiler
         self._runs, self._docks = runs, docks
         selection = self._state.selection
         self.kernels, self.inspector = KernelsView(selection), Inspector(self._look, selection)
@@ -44,11 +49,13 @@ class ExplorerFeature(Feature):
         )
         self.commands = (
             Command("copy_kernels", "Copy kernel table as TSV", "&File", 21, self._copy_kernels),
+            Command("weights", "Read the selected &weights", "&Edit", 22, self.inspector.ask_weights),
             Command("back", "Selection &back", "&Edit", 20, selection.back, "Alt+Left"),
             Command("forward", "Selection f&orward", "&Edit", 21, selection.forward, "Alt+Right"),
         )
         self.samples.open_wanted.connect(opening.open)
         self.kernels.kernel_chosen.connect(panes.show_kernel)
+        self.inspector.weights_wanted.connect(self._ask_weights)
         preferences.visited.connect(self._show_runs)
         self.when_compiled(self._show)
         self.when_run(self._show_run)
@@ -69,6 +76,19 @@ class ExplorerFeature(Feature):
     def _show(self) -> None:
         self.kernels.set_compilation(self._state.on_show)
         self.inspector.set_compilation(self._state.on_show)
+
+    def _ask_weights(self, node: str) -> None:
+        number = self._state.number
+
+        def told(value: Weights | Failure) -> None:
+            if number != self._state.number:
+                return  # another compilation is on show
+            if isinstance(value, Failure):
+                self.inspector.set_no_weights(node, value.message)
+            else:
+                self.inspector.set_weights(value)
+
+        self._compiler.weights(node, told)
 
     def _show_run(self) -> None:
         if (run := self._state.run) is not None:

@@ -57,6 +57,14 @@ class GraphFeature(Feature):
             Command("graph_expand", "&Expand all kernels", "&Graph", 23, lambda: self.model.collapse_all(False)),
             Command("graph_fold", "Fold &repeated layers", "&Graph", 24, lambda: self.model.fold_repeats(True)),
             Command("graph_unfold", "Unfold repeated &layers", "&Graph", 25, lambda: self.model.fold_repeats(False)),
+            Command(
+                "graph_modules",
+                "Fold by &modules",
+                "&Graph",
+                26,
+                self._toggle_modules,
+                ticked=lambda: self.model.folds.by_module,
+            ),
             Command("graph_minimap", "Show the &minimap", "&Graph", 32, self.toggle_map, ticked=lambda: view.show_map),
             Command("export_graph", "Export as &SVG or PNG...", "&Graph", 31, self.export),
         )
@@ -92,6 +100,10 @@ class GraphFeature(Feature):
     def _compiled(self, compilation: Compilation) -> None:
         self.model.set_compilation(compilation)
         self.panel.title.setText(compilation.name)
+        self.panel.show_folding()
+
+    def _toggle_modules(self) -> None:
+        self.panel.fold_by("layers" if self.model.folds.by_module else "modules")
 
     def _ran(self) -> None:
         if (run := self._state.run) is not None:

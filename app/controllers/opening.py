@@ -11,16 +11,20 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox
 
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.settings import Settings
-from app.sources import CODE, NOT_TEXT, source_path
+from app.sources import CODE, SUFFIXES, WAYS, checkpoint_folder, is_text, source_path, watched_file
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
 from app.views.parts.later import one_shot
 from app.views.parts.plain import message_box
 from compiler.printable import printable
 
-SOURCES = (".py", ".mlir", ".onnx", ".pt2", ".kgx")
 DATABASES = (".db", ".sqlite", ".sqlite3")
-SUFFIXES = SOURCES + DATABASES
+_PATTERNS = " ".join((*(f"*{suffix}" for suffix in SUFFIXES), "config.json", "*.safetensors"))
+
+
+def can_open(path: str) -> bool:
+    """Whether a file or folder is of a kind that the window opens, by its name and what lies in it."""
+    return path.endswith(SUFFIXES + DATABASES) or checkpoint_folder(Path(path)) is not None
 
 
 class OpeningFeature(Feature):
@@ -57,8 +61,10 @@ class OpeningFeature(Feature):
         path = source_path(source)
         if path is not None and path.suffix in DATABASES:
             return self._open_database(path)
-        if path is None or path.suffix not in SOURCES:
-            self._complain(f"{source}: not a .py, .mlir, .onnx, .pt2 or .kgx file, nor a database of runs (.db)")
+        if path is not None and not source.startswith("sample:"):
+            path = checkpoint_folder(path) or path
+        if path is None or not can_open(str(path)):
+            self._complain(f"{source}: cannot be opened; use {WAYS}, or a database of runs (.db)")
             return False
         if not source.startswith("sample:"):
             source = str(path.resolve())
@@ -70,7 +76,7 @@ class OpeningFeature(Feature):
         self._messages.clear("window")
         for watched in self._watcher.files():
             self._watcher.removePath(watched)
-        self._watcher.addPath(str(path))
+        self._watcher.addPath(str(watched_file(path)))
         self._settings.add_recent(source)
         self._state.open(source, text)
         return True
@@ -89,7 +95,7 @@ class OpeningFeature(Feature):
 
     def browse(self) -> None:
         """Choose a file and open it."""
-        kinds = "Graphs (*.py *.mlir *.onnx *.pt2 *.kgx);;Databases of runs (*.db *.sqlite *.sqlite3)"
+        kinds = f"Graphs and models ({_PATTERNS});;Databases of runs (*.db *.sqlite *.sqlite3)"
         path, _ = QFileDialog.getOpenFileName(self._window, "Open", "", kinds)
         if path:
             self.open(path)
@@ -136,7 +142,7 @@ class OpeningFeature(Feature):
             self._window, QMessageBox.Icon.Warning, "Trust this file?",
             f"This is {CODE[Path(path).suffix]}: {printable(Path(path).name)}",
             f"{printable(path)}\n\nTrust it only if you know where it came from; if it changes, you are asked again. "
-            "MLIR and ONNX files are never run.",
+            "MLIR and ONNX files and weights are never run.",
         )  # fmt: skip
         trust = box.addButton("Trust and open", QMessageBox.ButtonRole.AcceptRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))  # Enter in haste must not run it
@@ -145,7 +151,7 @@ class OpeningFeature(Feature):
 
     def _read(self, path: Path) -> str | None:
         try:
-            return "" if path.suffix in NOT_TEXT and path.stat() else path.read_text(encoding="utf-8", errors="replace")
+            return path.read_text(encoding="utf-8", errors="replace") if is_text(path) else "" if path.stat() else None
         except FileNotFoundError:
             self._complain(f"there is no file {path}")
         except OSError as error:
@@ -165,6 +171,6 @@ class OpeningFeature(Feature):
         if not path.exists():
             self._messages.say("warning", f"{path} is gone from disk; what is on show stays", "window")
             return
-        if str(path) not in self._watcher.files():  # many editors replace the file: watch the new one
-            self._watcher.addPath(str(path))
+        if str(file := watched_file(path)) not in self._watcher.files():  # many editors replace it: watch the new one
+            self._watcher.addPath(str(file))
         self.changed_on_disk.emit()

@@ -12,6 +12,7 @@ from compiler.processes.frames import Unreadable
 from compiler.processes.messages import Refusal, remade
 from compiler.processes.supervisor import Child, status_name
 from profiler.records import CompilationRecord
+from profiler.units import seconds
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,15 @@ UNITS = {
     "input tokens": "tokens", "output tokens": "tokens", "start-up": "s", "time to first token": "s",
     "prefill rate": "tokens/s", "time per output token": "s", "decode rate": "tokens/s", "total": "s",
 }  # fmt: skip
+
+
+def figure_text(name: str, value: float | None) -> str:
+    """A figure of the serving table in words: the same in a terminal and in the window."""
+    if value is None:
+        return "-"
+    if UNITS[name] == "s":
+        return seconds(value)
+    return f"{value:,.0f}" if "tokens" in name else f"{value:,.1f} {UNITS[name]}"
 
 
 def generate(asked: Generate, told: Callable[[str], None] = lambda text: None) -> Generation:

@@ -57,6 +57,7 @@ class NodeRecord:
     role: str = ""
     bytes: int = 0
     flops: int = 0
+    module: str = ""  # of the model it was imported from, as `encoder/layer.0/attention`
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,12 @@ from typing import Any, get_type_hints
 from app.viewmodels import requests
 from app.viewmodels.compilation import Compilation, LineText
 from app.viewmodels.frame.devices import DeviceRow
+from app.viewmodels.frame.weights import Weights, WeightsRequest
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.report.report_preview import ReportPreview
 from app.viewmodels.runs import notebook
+from app.viewmodels.runs.past import HistoryRequest, Past
+from app.viewmodels.runs.serving import GenerateProgress, GenerateRequest, Served
 from app.viewmodels.text.passes import PassStep
 from compiler.processes.frames import named
 
@@ -24,10 +27,12 @@ ANSWERS: dict[type, Any] = {
     requests.PassesRequest: tuple[PassStep, ...],
     requests.FindRequest: tuple[requests.Hit, ...],
     requests.KeepRequest: int,
+    WeightsRequest: Weights,
     requests.TimeEditRequest: requests.EditTiming,
     requests.RunRequest: requests.RunTimes,
     requests.ListRunsRequest: tuple[requests.RunRow, ...],
     requests.ListCompilationsRequest: tuple[requests.CompilationRow, ...],
+    HistoryRequest: Past,
     notebook.ListFlowsRequest: tuple[notebook.FlowTableRow, ...],
     notebook.KeepFlowsRequest: int,
     notebook.OpenFlowsRequest: dict[str, Any],
@@ -35,6 +40,7 @@ ANSWERS: dict[type, Any] = {
     requests.CompareRunsRequest: dict[str, Any],
     requests.ExportRequest: str,
     requests.FlowsRequest: tuple[str, int],
+    GenerateRequest: tuple[Served, ...],
     requests.CeilingsRequest: requests.CeilingsTold,
     requests.DevicesRequest: tuple[DeviceRow, ...],
     requests.StorageRequest: requests.StorageTold,
@@ -49,7 +55,7 @@ def replies() -> dict[str, Any]:
     """What a worker may send: progress, failures, answers by the name of their request, and pieces of those."""
     known = named(
         requests.Progress, requests.FlowsBegun, requests.FlowProgress, requests.GraphPart, requests.KernelCome,
-        requests.Failure,
+        GenerateProgress, requests.Failure,
     )  # fmt: skip
     for request, answer in ANSWERS.items():
         known[request.__name__] = answer

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.sources import NOT_TEXT, Source, load_source, source_path
+from app.sources import Source, is_text, load_source, source_path
 from app.viewmodels.compilation import (
     KERNEL_STAGES,
     MODEL_SOURCE,
@@ -18,6 +18,7 @@ from app.viewmodels.compilation import (
     LineText,
 )
 from app.viewmodels.frame.patterns import compile_pattern
+from app.viewmodels.frame.weights import Weights, WeightsRequest
 from app.viewmodels.requests import (
     CompileRequest,
     EditTiming,
@@ -75,7 +76,7 @@ class CompileSession:
 
     def _show_graph(self, report: Report) -> None:
         """The graph as it is before anything is compiled, in parts that are quick to read."""
-        nodes = graph_nodes(self._source.graph, {}, self._source.dims)
+        nodes = graph_nodes(self._source.graph, {}, self._source.dims, self._source.graph.modules)
         name, most = self._source.name, 500
         for at in range(0, max(len(nodes), 1), most):
             part = nodes[at : at + most]
@@ -103,7 +104,7 @@ class CompileSession:
             name=self._source.name,
             choices=self._request.options,
             dims=tuple(dims.items()),
-            nodes=node_records(model, dims),
+            nodes=node_records(model, dims, self._source.graph.modules),
             calls=call_records(model, dims),
             kernels=tuple(kernel_record(kernel) for kernel in model.kernels),
             passes=tuple(model.trace.passes),
@@ -141,7 +142,7 @@ class CompileSession:
         """A text that somebody wrote: the model's source with the nodes each line made, or a file of the library."""
         if request.stage == MODEL_SOURCE:
             path = source_path(self._request.source)
-            if path is None or path.suffix in NOT_TEXT:
+            if path is None or not is_text(path):
                 raise UnavailableError(f"{self._source.name} is no text")
             text = self._request.text
             text = path.read_text(encoding="utf-8", errors="replace") if text is None else text
@@ -195,6 +196,12 @@ class CompileSession:
             self._texts = stage_records(self._model)
         return self._texts
 
+    def weights(self, request: WeightsRequest, report: Report) -> Weights:
+        """What a constant holds, in figures."""
+        from app.worker.weights import weights_of
+
+        return weights_of(self._model.graph, request.node)
+
     def time_edit(self, request: TimeEditRequest, report: Report) -> EditTiming:
         """Time a kernel as generated and as edited."""
         from app.worker.timing import time_edit
@@ -242,7 +249,7 @@ class CompileSession:
 def _load(request: CompileRequest) -> Source:
     """The source, or the edited text in its place, loaded from a file beside it so that its imports still work."""
     path = source_path(request.source)
-    if request.text is None or path is None or path.suffix in NOT_TEXT:
+    if request.text is None or path is None or not is_text(path):
         return load_source(request.source)
     with temporary_folder("edited") as folder:
         edited = Path(folder) / path.name

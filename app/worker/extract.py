@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from app.viewmodels.compilation import (
     CallRecord,
@@ -17,18 +20,23 @@ from compiler.graph.dims import evaluate
 from profiler.analysis.work import call_bytes, call_flops, op_bytes, op_flops, tensor_bytes
 
 
-def node_records(model: Any, dims: Mapping[str, int]) -> tuple[NodeRecord, ...]:
-    """The graph's inputs and ops in order, each with its fusion group and an estimate of its cost."""
+def node_records(
+    model: Any, dims: Mapping[str, int], modules: Mapping[str, str] = MappingProxyType({})
+) -> tuple[NodeRecord, ...]:
+    """The graph's inputs and ops in order, each with its fusion group, its module and an estimate of its cost."""
     place: dict[str, tuple[int, str]] = {}
     for index, call in enumerate(model.fusion.calls):
         roles = call.roles or ("",) * len(call.nodes)
         for names, role in zip(call.nodes, roles):
             for name in names:
                 place.setdefault(name, (index, role))
-    return graph_nodes(model.graph, place, dims)
+    return graph_nodes(model.graph, place, dims, modules)
 
 
-def graph_nodes(graph: Any, place: Mapping[str, tuple[int, str]], dims: Mapping[str, int]) -> tuple[NodeRecord, ...]:
+def graph_nodes(
+    graph: Any, place: Mapping[str, tuple[int, str]], dims: Mapping[str, int],
+    modules: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[NodeRecord, ...]:  # fmt: skip
     """The same from a graph alone; `place` says in which call each node is, and as what."""
     owner: dict[Any, str] = {}
     records: list[NodeRecord] = []
@@ -50,6 +58,7 @@ def graph_nodes(graph: Any, place: Mapping[str, tuple[int, str]], dims: Mapping[
             NodeRecord(
                 name, len(records) + 1, op.name.removeprefix("mo."), kind, dtype, shape, attributes, operands,
                 call, role, _counted(op_bytes, op, dims), _counted(op_flops, op, dims),
+                modules.get(name, ""),
             )
         )  # fmt: skip
     return tuple(records)
@@ -59,7 +68,9 @@ def call_records(model: Any, dims: Mapping[str, int]) -> tuple[CallRecord, ...]:
     """The launches in order, with the bytes they must move and their work, counted as a run counts them."""
     records = []
     for index, call in enumerate(model.fusion.calls):
-        moved, work = _counted(call_bytes, call, dims), _counted(call_flops, call, dims)
+        # A call of a model from the cache finds its ops by fusing the graph again: not where nothing can be counted.
+        sized = all(getattr(b.type, "symbols", frozenset()) <= dims.keys() for b in (*call.operands, *call.results))
+        moved, work = (_counted(call_bytes, call, dims), _counted(call_flops, call, dims)) if sized else (0, 0)
         reads = tuple(buffer.name for buffer in call.operands)
         writes = tuple(buffer.name for buffer in call.results)
         records.append(CallRecord(index, call.kernel.name, call.all_nodes, reads, writes, moved, work))
@@ -124,5 +135,7 @@ def _known(size: Any, dims: Mapping[str, int]) -> Any:
 
 
 def _short(value: Any) -> str:
-    text = str(value).replace("\n", " ")
+    if isinstance(value, np.ndarray):  # which may have millions of elements
+        value = value.flat[:8].tolist() + ["..."] * (value.size > 8)
+    text = str(value).replace("\n", " ").replace("'...'", "...")
     return text if len(text) <= 60 else text[:57] + "..."

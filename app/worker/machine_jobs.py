@@ -18,6 +18,7 @@ from app.viewmodels.requests import (
     StorageRequest,
     StorageTold,
 )
+from app.viewmodels.runs.serving import GenerateRequest, Served
 from compiler.errors import CompilerError, UnavailableError
 
 
@@ -108,9 +109,16 @@ def _flows(request: FlowsRequest, report: Report) -> tuple[str, int]:
     return machine
 
 
+def _generate(request: GenerateRequest, report: Report) -> tuple[Served, ...]:
+    from app.worker.generating import generate_text
+
+    return generate_text(request, report)
+
+
 MACHINE_JOBS: dict[type, Callable[[Any, Report], Any]] = {
     DevicesRequest: lambda _request, _report: devices(),
     CeilingsRequest: _ceilings,
     StorageRequest: _storage,
     FlowsRequest: _flows,
+    GenerateRequest: _generate,
 }

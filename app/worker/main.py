@@ -11,6 +11,7 @@ import os
 import traceback
 from typing import Any
 
+from app.viewmodels.frame.weights import WeightsRequest
 from app.viewmodels.pieces import cut
 from app.viewmodels.requests import (
     DATABASE_VARIABLE,
@@ -142,6 +143,6 @@ class _Handlers:
 _MEASURING = (RunRequest, TimeEditRequest)
 _ASKED = {
     StageRequest: "stage", PassesRequest: "passes", FindRequest: "find", KeepRequest: "keep",
-    TimeEditRequest: "time_edit", RunRequest: "run",
+    TimeEditRequest: "time_edit", RunRequest: "run", WeightsRequest: "weights",
 }  # fmt: skip
 """What a compilation or a stored run answers, and the method that does."""

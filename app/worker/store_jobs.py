@@ -15,11 +15,12 @@ from app.viewmodels.requests import (
     ReportRequest,
     StoredStageRequest,
 )
+from app.viewmodels.runs.past import HistoryRequest, Past, Point, Step
 from app.viewmodels.text.text_document import line_text
 from app.worker.machine_jobs import MACHINE_JOBS
 from app.worker.notebook_jobs import NOTEBOOK_JOBS
-from compiler.errors import CompilerError
-from profiler.store import open_store, queries
+from compiler.errors import CompilerError, ExecutionError
+from profiler.store import default_path, open_store, queries
 
 
 def answer(request: Any, report: Report) -> Any:
@@ -57,6 +58,25 @@ def stored_stage(
     return line_text(found.text, found.line_nodes)
 
 
+def _history(request: HistoryRequest, _report: Report) -> Past:
+    """The history of a source; why there is none is an answer too."""
+    from profiler.analysis.history import history
+
+    if not default_path().exists():
+        return Past(request.source, request.by, note="nothing has been run yet")
+    with open_store(None, create=False) as store:
+        try:
+            found = history(store, request.source, by=request.by)
+        except ExecutionError as error:
+            return Past(request.source, request.by, note=error.message)
+    points = tuple(
+        Point(m.runs[-1] if m.runs else m.run, m.label, m.started, m.median, m.low, m.high, max(len(m.runs), 1))
+        for m in found.moments
+    )
+    steps = tuple(Step(change.at, change.run, change.ratio) for change in found.changes)
+    return Past(request.source, request.by, tuple(found.conditions.items()), points, steps, found.others)
+
+
 def _export(request: ExportRequest, _report: Report) -> str:
     from app.files import write_whole
     from profiler.analysis.compare import compare_runs
@@ -88,6 +108,7 @@ def _stage(request: StoredStageRequest, _report: Report) -> LineText:
 
 _JOBS: dict[type, Callable[[Any, Report], Any]] = {
     CompareRunsRequest: _compare,
+    HistoryRequest: _history,
     StoredStageRequest: _stage,
     ExportRequest: _export,
     ReportRequest: _preview,

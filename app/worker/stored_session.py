@@ -16,6 +16,7 @@ from app.viewmodels.compilation import (
     MemoryBlock,
 )
 from app.viewmodels.frame.patterns import compile_pattern
+from app.viewmodels.frame.weights import Weights, WeightsRequest
 from app.viewmodels.requests import (
     EditTiming,
     FindRequest,
@@ -146,6 +147,10 @@ class StoredSession:
     def keep(self, request: KeepRequest, report: Any) -> int:
         """It is in the database already."""
         return self._number
+
+    def weights(self, request: WeightsRequest, report: Any) -> Weights:
+        """Not of a stored run: its constants were not kept."""
+        raise CompilerError("this is a stored run; open its source to see its weights")
 
     def time_edit(self, request: TimeEditRequest, report: Any) -> EditTiming:
         """A stored run is not run again."""

@@ -68,6 +68,8 @@ class Graph:
         self.outputs: tuple[Value, ...] = ()  # the values given to `output`; none before that
         self.places: dict[str, tuple[str, int]] = {}  # by node: the user's file and line that made it
         self.custom_references: dict[str, Callable[..., Any]] = {}
+        self.module = ""  # what is being built belongs to it, as `encoder/layer.0/attention`
+        self.modules: dict[str, str] = {}  # of the nodes that were built in one
         self._names = set(names)
         self._counts: dict[str, int] = {}
         self._scalars: dict[tuple[str, bytes], Value] = {}
@@ -140,6 +142,8 @@ class Graph:
                 free = ", ".join(sorted(symbols_in(value) - self._symbols))
                 raise GraphError(f"{op_name}: the dim {free} is not a dim of any input of graph {self.name!r}")
         node = self.fresh_name(spec.short)
+        if self.module:
+            self.modules[node] = self.module
         self.places[node] = user_place()
         names = [node, *[f"{node}.{index}" for index in range(1, len(result_types))]]
         return self.add(op_name, operands, kept, (node,), zip(names, result_types)).results
@@ -188,6 +192,8 @@ class Graph:
         if value.owner is None:
             value.name = name
             return
+        if module := self.modules.pop(value.owner.nodes[0], ""):
+            self.modules[name] = module
         if value.node_name in self.places:
             self.places[name] = self.places.pop(value.node_name)
         value.owner.nodes = (name,)

@@ -18,6 +18,7 @@ class Scope(Protocol):
     """The graph that values belong to and builders add to; `Graph` is the one there is."""
 
     name: str
+    module: str
     custom_references: dict[str, Callable[..., Any]]
 
     @property

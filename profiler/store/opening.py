@@ -71,6 +71,33 @@ def open_in_memory() -> Store:
     return store
 
 
+def open_copy(path: Path, copy: Path) -> Store:
+    """A copy of somebody else's database, upgraded where it is older; that file itself is only read.
+
+    Errors name the file and not the copy. A copy is checked whole: what is taken from it goes into another database.
+    """
+    _check_file(path, create=False)
+    if path.stat().st_size == 0:
+        raise StoreError(f"{path} is empty, not a database")
+    with translated(path):
+        # A file without a journal beside it is read alone, as SQLite would otherwise make one there.
+        source = connect(path, readonly=True, alone=not path.with_name(path.name + "-wal").exists())
+        store = Store(path, connect(copy, readonly=False), False)
+        try:
+            source.backup(store.connection)
+            _upgrade(store, MIGRATIONS, backup=False)
+            _check_tables(store, MIGRATIONS)
+            found = store.rows("PRAGMA integrity_check(1)")[0]["integrity_check"]
+            if found != "ok":
+                raise StoreError(f"{path} is damaged ({' '.join(found.split())}); nothing was imported")
+        except BaseException:
+            store.close()
+            raise
+        finally:
+            source.close()
+    return store
+
+
 def _opened(path: Path, migrations: tuple[Migration, ...], readonly: bool, refusal: str = "") -> Store:
     # Without room for SQLite's lock file the file is read alone: without a journal nobody is writing.
     untouched = is_visited(path) or not os.access(path.parent, os.W_OK)
@@ -120,7 +147,7 @@ def _check_file(path: Path, create: bool) -> None:
         raise StoreError(f"{path} is damaged: it ends inside its header. Nothing was changed")
 
 
-def _upgrade(store: Store, migrations: tuple[Migration, ...]) -> None:
+def _upgrade(store: Store, migrations: tuple[Migration, ...], backup: bool = True) -> None:
     connection = store.connection
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     ours = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
@@ -142,7 +169,7 @@ def _upgrade(store: Store, migrations: tuple[Migration, ...]) -> None:
         raise StoreError(f"{store.path} has the older format {version} and cannot be upgraded{why}")
     if version == 0:
         connection.execute("PRAGMA journal_mode = WAL")
-    else:
+    elif backup:
         _backup(store, version)
     for number in range(version + 1, newest + 1):
         with store.transaction():

@@ -48,6 +48,7 @@ class Maybe:
 
 
 _PAIRS = [[TEXT]]
+_SWEEP = {"name": TEXT, "cell": TEXT}
 _OPTIONS = {
     "jobs": Maybe(COUNT), "cache": FLAG, "fuse": FLAG, "recognise": FLAG, "force_cut": _PAIRS, "force_fuse": _PAIRS,
     "sources": _PAIRS, "libraries": [TEXT],
@@ -64,7 +65,7 @@ _CONDITIONS = {
     "lost_share": Maybe(NUMBER), "disturbed_calls": Maybe(COUNT), "each_process": [Every(object)], "blocks": [COUNT],
     "processes": [COUNT], "turns": {"session": TEXT, "first": [COUNT]}, "device": Every(object), "phase": TEXT,
     "call": COUNT, "check": {"ok": FLAG, "lines": [TEXT]}, "nice": WHOLE_NUMBER, "affinity": [COUNT], "pinned": [COUNT],
-    "commit": TEXT,
+    "commit": TEXT, "sweep": _SWEEP,
 }  # fmt: skip
 _BLOCK = {
     "name": TEXT, "offset": COUNT, "size": COUNT, "first": COUNT, "last": COUNT, "reuses": Maybe(TEXT),
@@ -76,7 +77,7 @@ _MEMORY = {
 }  # fmt: skip
 _STATS = {
     "seconds": Every(NUMBER), "funnel": [{"stage": TEXT, "ops": Maybe(COUNT)}], "cache": {"hits": COUNT},
-    "llvm_share": Maybe(NUMBER), "imports": AMOUNT,
+    "llvm_share": Maybe(NUMBER), "imports": AMOUNT, "sweep": _SWEEP,
 }  # fmt: skip
 _DESCRIPTION = {"memory_bytes": COUNT, "caches": Every(COUNT), "card": Every(object), "features": [TEXT]}
 SHAPES: dict[str, Any] = {

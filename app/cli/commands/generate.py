@@ -12,7 +12,7 @@ import click
 from app.cli.options import Database, Finite, json_option, level_option
 from app.cli.output import print_json
 from app.cli.progress import progress_line
-from app.text_tables import seconds, table
+from app.text_tables import table
 from compiler.options import FLOWS
 
 if TYPE_CHECKING:
@@ -127,21 +127,10 @@ def _document(made: Generation, run: int | None) -> dict[str, Any]:
 
 
 def _table(found: dict[str, tuple[Generation, int | None]]) -> str:
-    from app.generate.generation import UNITS
-
-    def text(name: str, value: float | None) -> str:
-        if value is None:
-            return "-"
-        return (
-            seconds(value)
-            if UNITS[name] == "s"
-            else f"{value:,.0f}"
-            if "tokens" in name
-            else f"{value:,.1f} {UNITS[name]}"
-        )
+    from app.generate.generation import figure_text
 
     names = list(next(iter(found.values()))[0].figures)
-    rows = [(name, *(text(name, made.figures[name]) for made, _ in found.values())) for name in names]
+    rows = [(name, *(figure_text(name, made.figures[name]) for made, _ in found.values())) for name in names]
     rows.append(("run", *(str(run) if run is not None else "not kept" for _, run in found.values())))
     same = len({made.tokens for made, _ in found.values()}) == 1
     note = "" if len(found) == 1 else f"\n\nthe tokens are {'the same' if same else 'NOT the same'}"

@@ -1,10 +1,11 @@
-"""`kernelglass runs`: what the database keeps. Lists runs, and deletes, tags, notes, pins, searches and vacuums."""
+"""`kernelglass runs`: what the database keeps. Lists, deletes, tags, notes, pins, imports, searches and vacuums."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ from app.text_tables import seconds, size, table
 
 if TYPE_CHECKING:
     from profiler.store import Store
+    from profiler.store.importing import Imported
     from profiler.store.texts import Found
 
 
@@ -205,6 +207,38 @@ def pin(store: Store, run: str, off: bool) -> Said:
     number = queries.find_run(store, run)
     writer.pin_run(store, number, not off)
     return f"run {number} is {'no longer ' if off else ''}a baseline", {"run": number, "pinned": not off}
+
+
+@command.command("import")
+@click.argument("files", nargs=-1, required=True, metavar="FILE.db...", type=click.Path(path_type=Path))
+@store_option
+@json_option
+@click.pass_context
+def bring_in(ctx: click.Context, files: tuple[Path, ...], db: str | None, as_json: bool) -> None:
+    """Add the runs of other databases, each once; those files are only read."""
+    from dataclasses import asdict
+
+    from profiler.store import open_store
+    from profiler.store.importing import import_runs
+
+    with open_store(db if db is not None else ctx.obj["db"]) as store, progress_line() as step:
+        found = []
+        for number, file in enumerate(files):
+            step(f"reading {file.name}", number / len(files))
+            found.append((file, import_runs(store, file)))
+    if as_json or ctx.obj["json"]:
+        print_json({"imported": [{"file": str(file)} | asdict(what) for file, what in found]})
+    else:
+        say("\n".join(_imported(file, what) for file, what in found))
+
+
+def _imported(file: Path, what: Imported) -> str:
+    words = f"{file}: {len(what.runs)} runs and {len(what.compilations)} compilations added"
+    if what.machines:
+        words += f", made on {', '.join(what.machines)}"
+    if what.known:
+        words += f"; {what.known} runs were here already"
+    return words + (f"; {what.running} are still running there and were left out" if what.running else "")
 
 
 @command.command("search")

@@ -23,6 +23,14 @@ def count(value: float) -> str:
     return units.count(int(value)) if value >= 0 else ""
 
 
+def time_scale(value: float) -> tuple[float, str]:
+    """What to multiply times of about this size by for an axis, and the unit that gives."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "\u00b5s")):
+        if value * factor >= 1:
+            return factor, unit
+    return 1e9, "ns"
+
+
 def duration(value: float) -> str:
     """A time to wait, as one says it."""
     if value < 90:

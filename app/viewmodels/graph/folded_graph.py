@@ -11,6 +11,7 @@ from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.event import Event
 from app.viewmodels.graph.heat import amount, heat_words, launch_cost, node_costs
 from app.viewmodels.graph.layout import Layout
+from app.viewmodels.graph.modules import find_modules, has_modules
 from app.viewmodels.graph.repeats import Repeat
 from app.viewmodels.graph.scene import Folds, Key, Scene, build_scene
 from compiler.options import CompileOptions
@@ -57,7 +58,10 @@ class GraphModel:
         collapsed = frozenset(Key("call", call.index) for call in compilation.calls if call.kernel in names)
         self.compilation, self.times, self._texts, self._repeats = compilation, {}, [], None
         self.samples = {}
-        self.folds = Folds(collapsed, self.folds.opened if same else frozenset(), self.folds.fold_repeats)
+        by_module = self.folds.by_module and has_modules(compilation)
+        if by_module:
+            collapsed |= self._closed_modules(self._open_modules() if same else frozenset())
+        self.folds = Folds(collapsed, self.folds.opened if same else frozenset(), self.folds.fold_repeats, by_module)
         self.scene, self.layout = _NOTHING, None
         self.heat_values = np.zeros(0)
         self._ask()
@@ -80,14 +84,43 @@ class GraphModel:
         """Collapse frames, or expand them."""
         self._fold(collapsed=self.folds.collapsed ^ set(keys))
 
+    @property
+    def has_modules(self) -> bool:
+        """Whether the graph can be folded by the modules of its model."""
+        return self.compilation is not None and has_modules(self.compilation)
+
+    def fold_by(self, what: str) -> None:
+        """Fold by "layers" that repeat, or by the "modules" of the model, which are closed at first."""
+        by_module = what == "modules" and self.has_modules
+        if by_module != self.folds.by_module:
+            self._fold(by_module=by_module, collapsed=self._closed_modules() if by_module else frozenset())
+
+    def _closed_modules(self, but: frozenset[tuple[str, ...]] = frozenset()) -> frozenset[Key]:
+        """Every module, closed, but for some."""
+        assert self.compilation is not None
+        paths = find_modules(self.compilation).paths
+        return frozenset(Key("module", number) for number, path in enumerate(paths) if path not in but)
+
+    def _open_modules(self) -> frozenset[tuple[str, ...]]:
+        """The modules whose inside is on show."""
+        modules = self.scene.modules
+        if modules is None:
+            return frozenset()
+        return frozenset(p for p in modules.paths if Key("module", modules.numbers[p]) not in self.folds.collapsed)
+
     def collapse_all(self, collapse: bool) -> None:
-        """Every kernel as one box, or none; layers that were closed open."""
+        """Every kernel as one box, or none, and closed layers open; or every module, where those are shown."""
+        if self.folds.by_module:
+            self._fold(collapsed=self._closed_modules() if collapse else frozenset())
+            return
         calls = self.compilation.calls if self.compilation else ()
         keys = frozenset(Key("call", call.index) for call in calls)
         self._fold(collapsed=keys if collapse else frozenset())
 
     def fold_repeats(self, fold: bool) -> None:
         """Repeated layers as one, or every copy in its own frame."""
+        if self.folds.by_module:
+            self.fold_by("layers")
         if fold:
             self._fold(opened=frozenset(), fold_repeats=True)
         else:
@@ -116,6 +149,10 @@ class GraphModel:
         collapsed = set(self.folds.collapsed) - {Key("call", table[name].call) for name in names}
         copies: dict[Key, set[int]] = {}
         for name in names:
+            if (modules := self.scene.modules) is not None:
+                path = modules.of[name]
+                around = (modules.numbers[path[:level]] for level in range(1, len(path) + 1))
+                collapsed -= {Key("module", number) for number in around}
             if (place := self.scene.place_of.get(name)) is None:
                 continue
             if (key := self.layer_of(self.scene.box_of[name])) is not None:
@@ -190,7 +227,7 @@ class GraphModel:
         if self.scene.kinds[box] == "op":
             parts.insert(1, f"op {self.scene.compilation.node_table[self.scene.box_nodes[box][0]].op}")
         else:
-            words = {"group": "collapsed kernel", "layer": "collapsed layer"}
+            words = {"group": "collapsed kernel", "layer": "collapsed layer", "module": "collapsed module"}
             parts.insert(1, words.get(self.scene.kinds[box], self.scene.kinds[box]))
         if frame >= 0:
             parts.append(f"in {self.scene.frames[frame].title}")

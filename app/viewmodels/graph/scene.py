@@ -1,7 +1,8 @@
 """What the graph view draws, made from a compilation and from what is folded. Pure, so that a thread can make it.
 
 A box is a node, a collapsed fusion group, or a collapsed layer; in a layer that stands for several copies, a box is
-the same node of each of them. A group is a frame around boxes: a kernel, or a layer around kernels.
+the same node of each of them. A group is a frame around boxes: a kernel, or a layer around kernels; or, where the
+graph is folded by the modules of its model, a module around kernels and other modules.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.viewmodels.compilation import Compilation, NodeRecord, Nodes
+from app.viewmodels.graph.modules import Modules, find_modules
 from app.viewmodels.graph.repeats import Repeat, find_repeats
 from app.viewmodels.requests import LayoutRequest
 
@@ -21,9 +23,9 @@ _TITLE, _TITLE_PAD = 6.8, 118.0  # the title, a chevron before it and a cost aft
 
 
 class Key(NamedTuple):
-    """Names a frame: a kernel's by its call; a layer's by its repeat and the copies it stands for."""
+    """Names a frame: a kernel's by its call; a layer's by its repeat and its copies; a module's by its number."""
 
-    kind: str  # "call" or "layer"
+    kind: str  # "call", "layer" or "module"
     number: int
     first: int = 0
     last: int = 0
@@ -36,6 +38,7 @@ class Folds:
     collapsed: frozenset[Key] = frozenset()
     opened: frozenset[tuple[int, int]] = frozenset()  # (repeat, copy)
     fold_repeats: bool = True
+    by_module: bool = False
 
     def copies_of(self, repeat: int, count: int) -> set[int]:
         """The copies of a layer that are shown by themselves."""
@@ -75,6 +78,7 @@ class Scene:
     loops: list[tuple[int, int, int]] = field(default_factory=list)  # frame, from box, to box: on to the next copy
     place_of: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # repeat, copy, slot
     node_boxes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    modules: Modules | None = None  # where the graph is folded by them
 
     def request(self, generation: int) -> LayoutRequest:
         """What layout has to place."""
@@ -92,7 +96,8 @@ class Scene:
 def build_scene(compilation: Compilation, folds: Folds, repeats: tuple[Repeat, ...] | None = None) -> Scene:
     """Decide what is a box and what is a frame. Repeats are found where they are not given."""
     found = find_repeats(compilation) if repeats is None else repeats
-    return _Builder(Scene(compilation, found, folds)).build()
+    modules = find_modules(compilation) if folds.by_module else None
+    return _Builder(Scene(compilation, found, folds, modules=modules)).build()
 
 
 class _Builder:
@@ -102,7 +107,8 @@ class _Builder:
         self._frame_of: dict[Key, int] = {}
         self._box_of_frame: dict[Key, int] = {}
         self._ranges: dict[tuple[int, int], tuple[int, int]] = {}
-        for index, repeat in enumerate(scene.repeats if scene.folds.fold_repeats else ()):
+        by_layer = scene.folds.fold_repeats and scene.modules is None
+        for index, repeat in enumerate(scene.repeats if by_layer else ()):
             for first, last in _ranges(repeat.count, scene.folds.copies_of(index, repeat.count)):
                 self._ranges |= {(index, copy): (first, last) for copy in range(first, last + 1)}
             for copy, names in enumerate(repeat.copies):
@@ -126,6 +132,8 @@ class _Builder:
     def _box(self, node: NodeRecord) -> int:
         """The box of a node; the first node of a layer's copies makes it, the others share it."""
         scene = self._scene
+        if scene.modules is not None:
+            return self._in_module(node, scene.modules)
         place = scene.place_of.get(node.name)
         if place is None:
             return self._own_box(node, -1, (node,))
@@ -140,6 +148,22 @@ class _Builder:
             return scene.box_of[copies[first][slot]]
         table = scene.compilation.node_table
         return self._own_box(node, self._layer(key), tuple(table[c[slot]] for c in copies[first : last + 1]))
+
+    def _in_module(self, node: NodeRecord, modules: Modules) -> int:
+        """The box of a node among modules: that of the outermost closed one around it, or its own in the innermost."""
+        scene, parent, path = self._scene, -1, modules.of[node.name]
+        for level in range(1, len(path) + 1):
+            within = path[:level]
+            key = Key("module", modules.numbers[within])
+            nodes, launches = modules.nodes[within], modules.calls[within]
+            if key in scene.folds.collapsed:
+                words = _counted(len(nodes), "node") + (f", {_counted(len(launches), 'kernel')}" if launches else "")
+                return self._closed(key, "module", within[-1], words, nodes, parent)
+            if key not in self._frame_of:
+                self._frame_of[key] = len(scene.frames)
+                scene.frames.append(Frame(key, within[-1], parent, nodes, launches))
+            parent = self._frame_of[key]
+        return self._own_box(node, parent, (node,))
 
     def _own_box(self, node: NodeRecord, parent: int, same: tuple[NodeRecord, ...]) -> int:
         """A box for a node (and its likes in other copies), or the box of its collapsed kernel."""
@@ -232,6 +256,10 @@ def _ranges(count: int, opened: Iterable[int]) -> list[tuple[int, int]]:
         ranges.append((copy, copy))
         first = copy + 1
     return [*ranges, (first, count - 1)] if first < count else ranges
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _times(count: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.viewmodels.compilation import Compilation, Nodes
-from app.viewmodels.frame.formats import seconds
+from app.viewmodels.frame.formats import seconds, time_scale
 from app.viewmodels.requests import RunTimes
 from profiler.analysis.aggregation import between_launches
 from profiler.analysis.roofline import RooflinePoint, kernel_dtype, rates
@@ -131,10 +131,7 @@ class Distribution:
     @property
     def scale(self) -> tuple[float, str]:
         """What to multiply by, and the unit that gives."""
-        for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "\u00b5s")):
-            if self.median * factor >= 1:
-                return factor, unit
-        return 1e9, "ns"
+        return time_scale(self.median)
 
 
 def distribution(times: Sequence[float], summary: Summary | None = None) -> Distribution | None:

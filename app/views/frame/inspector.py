@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import QUrl, Signal
+from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QTextBrowser
 
 from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.inspection import Entry, Section, inspect
 from app.viewmodels.frame.selection import Selection
+from app.viewmodels.frame.weights import Weights
 from app.viewmodels.requests import RunTimes
+from app.views.frame.histogram import HIGH, WIDE, histogram_image
 from app.views.parts.later import one_shot
 
 
 class Inspector(QTextBrowser):
-    """One page of rich text, made anew for each selection: ten times cheaper than widgets, and it can be copied."""
+    """One page of rich text, made anew for each selection: ten times cheaper than widgets, and it can be copied.
+
+    `weights_wanted(node)`: the statistics of a constant are asked for, which `set_weights` or `set_no_weights` answers.
+    """
+
+    weights_wanted = Signal(str)
 
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
@@ -24,6 +32,7 @@ class Inspector(QTextBrowser):
         self._compilation: Compilation | None = None
         self._run: RunTimes | None = None
         self._links: list[tuple[str, ...]] = []
+        self._weights: dict[str, Weights | str] = {}  # by constant: what it holds, or why that is not known
         self.setOpenLinks(False)
         self.setProperty("code", True)
         self.setObjectName("inspector-text")
@@ -38,13 +47,43 @@ class Inspector(QTextBrowser):
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Inspect another compilation."""
-        self._compilation, self._run = compilation, None
+        self._compilation, self._run, self._weights = compilation, None, {}
         self._timer.start(0)
 
     def set_run(self, run: RunTimes) -> None:
         """Measured times to show beside the estimates."""
         self._run = run
         self._timer.start(0)
+
+    def set_weights(self, weights: Weights) -> None:
+        """What a constant holds."""
+        self._weights[weights.node] = weights
+        self._timer.start(0)
+
+    def set_no_weights(self, node: str, why: str) -> None:
+        """Why that cannot be told."""
+        self._weights[node] = why
+        self._timer.start(0)
+
+    def ask_weights(self) -> None:
+        """Ask what the selected constant holds, unless that is known or on its way."""
+        node = self._constant()
+        if node and not isinstance(self._weights.get(node), Weights):
+            self._weights[node] = "reading\u2026"
+            self.weights_wanted.emit(node)
+            self._timer.start(0)
+
+    def _constant(self) -> str:
+        """The selected constant, where it is the only node selected."""
+        nodes = self._selection.nodes
+        record = self._compilation.node_table.get(next(iter(nodes))) if self._compilation and len(nodes) == 1 else None
+        return record.name if record is not None and record.kind == "constant" else ""
+
+    def loadResource(self, kind: int, name: QUrl) -> object:
+        weights = self._weights.get(self._constant())
+        if kind == QTextDocument.ResourceType.ImageResource.value and isinstance(weights, Weights):
+            return histogram_image(self._look, weights)
+        return None  # a page of this program names nothing else
 
     def refresh(self) -> None:
         """Say what there is to say about the selection now."""
@@ -58,16 +97,21 @@ class Inspector(QTextBrowser):
         title, sections = inspect(self._compilation, self._selection.nodes, self._run)
         parts = [f"<div style='font-size:15px; font-weight:600'>{escape(title)}</div>"]
         parts += [self._section(section) for section in sections if section.entries]
+        if node := self._constant():
+            parts.insert(2, self._weights_section(self._weights.get(node)))
         style = (
             f"a {{ color: {theme.text}; text-decoration: none; font-weight: 600; }} td {{ padding: 1px 10px 2px 0; }}"
         )
         self.document().setDefaultStyleSheet(style)
         self.setHtml("".join(parts))
 
+    def _head(self, title: str) -> str:
+        style = f"margin:12px 0 3px 0; color:{self._look.theme.faint}; font-size:10px; font-weight:600"
+        return f"<p style='{style}'>{escape(title.upper())}</p>"
+
     def _section(self, section: Section) -> str:
         theme = self._look.theme
-        style = f"margin:12px 0 3px 0; color:{theme.faint}; font-size:10px; font-weight:600"
-        head = f"<p style='{style}'>{escape(section.title.upper())}</p>"
+        head = self._head(section.title)
         entries = section.entries[:100]
         if any(entry.good is not None for entry in entries):
             return head + "".join(self._decision(entry) for entry in entries)
@@ -77,6 +121,24 @@ class Inspector(QTextBrowser):
             for entry in entries
         )
         return f"{head}<table cellspacing='0' cellpadding='0'>{rows}</table>"
+
+    def _weights_section(self, weights: Weights | str | None) -> str:
+        """The statistics of a constant, or the offer to read them."""
+        if weights is None:
+            return (
+                self._head("Weights") + "<p style='margin:0'><a href='weights:'>Read statistics and histogram</a></p>"
+            )
+        if isinstance(weights, str):
+            return self._section(Section("Weights", (Entry("", weights),)))
+        section = self._section(Section("Weights", tuple(Entry(*line) for line in weights.lines)))
+        if not weights.counts:
+            return section
+        words, faint = escape(weights.words), self._look.theme.faint
+        return (
+            f"{section}<p style='margin:6px 0 0 0'>"
+            f"<img src='histogram:{escape(weights.node)}' width='{WIDE}' height='{HIGH}' alt='{words}'><br>"
+            f"<span style='color:{faint}'>{weights.low:.4g} \u2026 {weights.high:.4g}</span></p>"
+        )
 
     def _value(self, entry: Entry) -> str:
         return self._link(entry.value, entry.nodes) if entry.nodes else escape(entry.value)
@@ -95,6 +157,9 @@ class Inspector(QTextBrowser):
         return f"<a href='nodes:{len(self._links) - 1}'>{escape(text)}</a>"
 
     def _follow(self, url: QUrl) -> None:
+        if url.scheme() == "weights":
+            self.ask_weights()
+            return
         index = int(url.path())
         if index < len(self._links):
             self._selection.select(self._links[index])

@@ -115,7 +115,8 @@ class WelcomePage(QScrollArea):
         column.addWidget(paragraph(lead))
         buttons = QHBoxLayout()
         buttons.addWidget(push_button("Open a file", self.browse_wanted, role="primary"))
-        buttons.addWidget(label("  or drop a .py, .mlir, .onnx or .pt2 file anywhere on this window", "faint"))
+        words = "  or drop a .py, .mlir, .onnx, .pt2 or .gguf file, or a folder of weights, anywhere on this window"
+        buttons.addWidget(label(words, "faint"))
         buttons.addStretch(1)
         column.addSpacing(6)
         column.addLayout(buttons)

@@ -76,11 +76,11 @@ class BoxPainter:
             fill = QColor(theme.heat[int(float(model.heat_values[box]) * (len(theme.heat) - 1))])
         series = QColor(theme.series_colour(int(model.scene.numbers[box]) - 1))
         radius = 20.0 if source else 5.0
-        closed = kind in ("group", "layer")
+        closed = kind in ("group", "layer", "module")
         if closed:  # there is more behind it
             painter.setPen(QPen(QColor(theme.strong_border), 1))
             painter.setBrush(QColor(theme.panel))
-            for away in (7.0, 3.5) if kind == "layer" else (3.5,):
+            for away in (7.0, 3.5) if kind != "group" else (3.5,):
                 painter.drawRoundedRect(rect.translated(away, away), radius, radius)
         painter.setPen(QPen(QColor(theme.strong_border if not source else theme.border), 1))
         painter.setBrush(fill)

@@ -1,4 +1,4 @@
-"""Painting of the frames around boxes: kernels, and the layers around kernels; and where their buttons are."""
+"""Painting of the frames around boxes: kernels, the layers or modules around kernels; and where their buttons are."""
 
 from __future__ import annotations
 
@@ -21,18 +21,21 @@ class FramePainter:
     def __init__(self, look: Look, model: GraphModel) -> None:
         self._look, self._model = look, model
         self._ids: list[int] = []
+        self._around: set[int] = set()  # those with modules in them
         self._boxes = np.zeros((0, 4))
-        self._layers = np.zeros(0, bool)  # which of them are layers
+        self._layers = np.zeros(0, bool)  # which of them are layers or modules: all but kernels
         self.prepare()
 
     def prepare(self) -> None:
         """A new layout or theme."""
         layout = self._model.layout
         groups = layout.groups if layout is not None else {}
-        self._ids = sorted(groups, key=lambda group: self._model.scene.frames[group].parent >= 0)
+        self._ids = sorted(groups)  # a frame is made before those in it
+        frames = self._model.scene.frames
+        self._around = {frames[group].parent for group in groups if frames[group].key.kind == "module"}
         self._boxes = np.array([groups[group] for group in self._ids], float).reshape(-1, 4)
         kinds = (self._model.scene.frames[group].key.kind for group in self._ids)
-        self._layers = np.fromiter((kind == "layer" for kind in kinds), bool, len(self._ids))
+        self._layers = np.fromiter((kind != "call" for kind in kinds), bool, len(self._ids))
         self._font = QFont(self._look.ui_font)
         self._font.setPixelSize(11)
         self._font.setBold(True)
@@ -52,7 +55,7 @@ class FramePainter:
             return
         for index in near.tolist():
             frame, rect = self._ids[index], QRectF(*self._boxes[index].tolist())
-            if model.scene.frames[frame].key.kind == "layer":
+            if model.scene.frames[frame].key.kind != "call":
                 self._layer(painter, frame, rect, scale)
             else:
                 painter.setPen(QPen(QColor(theme.strong_border), 1))
@@ -93,10 +96,11 @@ class FramePainter:
         if scale < _NAMES:
             self._far_title(painter, frame, rect, scale, seen)
             return
-        layer = model.scene.frames[frame].key.kind == "layer"
+        kind = model.scene.frames[frame].key.kind
+        layer = kind != "call"
         painter.setFont(self._font)
         right = rect.right() - 10
-        if layer:
+        if kind == "layer":
             chip = self.chip(frame, rect)
             painter.setPen(QPen(tint(theme.accent, 160), 1))
             painter.setBrush(tint(theme.accent, 40))
@@ -130,6 +134,8 @@ class FramePainter:
         """Far away the boxes have no names; the frames keep theirs, as large as at any distance."""
         layer = self._model.scene.frames[frame].key.kind == "layer"
         if not layer and (rect.height() * scale < 26 or rect.width() * scale < 70):
+            return
+        if frame in self._around:  # what is in it has names where this one's would be
             return
         if layer and not self._its_turn(frame, rect.height() * scale):
             return

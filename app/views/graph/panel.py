@@ -31,6 +31,9 @@ class GraphPanel(QWidget):
             "Heat", [("none", "No heat"), ("bytes", "Bytes"), ("flops", "FLOPs"), ("time", "Time")], flat=True
         )
         self.heat.chosen.connect(model.set_heat)
+        self.folding = Choice("Fold by", [("layers", "By layers"), ("modules", "By modules")], flat=True)
+        self.folding.chosen.connect(self.fold_by)
+        self.folding.hide()
         self.field = line_field("Find in the graph", "Find by name, op, dtype, shape", self._find)
         self.field.installEventFilter(self)
         self.found = label("", "muted")
@@ -39,13 +42,25 @@ class GraphPanel(QWidget):
         self._at = -1
         self.title = label("Graph", "heading")
         self._collapsed = False
-        fold = flat_button(look, "fold", "Collapse or expand all kernels", self._fold_all)
+        fold = flat_button(look, "fold", "Collapse or expand all kernels or modules", self._fold_all)
         fit = flat_button(look, "fit", "Fit (Space)", self.view.fit)
         export = flat_button(look, "export", "Export as SVG or PNG", self.export_wanted.emit)
         find = flat_button(look, "find", "Find a node (Ctrl+F)", self.open_find)
-        self.header = header(self.title, None, self.heat, fold, fit, find, export)
+        self.header = header(self.title, None, self.folding, self.heat, fold, fit, find, export)
         self.header.spare(self.title, export, fit, fold)  # the menu has them too
         column(self, self.bar, self.view, self.found_row)
+
+    def fold_by(self, what: str) -> None:
+        """Fold the graph by its repeated layers, or by the modules of the model that it came from."""
+        self.view.reset_view()
+        self.model.fold_by(what)
+        self.show_folding()
+
+    def show_folding(self) -> None:
+        """Offer modules to fold by where the graph has some."""
+        self._collapsed = self.model.folds.by_module
+        self.folding.setVisible(self.model.has_modules)
+        self.folding.set_value("modules" if self.model.folds.by_module else "layers")
 
     def open_find(self) -> None:
         """Ctrl+F."""

@@ -121,13 +121,16 @@ class _Layers:
     def states(self, tokens: Value, counts: Value) -> Value:
         """The states [B, S, hidden] after the last layer."""
         length = tokens.shape[1]
+        tokens.graph.module = "embeddings"
         words = ops.cast(ops.gather(self._constant(_WORDS), tokens, axis=0), "f32")
         places = ops.slice(self._constant(_PLACES), (0,), (length,), axes=(0,))
         kind = ops.slice(self._constant(_KINDS), (0,), (1,), axes=(0,))
         x = self._normed("embeddings.LayerNorm", words + ops.cast(kind, "f32") + ops.cast(places, "f32"))
         seen = ops.reshape(counts, (tokens.shape[0], 1, 1, length))
         for number in range(self._config.layers):
+            x.graph.module = f"encoder/layer.{number}"
             x = self._layer(f"encoder.layer.{number}.", x, seen)
+        x.graph.module = "pooling"
         return x
 
     def _layer(self, name: str, x: Value, seen: Value) -> Value:

@@ -45,9 +45,12 @@ def _graph(checkpoint: Checkpoint, length: int | str) -> Graph:
     with Graph(f"{'decode' if past else 'prefill'}_{checkpoint.name}", inputs) as graph:
         tokens, cos, sin, *cache = graph.inputs
         each = len(cache) // config.layers
+        graph.module = "embed"
         x = checkpoint.weights["embed"].rows(tokens)
         for number in range(config.layers):
+            graph.module = f"layers.{number}/self_attn"
             x = _layer(checkpoint, number, x, cos, sin, cache[number * each : (number + 1) * each])
+        graph.module = "head"
         last = x if past else ops.slice(x, (x.shape[0] - 1,), (x.shape[0],), axes=(0,))
         normed = ops.rms_norm(last, checkpoint.weights["norm"].value(), config.epsilon)
         head = checkpoint.weights["embed" if config.tied else "head"]
@@ -81,5 +84,6 @@ def _layer(checkpoint: Checkpoint, number: int, x: Value, cos: Value, sin: Value
     )
     joined = ops.reshape(ops.transpose(attended, (1, 0, 2)), (x.shape[0], config.heads * config.head_size))
     x = x + joined @ weight("o").T
+    x.graph.module = f"layers.{number}/mlp"
     normed = ops.rms_norm(x, weight("post_norm"), config.epsilon)
     return x + (ops.silu(normed @ weight("gate").T) * (normed @ weight("up").T)) @ weight("down").T

@@ -15,6 +15,7 @@ from compiler.graph.dtypes import DTYPES
 from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType
 from compiler.graph.value import Value
+from compiler.importers.modules import module_of_name
 from compiler.importers.onnx.bodies import Bodies, domain_of
 from compiler.importers.onnx.node import NeedsValueError, Node, Tensor, plain_name
 from compiler.importers.onnx.reading import array_of, numpy_type, type_name
@@ -134,6 +135,8 @@ class Walk:
         label = node.name or f"{node.op_type}_{at}"
         domain = domain_of(node)
         opset = self.bodies.opset(domain, outer)
+        around = self.made.module
+        self.made.module = module_of_name(node.name) or around
         try:
             inputs = [_found(name, scopes) if name else None for name in node.input]
             attributes = self.bodies.attributes(node, outer, self.folder)
@@ -156,6 +159,7 @@ class Walk:
             raise self._error(
                 f"node {prefix + label!r} ({node.op_type}, opset {opset}) is malformed: {reason}"
             ) from error
+        self.made.module = around
         inner = scopes[-1]
         if len(results) < len([name for name in node.output if name]):
             raise self._error(f"node {prefix + label!r} ({node.op_type}): only {len(results)} of its outputs are known")

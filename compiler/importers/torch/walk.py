@@ -15,6 +15,7 @@ from compiler.graph.dims import Dim, floordiv, maximum, minimum, mod, symbol
 from compiler.graph.graph import Graph
 from compiler.graph.types import BufferType, TensorType
 from compiler.graph.value import Value
+from compiler.importers.modules import module_of_stack
 from compiler.importers.torch.call import Call, constant, dtype_name
 from compiler.importers.torch.tables import TABLE
 
@@ -140,6 +141,7 @@ class Walk:
         args = [self._resolved(a) for a in node.args]
         kwargs = {key: self._resolved(a) for key, a in node.kwargs.items()}
         start = len(self.made.ops)
+        self.made.module = module_of_stack(_modules(node))
         try:
             self.values[node.name] = self._made(node, name, args, kwargs)
         except CompilerError as error:
@@ -178,8 +180,7 @@ class Walk:
 
     def _name(self, start: int, node: Any) -> None:
         """Name what a call became after the modules it lies in and the call itself."""
-        stack = node.meta.get("nn_module_stack") or {}
-        path = [entry[0] for entry in stack.values() if entry[0]]
+        path = _modules(node)
         base = plain_name(f"{path[-1]}.{node.name}" if path else node.name)
         made = [op for op in self.made.ops[start:] if op.name != "mo.constant"]
         for op in made[:-1]:
@@ -225,6 +226,12 @@ class _Weight:
             if made.rank:
                 made.named(made.graph.free_name(plain_name(self.name)))
         return self._made
+
+
+def _modules(node: Any) -> list[str]:
+    """The modules around a call by their paths, outermost first."""
+    stack = node.meta.get("nn_module_stack") or {}
+    return [entry[0] for entry in stack.values() if entry[0]]
 
 
 def _is_tensor(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -15,6 +16,7 @@ from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.value import Value
 from compiler.importers.weights.blocks import BLOCKS
 
+_NOT_IN_NAMES = re.compile(r"[^\w$.-]", re.ASCII)
 PLAIN = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool")
 
 
@@ -45,16 +47,22 @@ class StoredTensor:
         """Some of its rows: only their bytes are decoded."""
         return self._decoded(dtype, lambda packed: ops.gather(packed, indices, axis=0))
 
+    def _constant(self, array: np.ndarray) -> Value:
+        """The array in the graph, by the name that the file has for it where a node can have that."""
+        value = ops.constant(array)
+        plain = _NOT_IN_NAMES.sub("_", self.name)
+        return value.named(value.graph.free_name(plain)) if plain and not plain[0].isdigit() else value
+
     def _decoded(self, dtype: str, chosen: Callable[[Value], Value]) -> Value:
         if self.encoding in PLAIN:
-            return ops.cast(chosen(ops.constant(self.array())), dtype)
+            return ops.cast(chosen(self._constant(self.array())), dtype)
         block = BLOCKS[self.encoding]
         counts = (*self.shape[:-1], self.shape[-1] // block.elements)
 
         def packed(kind: str) -> Value:
             held = numpy_dtype(kind)
             shape = (*counts, block.bytes // held.itemsize)
-            return chosen(ops.constant(self.file.array(held, shape, self.offset)))
+            return chosen(self._constant(self.file.array(held, shape, self.offset)))
 
         numbers = block.decode(packed)
         return ops.cast(ops.reshape(numbers, (*numbers.shape[: len(self.shape) - 1], self.shape[-1])), dtype)

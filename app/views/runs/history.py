@@ -1,0 +1,128 @@
+"""The plot of a source's history: each run or commit with its interval, the level between changes, changes marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.theme.look import Look, tint
+from app.viewmodels.frame.formats import seconds, time_scale
+from app.viewmodels.runs.past import BY, Past
+from app.views.parts.controls import column, paragraph
+from app.views.parts.plain import plain_tip
+from app.views.parts.widgets import Choice, Elided, MessageBar, header
+
+_EMPTY = (
+    "Run what is compiled (F5) a few times: its history is plotted here, with changes marked from about ten runs on."
+)
+_LABELS = 12  # names below the plot at most
+
+
+class HistoryView(QWidget):
+    """Empty until there are runs; pyqtgraph is imported then. A click on a point opens its run."""
+
+    open_wanted = Signal(int)
+    ask_wanted = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._plot: Any = None
+        self.shown: Past | None = None
+        self.bar = MessageBar(look, "history")
+        self.by = Choice("What is one point", BY, flat=True)
+        self.by.chosen.connect(lambda _: self.ask_wanted.emit())
+        self.title = Elided(where=Qt.TextElideMode.ElideRight, role="muted")
+        controls = header(self.by, self.title)
+        controls.stretch(self.title)
+        self.empty = paragraph(_EMPTY, (40, 20, 40, 20))
+        self._layout = column(self, self.bar, controls, self.empty, main=self.empty)
+        look.changed.connect(self._draw)
+
+    def showEvent(self, event) -> None:
+        super().showEvent(event)
+        self.ask_wanted.emit()
+
+    def set_past(self, past: Past) -> None:
+        """Show a history."""
+        self.shown = past
+        self.title.setText(past.title)
+        self._draw()
+
+    def _draw(self) -> None:
+        past = self.shown
+        points = past.points if past is not None else ()
+        self.empty.setVisible(not points)
+        if self._plot is not None:
+            self._plot.setVisible(bool(points))
+        if past is None or not points:
+            return
+        import pyqtgraph
+
+        theme = self._look.theme
+        if self._plot is None:
+            self._plot = pyqtgraph.PlotWidget()
+            self._plot.setMenuEnabled(False)
+            self._plot.hideButtons()
+            self._plot.setMouseEnabled(x=True, y=False)
+            self._plot.setMinimumHeight(80)
+            self._layout.addWidget(self._plot, 1)
+        plot = self._plot
+        plot.clear()
+        plot.setBackground(theme.panel)
+        plot.setAccessibleName(past.words)
+        plot.setToolTip(plain_tip(past.words))
+        scale, unit = time_scale(max(point.high for point in points))
+        at = np.arange(len(points))
+        medians = np.array([point.median for point in points]) * scale
+        low = np.array([point.low for point in points]) * scale
+        high = np.array([point.high for point in points]) * scale
+        plot.addItem(
+            pyqtgraph.ErrorBarItem(
+                x=at, y=medians, top=high - medians, bottom=medians - low, beam=0.15,
+                pen=pyqtgraph.mkPen(tint(theme.series[0], 150)),
+            )
+        )  # fmt: skip
+        for first, last, level in past.levels():
+            plot.plot([first - 0.4, last + 0.4], [level * scale] * 2, pen=pyqtgraph.mkPen(theme.series[1], width=2))
+        dots = pyqtgraph.ScatterPlotItem(
+            at, medians, size=9, symbol="o", brush=tint(theme.series[0]), pen=pyqtgraph.mkPen(theme.panel),
+            hoverable=True, tip=lambda x, y, data: plain_tip(_tip(points[int(data)])), data=list(range(len(points))),
+        )  # fmt: skip
+        dots.sigClicked.connect(lambda _, found, *rest: self._clicked(found))
+        plot.addItem(dots)
+        for step in past.steps:
+            mark, colour = ("\u25b2", theme.warning) if step.ratio > 1 else ("\u25bc", theme.good)
+            plot.addItem(
+                pyqtgraph.InfiniteLine(
+                    step.at - 0.5, pen=pyqtgraph.mkPen(colour, width=1.5, style=Qt.PenStyle.DashLine),
+                    label=f"{mark} {step.ratio - 1:+.1%}",
+                    labelOpts={"color": colour, "position": 0.93, "anchors": [(0, 0.5), (0, 0.5)]},
+                )
+            )  # fmt: skip
+        every = -(-len(points) // _LABELS)
+        plot.getAxis("bottom").setTicks([[(i, points[i].label) for i in range(0, len(points), every)]])
+        plot.setXRange(-0.8, max(len(points) - 0.2, 3), padding=0)
+        bottom, top = float(low.min()), float(high.max())
+        room = max(top - bottom, top * 0.02) * 0.15
+        plot.setYRange(max(bottom - room, 0), top + room, padding=0)
+        for side, text in (("bottom", past.by), ("left", f"time, {unit}")):
+            axis = plot.getAxis(side)
+            axis.setLabel(text, color=theme.muted)
+            axis.setPen(theme.strong_border)
+            axis.setTextPen(theme.muted)
+
+    def _clicked(self, found: Any) -> None:
+        if self.shown is not None and len(found):
+            self.open_wanted.emit(self.shown.points[int(found[0].data())].run)
+
+
+def _tip(point: Any) -> str:
+    several = f", {point.runs} runs" if point.runs > 1 else ""
+    return (
+        f"{point.label}{several}, {point.started[:16].replace('T', ' ')}: "
+        f"{seconds(point.median)} ({seconds(point.low)} to {seconds(point.high)})"
+    )

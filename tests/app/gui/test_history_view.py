@@ -1,0 +1,47 @@
+"""The history of the open source in the window: its runs in order, with the places marked where its time changed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.records import MeasuredRun
+from profiler.store import open_store, writer
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "profiler"))
+import records_for_tests as made
+
+pytestmark = pytest.mark.gui
+WAIT = 60_000
+
+
+def test_the_history_of_the_open_source_is_plotted_with_its_changes(qtbot, compiled, tmp_path):
+    window, view = compiled, compiled.history.view
+    source = window.state.source
+    with open_store(None) as store:
+        runs = []
+        for at in range(20):
+            run = writer.begin_run(store, made.request(source, threads=77), made.MACHINE)
+            level = 1_000_000 + at % 3 + 500_000 * (at >= 10)
+            conditions = {"threads": 77, "commit": "abcdef0123456789" if at < 10 else "1234567890abcdef"}
+            writer.finish_run(store, run, MeasuredRun("finished", (level,) * 6, (6,), conditions=conditions))
+            runs.append(run)
+    window.features.do("history")
+    qtbot.waitUntil(lambda: view.shown is not None and len(view.shown.points) == 20, timeout=WAIT)
+    past = view.shown
+    assert [point.run for point in past.points] == runs
+    (step,) = past.steps
+    assert (step.at, step.run) == (10, runs[10]) and step.words.startswith("+50.0%")
+    assert [level[:2] for level in past.levels()] == [(0, 9), (10, 19)]
+    assert f"from run {runs[10]} on" in view._plot.accessibleName() and "77" in view.title.text()
+    view.by.set_value("commit")
+    view.ask_wanted.emit()
+    qtbot.waitUntil(lambda: view.shown.by == "commit", timeout=WAIT)
+    assert [(point.label, point.runs) for point in view.shown.points] == [("abcdef0123", 10), ("1234567890", 10)]
+    view.by.set_value("tag")
+    view.ask_wanted.emit()
+    qtbot.waitUntil(lambda: view.shown.by == "tag", timeout=WAIT)
+    assert "has a tag" in view.title.text() and view.empty.isVisible() and not view._plot.isVisible()
+    view.by.set_value("run")
