@@ -96,8 +96,13 @@ class Placement:
     def pull(self, node: Node, group: Group) -> None:
         """Compute a node inside the only group that reads it."""
         main = any(not isinstance(c, Value) for c in group.access[node.result].contexts)
-        if group.access[node.result].expands and node.kind == "elementwise":
-            self.choices.repeated[node.name] = node.own_work * (count(group.space) - node.result.numel)
+        more = count(group.space) - node.result.numel
+        if (
+            group.access[node.result].expands
+            and node.kind == "elementwise"
+            and not (isinstance(more, int) and more <= 0)
+        ):
+            self.choices.repeated[node.name] = node.own_work * more
         role = "elementwise" if group.core is None else "epilogue" if main else "prologue"
         self.groups.add(group, node, role)
         self.groups.expand(group, node)
