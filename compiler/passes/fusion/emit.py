@@ -119,8 +119,10 @@ def _source(written: Expressions, value: Value, context: Path, space: Shape) -> 
 def _epilogue(written: Expressions, body: Lambda, stores: list[Store], dtype: str, shape: Shape) -> Text:
     """The main lambda as a kernel's output: it is handed `v0`, computes what is left and stores the results."""
     written.write(body, main_contexts(written.contexts))
-    for (sink, _), store in zip(_sinks(written, stores), stores):
-        text, nodes, scalar = written.at(store.register, store.context, body)
+    values = [written.at(store.register, store.context, body) for store in stores]
+    # Every load comes before the first store: an output may have an input's memory.
+    values = [values[0], *(body.held(*value) for value in values[1:])]
+    for (sink, _), store, (text, nodes, scalar) in zip(_sinks(written, stores), stores, values):
         value = ("splat(", *text, ", at.width)") if scalar else text
         body.lines.append(Line((f"        {sink}[at] = ", *value), [*nodes, *_stored_nodes(written.group, store)]))
     made = written.define("epilogue", [Line(("    def epilogue(at, v0):",)), *body.lines], late=True)

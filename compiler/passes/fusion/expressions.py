@@ -32,6 +32,14 @@ class Lambda:
         self.next += 1
         return f"v{self.next - 1}"
 
+    def held(self, text: Text, nodes: list[Node], scalar: bool) -> tuple[Text, list[Node], bool]:
+        """A value's text, as a variable where it is a load, which is then made here."""
+        if text[-1] != "[at]":
+            return text, nodes, scalar
+        variable = self.fresh()
+        self.lines.append(Line((f"        {variable} = ", *text), nodes))
+        return (variable,), [], scalar
+
 
 class Expressions:
     """What is needed to write one group, and what has been written so far."""
