@@ -44,7 +44,7 @@ def test_a_run_tells_a_terminal_how_far_it_is_and_leaves_nothing():
 
 
 LONG = {
-    "compile": (("compile", "sample:attention", "--no-cache"), "linking"),
+    "compile": (("compile", "sample:attention", "--no-cache"), "LLVM optimising and emitting: attention_kernel"),
     "cold compiles": (("compile", "sample:softmax", "--repeat", "2"), "2 of 2, "),
     "stages": ((*RUN, "--check", "--stages"), "checking "),
 }

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
+from app.views.parts.plain import plain_tip
+
 
 class LayoutBar(QWidget):
     """A button a layout; the one that was chosen last is marked."""
@@ -25,11 +27,10 @@ class LayoutBar(QWidget):
             button.setProperty("flat", True)
             button.setCheckable(True)
             button.setText(title)
-            button.setToolTip(f"Arrange the window for this ({keys})")
+            button.setToolTip(plain_tip(f"Arrange the window for this ({keys})"))
             button.setAccessibleName(f"Layout {title}")
-            button.setFocusPolicy(
-                Qt.FocusPolicy.NoFocus
-            )  # each has a key, and the first keyboard focus is not for these
+            # Each has a key, and the first keyboard focus is not for these.
+            button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             button.clicked.connect(lambda _=False, name=name: self.chosen.emit(name))
             self.buttons[name] = button
             row.addWidget(button)

@@ -112,6 +112,8 @@ def custom(
     if result_types is None:
         if library is None:
             raise GraphError("custom: needs result_types, or the library whose @shape function computes them")
+        if not hasattr(library, "result_types"):
+            raise GraphError(f"custom: the library comes from load_library, it is not {library!r}")
         result_types = list(library.result_types(kernel, [operand.type for operand in operands], params))
     types = (
         [result_types]

@@ -18,6 +18,7 @@ HARMLESS = tuple(
     f"This plugin does not support {what}" for what in ("propagateSizeHints()", "raise()", "grabbing the keyboard")
 )
 WAIT = 60_000
+FEW = 24  # calls of a run whose times are not what a test is about; "until sure" takes a second on every core
 
 
 @pytest.fixture(scope="session")
@@ -96,9 +97,16 @@ def compiled(qtbot, shared):
     settle(qtbot, window)
     window.state.selection.reset()
     window.resize(1400, 900)
+    window.runs.view.repeats.setValue(FEW)
     yield window
     # The processes that wait for the next test are started here: a test between may have another database in its
     # environment, which a process started then would take over.
     window.compiler.warm_up()
     workers = [window.compiler._spare, window.records._asker()]
     qtbot.waitUntil(lambda: all(worker is None or worker._process is not None for worker in workers), timeout=WAIT)
+
+
+@pytest.fixture
+def until_sure(compiled):
+    """Runs as they come: in several processes, for as long as it takes to know the median."""
+    compiled.runs.view.repeats.setValue(0)

@@ -8,7 +8,7 @@ import pytest
 
 from app.viewmodels.compilation import STAGES
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.usefixtures("until_sure")]
 
 
 def run_once(qtbot, window):

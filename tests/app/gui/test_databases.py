@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 pytestmark = pytest.mark.gui
@@ -13,13 +10,11 @@ pytestmark = pytest.mark.gui
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
     """A database with two runs of another sample."""
+    from app.cli.main import main
+
     path = tmp_path_factory.mktemp("elsewhere") / "theirs.db"
     for _ in range(2):
-        subprocess.run(
-            [sys.executable, "-m", "app.cli.main", "run", "sample:softmax", "--repeat", "3", "--processes", "1",
-             "--db", str(path)],
-            check=True, capture_output=True,
-        )  # fmt: skip
+        assert main(["run", "sample:softmax", "--repeat", "3", "--processes", "1", "--db", str(path)]) == 0
     return path
 
 

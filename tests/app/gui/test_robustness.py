@@ -96,6 +96,7 @@ def test_a_kernel_that_crashes_names_itself_and_takes_nothing_with_it(qtbot, com
 def test_a_run_on_a_full_disk_is_shown_though_it_cannot_be_kept(qtbot, disk, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNELGLASS_DB", str(disk / "runs.db"))
     window = MainWindow(Settings(tmp_path / "kept"))
+    window.runs.view.repeats.setValue(24)
     window.show()
     window.opening.open("sample:softmax")
     qtbot.waitUntil(lambda: window.state.compilation is not None, timeout=60_000)

@@ -136,6 +136,7 @@ def test_the_trace_database_moves_at_once(qtbot, tmp_path, monkeypatch):
     assert window.preferences.database == str(other)
     window.opening.open("sample:softmax")
     qtbot.waitUntil(lambda: window.state.compilation is not None, timeout=60_000)
+    window.runs.view.repeats.setValue(24)
     window.features.do("run")
     qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
     assert other.exists() and window.state.run.number == 1
