@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 from weakref import WeakSet
 
@@ -209,8 +210,7 @@ class Program:
             self._tensors = _Tensors(like, makers, read, written, threads, alone, address)
 
     def _tensor_maker(self, like: Any) -> Callable[[], Any]:
-        import torch
-
+        torch: Any = import_module("torch")
         shape, dtype = tuple(like.shape), like.dtype
         if like.nbytes <= _SMALL_BYTES:
             return partial(torch.empty, shape, dtype=dtype)
