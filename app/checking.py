@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from app.errors import CheckFailed
 from compiler.graph.dtypes import from_numpy, is_float
-from compiler.graph.types import format_shape
+from compiler.graph.opaque import Opaque, as_values, sizes_of
+from compiler.graph.types import OpaqueType, format_shape
 from profiler.analysis.accuracy import relative_errors
 
 if TYPE_CHECKING:
@@ -60,11 +62,41 @@ def error_bound(graph: Graph) -> float:
     return max((BOUNDS[dtype] for dtype in dtypes if dtype in BOUNDS), default=0.0)
 
 
-def check_against_reference(graph: Graph, inputs: Sequence[np.ndarray], got: Sequence[np.ndarray]) -> list[OutputCheck]:
-    """Outputs against plain NumPy, which runs on copies of its own: a graph may write to its inputs."""
-    from compiler import reference
+def check_against_reference(
+    graph: Graph, inputs: Sequence[np.ndarray], got: Sequence[np.ndarray], libraries: Sequence[Path] = ()
+) -> list[OutputCheck]:
+    """Outputs against plain NumPy, which runs on copies of its own: a graph may write to its inputs.
 
-    return check_outputs(got, reference(graph, *(x.copy() for x in inputs)), error_bound(graph))
+    `libraries` are the folders of kernels that say how opaque values lie in memory.
+    """
+    from compiler import load_library, reference
+
+    copies = [x.copy() for x in inputs]
+    inputs = as_values(graph.input_types, graph.input_names, copies, lambda kind: load_library(*libraries).layout(kind))
+    wanted = reference(graph, *inputs)
+    if any(isinstance(kind, OpaqueType) for kind in graph.output_types):
+        return _check_fields(graph, inputs, got, wanted, libraries)
+    return check_outputs(got, wanted, error_bound(graph))
+
+
+def _check_fields(
+    graph: Graph, inputs: Sequence[Any], got: Sequence[np.ndarray], wanted: Sequence[Any],
+    libraries: Sequence[Path],
+) -> list[OutputCheck]:  # fmt: skip
+    """As `check_outputs`, with opaque outputs field by field."""
+    from compiler import load_library
+
+    library, sizes = load_library(*libraries), sizes_of(graph.input_types, inputs)
+    checks: list[OutputCheck] = []
+    for number, (kind, mine, theirs) in enumerate(zip(graph.output_types, got, wanted, strict=True)):
+        if not isinstance(kind, OpaqueType):
+            checks.append(_check(number, mine, theirs, error_bound(graph)))
+            continue
+        for name, held in Opaque(library.layout(kind).at(sizes), mine).fields().items():
+            if name not in theirs:
+                raise CheckFailed(f"output {number}: the reference gives no field {name} of {kind}")
+            checks.append(_check(number, held, theirs[name], BOUNDS.get(from_numpy(held.dtype), 0.0)))
+    return checks
 
 
 def check_outputs(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], bound: float) -> list[OutputCheck]:

@@ -18,7 +18,6 @@ from compiler.options import MODEL_STAGES, CompileOptions
 
 if TYPE_CHECKING:
     from compiler.trace import Watch
-    from profiler.measure.devices import CudaDevice
 
 # How each text begins a comment, for the line that says which kernel follows.
 _COMMENT = {"llvm": ";", "llvm-opt": ";", "source": "#"}
@@ -159,11 +158,11 @@ def device_index(text: str) -> int | None:
     return int(match.group(1) or 0)
 
 
-def cuda_device(index: int) -> CudaDevice:
-    """The CUDA device of that number; UnavailableError where there is no such device."""
-    from profiler.measure.devices import cuda_devices
+def device_target(index: int | None) -> str:
+    """The compile target for the device of that number, or the processor's; UnavailableError where there is none."""
+    if index is None:
+        return "cpu"
+    from compiler.targets.nvptx import best_target
+    from profiler.measure.devices import cuda_device
 
-    found = cuda_devices()
-    if index >= len(found):
-        raise UnavailableError(f"there is no device cuda:{index}; this machine has {len(found)}")
-    return found[index]
+    return best_target(cuda_device(f"cuda:{index}").target)

@@ -1,10 +1,14 @@
-"""Random inputs to run a graph on: never zeros, indices in range, the same for the same seed."""
+"""Random inputs to run a graph on: never zeros, indices in range, the same for the same seed.
+
+Values of opaque types are the exception: what is in one only its kernels know, so that it begins as all zeros.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +17,11 @@ from app.text_tables import size as size_text
 from compiler.errors import ExecutionError
 from compiler.graph.dims import evaluate, product
 from compiler.graph.dtypes import dtype_info, numpy_dtype
+from compiler.graph.types import OpaqueBufferType, OpaqueType
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
+    from compiler.graph.opaque import Layout
 
 # What may stand between an input and the op that gives it its role.
 _SAME_VALUES = frozenset({"mo.cast", "mo.buffer_load"})  # besides views
@@ -40,17 +46,56 @@ def graph_sizes(
     return sizes
 
 
-def random_inputs(graph: Graph, sizes: Mapping[str, int], seed: int) -> list[np.ndarray]:
+def random_inputs(
+    graph: Graph, sizes: Mapping[str, int], seed: int, libraries: Sequence[Path | str] = ()
+) -> list[np.ndarray]:
     """One array an input: floats of magnitude 0.1 to 1, small integers, indices inside the axis they select from.
 
-    Weights are scaled by their fan-in, so that deep graphs neither overflow nor saturate.
+    Weights are scaled by their fan-in, so that deep graphs neither overflow nor saturate. An opaque value is its bytes,
+    all zeros, as many as the kernels in `libraries` lay out.
     """
     rng = np.random.default_rng(seed)
     types: list[Any] = list(graph.input_types)
-    shapes = [tuple(evaluate(size, sizes) for size in kind.shape) for kind in types]
-    _check_shapes(shapes, [dtype_info(kind.dtype).bytes for kind in types])
-    uses = _uses(graph)
-    return [_random(rng, kind.dtype, shape, _roles(of, sizes)) for kind, shape, of in zip(types, shapes, uses)]
+    layouts = _layouts(graph, libraries)
+    shapes = [
+        (evaluate(layout.bytes, sizes),) if layout else tuple(evaluate(size, sizes) for size in kind.shape)
+        for kind, layout in zip(types, layouts)
+    ]
+    _check_shapes(shapes, [1 if layout else dtype_info(kind.dtype).bytes for kind, layout in zip(types, layouts)])
+    return [
+        np.zeros(shape, np.uint8) if layout else _random(rng, kind.dtype, shape, _roles(of, sizes))
+        for kind, layout, shape, of in zip(types, layouts, shapes, _uses(graph))
+    ]
+
+
+def opaque_inputs(graph: Graph) -> list[str]:
+    """The inputs that begin as zeros, each with its type."""
+    pairs = zip(graph.input_names, graph.input_types)
+    return [f"{name} ({kind})" for name, kind in pairs if isinstance(kind, OpaqueType | OpaqueBufferType)]
+
+
+def as_values(graph: Graph, arrays: Sequence[np.ndarray], libraries: Sequence[Path | str]) -> list[Any]:
+    """Arrays as `execute` and `reference` take them: the bytes of an opaque value as that value."""
+    from compiler.graph import opaque
+
+    return opaque.as_values(graph.input_types, graph.input_names, arrays, _layout_in(libraries))
+
+
+def _layout_in(libraries: Sequence[Path | str]) -> Callable[[Any], Layout]:
+    """How the kernels of some folders lay a type out; they are read when the first is asked for."""
+
+    def layout(kind: Any) -> Layout:
+        from compiler import load_library
+
+        return load_library(*map(Path, libraries)).layout(kind)
+
+    return layout
+
+
+def _layouts(graph: Graph, libraries: Sequence[Path | str]) -> list[Layout | None]:
+    """How each input lies in memory that is opaque; None for the others."""
+    layout = _layout_in(libraries)
+    return [layout(kind) if isinstance(kind, OpaqueType | OpaqueBufferType) else None for kind in graph.input_types]
 
 
 def _check_shapes(shapes: list[tuple[int, ...]], element_bytes: list[int]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow
 
+from app.controllers.bisecting import BisectFeature
 from app.controllers.comparison import ComparisonFeature
 from app.controllers.compilations import Compilations
 from app.controllers.compile import CompileFeature
@@ -21,6 +23,8 @@ from app.controllers.heartbeat import heartbeat_of
 from app.controllers.help import HelpFeature
 from app.controllers.history import HistoryFeature
 from app.controllers.hottest import HottestFeature
+from app.controllers.kernel_list import KernelListFeature
+from app.controllers.kernel_notes import KernelNotesFeature
 from app.controllers.layouts import LayoutsFeature
 from app.controllers.log import LogFeature
 from app.controllers.notebook import NotebookFeature
@@ -32,14 +36,18 @@ from app.controllers.pictures import PicturesFeature
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.preview import PreviewFeature
 from app.controllers.records import RecordsController
+from app.controllers.remote_devices import RemoteDevicesFeature
 from app.controllers.report import ReportFeature
+from app.controllers.rubbish import Rubbish
 from app.controllers.runs import RunsFeature
 from app.controllers.search import SearchFeature
 from app.controllers.settings import Settings
 from app.controllers.source import SourceFeature
-from app.controllers.spread_work import Turns
+from app.controllers.spread_work import SpareTime, Turns
+from app.controllers.sweep import SweepFeature
 from app.controllers.texts import TextStore
 from app.controllers.timeline import TimelineFeature
+from app.controllers.tuning import TuningFeature
 from app.controllers.what_if import WhatIfFeature
 from app.sources import samples
 from app.theme.look import Look
@@ -53,6 +61,9 @@ from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
 from app.views.frame.workbench import Workbench
 from compiler.collector_pauses import rare_collection
+
+_QUIET = 500  # milliseconds after the first picture: whoever is quick is not disturbed
+_SHORT = 0.0001  # seconds after which a thread gives way: every call of Qt may have to wait for one that works
 
 
 class MainWindow(QMainWindow):
@@ -68,13 +79,15 @@ class MainWindow(QMainWindow):
         self.settings, self.look = settings, look
         self.state, self.messages, self.turns = State(), Messages(), Turns(self)
         self.compiler = Compilations(self.state, self.messages, self)
+        self.spare = SpareTime(lambda: self.turns.busy or self.compiler.busy, self)
         self.records = RecordsController(self.messages, self)
         self.features = Features()
+        self._rubbish: Rubbish | None = None
         self.setWindowTitle("Kernelglass")
         self.setWindowIcon(look.icon("app", "accent"))
         self.setAcceptDrops(True)
         self.setDockNestingEnabled(True)
-        shared = Shared(self, look, self.state, self.messages, self.turns)
+        shared = Shared(self, look, self.state, self.messages, self.turns, self.spare)
         self._make_frame(shared)
         self._make_features(shared)
         self.help.actions = self.features.build_menus(self)
@@ -89,6 +102,7 @@ class MainWindow(QMainWindow):
         self.preferences.begin()
         self.heartbeat = heartbeat_of(self)
         QTimer.singleShot(0, self._warm_up)
+        gc.freeze()  # what the program is made of stays: looking through it for rubbish would be felt
 
     def _make_frame(self, shared: Shared) -> None:
         """What the other features share: the tool bar, the status bar, the docks, the two pages of the middle."""
@@ -118,13 +132,19 @@ class MainWindow(QMainWindow):
         self.timeline = add(TimelineFeature(shared, self.compile, self.panes))
         self.passes = add(PassesFeature(shared, compiler, self.panes))
         self.comparison = add(ComparisonFeature(shared, compiler, records, docks, workbench))
+        self.bisecting = add(BisectFeature(shared, compiler, records, docks, self.comparison, texts))
         self.what_if = add(
             WhatIfFeature(shared, compiler, self.compile, source, self.graph, self.comparison, workbench)
         )
         self.runs = add(RunsFeature(shared, compiler, records, preferences, self.compile, choices, status, docks))
+        self.tuning = add(TuningFeature(shared, compiler, self.compile, self.runs, status, docks))
+        self.remote_devices = add(RemoteDevicesFeature(shared, self.settings, self.runs, docks))
         self.hottest = add(HottestFeature(shared, self.runs, workbench))
+        self.library = add(KernelListFeature(shared, compiler, workbench, docks))
         self.flows = add(FlowsFeature(shared, compiler, preferences, source, status, docks))
         self.history = add(HistoryFeature(shared, compiler, records, docks))
+        self.runs.plots.append(self.history.view.prepare)
+        self.sweep = add(SweepFeature(shared, compiler, records, docks))
         self.generating = add(GeneratingFeature(shared, compiler, records, preferences, status, docks))
         self.notebook = add(NotebookFeature(shared, compiler, records, self.flows, docks, self.runs.list))
         self.search = add(SearchFeature(shared, compiler, docks, workbench, self.graph.panel))
@@ -133,6 +153,7 @@ class MainWindow(QMainWindow):
         self.explorer = add(
             ExplorerFeature(shared, self._entries, *lists, self.opening, self.panes, preferences, docks, compiler)
         )
+        self.kernel_notes = add(KernelNotesFeature(shared, records, self.explorer, workbench))
         self.preview = add(PreviewFeature(shared, compiler, self.graph, self.explorer.kernels))
         self.layouts = add(LayoutsFeature(shared, docks, workbench, self.explorer.show_tab))
         self.pictures = add(PicturesFeature(shared, docks, workbench, self.graph, self.layouts))
@@ -142,14 +163,24 @@ class MainWindow(QMainWindow):
             panes=self.panes, docks=docks, source=source, graph=self.graph, runs=self.runs, pictures=self.pictures,
         )  # fmt: skip
         self.help.things, self.help.typed = things.all, things.typed
+        self.state.compiled.connect(lambda _: self.turns.add(things.gather()))
+        compiler.ended.connect(lambda _: self.panes.say_whose(bool(compiler.busy)))
         self.runs.list.export_wanted.connect(self.report.export)
         source.pane.strip.compare_wanted.connect(records.compare)
 
     def _warm_up(self) -> None:
-        gc.freeze()  # what the program is made of stays: looking through it for rubbish would be felt
+        sys.setswitchinterval(_SHORT)
+        self._rubbish = Rubbish(lambda: self.turns.busy or self.spare.busy or self.compiler.busy, self)
         languages = ("python", "llvm", "mlir", "asm", "ptx")
         colours = (lambda language=language: tokens(language, "") for language in languages)
-        self.turns.add((self.compiler.warm_up, self.graph.layouts.warm_up, *colours, *self.workbench.prepare()))
+        self.turns.add((self.compiler.warm_up, self.graph.layouts.warm_up, *colours))
+        self.spare.add(self.workbench.prepare())
+        QTimer.singleShot(_QUIET, self, self._look_ahead)
+
+    def _look_ahead(self) -> None:
+        """Make in advance what would be felt later; what is wanted first by most is made first."""
+        for feature in sorted(self.features, key=lambda feature: feature is not self.opening):
+            self.spare.add(feature.ahead())
 
     def open_as(self, source: str, shown: Shown) -> None:
         """Open a source and show it as it was: compiled so, arranged so, with this selected."""
@@ -197,6 +228,9 @@ class MainWindow(QMainWindow):
             event.ignore()
             return
         self.source.keep()
+        self.spare.stop()
+        if self._rubbish is not None:
+            self._rubbish.stop()
         self.turns.start(())  # what was still to be shown is not shown any more, and nothing is asked
         self.docks.keep()
         if self.state.source:

@@ -148,7 +148,7 @@ def _measured(
             asked = replace(asked, libraries=tuple(map(str, source.library_paths)))
         assert not isinstance(graph, str)
         sizes = graph_sizes(graph, defaults, dims) if arrays is None else dims
-        given = random_inputs(graph, sizes, 0) if arrays is None else list(arrays)
+        given = random_inputs(graph, sizes, 0, asked.libraries) if arrays is None else list(arrays)
         outcome = measure(replace(asked, dims=sizes), graph, given)
     except CompilerError as error:
         pytest.fail(f"it cannot be timed: {error}", pytrace=False)

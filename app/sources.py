@@ -1,7 +1,8 @@
 """Where graphs come from: `sample:NAME`, a file (.py, .mlir, .onnx, .pt2, .gguf, .kgx) or the folder of a checkpoint,
 each loaded to one `Source`.
 
-Some samples come in sizes: `sample:many-kernels:128`. Of a language model's checkpoint the decoding graph is loaded.
+Some samples come in sizes: `sample:many-kernels:128`. Of a language model's checkpoint the decoding graph is loaded,
+unless the name says `#prefill`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from app.resources import resource_folder
 from compiler.errors import CompilerError, GraphError, Location, ParseError, UnavailableError
+from compiler.importers.files import read_file
+from compiler.importers.llama.graph_choice import SAMPLE as _SAMPLE
+from compiler.importers.llama.graph_choice import chosen_graph, divided, shown_graph
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
     from compiler.importers.llama.checkpoint import Checkpoint
     from compiler.options import CompileOptions
 
-_SAMPLE = "sample:"
 SUFFIXES = (".py", ".mlir", ".onnx", ".pt2", ".gguf", ".kgx")
 WAYS = (
     "sample:NAME, FILE.py, FILE.mlir, FILE.onnx, FILE.pt2, FILE.gguf, FILE.kgx, or a folder of config.json and weights"
@@ -38,8 +41,9 @@ CODE = {
 """What may run code when it is opened, and so must be trusted."""
 _TEXT = (".py", ".mlir")
 _CONFIG = "config.json"
-_PAST = 128  # positions before the token that a language model decodes, where nobody says how many
+_LENGTH = 128  # tokens of a sentence, where nobody says how many
 _MODELS = "models"  # the folder of samples that are whole models, with weights
+_MOST_BYTES = 64 << 20  # of a file in Python
 _MOST = 100_000  # of whatever a sample's size counts
 
 
@@ -100,6 +104,7 @@ def _sample_name(path: Path) -> str:
 
 def looks_like_source(text: str) -> bool:
     """Whether a word on the command line means a graph rather than a command."""
+    text, _ = divided(text)
     return text.startswith(_SAMPLE) or text.endswith(SUFFIXES) or checkpoint_folder(Path(text)) is not None
 
 
@@ -118,9 +123,23 @@ def checkpoint_folder(path: Path) -> Path | None:
 def is_language_model(text: str) -> bool:
     """Whether text can be generated with a source: a model's weights, or a sample with such, as far as names tell."""
     path = source_path(text)
-    if path is None or not text.startswith(_SAMPLE):
-        return path is not None and (path.suffix == ".gguf" or checkpoint_folder(path) is not None)
-    return "def checkpoint(" in path.read_text(encoding="utf-8")
+    if path is None:
+        return False
+    if text.startswith(_SAMPLE):
+        return "def checkpoint(" in path.read_text(encoding="utf-8")
+    if path.suffix == ".gguf":
+        return True
+    folder = checkpoint_folder(path)
+    return folder is not None and not _is_encoder(folder)
+
+
+def _is_encoder(folder: Path) -> bool:
+    """Whether a checkpoint makes embeddings rather than text; one whose configuration does not read makes none."""
+    from compiler.importers.config_file import read_json
+
+    with contextlib.suppress(CompilerError):
+        return read_json(folder / _CONFIG).get("model_type") == "bert"
+    return False
 
 
 def watched_file(path: Path) -> Path:
@@ -130,6 +149,7 @@ def watched_file(path: Path) -> Path:
 
 def source_path(text: str) -> Path | None:
     """The file behind a source; None for a sample that there is not. A size may follow a sample's name."""
+    text, _ = divided(text)
     if not text.startswith(_SAMPLE):
         return Path(text)
     name = text.removeprefix(_SAMPLE).partition(":")[0]
@@ -138,7 +158,10 @@ def source_path(text: str) -> Path | None:
 
 def stored_name(text: str) -> str:
     """The name under which runs of a source are kept: a file by its whole path, so that two of a name stay two."""
-    return text if text.startswith(_SAMPLE) else os.path.abspath(text)
+    if text.startswith(_SAMPLE):
+        return text
+    name, graph = divided(text)
+    return f"{os.path.abspath(name)}#{graph}" if graph else os.path.abspath(name)
 
 
 def load_source(text: str) -> Source:
@@ -146,6 +169,13 @@ def load_source(text: str) -> Source:
 
     A `.py` file is executed, and a `.pt2` file may carry code: that is what the user asked for.
     """
+    name, graph = divided(text)
+    if graph and is_language_model(text):
+        return _language_model(load_checkpoint(text), graph, shown_graph(name))
+    if graph:
+        there = name.startswith(_SAMPLE) or Path(name).exists()
+        why = f"{name} has one graph: {graph} is one of a language model's" if there else f"there is no model {name}"
+        raise ParseError(why)
     if text.startswith(_SAMPLE):
         path, size = _sample_of(text)
         return _load_python(path, text.removeprefix(_SAMPLE), size)
@@ -165,10 +195,11 @@ def load_source(text: str) -> Source:
 
 def load_checkpoint(text: str) -> Checkpoint:
     """The language model that the user named: a sample that is one, or a model's own files."""
+    text, _ = divided(text)
     if not text.startswith(_SAMPLE):
         from compiler.importers.llama.checkpoint import open_checkpoint
 
-        return open_checkpoint(text)
+        return open_checkpoint(checkpoint_folder(Path(text)) or text)
     path, size = _sample_of(text)
     with _executed(path) as module:
         make = getattr(module, "checkpoint", lambda *_: None)
@@ -187,25 +218,10 @@ def _sample_of(text: str) -> tuple[Path, int | None]:
     return known[name], _sample_size(size, text) if colon else None
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise ParseError(f"there is no file {path}") from None
-    except IsADirectoryError:
-        raise ParseError(f"{path} is a folder, not a file") from None
-    except OSError as error:
-        raise ParseError(f"cannot read {path}: {error.strerror or error}") from None
-
-
 def _load_mlir(path: Path) -> Source:
-    from compiler.importers.mlir_text import parse_graph
+    from compiler.importers.mlir_text import load_mlir
 
-    try:
-        text = _read(path).decode("utf-8")
-    except UnicodeDecodeError:
-        raise ParseError(f"{path} is not a text file") from None
-    return Source(path.stem, parse_graph(text, str(path)))
+    return Source(path.stem, load_mlir(path))
 
 
 def _load_model(path: Path) -> Graph:
@@ -221,17 +237,18 @@ def _load_model(path: Path) -> Graph:
 
 def _load_checkpoint(path: Path) -> Source:
     """A model from its weights: of a language model the graph that makes one token after others."""
-    from compiler.importers.config_file import read_json
-    from compiler.importers.llama.checkpoint import open_checkpoint
-    from compiler.importers.llama.graph import PAST, decode_graph
-
-    if path.is_dir() and read_json(path / _CONFIG).get("model_type") == "bert":
+    if path.is_dir() and _is_encoder(path):
         from compiler.importers.bert.encoder import SENTENCES, TOKENS, sentence_encoder
 
-        return Source(path.resolve().name, sentence_encoder(path), {SENTENCES: 1, TOKENS: _PAST})
+        return Source(path.resolve().name, sentence_encoder(path), {SENTENCES: 1, TOKENS: _LENGTH})
+    own = shown_graph(str(path))
+    return _language_model(load_checkpoint(str(path)), own, own)
 
-    checkpoint = open_checkpoint(path)
-    return Source(checkpoint.name, decode_graph(checkpoint), {PAST: min(_PAST, checkpoint.config.positions - 1)})
+
+def _language_model(checkpoint: Checkpoint, graph: str, own: str) -> Source:
+    """The graph of a language model; one that is not its `own` is told by its name."""
+    made, dims = chosen_graph(checkpoint, graph)
+    return Source(checkpoint.name if graph == own else f"{checkpoint.name}-{graph}", made, dims)
 
 
 def _load_compiled(path: Path) -> Source:
@@ -262,7 +279,7 @@ def _load_python(path: Path, name: str, size: int | None = None) -> Source:
 @contextlib.contextmanager
 def _executed(path: Path) -> Iterator[types.ModuleType]:
     """A Python file as a module; what is called of it within is the user's code too."""
-    text = _read(path)
+    text = read_file(path, _MOST_BYTES)
     try:
         code = compile(text, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:

@@ -11,6 +11,9 @@ import os
 import warnings
 from pathlib import Path
 
+from compiler.errors import ParseError
+from compiler.importers.files import read_file
+
 _MOST_BYTES = 64 << 20  # of all files together; whoever imports more is asked about each time
 
 
@@ -24,7 +27,7 @@ def content_digest(path: str | Path) -> str:
         waiting, seen, total = [first], {first: b""}, 0
         while waiting:
             file = waiting.pop()
-            seen[file] = text = file.read_bytes()
+            seen[file] = text = read_file(file, _MOST_BYTES)
             total += len(text)
             if total > _MOST_BYTES:
                 return ""
@@ -32,7 +35,7 @@ def content_digest(path: str | Path) -> str:
                 if found not in seen:
                     seen[found] = b""
                     waiting.append(found)
-    except (OSError, RuntimeError):  # unreadable, or a circle of links
+    except (OSError, RuntimeError, ParseError, ValueError):  # unreadable, a circle of links, a null in the name
         return ""
     whole = hashlib.sha256()
     for file in (first, *sorted(seen.keys() - {first})):

@@ -64,8 +64,8 @@ def single_kernel(repeat: int) -> dict[str, Any]:
 
 def processes(source: str, repeat: int) -> dict[str, Any]:
     """Fresh processes, as `kernelglass flows` measures them."""
-    from app.flow_cells import Request, cells, measure
-    from app.flow_tables import document
+    from app.flows.cells import Request, cells, measure
+    from app.flows.tables import document
     from compiler.options import CompileOptions
 
     wanted = [

@@ -43,13 +43,11 @@ int64_t run(kernel k, int64_t count, void *out, void *in) {
 
 def known_cost(rounds: int) -> tuple[Any, list[np.ndarray]]:
     """A kernel of `rounds` dependent multiply-adds, and its inputs."""
-    from compiler import Graph, TensorType, compile, load_library, ops
-    from profiler.measure.ceilings.cpu_probes import LIBRARY
+    from compiler import compile, load_library
+    from profiler.measure.ceilings.cpu_probes import LIBRARY, multiply_rounds
 
-    with Graph("known", inputs=[TensorType("f32", (12,))]) as graph:
-        result = TensorType("f32", (4,))
-        graph.output(ops.custom("kg.multiply_rounds", [graph.inputs[0]], result, rounds=rounds, chains=1))
-    return compile(graph, library=load_library(LIBRARY)), [np.full(12, 1 / 128, np.float32)]
+    graph, array = multiply_rounds("f32", rounds, 1, 1)
+    return compile(graph, library=load_library(LIBRARY)), [array]
 
 
 def timer() -> dict[str, float]:

@@ -30,8 +30,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 KNOWN = "known"
-"""The source of a kernel whose cost is known: rounds of dependent multiply-adds, in one thread."""
-ROUNDS = 20_000
+"""The source of a kernel whose cost is known: rounds of dependent multiply-adds, as many in each thread."""
+ROUNDS, ROUNDS_IN_THREADS = 20_000, 100_000
+"""In one thread and in several: handing work to threads takes a microsecond or two, which does not grow with it."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,15 @@ class Score:
 
 def runs_of(store: Any, request: Any, graph: Any, arrays: Any, count: int) -> Iterator[int]:
     """Make the same run so many times."""
-    from profiler.recording import run_and_record
+    from profiler.keeping import begin_together, keep
+    from profiler.measure.machine import machine_with
+    from profiler.measure.measuring import measure
     from profiler.records import FINISHED
 
     for _ in range(count):
-        run, outcome = run_and_record(store, request, graph, arrays)
+        (begun,) = begin_together(store, [request], [machine_with(request.device)])
+        outcome = measure(request, graph, arrays)
+        run = keep(begun, outcome).run
         if outcome.result.status != FINISHED or run is None:
             raise SystemExit(f"a run failed: {outcome.result.error}")
         yield run
@@ -135,8 +140,9 @@ def contender(options: argparse.Namespace, change: float) -> Any:
 
     common = dict(budget=options.budget, processes=options.processes, count=False)
     if options.source == KNOWN:
-        graph, arrays, library = known_cost(round(ROUNDS * change))
-        made = MeasureRequest(f"{KNOWN} {change:g}", threads=options.threads or 1, libraries=(library,), **common)
+        threads = options.threads or 1
+        graph, arrays, library = known_cost(round((ROUNDS if threads == 1 else ROUNDS_IN_THREADS) * change), threads)
+        made = MeasureRequest(f"{KNOWN} {change:g}", threads=threads, libraries=(library,), **common)
         return Contender(made, graph, arrays)
     source = load_source(options.source)
     chosen = {name: int(size) for name, _, size in (text.partition("=") for text in options.dim)}
@@ -151,17 +157,12 @@ def contender(options: argparse.Namespace, change: float) -> Any:
     return Contender(made, source.graph, random_inputs(source.graph, sizes, 0))
 
 
-def known_cost(rounds: int) -> tuple[Any, list[Any], str]:
-    """A graph whose time is that of `rounds` dependent multiply-adds, its inputs, and where its kernel is."""
-    import numpy as np
+def known_cost(rounds: int, threads: int) -> tuple[Any, list[Any], str]:
+    """A graph whose time is that of `rounds` dependent multiply-adds in each thread, its inputs, and its kernel."""
+    from profiler.measure.ceilings.cpu_probes import LIBRARY, multiply_rounds
 
-    from compiler import Graph, TensorType, ops
-    from profiler.measure.ceilings.cpu_probes import LIBRARY
-
-    with Graph("known", inputs=[TensorType("f32", (12,))]) as graph:
-        result = TensorType("f32", (4,))
-        graph.output(ops.custom("kg.multiply_rounds", [graph.inputs[0]], result, rounds=rounds, chains=1))
-    return graph, [np.full(12, 1 / 128, np.float32)], str(LIBRARY)
+    graph, array = multiply_rounds("f32", rounds, 1, threads)
+    return graph, [array], str(LIBRARY)
 
 
 def stored(store: Any) -> list[tuple[int, str]]:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compiler.graph import ops as ops
+    from compiler.graph.dim_text import dim as dim
     from compiler.graph.graph import Graph as Graph
     from compiler.graph.types import BufferType as BufferType
+    from compiler.graph.types import OpaqueBufferType as OpaqueBufferType
+    from compiler.graph.types import OpaqueType as OpaqueType
     from compiler.graph.types import TensorType as TensorType
     from compiler.importers.onnx import from_onnx as from_onnx
     from compiler.importers.torch import from_torch as from_torch
@@ -22,22 +25,12 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Graph": "compiler.graph.graph", "TensorType": "compiler.graph.types", "BufferType": "compiler.graph.types",
+    "OpaqueType": "compiler.graph.types", "OpaqueBufferType": "compiler.graph.types", "dim": "compiler.graph.dim_text",
     "compile": "compiler.pipeline", "load": "compiler.loading", "load_library": "compiler.language.library",
     "from_onnx": "compiler.importers.onnx", "from_torch": "compiler.importers.torch",
 }  # fmt: skip
 _MODULES = {"ops": "compiler.graph.ops"}
-__all__ = [
-    "BufferType",
-    "Graph",
-    "TensorType",
-    "compile",
-    "from_onnx",
-    "from_torch",
-    "load",
-    "load_library",
-    "ops",
-    "reference",
-]
+__all__ = [*_HOMES, *_MODULES, "reference"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

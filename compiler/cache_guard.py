@@ -53,12 +53,16 @@ def refusal(folder: Path) -> str:
     try:
         stranger = "" if _marked(folder) else _stranger(folder)
         links = [kind for kind in (*KINDS, WEIGHTS) if (folder / kind).is_symlink()]
+        loose = _is_loose(folder / WEIGHTS)  # what lies there is not signed
     except OSError as error:
         return f"the cache folder {folder} cannot be read: {error.strerror or error}"
     if stranger:
         return f"{folder} holds {stranger}, which is not a cache's; KERNELGLASS_CACHE needs a folder of its own"
     if links:
         return f"{links[0]} in the cache folder {folder} is a link; remove it, or choose another with KERNELGLASS_CACHE"
+    if loose:
+        what = f"{WEIGHTS} in the cache folder {folder} is another user's, or others may write to it"
+        return f"{what}; remove it, or choose another with KERNELGLASS_CACHE"
     return ""
 
 
@@ -98,6 +102,14 @@ def _stranger(folder: Path) -> str:
             if not _GROUP.fullmatch(group.name) or not group.is_dir(follow_symlinks=False):
                 return f"{entry.name}/{group.name}"
     return ""
+
+
+def _is_loose(folder: Path) -> bool:
+    """Whether a folder is there and others than the user may write to it."""
+    with suppress(FileNotFoundError):
+        found = os.lstat(folder)
+        return _others(found) or (os.name == "posix" and bool(found.st_mode & 0o022))
+    return False
 
 
 def _others(found: os.stat_result) -> bool:

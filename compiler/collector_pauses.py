@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-_RARELY = 100_000  # new objects between two looks
+_RARELY = 400_000  # new objects between two looks: more than a model of 128 layers makes
 
 
 @contextmanager

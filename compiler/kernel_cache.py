@@ -7,7 +7,6 @@ several units is kept once, and each unit has the key of the object it is in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from time import perf_counter
 
 from compiler.artifact.kernel_records import read_record, record_document
@@ -16,7 +15,7 @@ from compiler.backend.split import Unit, only
 from compiler.cache import Cache, key_of, pack, producer, target_identity, unpack
 from compiler.compilation import Compilation
 from compiler.flows import flow_of
-from compiler.language.library import Library
+from compiler.language.library import definition_digest
 from compiler.passes.fusion.records import FusedKernel
 from compiler.passes.kernel.elaboration import KernelModule
 
@@ -64,17 +63,7 @@ def _ir_key(kernel: FusedKernel, run: Compilation) -> str:
 def _used_key(key: str, names: Iterable[str], run: Compilation) -> str:
     """The key of a kernel's IR: its own, and the state of every library name it looks up."""
     placed = run.options.debug != "none"  # line tables hold the lines of library functions
-    return key_of(key, [(name, _definition_digest(run.library, name, placed)) for name in sorted(names)])
-
-
-@lru_cache(maxsize=8192)
-def _definition_digest(library: Library, name: str, placed: bool) -> str:
-    """Changes when the definition of `name`, or the constants of its file, change; with `placed` when it moves, too."""
-    for file in library.files:
-        piece = file.pieces.get(name)
-        if piece is not None:
-            return key_of(piece.text, file.constants_text, (file.file, piece.line) if placed else ())
-    return ""
+    return key_of(key, [(name, definition_digest(run.library, name, placed)) for name in sorted(names)])
 
 
 def _packed(unit: Unit) -> bytes:

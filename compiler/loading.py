@@ -9,7 +9,7 @@ from compiler.cache import default_cache
 from compiler.collector_pauses import rare_collection
 from compiler.compilation import Compilation, Compiled
 from compiler.errors import ParseError
-from compiler.language.library import default_library
+from compiler.language.library import Library, default_library
 from compiler.model import Model
 from compiler.model_cache import restored
 from compiler.pipeline import linked
@@ -17,14 +17,16 @@ from compiler.targets import get_target
 from compiler.trace import Trace
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+def load(path: str | os.PathLike[str], library: Library | None = None) -> Model:
     """The model in a `.kgx` file. Its kernels are machine code: load only what you would also run.
 
-    A damaged file, and one for another target than this machine's, is refused before any of it is loaded.
+    `library` has the kernels that it was made with, for whoever looks at how it was fused. A damaged file, and one for
+    another target than this machine's, is refused before any of it is loaded.
     """
     with rare_collection():
         held = read_model(path, get_target)
-        run = Compilation(held.options, default_library(), get_target(held.options.target), Trace(), default_cache())
+        kernels = library or default_library()
+        run = Compilation(held.options, kernels, get_target(held.options.target), Trace(), default_cache())
         made = restored_file(held, run, os.fspath(path))
         return Model(held.graph, made, run, linked(made, run))
 

@@ -7,46 +7,33 @@ nobody reads.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from compiler.errors import CompilerError, UnavailableError
 from compiler.options import ir_stage
+from compiler.passes.fusion.edits import used_of
 from compiler.passes.fusion.records import FusedKernel, FusionDecision, KernelCall
-from compiler.places import NO_PLACE, Place, with_lost_places
+from compiler.places import NO_PLACE, Nodes, Place, StageText, library_places, with_lost_places
+from compiler.program.opaque_arguments import run_on_values
 from compiler.statistics import cache_figures, funnel_of
 from compiler.trace import Snapshot, Trace
 
 if TYPE_CHECKING:
     from compiler.backend.device_code import DeviceUnit
     from compiler.backend.llvm import CompiledUnit
-    from compiler.backend.places import Place as LinePlace
+    from compiler.backend.provenance import Written
     from compiler.backend.sass import SassReport
     from compiler.compilation import Compilation, Compiled
     from compiler.graph.graph import Graph
+    from compiler.language.context import Callers
     from compiler.language.kernel import ElaboratedKernel
     from compiler.lowering.llvm_text import LlvmText
+    from compiler.options import ChoiceValue
     from compiler.passes.kernel.elaboration import KernelModule
     from compiler.program.execution import Program
     from compiler.program.memory_plan import MemoryPlan
-
-Nodes = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class StageText:
-    """The text of a stage and, for each of its lines, the graph nodes it came from and the line of kernel source."""
-
-    text: str
-    nodes: tuple[Nodes, ...]
-    places: tuple[Place, ...] = ()
-
-    @property
-    def coverage(self) -> float:
-        """The share of lines (blank ones aside) that know their nodes."""
-        lines = [bool(nodes) for nodes, line in zip(self.nodes, self.text.splitlines(), strict=False) if line.strip()]
-        return sum(lines) / len(lines) if lines else 0.0
 
 
 class Kernel:
@@ -56,6 +43,7 @@ class Kernel:
         self._model = model
         self.fused = fused
         self.calls = calls
+        self._callers: Callers | None = None  # of its source's lines, once it was elaborated
 
     def __repr__(self) -> str:
         return f"Kernel({self.name!r}, nodes={self.nodes!r})"
@@ -88,12 +76,12 @@ class Kernel:
             raise CompilerError(f"{target.name} has no {stage}; its machine stage is asm")
         return self._texts(known.same_as or stage)
 
-    def places(self, stage: str) -> tuple[str, list[LinePlace]]:
+    def places(self, stage: str) -> tuple[str, list[Written]]:
         """The text of kgen, kernel, llvm, llvm-opt or asm, with the place in the kernel language of each line.
 
         From LLVM IR on, only a model with line tables knows any.
         """
-        from compiler.backend.places import line_places
+        from compiler.backend.provenance import line_places
         from compiler.dialects.printing import print_with_places
 
         if stage in ("kgen", "kernel"):
@@ -152,7 +140,9 @@ class Kernel:
     def _elaborated(self) -> KernelModule:
         from compiler.passes.kernel.elaboration import elaborate
 
-        return elaborate([self.fused], self._model.library, self._model.target, Trace())
+        found = elaborate([self.fused], self._model.library, self._model.target, Trace())
+        self._callers = found.callers
+        return found
 
     def _kernel_module(self) -> KernelModule:
         from compiler.passes.kernel.run import kernel_passes
@@ -185,7 +175,10 @@ class Kernel:
 
     def _placed(self, language: str, text: str, provenance: list[int], places: list[Place]) -> StageText:
         whole = with_lost_places(text, places, language) if language else tuple(places)
-        return replace(self.with_nodes(text, provenance), places=whole)
+        if self._callers is None:
+            self._elaborated()
+        known = library_places(whole, provenance, self._callers or {})
+        return replace(self.with_nodes(text, provenance), places=whole, library=known)
 
     def with_nodes(self, text: str, provenance: list[int]) -> StageText:
         """A text of this kernel with the nodes behind the provenance id of each of its lines."""
@@ -241,6 +234,12 @@ class Model:
         """Whether there is machine code; a model that is only read has none."""
         return bool(self._objects)
 
+    @property
+    def tuned(self) -> dict[str, dict[str, ChoiceValue]]:
+        """What is chosen otherwise than a kernel would by itself, by kernel and name."""
+        found = {k.name: {c.name: c.taken for c in k.record.choices if c.taken != c.default} for k in self.kernels}
+        return {name: chosen for name, chosen in found.items() if chosen}
+
     def record(self, kernel: str) -> ElaboratedKernel:
         """What elaboration found out about a kernel."""
         return self.host.records[kernel]
@@ -259,6 +258,10 @@ class Model:
         the results are of the first such one's kind, otherwise NumPy's. They carry no gradient. Mutable buffers, which
         must be arrays that lie apart from each other, change in place.
         """
+        interface = self.host.interface
+        if interface.opaques is not None:
+            run = partial(self.program.execute, threads=threads)
+            return run_on_values(interface.opaques, interface.types, interface.names, arrays, run)
         program = self._program  # not the property: a call of a small model is a matter of microseconds
         return (self.program if program is None else program).execute(arrays, threads)
 
@@ -285,7 +288,8 @@ class Model:
             raise CompilerError(f"{self.graph.name} has constants that are not its graph's and too large to be kept")
         created = datetime.now(UTC).isoformat(timespec="seconds")
         provenance = Provenance(source or self.graph.name, producer_versions(), created)
-        write_model(path, self.graph, payload, self.options, self.target, provenance, weights)
+        options = replace(self.options, tuned=used_of(self.options.tuned, self.fusion.kernels, self.target))
+        write_model(path, self.graph, payload, options, self.target, provenance, weights)
 
     def device_code(self) -> tuple[DeviceUnit, ...]:
         """The code that was made for a GPU, as it was made; linked together it is what the device loads."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from compiler.artifact.stored_model import model_key, restore_model, store_model
-from compiler.cache import key_of, producer, target_identity
+from compiler.cache import key_of, pack, producer, target_identity, unpack
 from compiler.compilation import Compilation, Compiled
-from compiler.passes.fusion.edits import with_edits
+from compiler.passes.fusion.edits import final_sources, problem_of
 from compiler.trace import Trace
 
 if TYPE_CHECKING:
@@ -35,7 +36,14 @@ class ModelEntry:
             return None
         run = self._run
         with run.trace.span("find-model", "cache"):
-            payload = self._cache.get("model", self._key)
+            key = self._key
+            if run.options.tuned:
+                # Which of the choices concern this model is known since it was compiled with any.
+                problems = self._cache.get("model", self._problems_key)
+                if problems is None:
+                    return None
+                key = self._tuned_key(unpack(problems)[0])
+            payload = self._cache.get("model", key)
             return None if payload is None else restored(self._graph, run, payload)
 
     def keep(self, made: Compiled) -> None:
@@ -44,8 +52,23 @@ class ModelEntry:
             return
         with self._run.trace.span("keep-model", "cache"):
             payload = store_model(made.host, made.objects, self._graph)
-            if payload is not None:
-                self._cache.put("model", self._key, payload)
+            if payload is None:
+                return
+            key, run = self._key, self._run
+            if run.options.tuned:
+                problems = sorted({problem_of(kernel, run.target) for kernel in made.host.fusion.kernels})
+                self._cache.put("model", self._problems_key, pack(problems))
+                key = self._tuned_key(problems)
+            self._cache.put("model", key, payload)
+
+    @property
+    def _problems_key(self) -> str:
+        return key_of("problems", self._key)
+
+    def _tuned_key(self, problems: Collection[str]) -> str:
+        """The key of the model with the choices for its own problems; those of other models' make no difference."""
+        used = sorted((each.problem, each.choices) for each in self._run.options.tuned if each.problem in problems)
+        return key_of(self._key, used) if used else self._key
 
 
 def restored(graph: Graph, run: Compilation, payload: bytes) -> Compiled:
@@ -70,7 +93,7 @@ def restored(graph: Graph, run: Compilation, payload: bytes) -> Compiled:
     host, objects = restore_model(payload, graph, fused)
     for kernel in host.fusion.kernels:
         run.trace.add("model-hit", "cache", kernel.name, run.trace.begun, 0.0)
-    return Compiled(optimised, host, with_edits(host.fusion.kernels, run.options.sources), tuple(objects))
+    return Compiled(optimised, host, final_sources(host.fusion.kernels, run.options, run.target), tuple(objects))
 
 
 def find_runtime(run: Compilation) -> None:

@@ -15,6 +15,18 @@ DEBUG_LEVELS = ("none", "line-tables")
 OPT_LEVELS = (0, 1, 2, 3)
 
 
+ChoiceValue = bool | int | str | tuple[bool | int | str, ...]
+"""What a kernel may leave to choose: a number, a word, or several of them."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Choices that measured best for a problem, which is what a kernel computes and for which target (`problem_of`)."""
+
+    problem: str
+    choices: tuple[tuple[str, ChoiceValue], ...]
+
+
 @dataclass(frozen=True)
 class CompileOptions:
     """Everything that decides what a compilation produces."""
@@ -30,6 +42,7 @@ class CompileOptions:
     force_cut: frozenset[tuple[str, str]] = frozenset()  # edges: (producer node, consumer node)
     force_fuse: frozenset[tuple[str, str]] = frozenset()
     sources: tuple[tuple[str, str], ...] = ()  # kernel name -> edited source that takes its place
+    tuned: tuple[Tuned, ...] = ()  # for kernels that leave something to choose: those of other problems are not used
     record_passes: bool = False  # kernels are compiled, not looked up, so that the times of all passes are known
     snapshots: bool = False  # also keeps the IR after each pass that changed it; takes several times as long
 

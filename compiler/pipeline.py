@@ -17,7 +17,7 @@ from compiler.language.library import Library, default_library
 from compiler.model import Model
 from compiler.model_cache import ModelEntry, find_runtime
 from compiler.options import CompileOptions
-from compiler.passes.fusion.edits import with_edits
+from compiler.passes.fusion.edits import final_sources
 from compiler.targets import get_target
 from compiler.targets.cpu import runs_here
 from compiler.trace import Trace, Watch
@@ -112,7 +112,7 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
 
     optimised = graph_passes(graph, trace, options.recognise)
     fusion = fuse_graph(optimised, library, options, trace)
-    kernels = with_edits(fusion.kernels, options.sources)
+    kernels = final_sources(fusion.kernels, options, target)
     trace.tell("kernels", str(len(kernels)))  # how much is to come
 
     lowered, fresh = find_ir(kernels, run), []
@@ -133,7 +133,7 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     trace.llvm_compiled([(unit.name, unit.text) for unit in missing], target, options.opt_level)
 
     records = {kernel.name: lowered[kernel.name].record for kernel in kernels}
-    host = host_program(fusion, records, interface_of(graph))
+    host = host_program(fusion, records, interface_of(graph, library))
     return Compiled(lambda: optimised, host, kernels, (*known, *objects))
 
 

@@ -1,4 +1,5 @@
-"""Places: the line of kernel source, generated or of the library, that a line of IR or machine code was made of.
+"""Texts of stages, and the places of their lines: the line of kernel source, generated or of the library, that a line
+of IR or machine code was made of.
 
 Optimising loses some of them: a constant is materialised where nobody wrote it, two equal values become one. Such a
 line exists for the sake of a value, so it takes the place of the first line that uses what it makes; and one that makes
@@ -8,11 +9,13 @@ nothing, a spill or a branch, that of the line which made what it takes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 Place = tuple[str, int]
 """A file and a line of it, from 1."""
 NO_PLACE: Place = ("", 0)
+Nodes = tuple[str, ...]
 _MOST = 16 << 20  # characters: nobody reads longer texts line by line
 
 _VALUE = re.compile(r"%[\w.$-]+")
@@ -24,6 +27,25 @@ _WIDE = re.compile(r"^[xyz]mm(\d+)$")
 _LABEL = re.compile(r"^\s*[\w.$^]+:")
 _STORES = ("st", "red", "bar", "cp.", "ret", "bra", "cmp", "cb", "b.", "tb", "ccmp", "fcmp", "test", "ucomis", "j")
 _OLD = {name: name for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp")}
+
+
+@dataclass(frozen=True)
+class StageText:
+    """The text of a stage and, for each of its lines, the graph nodes it came from and the line of kernel source.
+
+    Where that is of the generated kernel, `library` has the line of the kernel library that called it.
+    """
+
+    text: str
+    nodes: tuple[Nodes, ...]
+    places: tuple[Place, ...] = ()
+    library: tuple[Place, ...] = ()
+
+    @property
+    def coverage(self) -> float:
+        """The share of lines (blank ones aside) that know their nodes."""
+        lines = [bool(nodes) for nodes, line in zip(self.nodes, self.text.splitlines(), strict=False) if line.strip()]
+        return sum(lines) / len(lines) if lines else 0.0
 
 
 def is_instruction(line: str, language: str) -> bool:
@@ -61,6 +83,26 @@ def with_lost_places(text: str, places: Sequence[Place], language: str) -> tuple
             found[number] = next((makers[value] for value in values if value in makers), NO_PLACE)
         if made and found[number][1]:
             makers[made] = found[number]
+    return tuple(found)
+
+
+def library_places(
+    places: Sequence[Place], provenance: Sequence[int], callers: Mapping[tuple[str, int, int], Iterable[Place]]
+) -> tuple[Place, ...]:
+    """The line of the kernel library that each line was made for: its own place there, or, of what generated source
+    does by itself (a load, a store, its index), the line that called it. Of several the one at work around it."""
+    generated = {file for file, _, _ in callers}
+    of_line: dict[Place, list[Place]] = {}
+    for (file, line, _), known in callers.items():
+        of_line.setdefault((file, line), []).extend(known)
+    found: list[Place] = []
+    around = NO_PLACE
+    for place, number in zip(places, provenance, strict=True):
+        if place[0] in generated:
+            known = [*callers.get((*place, number), ())] or of_line.get(place, [])
+            place = around if around in known else known[0] if known else NO_PLACE
+        around = place if place[1] else around
+        found.append(place)
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ from compiler.compilation import Compilation, Compiled
 from compiler.language.library import Library, default_library
 from compiler.model import Model
 from compiler.options import CompileOptions
-from compiler.passes.fusion.edits import with_edits
+from compiler.passes.fusion.edits import final_sources
 from compiler.targets import get_target
 from compiler.trace import Trace, Watch
 
@@ -58,6 +58,6 @@ def read_graph(
     run = Compilation(options, library or default_library(), get_target(options.target), Trace(watch=watch), None)
     optimised = graph_passes(graph, run.trace, options.recognise)
     fusion = fuse_graph(optimised, run.library, options, run.trace)
-    kernels = with_edits(fusion.kernels, options.sources)
-    host = HostProgram(fusion, _Records(kernels, run), interface_of(graph), ())
+    kernels = final_sources(fusion.kernels, options, run.target)
+    host = HostProgram(fusion, _Records(kernels, run), interface_of(graph, run.library), ())
     return Model(graph, Compiled(lambda: optimised, host, kernels, ()), run, None)

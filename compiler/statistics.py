@@ -31,16 +31,12 @@ class StageFigures:
     """Of all seconds of the compilation, or of this kernel."""
 
 
-def funnel_of(
-    passes: Sequence[PassRecord], kernel: str | None = None, printed: Mapping[str, int] | None = None
-) -> list[StageFigures]:
-    """The steps of a whole compilation, or of one kernel (or shared function), in the order of the stages.
+def funnel_of(passes: Sequence[PassRecord], printed: Mapping[str, int] | None = None) -> list[StageFigures]:
+    """The steps of a whole compilation, in the order of the stages.
 
     `printed` has the bytes of what elaboration made, by module, where its texts were kept (`Trace.printed`).
     """
-    if kernel is None:
-        return _steps(passes, sum(printed.values()) if printed else None)
-    return funnel_by_kernel(passes, printed).get(kernel, [])
+    return _steps(passes, sum(printed.values()) if printed else None)
 
 
 def funnel_by_kernel(

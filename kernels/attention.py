@@ -68,13 +68,14 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
     assert is_static(q.shape[-1]) and is_static(v.shape[-1]), "attention needs head sizes that are known when compiling"
     dt = out.dtype.acc
     lanes = target.simd(dt)
-    across = 4 if target.registers >= 32 else 2
+    most_rows = min(4, max(q.shape[-2], 1)) if is_static(q.shape[-2]) else 4
+    rows, across = choice("register tile", (most_rows, 4 if target.registers >= 32 else 2), tiles_for(q.shape[-2]))
     width = across * lanes
     heads, length, keys = out.shape[:-2], q.shape[-2], k.shape[-2]
     size, result_size = q.shape[-1], v.shape[-1]
-    rows = min(4, max(length, 1)) if is_static(length) else 4
-    block = min(QUERIES, max(round_up(length, rows), rows)) if is_static(length) else QUERIES
-    span = round_up(KEYS, width)
+    queries_together = round_up(choice("queries", QUERIES, (16, 32, 128)), rows)
+    block = min(queries_together, max(round_up(length, rows), rows)) if is_static(length) else queries_together
+    span = round_up(choice("keys", KEYS, (32, 128, 256)), width)
     # Narrow heads fill fewer vectors than a tile has.
     value_across = min(across, max(ceildiv(result_size, lanes), 1))
     value_width = value_across * lanes
@@ -152,6 +153,13 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
                 out[along(lead + (i0 + i,), x, w)] = value.cast(out.dtype)
 
             vectors(0, result_size, widths_for(result_size, lanes * 2), finish)
+
+
+@inline
+def tiles_for(length):
+    """Register tiles (queries, vectors of keys) that may be chosen, where their sums and operands have room."""
+    tiles = ((4, 2), (4, 3), (4, 4), (8, 2), (8, 3))
+    return [(r, c) for r, c in tiles if (not is_static(length) or r <= length) and (r + 1) * c < target.registers]
 
 
 @inline

@@ -1,11 +1,12 @@
 """conv2d, NCHW: a product of the weights with patches of the image that are laid out only while they are packed."""
 
-from kernels.gemm import gemm, most_columns, multiply_add, pack_panel, reads_in_place
+from kernels.gemm import gemm, multiply_add, pack_panel, reads_in_place
 from kernels.gpu_matmul import gpu_conv2d
 from kernels.gpu_register_tiles import register_conv2d
 from kernels.indexing import delinearise, product
 from kernels.language import *
 from kernels.parallel import split
+from kernels.patches import inside, pack_patches
 from kernels.rows import vectors, widths_for
 
 # Fewer output channels a group than this do not fill a register tile: they are computed directly.
@@ -27,27 +28,15 @@ def conv2d(out: FusedOutput, x: FusedInput, w: FusedInput, *, stride, padding, d
 
 
 @inline
-def inside(first, last, offset, stride, size):
-    """The outputs within first..last whose inputs, output * stride + offset, lie in 0..size; never end before begin."""
-    begin = min(max(ceildiv(max(-offset, 0), stride), first), last)
-    end = min(ceildiv(max(size - offset, 0), stride), last)
-    return begin, max(begin, end)
-
-
-@inline
 def panel_conv2d(out, x, w, stride, padding, dilation, groups):
     """For each image and group: weights (output channels x taps) times patches (taps x output pixels)."""
     dt = out.dtype.acc
     lanes = target.simd(dt)
     height, breadth = out.shape[2], out.shape[3]
-    depth = w.shape[1]
-    taps = (depth, w.shape[2], w.shape[3])
+    taps = (w.shape[1], w.shape[2], w.shape[3])
     channels = out.shape[1] // groups
     weights = w.reshape((out.shape[1], product(taps)))
-    # One tap of a block of output pixels, before it goes to its panels.
-    line = stack(dt, most_columns())
-    for o in range(0, most_columns(), lanes):
-        line.store(zeros(dt, lanes), o)
+    pack_b = pack_patches(out, x, taps, stride, padding, dilation, groups, dt)
 
     def pack_a(group, panel, i, rows, k0, count):
         first = group % groups * channels
@@ -57,37 +46,6 @@ def panel_conv2d(out, x, w, stride, padding, dilation, groups):
     def weights_of(group):
         first = weights.place(group % groups * channels, 0)
         return strided(weights.flat, (channels, product(taps)), weights.strides, first)
-
-    def pack_b(group, panels, j, columns, k0, count, width):
-        image = group // groups
-        c0 = group % groups * depth
-        top = j // breadth
-        bottom = ceildiv(j + columns, breadth)
-        for k in range(count):
-            c, p, q = delinearise(k0 + k, taps)
-            shift = q * dilation[1] - padding[1]
-            for i in range(top, bottom):
-                base = i * breadth - j
-                first = max(-base, 0)
-                last = min(columns - base, breadth)
-                row = i * stride[0] + p * dilation[0] - padding[0]
-                begin, end = first, first
-                if (row >= 0) & (row < x.shape[2]):
-                    begin, end = inside(first, last, shift, stride[1], x.shape[3])
-
-                def clear(o, w):
-                    line.store(zeros(dt, w), base + o)
-
-                def copy(o, w):
-                    where = position((image, c0 + c, row, o * stride[1] + shift), width=w, axis=3)
-                    line.store(x[where].cast(dt), base + o)
-
-                vectors(first, begin, (1,), clear)
-                vectors(begin, end, (lanes, 1) if stride[1] == 1 else (1,), copy)
-                vectors(end, last, (1,), clear)
-            for panel in range(ceildiv(columns, width)):
-                for o in range(0, width, lanes):
-                    panels.store(line.load(panel * width + o, width=lanes), (panel * count + k) * width + o)
 
     def store(group, i, j, columns, tile, start):
         image = group // groups
@@ -103,7 +61,7 @@ def panel_conv2d(out, x, w, stride, padding, dilation, groups):
 
     gemm(
         channels, height * breadth, product(taps), out.shape[0] * groups, dt, pack_a, pack_b, store,
-        rows_of_a=weights_of if reads_in_place(weights, dt) else None, many=False,
+        rows_of_a=weights_of if reads_in_place(weights, dt) else None, many=False, fine=True,
     )  # fmt: skip
 
 

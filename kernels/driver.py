@@ -3,7 +3,7 @@
 from kernels.gpu_driver import gpu_elementwise, gpu_elementwise_tiles, read_across
 from kernels.indexing import along, delinearise, product, replace
 from kernels.language import *
-from kernels.parallel import split
+from kernels.parallel import share
 from kernels.rows import transposed, vectors, widths_for
 
 # Rows are cut into pieces of this many elements, so that threads can share a long row.
@@ -16,8 +16,9 @@ LINES = 4
 
 @inline
 def element_width(dt):
-    """Lanes an elementwise loop works on: two registers, or four of f32 where the type is narrow."""
-    return min(target.simd(dt.acc) * 2, target.simd(f32) * 4)
+    """Lanes an elementwise loop works on: four registers, so that a long expression has several to go on with while
+    it waits for one."""
+    return min(target.simd(dt.acc) * 4, target.simd(f32) * 4)
 
 
 @kernel("kg.elementwise")
@@ -38,10 +39,10 @@ def elementwise(out: FusedOutput, x: FusedInput):
 
 @inline
 def crossing_axis(x):
-    """The axis that x is contiguous along in memory where that is known and not the last; -1 otherwise."""
+    """The axis along which x lies in memory, forwards or backwards, where that is known and not the last; else -1."""
     found = -1
     for k in unroll(x.rank - 1):
-        if x.is_contiguous(k) and not x.is_contiguous(x.rank - 1):
+        if x.runs_along(k) and not x.runs_along(x.rank - 1):
             found = k
     return found
 
@@ -50,25 +51,31 @@ def crossing_axis(x):
 def elementwise_rows(out, x):
     """Threads share pieces of rows; in a piece, vectors run along the last axis."""
     n = out.shape[-1]
-    width = element_width(out.dtype)
+    usual = element_width(out.dtype)
+    width = choice("lanes", usual, [w for w in (usual // 4, usual // 2, usual * 2) if w > 0])
+    longest = choice("piece", PIECE, (1024, 16384)) if not is_static(n) or n > PIECE else PIECE
     pieces = 1
-    if not is_static(n) or n > PIECE:
-        pieces = ceildiv(n, PIECE)
-    begin, end = split(product(out.shape[:-1]) * pieces)
-    for item in range(begin, end):
-        lead, piece = item, 0
-        if not is_static(pieces) or pieces > 1:
-            lead = item // pieces
-            piece = (item - lead * pieces) * PIECE
-        lead = delinearise(lead, out.shape[:-1])
+    if not is_static(n) or n > longest:
+        pieces = ceildiv(n, longest)
 
-        def copy(i, w):
-            out[along(lead, i, w)] = x[along(lead, i, w)]
+    def do(begin, end):
+        for item in range(begin, end):
+            lead, piece = item, 0
+            if not is_static(pieces) or pieces > 1:
+                lead = item // pieces
+                piece = (item - lead * pieces) * longest
+            lead = delinearise(lead, out.shape[:-1])
 
-        if is_static(pieces) and pieces == 1:
-            vectors(0, n, widths_for(n, width), copy)
-        else:
-            vectors(piece, min(piece + PIECE, n), widths_for(n, width), copy)
+            def copy(i, w):
+                out[along(lead, i, w)] = x[along(lead, i, w)]
+
+            if is_static(pieces) and pieces == 1:
+                vectors(0, n, widths_for(n, width), copy)
+            else:
+                vectors(piece, min(piece + longest, n), widths_for(n, width), copy)
+
+    length = n if is_static(pieces) and pieces == 1 else longest
+    share(product(out.shape[:-1]) * pieces, length * out.dtype.bytes, do)
 
 
 @inline
@@ -78,28 +85,31 @@ def elementwise_tiles(out, x, axis):
     n, m = out.shape[last], out.shape[axis]
     line = LINE_BYTES // out.dtype.bytes
     lanes = min(target.simd(out.dtype), line)
-    block = line * LINES
+    block = line * choice("lines", LINES, (1, 2, 8))
     blocks = replace(replace(out.shape, axis, ceildiv(m, block)), last, ceildiv(n, block))
     square = stack(out.dtype, line * line)
-    begin, end = split(product(blocks))
-    for item in range(begin, end):
-        at = delinearise(item, blocks)
-        low, left = at[axis] * block, at[last] * block
-        for first in range(left, min(left + block, n), line):
-            for row in range(low, min(low + block, m), line):
-                if row + line <= m and first + line <= n and lanes > 1 and out.dtype.name != "bool":
-                    turn_tile(square, x, at, axis, row, first, lanes=lanes, line=line)
-                    for r in range(line):
-                        lead = replace(at, axis, row + r)[:-1]
-                        out[along(lead, first, line)] = square.load(r * line, width=line)
-                else:
-                    for r in range(row, min(row + line, m)):
-                        lead = replace(at, axis, r)[:-1]
 
-                        def copy(i, w):
-                            out[along(lead, i, w)] = x[along(lead, i, w)]
+    def do(begin, end):
+        for item in range(begin, end):
+            at = delinearise(item, blocks)
+            low, left = at[axis] * block, at[last] * block
+            for first in range(left, min(left + block, n), line):
+                for row in range(low, min(low + block, m), line):
+                    if row + line <= m and first + line <= n and lanes > 1 and out.dtype.name != "bool":
+                        turn_tile(square, x, at, axis, row, first, lanes=lanes, line=line)
+                        for r in range(line):
+                            lead = replace(at, axis, row + r)[:-1]
+                            out[along(lead, first, line)] = square.load(r * line, width=line)
+                    else:
+                        for r in range(row, min(row + line, m)):
+                            lead = replace(at, axis, r)[:-1]
 
-                        vectors(first, min(first + line, n), widths_for(n, lanes), copy)
+                            def copy(i, w):
+                                out[along(lead, i, w)] = x[along(lead, i, w)]
+
+                            vectors(first, min(first + line, n), widths_for(n, lanes), copy)
+
+    share(product(blocks), block * block * out.dtype.bytes, do)
 
 
 @inline

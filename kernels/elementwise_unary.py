@@ -150,3 +150,9 @@ def cast(x, *, dtype):
     elif wanted in ("f16", "bf16"):
         x = rounded_to_odd(x) if x.dtype == f64 and wanted == "f16" else x.cast(f32)
     return x.cast(wanted)
+
+
+@elementwise("mo.bitcast", raw=True)
+def bitcast(x, *, dtype):
+    """The bits of x read as another dtype of as many."""
+    return x.bits(dtype)

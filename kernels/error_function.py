@@ -2,7 +2,7 @@
 
 from kernels.exponential import exp_function, raised_exp_function
 from kernels.language import *
-from kernels.math_arithmetic import horner, two_product
+from kernels.math_arithmetic import horner, mantissa_bits, split_integer, two_product
 
 # (tanh(x) / x - 1) / x**2 as a polynomial in x**2 on |x| <= 0.55, highest power first.
 TANH_F32 = (-0.006295665, 0.021088311, -0.05385685, 0.13332637, -0.3333332)
@@ -22,9 +22,15 @@ ERFC_F64 = (-1.967641301006017e-10, 7.844308326874593e-09, -1.4631213681121654e-
             -0.002425076492316884, 0.0009437838571624247, 0.01856612842738604, -0.10245599745466216,
             -0.636743472133508, -1.1283492091878897, -3.3865274929314583e-06)  # fmt: skip
 
-# exp(v**2 / 2) * (v + k) * (1 - normal CDF at v) as a polynomial in (v - k) / (v + k), k = 4 (f32) and 5 (f64).
-TAIL_F32 = (-0.00012902895, 0.00019314812, 0.0015816375, -0.0035202715, -0.0075342758, 0.06040549, -0.1865215,
-            0.38713667, -0.6078967, 0.75528514)  # fmt: skip
+# exp(v**2 / 2) * (1 - normal CDF at v) as a quotient of polynomials on 0 <= v <= 15, lowest power first; scaled alike
+# so that rounding costs least.
+TAIL_TOP_F32 = (0.6875, 0.6040143, 0.25295725, 0.056211445, 0.005710676)
+TAIL_BOTTOM_F32 = (1.375, 2.3051205, 1.6576276, 0.6481861, 0.14090961, 0.014314388)
+# (exp(r) - 1) / r on |r| <= log(2) / 2, highest power first; and log(2) as a short number and the rest.
+EXPM1_F32 = (0.0013811663, 0.008370135, 0.041668527, 0.16666509, 0.49999994, 1.0)
+LOG2_E = 1.4426950408889634
+LOG_2_SHORT, LOG_2_REST = 0.693359375, -0.00021219444
+# exp(v**2 / 2) * (v + 5) * (1 - normal CDF at v) as a polynomial in (v - 5) / (v + 5).
 TAIL_F64 = (2.0689911341443636e-09, 7.315756703256434e-09, -1.0295817529869596e-08, -6.57294823050356e-08,
             4.357926893777257e-08, 4.3322673153994594e-07, -3.3757717814842163e-07, -2.769457248928038e-06,
             3.981330065494435e-06, 1.6681330342869197e-05, -4.9762930540482386e-05, -5.9375766079326515e-05,
@@ -58,19 +64,44 @@ def erf_function(x):
 def times_normal_cdf(x):
     """x times the standard normal distribution's CDF, (1 + erf(x / sqrt(2))) / 2, relatively accurate in its tail too.
 
-    f32: < 5 ulp, f64: < 5 ulp. The square of x is a pair: its last bit matters 100 times over in the exponential, which
-    comes 2**64 times too large, so that it is no subnormal where the result is none.
+    f32: < 5 ulp, f64: < 5 ulp. The tail comes 2**raised times too large: no subnormal where the result is none.
     """
-    k, zero_from = (4.0, 15.0) if x.dtype == f32 else (5.0, 39.0)
+    zero_from, raised = (15.0, 100) if x.dtype == f32 else (39.0, 64)
     v = min(abs(x), zero_from)
+    tail = raised_tail_f32(v, raised) if x.dtype == f32 else raised_tail_f64(v)
+    tail = select(abs(x) > zero_from, x.dtype(0), tail)
+    return select(x < 0.0, x * tail * 2.0**-raised, x * fma(tail, -(2.0**-raised), 1.0))
+
+
+@inline
+def raised_tail_f32(v, raised):
+    """2**raised * (1 - normal CDF at v) for 0 <= v <= 15.
+
+    v**2 is never rounded on its way into the exponential, where its last bit would matter 100 times over; what that
+    exceeds 1 by is multiplied with the quotient's top, which so is rounded once less. Powers of two go into exponents.
+    """
+    square = v * v
+    k, n = split_integer(square, -0.5 * LOG2_E)
+    r = fma(k, -LOG_2_REST, fma(v, v * -0.5, k * -LOG_2_SHORT))
+    excess = horner(r, EXPM1_F32) * r
+    t = [c * 2.0**raised for c in TAIL_TOP_F32]
+    top = fma(fma(square, t[4], fma(v, t[3], t[2])), square, fma(v, t[1], t[0]))
+    b = TAIL_BOTTOM_F32
+    bottom = fma(fma(fma(v, b[5], b[4]), square, fma(v, b[3], b[2])), square, fma(v, b[1], b[0]))
+    return (fma(top, excess, top).bits(i32) + (n << mantissa_bits(f32))).bits(f32) / bottom
+
+
+@inline
+def raised_tail_f64(v):
+    """2**64 * (1 - normal CDF at v) for 0 <= v <= 39. The square of v is a pair: its last bit matters 1000 times over
+    in the exponential."""
+    k = 5.0
     reciprocal = 1.0 / (v + k)
     ratio = (v - k) * reciprocal
     ratio = fma(reciprocal, fma(-ratio, v, fma(ratio + 1.0, -k, v)), ratio)  # one step of division's remainder
     square, square_low = two_product(v, v)
-    scale = raised_exp_function(square * -0.5) * reciprocal
-    tail = scale * horner(ratio, TAIL_F32 if x.dtype == f32 else TAIL_F64)
-    tail = select(abs(x) > zero_from, x.dtype(0), fma(square_low * -0.5, tail, tail))
-    return select(x < 0.0, x * tail * 2.0**-64, x * fma(tail, -(2.0**-64), 1.0))
+    tail = raised_exp_function(square * -0.5) * reciprocal * horner(ratio, TAIL_F64)
+    return fma(square_low * -0.5, tail, tail)
 
 
 @elementwise("mo.tanh")

@@ -6,15 +6,19 @@ rows are handed to a `store` function from a buffer, so that what is fused behin
 """
 
 from kernels.language import *
-from kernels.parallel import split
+from kernels.parallel import parts_wanted, share
 from kernels.rows import transposed, vectors
 
 # How much of the inner dimension one panel holds, and the bytes of B's panels: they stay in the second-level cache.
 DEPTH = 512
 PANEL_BYTES = 524288
 COLUMNS = 1024
+# Where columns are cut so that threads can take them in turns, a piece has so many tiles at least.
+FINE_TILES = 3
 # Rows of the result that wait on the stack for the next part of the inner dimension.
 WAITING_ROWS = 256
+# Register tiles to choose from, where their sums and a row of B leave room for a value of A.
+TILES = ((4, 2), (4, 3), (4, 4), (6, 2), (6, 3), (6, 4), (8, 1), (8, 2), (8, 3), (12, 2))
 
 
 @inline
@@ -32,11 +36,15 @@ def register_tile(m, n, dt):
     rows, columns = (8, 3) if target.registers >= 32 else (6, 2)
     if target.simd_bytes == 64:
         columns = 2
+    most_rows, most_columns = 12, 4
     if is_static(m):
-        rows = min(rows, max(m, 1))
+        most_rows = max(m, 1)
     if is_static(n):
-        columns = min(columns, max(ceildiv(n, target.simd(dt)), 1))
-    return rows, columns
+        most_columns = max(ceildiv(n, target.simd(dt)), 1)
+    return choice(
+        "register tile", (min(rows, most_rows), min(columns, most_columns)),
+        [(r, c) for r, c in TILES if r <= most_rows and c <= most_columns and (r + 1) * c < target.registers],
+    )  # fmt: skip
 
 
 @inline
@@ -286,7 +294,7 @@ def parts_of(rows, columns, groups, workers, *, height, width):
 
 
 @inline
-def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, many=True):
+def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, many=True, fine=False):
     """`groups` independent products of m x k by k x n matrices in type dt.
 
     pack_a(group, panel, i, rows, k0, count): rows i..i+rows of A, columns k0..k0+count, as panel[k * rows + r].
@@ -295,18 +303,24 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, many=Tru
     store(group, i, j, columns, tile, start): tile[start..start+columns] is row i of the result, from column j on.
     rows_of_a(group): A itself, where reads_in_place() is true of it; then pack_a is not called.
     many: whether a model mostly has several such products, which then share what they can, at the cost of one alone.
+    fine: whether packing few columns at a time costs little, so that threads can take many small pieces in turns.
     """
     lanes = target.simd(dt)
     rows, across = register_tile(m, n, dt)
     width = across * lanes
-    whole = is_static(k) and k <= DEPTH
-    depth = max(k, 1) if whole else DEPTH // 2
+    all_of_k = is_static(k) and k <= DEPTH
+    depth = choice(
+        "depth", max(k, 1) if all_of_k else DEPTH // 2,
+        [d for d in (128, 256, 512) if not is_static(k) or d < k] + ([k] if is_static(k) and 512 < k <= 1024 else []),
+    )  # fmt: skip
+    whole = is_static(k) and k <= depth
     # Columns are cut where whole vectors of two registers end.
     unit = width if across % 2 == 0 else 2 * width
     columns = max(min(PANEL_BYTES // (depth * dt.bytes), COLUMNS) // unit, 1) * unit
     if is_static(n) and round_up(n, unit) <= columns:
         columns = max(round_up(n, unit), unit)
-    waiting = rows if whole else round_up(WAITING_ROWS, rows)
+    columns = choice("columns", columns, [c // unit * unit for c in (128, 256, 512) if unit <= c < columns])
+    waiting = rows if whole else round_up(choice("waiting rows", WAITING_ROWS, (64, 128)), rows)
     if is_static(m):
         waiting = min(waiting, max(round_up(m, rows), rows))
     in_place, resumes = rows_of_a is not None, many or not whole
@@ -318,37 +332,42 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, many=Tru
     down, across_parts = parts_of(row_tiles, column_tiles, groups, thread_count(), height=rows, width=unit)
     # What does not fit at once is cut further, into pieces of one size: a narrow rest would be packed for little work.
     column_pieces = across_parts * ceildiv(ceildiv(column_tiles, across_parts) * unit, columns)
+    if fine and is_static(groups) and groups == 1:
+        wanted = select((down == 1) & (thread_count() > 1), parts_wanted(), index(1))
+        column_pieces = max(column_pieces, min(column_tiles // FINE_TILES, wanted))
     row_pieces = down
     if not whole:
         row_pieces = down * ceildiv(ceildiv(row_tiles, down) * rows, waiting)
 
-    begin, end = split(row_pieces * groups * column_pieces)
-    for item in range(begin, end):
-        rest = item // row_pieces
-        group = rest // column_pieces
-        piece = item - rest * row_pieces
-        i0 = piece * row_tiles // row_pieces * rows
-        i1 = min((piece + 1) * row_tiles // row_pieces * rows, m)
-        piece = rest - group * column_pieces
-        j = piece * column_tiles // column_pieces * unit
-        used = min((piece + 1) * column_tiles // column_pieces * unit, n) - j
-        panels = index(ceildiv(used, width))
-        for k0 in range(0, max(k, 1), depth):
-            count = min(k - k0, depth)
-            pack_b(group, b_panels, j, used, k0, count, width)
-            for i in range(i0, i1, rows):
-                first = index(0) if whole else (i - i0) * columns
-                left = (a_panel, index(0), index(0), index(0))
-                if in_place:
-                    a = rows_of_a(group)
-                    left = (a.flat, index(a.place(i, k0)), index(a.strides[0]), index(i1 - i - 1))
-                else:
-                    pack_a(group, a_panel, i, rows, k0, count)
-                fresh = index(1) if whole else select(k0 == 0, index(1), index(0))
-                multiply_panels(
-                    tile, *left, b_panels, panels, index(count), first, index(columns), fresh,
-                    rows=rows, across=across, in_place=in_place, resumes=resumes,
-                )  # fmt: skip
-                if True if whole else k0 + depth >= k:
-                    for r in range(min(i1 - i, rows)):
-                        store(group, i + r, j, used, tile, first + r * columns)
+    def do(begin, end):
+        for item in range(begin, end):
+            rest = item // row_pieces
+            group = rest // column_pieces
+            piece = item - rest * row_pieces
+            i0 = piece * row_tiles // row_pieces * rows
+            i1 = min((piece + 1) * row_tiles // row_pieces * rows, m)
+            piece = rest - group * column_pieces
+            j = piece * column_tiles // column_pieces * unit
+            used = min((piece + 1) * column_tiles // column_pieces * unit, n) - j
+            panels = index(ceildiv(used, width))
+            for k0 in range(0, max(k, 1), depth):
+                count = min(k - k0, depth)
+                pack_b(group, b_panels, j, used, k0, count, width)
+                for i in range(i0, i1, rows):
+                    first = index(0) if whole else (i - i0) * columns
+                    left = (a_panel, index(0), index(0), index(0))
+                    if in_place:
+                        a = rows_of_a(group)
+                        left = (a.flat, index(a.place(i, k0)), index(a.strides[0]), index(i1 - i - 1))
+                    else:
+                        pack_a(group, a_panel, i, rows, k0, count)
+                    fresh = index(1) if whole else select(k0 == 0, index(1), index(0))
+                    multiply_panels(
+                        tile, *left, b_panels, panels, index(count), first, index(columns), fresh,
+                        rows=rows, across=across, in_place=in_place, resumes=resumes,
+                    )  # fmt: skip
+                    if True if whole else k0 + depth >= k:
+                        for r in range(min(i1 - i, rows)):
+                            store(group, i + r, j, used, tile, first + r * columns)
+
+    share(row_pieces * groups * column_pieces, None, do)

@@ -37,9 +37,10 @@ def gpu_elementwise_rows(out, x):
     widest = max(16 // out.dtype.bytes, 1)
     rows = product(out.shape[:-1])
     single_row = is_static(rows) and rows == 1
+    threads = choice("threads", THREADS, (128, 512))
     if single_row:
         width = min(widest, 8)
-        launch(blocks=ceildiv(ceildiv(n, width), THREADS), threads=THREADS)
+        launch(blocks=ceildiv(ceildiv(n, width), threads), threads=threads)
         worker, workers = grid_thread()
         lead = delinearise(index(0), out.shape[:-1])
         i = worker * width
@@ -51,7 +52,7 @@ def gpu_elementwise_rows(out, x):
     else:
         width = gpu_width(n, min(widest, 8))
         pieces = n // width
-        launch(blocks=ceildiv(rows * pieces, THREADS), threads=THREADS)
+        launch(blocks=ceildiv(rows * pieces, threads), threads=threads)
         worker, workers = grid_thread()
         if worker < rows * pieces:
             row = worker // pieces

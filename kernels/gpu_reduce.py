@@ -83,7 +83,7 @@ def parts_for(blocks, work, least):
     """How many blocks share one result: enough that all together are BLOCKS, each with at least `least` of `work`."""
     if not is_static(blocks):
         return 1
-    most = BLOCKS // max(blocks, 1)
+    most = choice("blocks", BLOCKS, (264, 1056)) // max(blocks, 1)
     if is_static(work):
         most = min(most, work // least)
     return max(most, 1)

@@ -38,8 +38,10 @@ def tile_shape(m, n, groups, dt):
         or (is_static(n) and n <= 64)
         or (is_static(tiles) and tiles < ENOUGH)
     ):
-        return SMALL
-    return (128, 128, 8, 8) if is_static(tiles) else (128, 64, 16, 16)
+        usual = SMALL
+    else:
+        usual = (128, 128, 8, 8) if is_static(tiles) else (128, 64, 16, 16)
+    return choice("tile", usual, (SMALL, (128, 64, 16, 16), (128, 128, 8, 8)) if dt.bytes <= 4 else ())
 
 
 @inline

@@ -53,17 +53,19 @@ def tensor_core_matmul(out, a, b):
     dt = a.dtype
     m, n, depth = out.shape[-2], out.shape[-1], a.shape[-1]
     batch = out.shape[:-2]
+    stages = choice("stages", STAGES, (2,))
+    band_rows = choice("band", BAND, (4, 16))
     down, across = ceildiv(m, DOWN), ceildiv(n, ACROSS)
     launch(blocks=down * across * product(batch), threads=WORKERS)
-    left = shared(dt, (STAGES, DOWN, DEEP))
-    right = shared(dt, (STAGES, DEEP, ACROSS))
+    left = shared(dt, (stages, DOWN, DEEP))
+    right = shared(dt, (stages, DEEP, ACROSS))
     warp = thread_index() // 32
     group = block_index() // (down * across)
     rest = block_index() - group * (down * across)
-    band = rest // (across * BAND)
-    within = rest - band * (across * BAND)
-    high = min(index(down) - band * BAND, index(BAND))
-    i0 = (band * BAND + within % high) * DOWN
+    band = rest // (across * band_rows)
+    within = rest - band * (across * band_rows)
+    high = min(index(down) - band * band_rows, index(band_rows))
+    i0 = (band * band_rows + within % high) * DOWN
     j0 = within // high * ACROSS
     lead = delinearise(group, batch)
     rows, columns = chunked_matrix_at(a, lead), chunked_matrix_at(b, lead)
@@ -73,7 +75,7 @@ def tensor_core_matmul(out, a, b):
     steps = ceildiv(index(depth), DEEP)
 
     def fill(step):
-        stage = step % STAGES
+        stage = step % stages
         fill_tile(left, stage * (DOWN * DEEP), rows, i0, step * DEEP, rows=DOWN, chunks=DEEP // CHUNK)
         if turned:
             fill_tile(
@@ -89,17 +91,17 @@ def tensor_core_matmul(out, a, b):
             fill_tile(right, stage * (DEEP * ACROSS), columns, step * DEEP, j0, rows=DEEP, chunks=ACROSS // CHUNK)
 
     acc = [f32(0) for _ in range(WARP_ROWS * WARP_COLUMNS * 4)]
-    for step in unroll(STAGES - 1):
+    for step in unroll(stages - 1):
         if index(step) < steps:
             fill(index(step))
         end_group()
     for step in range(steps):
-        wait_for_groups(pending=STAGES - 2)
+        wait_for_groups(pending=stages - 2)
         barrier()
-        if step + (STAGES - 1) < steps:
-            fill(step + (STAGES - 1))
+        if step + (stages - 1) < steps:
+            fill(step + (stages - 1))
         end_group()
-        stage = step % STAGES
+        stage = step % stages
         for k in unroll(0, DEEP, 16):
             lefts = [
                 load_left(left, stage * (DOWN * DEEP), i1 + r * 16, k, chunks=DEEP // CHUNK) for r in range(WARP_ROWS)

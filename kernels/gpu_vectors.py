@@ -44,15 +44,17 @@ def column_products(out, a, b, dt):
     n, depth = out.shape[-1], a.shape[-1]
     batch = out.shape[:-2]
     width = gpu_width(depth, max(16 // b.dtype.bytes, 1))
-    blocks = ceildiv(n, WARPS * COLUMNS)
+    columns = choice("columns a warp", COLUMNS, (1, 4))
+    ahead = choice("ahead", AHEAD, (1, 4))
+    blocks = ceildiv(n, WARPS * columns)
     launch(blocks=blocks * product(batch), threads=WARPS * 32)
     row = shared(dt, SEGMENT)
     group = block_index() // blocks
     lead = delinearise(group, batch)
     matrix = matrix_at(b, lead)
     thread, lane = thread_index(), lane_of()
-    j0 = ((block_index() - group * blocks) * WARPS + thread // 32) * COLUMNS
-    sums = [zeros(dt, width) for _ in range(COLUMNS)]
+    j0 = ((block_index() - group * blocks) * WARPS + thread // 32) * columns
+    sums = [zeros(dt, width) for _ in range(columns)]
     for k0 in range(0, depth, SEGMENT):
         used = min(index(depth) - k0, index(SEGMENT))
         barrier()
@@ -60,11 +62,11 @@ def column_products(out, a, b, dt):
             row.store(a[position(lead + (0, k0 + k), width=width, axis=a.rank - 1)].cast(dt), k)
         barrier()
         step = 32 * width
-        rounds = used // (step * AHEAD)
+        rounds = used // (step * ahead)
 
         def add(sums, first, count):
             parts = []
-            for c in unroll(COLUMNS):
+            for c in unroll(columns):
                 # A column that there is not is read as the last one, and not stored.
                 j = min(j0 + c, index(n) - 1)
                 for u in unroll(count):
@@ -72,16 +74,16 @@ def column_products(out, a, b, dt):
                     parts = parts + [matrix[at]]
             for u in unroll(count):
                 factor = row.load(first + u * step + lane * width, width=width)
-                for c in unroll(COLUMNS):
+                for c in unroll(columns):
                     sums[c] = fma(factor, parts[c * count + u].cast(dt), sums[c])
             return sums
 
         for round in range(rounds):
-            sums = add(sums, round * (step * AHEAD), AHEAD)
-        for first in range(rounds * (step * AHEAD), used, step):
+            sums = add(sums, round * (step * ahead), ahead)
+        for first in range(rounds * (step * ahead), used, step):
             if first + lane * width < used:
                 sums = add(sums, first, 1)
-    for c in unroll(COLUMNS):
+    for c in unroll(columns):
         total = combine_warp(fold(sums[c], lambda x, y: x + y), lambda x, y: x + y, 16)
         if (lane == 0) & (j0 + c < n):
             out[position(lead + (0, j0 + c))] = total.cast(out.dtype)

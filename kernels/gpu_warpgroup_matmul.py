@@ -32,6 +32,8 @@ ROW_BYTES = 128
 WARPGROUP = 128
 # Bytes of shared memory for the stages, of which there are at most eight.
 STAGE_BYTES = 200 * 1024
+# How wide tiles may be.
+WIDTHS = (256, 224, 192, 160, 128, 96, 64)
 # Rows of tiles that are worked on together, so that what they share is in the L2 cache.
 BAND = 16
 # Multiprocessors to spread tiles over, where that decides how wide tiles are: those of an H100 or H200.
@@ -92,7 +94,7 @@ def tile_columns(m, n, groups, *, any_width):
     best, least = 128, None
     if not is_static(m) or not is_static(n) or not is_static(groups):
         return best
-    for columns in unroll((256, 224, 192, 160, 128, 96, 64)):
+    for columns in unroll(WIDTHS):
         if any_width or columns % 64 == 0:
             rounds = ceildiv(ceildiv(m, DOWN) * whole_columns(n, columns) * groups, PROCESSORS)
             cost = rounds * (columns + TILE_COST)
@@ -128,8 +130,11 @@ def warpgroup_matmul(out, a, b):
     batch = out.shape[:-2]
     right, right_turned = along_rows(b)
     across = tile_columns(m, n, product(batch), any_width=right_turned)
+    across = choice("columns", across, [c for c in WIDTHS if right_turned or c % 64 == 0])
     left_bytes, right_bytes = DOWN * DEEP * 2, across * DEEP * 2
-    stages = min(STAGE_BYTES // (left_bytes + right_bytes), 8)
+    most_stages = min(STAGE_BYTES // (left_bytes + right_bytes), 8)
+    stages = choice("stages", most_stages, [s for s in (3, 4, 5, 6) if s < most_stages])
+    band_rows = choice("band", BAND, (4, 8, 32))
     tiles_down, tiles_across = ceildiv(m, DOWN), ceildiv(n, across)
     tiles = tiles_down * tiles_across * product(batch)
     at_hand = is_mapped(a) and is_mapped(b)
@@ -164,10 +169,10 @@ def warpgroup_matmul(out, a, b):
         """Leading indices, row and column of a tile: bands of BAND rows of tiles, which go column by column."""
         group = tile // (tiles_down * tiles_across)
         rest = tile - group * (tiles_down * tiles_across)
-        band = rest // (tiles_across * BAND)
-        within = rest - band * (tiles_across * BAND)
-        high = min(index(tiles_down) - band * BAND, index(BAND))
-        return delinearise(group, batch), (band * BAND + within % high) * DOWN, within // high * across
+        band = rest // (tiles_across * band_rows)
+        within = rest - band * (tiles_across * band_rows)
+        high = min(index(tiles_down) - band * band_rows, index(band_rows))
+        return delinearise(group, batch), (band * band_rows + within % high) * DOWN, within // high * across
 
     def produce():
         stage, parity = i32(0), i32(1)

@@ -20,6 +20,10 @@ SEGMENT = 1024
 FEW_ROWS = 16
 ROWS_AT_ONCE = 8
 FEW_ROWS_BYTES = 2048
+# Rows of the matrix that are asked for before they are needed, where vectors are cache lines: a strip of each is too
+# short for the processor to see.
+ROWS_AHEAD = 8
+LINE_BYTES = 64
 
 
 @inline
@@ -51,10 +55,18 @@ def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
         row_product(out, a, b, turned=False)
     elif is_static(out.shape[-1]) and out.shape[-1] == 1:
         row_product(out.permute(swapped), b.permute(swapped), a.permute(swapped), turned=True)
-    elif is_static(out.shape[-2]) and out.shape[-2] <= FEW_ROWS and b.is_contiguous(b.rank - 1):
+    elif b.is_contiguous(b.rank - 1) and are_few(out.shape[-2]):
         few_rows_product(out, a, b)
     else:
         panel_product(out, a, b)
+
+
+@inline
+def are_few(rows):
+    """Whether so many rows are multiplied with a matrix as it lies."""
+    if not is_static(rows) or rows > 2 * FEW_ROWS:
+        return False
+    return choice("matrix as it lies", rows <= FEW_ROWS, (True, False))
 
 
 @inline
@@ -98,9 +110,10 @@ def row_product(out, a, b, *, turned):
     batch = out.shape[:-2]
     lanes = target.simd(dt)
     widths = widths_for(n, lanes * 2)
-    sums = stack(dt, STRIP_BYTES // dt.bytes)
+    strip_bytes = choice("strip bytes", STRIP_BYTES, (4096, 8192, 32768))
+    sums = stack(dt, strip_bytes // dt.bytes)
     row = stack(dt, SEGMENT)
-    strip = strip_length(n, product(batch), STRIP_BYTES // dt.bytes, lanes * 2)
+    strip = strip_length(n, product(batch), strip_bytes // dt.bytes, lanes * 2)
     strips = ceildiv(index(n), strip)
     begin, end = split(strips * product(batch))
     for item in range(begin, end):
@@ -145,7 +158,9 @@ def few_rows_product(out, a, b):
     batch = out.shape[:-2]
     lanes = target.simd(dt)
     widths = widths_for(n, lanes)
-    longest = FEW_ROWS_BYTES // dt.bytes
+    longest = choice("strip bytes", FEW_ROWS_BYTES, (1024, 4096)) // dt.bytes
+    together = choice("rows together", STEP, (2, 8))
+    at_once = choice("rows of A at once", ROWS_AT_ONCE, (4, 16))
     sums = stack(dt, m * longest)
     left = stack(dt, SEGMENT * m)
     strip = strip_length(n, product(batch), longest, lanes)
@@ -170,12 +185,15 @@ def few_rows_product(out, a, b):
                 vectors(0, count, (lanes * 2, 1), copy)
 
             def steps_from(k, steps):
-                for first in unroll(0, m, ROWS_AT_ONCE):
-                    several = min(ROWS_AT_ONCE, m - first)
+                for first in unroll(0, m, at_once):
+                    several = min(at_once, m - first)
                     factors = [left.load((first + i) * SEGMENT + k, width=steps) for i in range(several)]
 
                     def part(x, w):
                         right = [matrix[position((k0 + k + s, j0 + x), width=w, axis=1)].cast(dt) for s in range(steps)]
+                        if first == 0 and steps == together and w * dt.bytes == LINE_BYTES:
+                            for s in unroll(steps):
+                                fetch_early(matrix, k0 + k + s + ROWS_AHEAD, j0 + x)
                         for i in unroll(several):
                             total = sums.load((first + i) * longest + x, width=w)
                             for s in unroll(steps):
@@ -185,7 +203,7 @@ def few_rows_product(out, a, b):
 
                     vectors(0, used, widths, part)
 
-            vectors(0, count, (STEP, 1), steps_from)
+            vectors(0, count, (together, 1), steps_from)
         for i in unroll(m):
 
             def finish(x, w):
@@ -193,6 +211,15 @@ def few_rows_product(out, a, b):
                 out[at] = sums.load(i * longest + x, width=w).cast(out.dtype)
 
             vectors(0, used, widths, finish)
+
+
+@inline
+def fetch_early(matrix, i, j):
+    """Have the cache line of an element brought near; there need not be such an element."""
+    beyond = is_static(i) and is_static(matrix.shape[0]) and i >= matrix.shape[0]
+    if matrix.is_strided and not beyond:
+        place = strided(matrix.flat, (1,), (1,), matrix.place(i, j))
+        intrinsic("llvm.prefetch.p0", None, 1, place, i32(0), i32(3), i32(1))
 
 
 @inline
@@ -241,4 +268,4 @@ def add_rows(sums, row, matrix, k0, count, j0, used, widths):
 
         vectors(0, used, widths, part)
 
-    vectors(0, count, (STEP, 1), rows_from)
+    vectors(0, count, (choice("rows together", STEP, (2, 8)), 1), rows_from)

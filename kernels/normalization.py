@@ -3,7 +3,7 @@
 from kernels.gpu_rows import gpu_normalise_rows
 from kernels.indexing import along, delinearise, product
 from kernels.language import *
-from kernels.parallel import split
+from kernels.parallel import share
 from kernels.rows import fit_width, fits_stack, reduce_row, registers, vectors, widths_for
 
 
@@ -46,37 +46,40 @@ def normalise_rows(out, x, eps, scale, *, centred):
     width = fit_width(n, registers(dt, count=4))
     kept = fits_stack(n, dt)
     row = stack(dt, n if kept else 1)
-    begin, end = split(product(x.shape[:-1]))
     count = index(n).cast(dt)
-    for item in range(begin, end):
-        lead = delinearise(item, x.shape[:-1])
 
-        def load(i, w):
-            if kept:
-                return row.load(i, width=w)
-            return x[along(lead, i, w)].cast(dt)
+    def do(begin, end):
+        for item in range(begin, end):
+            lead = delinearise(item, x.shape[:-1])
 
-        def keep(i, w):
-            v = x[along(lead, i, w)].cast(dt)
-            if kept:
-                row.store(v, i)
-            return v
+            def load(i, w):
+                if kept:
+                    return row.load(i, width=w)
+                return x[along(lead, i, w)].cast(dt)
 
-        mean = dt(0)
-        if centred:
-            mean = reduce_row(n, width, dt(0), keep, lambda a, b: a + b) / count
+            def keep(i, w):
+                v = x[along(lead, i, w)].cast(dt)
+                if kept:
+                    row.store(v, i)
+                return v
 
-        def deviation(i, w):
-            return load(i, w) - mean if centred else load(i, w)
+            mean = dt(0)
+            if centred:
+                mean = reduce_row(n, width, dt(0), keep, lambda a, b: a + b) / count
 
-        def square(i, w):
-            d = deviation(i, w) if centred else keep(i, w)
-            return d * d
+            def deviation(i, w):
+                return load(i, w) - mean if centred else load(i, w)
 
-        variance = reduce_row(n, width, dt(0), square, lambda a, b: a + b) / count
-        factor = dt(1) / sqrt(variance + eps)
+            def square(i, w):
+                d = deviation(i, w) if centred else keep(i, w)
+                return d * d
 
-        def finish(i, w):
-            out[along(lead, i, w)] = scale(i, w, deviation(i, w) * factor).cast(out.dtype)
+            variance = reduce_row(n, width, dt(0), square, lambda a, b: a + b) / count
+            factor = dt(1) / sqrt(variance + eps)
 
-        vectors(0, n, widths_for(n, width), finish)
+            def finish(i, w):
+                out[along(lead, i, w)] = scale(i, w, deviation(i, w) * factor).cast(out.dtype)
+
+            vectors(0, n, widths_for(n, width), finish)
+
+    share(product(x.shape[:-1]), n * dt.bytes, do)

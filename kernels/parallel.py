@@ -3,6 +3,13 @@
 from kernels.gpu_blocks import grid_thread
 from kernels.language import *
 
+# Work of fewer bytes is not worth handing out in parts.
+LITTLE_BYTES = 262144
+# What an item comes to where that is always much.
+HEAVY_BYTES = 1048576
+# Parts a thread that are enough for others to help one that is late.
+PARTS = 8
+
 
 @inline
 def strip_length(n, rows, longest, grain):
@@ -26,3 +33,30 @@ def split(n, *, grain=1):
     if grain == 1:
         return begin, end
     return min(begin, index(n)), min(end, index(n))
+
+
+@inline
+def parts_wanted():
+    """How many parts much work is cut into, where that can be."""
+    return thread_count() * PARTS
+
+
+@inline
+def share(n, item_bytes, body):
+    """Call body(begin, end) for parts of `n` items, until the threads together have done all of them.
+
+    Threads are not equally fast, and some are held up: where there is much to do (`item_bytes` is what an item comes
+    to, None where that is always much) it is cut into several parts a thread, and who is done with its own takes those
+    of others.
+    """
+    heavy = item_bytes is None
+    little = not heavy and is_static(n) and is_static(item_bytes) and n * item_bytes <= LITTLE_BYTES
+    if little or not takes_parts():
+        begin, end = split(n)
+        body(begin, end)
+    else:
+        each = HEAVY_BYTES if heavy else item_bytes
+        begin, end = index(-1), index(0)
+        while begin < end:
+            begin, end = take_part(n, each, begin)  # in the end nothing, which is then done
+            body(begin, end)

@@ -4,8 +4,8 @@ from kernels.gpu_reduce import nvidia_reduce
 from kernels.gpu_rows import gpu_reduce
 from kernels.indexing import along, delinearise, interleave, product, without
 from kernels.language import *
-from kernels.parallel import split, strip_length
-from kernels.rows import accumulate, fit_width, fold, registers, vectors, widths_for
+from kernels.parallel import share, split, strip_length
+from kernels.rows import accumulate, fit_width, fold, registers, streams, vectors, widths_for
 
 # A reduction to few values is cut into this many parts a value; fixed, so the result does not depend on the threads.
 PARTS = 64
@@ -161,16 +161,20 @@ def copy_elements(out, x, dt, store):
 def reduce_columns(x, axes, start, combine, store):
     """The last axis stays: vectors lie along it. Threads share strips of it, whose results wait on the stack.
 
-    A block of rows is combined in registers at a time, so that memory is read in order and errors of sums stay small.
+    A block of rows is combined at a time, so that errors of sums stay small: in registers where one tensor is read;
+    several in as many rows would be more places at once than a processor reads ahead in.
     """
     kept = without(x.shape, axes)
     reduced = [x.shape[k] for k in axes]
     count = product(reduced)
     n = kept[-1]
-    width = fit_width(n, registers(start.dtype, count=8))
+    width = fit_width(n, registers(start.dtype, count=choice("registers", 8, (2, 4))))
     widths = widths_for(n, width)
-    results = stack(start.dtype, STRIP_BYTES // start.dtype.bytes)
-    strip = strip_length(n, product(kept[:-1]), STRIP_BYTES // start.dtype.bytes, width)
+    one_by_one = streams(x) > 1
+    longest = choice("strip bytes", STRIP_BYTES, (4096, 32768)) // start.dtype.bytes
+    results = stack(start.dtype, longest)
+    parts = stack(start.dtype, longest if one_by_one else 1)
+    strip = strip_length(n, product(kept[:-1]), longest, width)
     strips = ceildiv(index(n), strip)
     begin, end = split(strips * product(kept[:-1]))
     for item in range(begin, end):
@@ -182,22 +186,55 @@ def reduce_columns(x, axes, start, combine, store):
         def clear(i, w):
             results.store(splat(start, w), i)
 
+        def element(r, i, w):
+            where = interleave(axes, delinearise(r, reduced), lead + (first + i,))
+            return x[position(where, width=w, axis=x.rank - 1)].cast(start.dtype)
+
         vectors(0, used, widths, clear)
         for block in range(0, count, ROWS):
+            if one_by_one:
+                combine_in_turn(parts, results, start, combine, element, block, min(block + ROWS, count), used, widths)
+            else:
 
-            def column(i, w):
-                part = splat(start, w)
-                for r in range(block, min(block + ROWS, count)):
-                    where = interleave(axes, delinearise(r, reduced), lead + (first + i,))
-                    part = combine(part, x[position(where, width=w, axis=x.rank - 1)].cast(start.dtype))
-                results.store(combine(results.load(i, width=w), part), i)
+                def column(i, w):
+                    part = splat(start, w)
+                    for r in range(block, min(block + ROWS, count)):
+                        part = combine(part, element(r, i, w))
+                    results.store(combine(results.load(i, width=w), part), i)
 
-            vectors(0, used, widths, column)
+                vectors(0, used, widths, column)
 
         def finish(i, w):
             store(along(lead, first + i, w), results.load(i, width=w))
 
         vectors(0, used, widths, finish)
+
+
+@inline
+def combine_in_turn(parts, results, start, combine, element, begin, end, used, widths):
+    """Combine a block of rows into `results`, one row after the other; what they come to waits in `parts`."""
+
+    def clear(i, w):
+        parts.store(splat(start, w), i)
+
+    vectors(0, used, widths, clear)
+    for r in range(begin, end):
+
+        def column(i, w):
+            parts.store(combine(parts.load(i, width=w), element(r, i, w)), i)
+
+        vectors(0, used, widths, column)
+
+    def add(i, w):
+        results.store(combine(results.load(i, width=w), parts.load(i, width=w)), i)
+
+    vectors(0, used, widths, add)
+
+
+@inline
+def row_width(n, dt):
+    """How much of a row of `n` is combined at a time."""
+    return fit_width(n, registers(dt, count=choice("registers", 4, (2, 8))))
 
 
 @inline
@@ -207,7 +244,7 @@ def reduce_region(x, axes, start, combine, lead, rows, columns, *, blocked):
     `rows` is a range of the reduced axes but the last, taken as one, and `columns` a range of the last axis.
     """
     n = x.shape[-1]
-    width = fit_width(n, registers(start.dtype, count=4))
+    width = row_width(n, start.dtype)
     exact = is_static(n % width) and n % width == 0
     outer_axes = axes[:-1]
     outer = [x.shape[k] for k in outer_axes]
@@ -234,11 +271,14 @@ def reduce_rows(x, axes, start, combine, store, *, blocked):
     """The last axis goes: vectors run along it; threads share the results."""
     kept = without(x.shape, axes)
     rows = product([x.shape[k] for k in axes[:-1]])
-    begin, end = split(product(kept))
-    for item in range(begin, end):
-        lead = delinearise(item, kept)
-        value = reduce_region(x, axes, start, combine, lead, (0, rows), (0, x.shape[-1]), blocked=blocked)
-        store(position(lead), value)
+
+    def do(begin, end):
+        for item in range(begin, end):
+            lead = delinearise(item, kept)
+            value = reduce_region(x, axes, start, combine, lead, (0, rows), (0, x.shape[-1]), blocked=blocked)
+            store(position(lead), value)
+
+    share(product(kept), rows * x.shape[-1] * x.dtype.bytes, do)
 
 
 @inline
@@ -250,7 +290,7 @@ def reduce_in_parts(x, partial, axes, start, combine, store, *, blocked):
     # Rows are shared first; where they are fewer than the parts, each is cut too, at multiples of a vector.
     down = max(min(rows, PARTS), 1)
     across = PARTS // down
-    width = fit_width(n, registers(start.dtype, count=4))
+    width = row_width(n, start.dtype)
     span = ceildiv(ceildiv(n, width), across) * width
     begin, end = split(product(kept) * PARTS)
     for item in range(begin, end):

@@ -9,14 +9,15 @@ of the dtypes `known`.
 The last phase stores the elements, and is alone in that; `finish(at, row)` stores what the row comes to. Shapes of
 phases may differ as long as they are cut into the same rows in the same order, each later one perhaps more finely.
 `spare` is `(phase, which value, tensor)` or nothing: the value may be kept in that tensor, which the last phase stores.
+`streams` says how many tensors each phase reads at full positions, where one reads several.
 Sums are taken in the order of the reductions' own kernels.
 """
 
 from kernels.gpu_row_phases import gpu_row_phases
 from kernels.indexing import along, delinearise, interleave, product, without
 from kernels.language import *
-from kernels.parallel import split, strip_length
-from kernels.rows import fit_width, fold, registers, remainder, vectors, widths_for
+from kernels.parallel import share, split, strip_length
+from kernels.rows import fit_width, fold, registers, remainder, rest_width, vectors, widths_for
 
 # The rows that are kept on the stack are at most this large together.
 KEPT_BYTES = 65536
@@ -29,7 +30,7 @@ STRIP = 2048
 
 
 @inline
-def row_phases(phases, finish, *, spare=()):
+def row_phases(phases, finish, *, spare=(), streams=()):
     """Go over all rows, phase by phase."""
     shape, axes = phases[0][1], phases[0][2]
     if target.is_gpu:
@@ -37,7 +38,7 @@ def row_phases(phases, finish, *, spare=()):
     elif len(shape) - 1 in axes:
         phases_along_rows(phases, finish, spare)
     else:
-        phases_along_columns(phases, finish, spare)
+        phases_along_columns(phases, finish, spare, streams)
 
 
 @inline
@@ -87,10 +88,13 @@ def phases_along_rows(phases, finish, spare):
         [stack(dt, row_length(phase) if keep and wanted == "keep" else 1) for dt, wanted in phase[3]]
         for phase in phases
     ]  # fmt: skip
-    begin, end = split(product(rows))
-    for item in range(begin, end):
-        row = walk_row(phases, 0, stacks, () if keep else spare, item, (), keep=keep)
-        finish(position(delinearise(item, rows)), row)
+
+    def do(begin, end):
+        for item in range(begin, end):
+            row = walk_row(phases, 0, stacks, () if keep else spare, item, (), keep=keep)
+            finish(position(delinearise(item, rows)), row)
+
+    share(product(rows), row_length(phases[0]) * f32.bytes, do)
 
 
 @inline
@@ -174,6 +178,12 @@ def place_in_row(phase, other, at, item, i):
 
 
 @inline
+def one_lane(v, lane):
+    """One lane of a value, which may have only one."""
+    return v[lane] if v.width > 1 else v
+
+
+@inline
 def reduce_values(compute, rows, n, reductions):
     """The results of all reductions of a phase, as kernels/reduce.py takes them; one walk where widths agree."""
     hows = [how(dt.acc) for which, how, dt in reductions]
@@ -206,8 +216,11 @@ def reduce_values(compute, rows, n, reductions):
             for i in range(0, stop, width):
                 lanes = combined(lanes, r, i, width)
         if not exact:
-            for i in range(stop, n):
-                single = combined(single, r, i, 1)
+            few = rest_width(n, width)
+            for i in range(stop, n, few):
+                values = compute(r, i, few)
+                for lane in unroll(few):
+                    single = combined_with(single, [one_lane(v, lane) for v in values], hows, reductions)
     totals = [fold(total, how[1]) for how, total in zip(hows, lanes)]
     if not exact:
         totals = [how[1](a, b) for how, a, b in zip(hows, totals, single)]
@@ -216,7 +229,7 @@ def reduce_values(compute, rows, n, reductions):
 
 
 @inline
-def phases_along_columns(phases, finish, spare):
+def phases_along_columns(phases, finish, spare, streams):
     """The last axis stays: vectors lie along it, and every lane is a row of its own.
 
     Threads share strips of columns, which are walked row by row, so that memory is read in order; what is known of
@@ -230,6 +243,10 @@ def phases_along_columns(phases, finish, spare):
     strip = strip_length(n, product(rows[:-1]), STRIP, width)
     strips = ceildiv(index(n), strip)
     sums = [[stack(dt.acc, STRIP) for which, how, dt in phase[4]] for phase in phases]
+    many = [k < len(streams) and streams[k] > 1 for k in range(len(phases))]
+    parts = [
+        [stack(dt.acc, STRIP if turns else 1) for which, how, dt in phase[4]] for phase, turns in zip(phases, many)
+    ]  # fmt: skip
     known = [[stack(dt, STRIP) for dt in tuple([dt for which, how, dt in phase[4]]) + phase[6]] for phase in phases]
     begin, end = split(strips * product(rows[:-1]))
     for item in range(begin, end):
@@ -238,7 +255,7 @@ def phases_along_columns(phases, finish, spare):
         used = min(n - first, strip)
         lead = delinearise(line, rows[:-1])
         for p in unroll(len(phases)):
-            walk_columns(phases, p, sums, known, spare, lead, first, used, widths)
+            walk_columns(phases, p, sums, parts, known, spare, lead, first, used, widths, in_turn=many[p])
 
         def last(i, w):
             finish(along(lead, first + i, w), known_of(known, len(phases), i, w))
@@ -253,7 +270,38 @@ def known_of(known, p, i, w):
 
 
 @inline
-def walk_columns(phases, p, sums, known, spare, lead, first, used, widths):
+def combined_with(part, values, hows, reductions):
+    """What some rows came to so far, and the values of one more."""
+    return [how[1](a, values[which].cast(dt.acc)) for a, how, (which, _, dt) in zip(part, hows, reductions)]
+
+
+@inline
+def columns_in_turn(compute, sums, parts, hows, reductions, begin, end, used, widths):
+    """Combine a block of rows, one after the other: as in kernels/reduce.py where several tensors are read."""
+
+    def clear(i, w):
+        for k in unroll(len(hows)):
+            parts[k].store(splat(hows[k][0], w), i)
+
+    vectors(0, used, widths, clear)
+    for r in range(begin, end):
+
+        def column(i, w):
+            part = combined_with([cell.load(i, width=w) for cell in parts], compute(r, i, w), hows, reductions)
+            for k in unroll(len(hows)):
+                parts[k].store(part[k], i)
+
+        vectors(0, used, widths, column)
+
+    def add(i, w):
+        for k in unroll(len(hows)):
+            sums[k].store(hows[k][1](sums[k].load(i, width=w), parts[k].load(i, width=w)), i)
+
+    vectors(0, used, widths, add)
+
+
+@inline
+def walk_columns(phases, p, sums, parts, known, spare, lead, first, used, widths, *, in_turn):
     """One phase of a strip of columns."""
     elements, shape, axes, kept, reductions, after, follows = phases[p]
     reduced = [shape[k] for k in axes]
@@ -284,18 +332,19 @@ def walk_columns(phases, p, sums, known, spare, lead, first, used, widths):
 
         vectors(0, used, widths, clear)
         for block in range(0, count, ROWS):
+            end = min(block + ROWS, count)
+            if in_turn:
+                columns_in_turn(compute, sums[p], parts[p], hows, reductions, block, end, used, widths)
+            else:
 
-            def column(i, w):
-                part = [splat(how[0], w) for how in hows]
-                for r in range(block, min(block + ROWS, count)):
-                    values = compute(r, i, w)
-                    part = [
-                        how[1](a, values[which].cast(dt.acc)) for a, how, (which, _, dt) in zip(part, hows, reductions)
-                    ]
-                for k in unroll(len(hows)):
-                    sums[p][k].store(hows[k][1](sums[p][k].load(i, width=w), part[k]), i)
+                def column(i, w):
+                    part = [splat(how[0], w) for how in hows]
+                    for r in range(block, end):
+                        part = combined_with(part, compute(r, i, w), hows, reductions)
+                    for k in unroll(len(hows)):
+                        sums[p][k].store(hows[k][1](sums[p][k].load(i, width=w), part[k]), i)
 
-            vectors(0, used, widths, column)
+                vectors(0, used, widths, column)
 
         def conclude(i, w):
             totals = [cell.load(i, width=w) for cell in sums[p]]

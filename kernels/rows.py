@@ -92,9 +92,31 @@ def transposed(rows, *, step):
 
 
 @inline
+def streams(x):
+    """How many tensors x is known to read at its own positions: in as many places it goes through memory at once."""
+    if x.is_strided:
+        return 1
+    found = 0
+    for source in unroll(x.reads):
+        if source.rank == x.rank:
+            found = found + streams(source)
+    return max(found, 1)
+
+
+@inline
 def larger_of(a, b):
     """The larger of two, either of them where one is NaN: for who finds NaN by other means. x86 does that at once."""
     return select(a > b, a, b) if target.simd_bytes > 16 else max(a, b)
+
+
+@inline
+def rest_width(n, width):
+    """The lanes in which what `width` leaves of `n` can be loaded: a power of two that divides it; 1 if unknown."""
+    if not is_static(n) or n % width == 0:
+        return 1
+    if width > 1 and n % (width // 2) == 0:
+        return width // 2
+    return rest_width(n, width // 2)
 
 
 @inline
@@ -113,8 +135,11 @@ def accumulate(begin, end, width, start, load, combine, lanes, single, *, exact=
         for i in range(begin, stop, width):
             lanes = combine(lanes, load(i, width))
     if not exact:
-        for i in range(stop, end):
-            single = combine(single, load(i, 1))
+        few = rest_width(end - begin, width)
+        for i in range(stop, end, few):
+            v = load(i, few)
+            for lane in unroll(few):  # as if they were loaded one by one, so that sums have the same bits
+                single = combine(single, v[lane] if few > 1 else v)
     return lanes, single
 
 
@@ -132,6 +157,6 @@ def reduce_row(n, width, start, load, combine):
 
 
 @inline
-def fits_stack(n, dt):
+def fits_stack(n, dt, *, most=ROW_BYTES):
     """Whether a row of `n` is known to be small enough to keep on the stack."""
-    return is_static(n) and n > 0 and n * dt.bytes <= ROW_BYTES
+    return is_static(n) and n > 0 and n * dt.bytes <= most

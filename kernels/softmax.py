@@ -2,43 +2,46 @@
 
 from kernels.exponential import exp
 from kernels.gpu_rows import gpu_softmax_rows
-from kernels.indexing import along, delinearise, product, without
+from kernels.indexing import along, delinearise, product
 from kernels.language import *
 from kernels.logarithm import log
 from kernels.parallel import split
+from kernels.reduce import largest_of, sum_of
+from kernels.row_phases import no_more, nothing_left, row_phases
 from kernels.rows import fit_width, fits_stack, larger_of, reduce_row, registers, vectors, widths_for
 
 
 @kernel("mo.softmax")
-def softmax(out: FusedOutput, x: FusedInput, *, axis):
+def softmax(out: FusedOutput, x: FusedInput, *, axis, kept_bytes=16384):
     """exp(x) divided by its sum along `axis`."""
-    normalise_exponentials(out, x, axis, logarithm=False)
+    normalise_exponentials(out, x, axis, kept_bytes, logarithm=False)
 
 
 @kernel("mo.log_softmax")
-def log_softmax(out: FusedOutput, x: FusedInput, *, axis):
+def log_softmax(out: FusedOutput, x: FusedInput, *, axis, kept_bytes=16384):
     """The logarithm of softmax, computed without taking it of small numbers."""
-    normalise_exponentials(out, x, axis, logarithm=True)
+    normalise_exponentials(out, x, axis, kept_bytes, logarithm=True)
 
 
 @inline
-def normalise_exponentials(out, x, axis, *, logarithm):
-    """Choose by where the axis lies."""
+def normalise_exponentials(out, x, axis, kept_bytes, *, logarithm):
+    """Choose by where the axis lies. Rows of at most `kept_bytes` are read once."""
     if axis == x.rank - 1 and target.is_gpu:
         gpu_softmax_rows(out, x, logarithm=logarithm)
-    elif axis == x.rank - 1:
-        softmax_rows(out, x, logarithm=logarithm)
+    elif axis == x.rank - 1 and (fits_stack(x.shape[-1], out.dtype.acc, most=kept_bytes) or not is_static(x.shape[-1])):
+        softmax_rows(out, x, kept_bytes, logarithm=logarithm)
     else:
-        softmax_columns(out, x, axis, logarithm=logarithm)
+        softmax_in_phases(out, x, axis, logarithm=logarithm)
 
 
 @inline
-def softmax_rows(out, x, *, logarithm):
+def softmax_rows(out, x, kept_bytes, *, logarithm):
     """Along the last axis: the largest value of the row, the sum of exponentials, then the results."""
     dt = out.dtype.acc
     n = x.shape[-1]
-    width = fit_width(n, registers(dt, count=2))
-    kept = fits_stack(n, dt)
+    # More of a row at a time goes faster, but takes another loop where nobody knows what is left at its end.
+    width = fit_width(n, registers(dt, count=choice("registers", 4 if is_static(n) else 2, (1, 2, 4, 8))))
+    kept = fits_stack(n, dt, most=kept_bytes)
     row = stack(dt, n if kept else 1)
     begin, end = split(product(x.shape[:-1]))
     for item in range(begin, end):
@@ -80,33 +83,30 @@ def softmax_rows(out, x, *, logarithm):
 
 
 @inline
-def softmax_columns(out, x, axis, *, logarithm):
-    """Along another axis: vectors lie along the last one, and every lane is a softmax of its own."""
+def softmax_in_phases(out, x, axis, *, logarithm):
+    """Along another axis, or a row too long to keep: as written out by hand. Exponentials wait in the output if they
+    can."""
     dt = out.dtype.acc
-    n = x.shape[-1]
-    width = fit_width(n, registers(dt, count=2))
-    blocks = ceildiv(n, width)
-    outer = without(x.shape, (axis, x.rank - 1))
-    begin, end = split(product(outer) * blocks)
-    for item in range(begin, end):
-        line = item // blocks
-        first = (item - line * blocks) * width
-        lead = delinearise(line, outer)
 
-        def column(i, w):
-            def at(k):
-                return position(lead[:axis] + (k,) + lead[axis:] + (i,), width=w, axis=x.rank - 1)
+    def load(at, kept, row):
+        return (x[at].cast(dt),)
 
-            top = splat(dt(-dt.inf), w)
-            for k in range(x.shape[axis]):
-                top = max(top, x[at(k)].cast(dt))
-            total = zeros(dt, w)
-            for k in range(x.shape[axis]):
-                total = total + exp(x[at(k)].cast(dt) - top)
-            shift = log(total) if logarithm else dt(1) / total
-            for k in range(x.shape[axis]):
-                v = x[at(k)].cast(dt) - top
-                v = v - shift if logarithm else exp(v) * shift
-                out[at(k)] = v.cast(out.dtype)
+    def power(at, kept, row):
+        return (exp(kept[0] - row[0]),)
 
-        vectors(first, min(first + width, n), widths_for(n, width), column)
+    def shift(at, row):
+        return (log(row[1]) if logarithm else dt(1) / row[1],)
+
+    def store(at, kept, row):
+        v = (kept[0] - row[0]) - row[2] if logarithm else kept[1] * row[2]
+        out[at] = v.cast(out.dtype)
+        return ()
+
+    wanted = "drop" if logarithm else "keep"
+    phases = (
+        (load, x.shape, (axis,), ((dt, "again"),), ((0, largest_of, dt),), no_more, ()),
+        (power, x.shape, (axis,), ((dt, wanted),), ((0, sum_of, dt),), shift, (dt,)),
+        (store, x.shape, (axis,), (), (), no_more, ()),
+    )
+    waits = len(out.writes) > 0 and out.dtype.name == dt.name and not logarithm
+    row_phases(phases, nothing_left, spare=(1, 0, out.writes[0]) if waits else ())

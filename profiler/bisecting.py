@@ -18,7 +18,7 @@ from compiler.errors import CompilerError, ExecutionError
 from compiler.temporary import temporary_folder
 from profiler.analysis.accuracy import relative_error
 from profiler.analysis.undisturbed import Times
-from profiler.analysis.verdicts import FASTER, compare_times
+from profiler.analysis.verdicts import CANNOT_TELL, FASTER, compare_times
 from profiler.measure.measuring import measure
 from profiler.records import FINISHED, MeasureRequest
 
@@ -59,6 +59,11 @@ class Found:
     trials: tuple[Trial, ...]
     sure: bool = False
     ended: str = ""
+
+    @property
+    def right(self) -> bool:
+        """Whether the results of the whole are right, so that none of it can be guilty of wrong ones."""
+        return self.kind == WRONG and bool(self.trials) and self.trials[0].good is True
 
     @property
     def words(self) -> str:
@@ -108,7 +113,10 @@ class _Bisection:
                 return
             without = self._try(suspects)
             yield self._found(suspects)
-            if without.good is not True:
+            if without.good is None:
+                yield self._found([], f"it cannot be told: without all of them {without.words}")
+                return
+            if not without.good:
                 yield self._found([], "its results are wrong whatever is left out: it is none of these")
                 return
         else:
@@ -116,10 +124,12 @@ class _Bisection:
             yield self._found(suspects)
             for group in groups[:-1]:  # passes first: without fusions a model is slower, whoever is guilty
                 if group and len(self._trials) < self._most:
-                    if self._try(group).good:
+                    trial = self._try(group)
+                    if trial.good:
                         suspects = group
                         break
-                    suspects = [switch for switch in suspects if switch not in group]
+                    if trial.good is False:
+                        suspects = [switch for switch in suspects if switch not in group]
                     yield self._found(suspects)
         yield from self._halved(suspects)
 
@@ -130,17 +140,23 @@ class _Bisection:
     def _halved(self, suspects: list[Switch]) -> Iterator[Found]:
         alone = False
         while len(suspects) > 1 and len(self._trials) < self._most:
-            half = suspects[: len(suspects) // 2]
-            alone = bool(self._try(half).good)
-            suspects = half if alone else suspects[len(half) :]
+            half, rest = suspects[: len(suspects) // 2], suspects[len(suspects) // 2 :]
+            good = self._try(half).good
+            if good is None and len(self._trials) < self._most:  # the other half may tell
+                half, rest = rest, half
+                good = self._try(half).good
+            if good is None:
+                break
+            alone = good
+            suspects = half if alone else rest
             yield self._found(suspects)
         if len(suspects) == 1 and not alone and len(self._trials) < self._most:
-            if self._try(suspects).good:
-                alone = True
-            else:
+            trial = self._try(suspects)
+            if trial.good is False:
                 words = "no one alone" if self._kind == WRONG else "no one alone makes it measurably slower"
                 yield self._found([], f"{words}: leaving out {suspects[0].name}, the last that was left, does not help")
                 return
+            alone = bool(trial.good)
         yield self._found(suspects, sure=alone)
 
     def _found(self, suspects: Sequence[Switch], ended: str = "", *, sure: bool = False) -> Found:
@@ -172,25 +188,35 @@ class _Bisection:
     def _tried(self, model: Model, left_out: Sequence[Switch]) -> Trial:
         """Whether the results are right."""
         outcome = self._run(model, replace(self._subject.request, repeat=1, processes=1))
-        pairs = zip(outcome.outputs, self._subject.expected, strict=True)
-        worst = max((relative_error(got, wanted) for got, wanted in pairs), default=0.0)
-        good = worst <= self._subject.bound
-        words = f"relative error {worst:.2g}, bound {self._subject.bound:.0e}"
+        if outcome.result.status != FINISHED:  # one that crashes is no better than one that is wrong
+            good, words = False, f"it {outcome.result.error}"
+        else:
+            pairs = zip(outcome.outputs, self._subject.expected, strict=True)
+            worst = max((relative_error(got, wanted) for got, wanted in pairs), default=0.0)
+            good = worst <= self._subject.bound
+            words = f"relative error {worst:.2g}, bound {self._subject.bound:.0e}"
         trial = Trial(tuple(switch.name for switch in left_out), good, words)
         self._trials.append(trial)
         return trial
 
-    def _timed(self, model: Model, left_out: Sequence[Switch]) -> Times:
-        """Its times; and whether they are measurably shorter than those of the whole."""
+    def _timed(self, model: Model, left_out: Sequence[Switch]) -> Times | None:
+        """Its times, where it came to an end; and whether they are measurably shorter than those of the whole."""
         asked = replace(self._subject.request, repeat=None, processes=_PROCESSES, budget=_BUDGET, count=False)
         result = self._run(model, asked).result
+        if result.status != FINISHED:
+            if self._whole is None:
+                raise ExecutionError(f"it cannot be timed: it {result.error}")
+            self._trials.append(Trial(tuple(switch.name for switch in left_out), None, f"it {result.error}"))
+            return None
         threads = int(result.conditions.get("threads") or 1)
         lost = np.asarray(result.lost) if any(result.lost) else None
         times = Times(np.asarray(result.samples), result.blocks, result.processes, lost, threads)
-        good, words = False, "the whole"
+        good: bool | None = False
+        words = "the whole"
         if self._whole is not None:
             verdict = compare_times(self._whole, times)
-            good, words = verdict.verdict == FASTER, f"{verdict.words} than the whole ({verdict.ratio:.2f} of its time)"
+            good = None if verdict.verdict == CANNOT_TELL else verdict.verdict == FASTER
+            words = f"{verdict.words} ({verdict.ratio:.2f} of the whole's time)"
         self._trials.append(Trial(tuple(switch.name for switch in left_out), good, words))
         return times
 
@@ -200,8 +226,8 @@ class _Bisection:
             model.save(path, weights="inline")
             asked = replace(request, artifact=str(path), sample=False)
             outcome = measure(asked, self._subject.graph, self._subject.arrays, outputs=True)
-        if outcome.error is not None or outcome.result.status != FINISHED:
-            raise ExecutionError(f"a trial failed: it {outcome.error or outcome.result.error}")
+        if outcome.error is not None:
+            raise ExecutionError(f"a trial failed: it {outcome.error}")
         return outcome
 
 
@@ -224,14 +250,21 @@ _LLVM_NAMES = {
 }  # fmt: skip
 
 
-def difference(subject: Subject, guilty: Switch) -> tuple[str, str, str]:
-    """The IR before and after a pass, of the first kernel that it changes, and that kernel's name; empty where none is.
+@dataclass(frozen=True, eq=False)
+class GuiltyStep:
+    """A guilty pass at work: a model, the kernel it changes, and its snapshots before and after, by number."""
 
-    A fusion has no such texts: what it makes is another kernel.
-    """
+    model: Model
+    kernel: str
+    before: int
+    after: int
+
+
+def guilty_step(subject: Subject, guilty: Switch) -> GuiltyStep | None:
+    """What a pass does to the first kernel that it changes; None of a fusion, which makes another kernel."""
     stage, _, name = guilty.name.partition(":")
     if guilty.edge is not None:
-        return "", "", ""
+        return None
     name, _, turn = name.partition(":")
     wanted = _LLVM_NAMES.get(name, name) if stage == "llvm" else name
     model = _Bisection(subject, WRONG, 0).model()
@@ -240,5 +273,17 @@ def difference(subject: Subject, guilty: Switch) -> tuple[str, str, str]:
         runs = [at for at, step in enumerate(steps) if (step.stage, step.name) == (stage, wanted) and at]
         chosen = runs[int(turn or 1) - 1 :][:1]
         if chosen:
-            return steps[chosen[0] - 1].text, steps[chosen[0]].text, kernel.name
-    return "", "", ""
+            return GuiltyStep(model, kernel.name, chosen[0] - 1, chosen[0])
+    return None
+
+
+def difference(subject: Subject, guilty: Switch) -> tuple[str, str, str]:
+    """The IR before and after a pass, of the first kernel that it changes, and that kernel's name; empty where none is.
+
+    A fusion has no such texts: what it makes is another kernel.
+    """
+    found = guilty_step(subject, guilty)
+    if found is None:
+        return "", "", ""
+    steps = found.model.snapshot(found.kernel)
+    return steps[found.before].text, steps[found.after].text, found.kernel

@@ -25,6 +25,7 @@ from profiler.store import (
     queries,
     writer,
 )
+from profiler.store.interrupted import mark_given_up
 
 MOMENT = 2.0
 """Seconds to wait for other writers before a run is made; afterwards it is worth waiting longer."""
@@ -76,6 +77,11 @@ def begin(path: Path | str | None, request: MeasureRequest, machine: Machine, *,
             return Begun(place, request, machine, store, None, f"the run is not kept: {store.refusal}")
         with store.waiting(MOMENT):
             return Begun(place, request, machine, store, writer.begin_run(store, request, machine))
+    except KeyboardInterrupt as error:  # perhaps when it was noted already, and nobody had its number
+        if store is not None:
+            with contextlib.suppress(StoreError):
+                mark_given_up(store, ending_words(error))
+        raise
     except StoreError as error:
         blocked = isinstance(error, StoreBlocked)
         tolerated = (blocked and error.kind != "full") or (not needed and (blocked or store is None))
@@ -132,6 +138,9 @@ def keep_together(
             runs = _kept(store, made, more)
             numbers = f"run {runs[0]}" if len(runs) == 1 else f"runs {' and '.join(map(str, runs))}"
             return Kept(runs, place, f"{which} kept as {numbers} of {place}, because {refused}")
+        with contextlib.suppress(OSError):
+            if not place.stat().st_size:  # a full disk takes the name of a file and nothing else
+                place.unlink()
     return Kept(note=f"{which} not kept: {refused}")
 
 

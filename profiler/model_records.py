@@ -37,7 +37,7 @@ def compiled(
 
     library = load_library(*map(Path, libraries)) if libraries else None
     with without_imports() as took:
-        model = load(artifact) if artifact else compile_graph(graph, options, library)
+        model = load(artifact, library) if artifact else compile_graph(graph, options, library)
     return model, took
 
 
@@ -50,7 +50,7 @@ def compilation_record(
         "jobs": asked.jobs, "cache": asked.cache, "fuse": asked.fuse, "recognise": asked.recognise,
         "force_cut": sorted(map(list, asked.force_cut)),
         "force_fuse": sorted(map(list, asked.force_fuse)), "sources": [list(pair) for pair in asked.sources],
-        "libraries": list(libraries),
+        "libraries": list(libraries), **({"tuned": _plain(model.tuned)} if asked.tuned else {}),
     }  # fmt: skip
     return CompilationRecord(
         source=source,

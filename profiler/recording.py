@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from compiler.errors import CompilerError
-from compiler.graph.graph import Graph
-from profiler.measure.machine import machine_with, this_machine, versions
-from profiler.measure.measuring import measure
+from profiler.measure.machine import this_machine, versions
 from profiler.measure.outcome import Outcome
 from profiler.model_records import compilation_record, compiled, stage_records
-from profiler.records import INTERRUPTED, Machine, MeasuredRun, MeasureRequest, StageRecord
+from profiler.records import Machine, StageRecord
 from profiler.store import Store, StoreError, queries, writer
 
 if TYPE_CHECKING:
     from compiler.model import Model
-
-
-def run_and_record(
-    store: Store | None, request: MeasureRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False,
-    outputs: bool = False, progress: Callable[[str], None] = lambda words: None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[int | None, Outcome]:  # fmt: skip
-    """Measure in child processes and keep the run, with its compilation, where there is a store. Also a failed one."""
-    machine = machine_with(request.device)
-    run = writer.begin_run(store, request, machine) if store is not None else None
-    try:
-        outcome = measure(request, graph, arrays, texts=texts, outputs=outputs, progress=progress, cancelled=cancelled)
-    except BaseException as error:
-        if store is not None and run is not None:
-            writer.finish_run(store, run, MeasuredRun(INTERRUPTED, error=ending_words(error)))
-        raise
-    if store is not None and run is not None:
-        keep_outcome(store, run, outcome, machine)
-    return run, outcome
 
 
 def keep_outcome(store: Store, run: int, outcome: Outcome, machine: Machine) -> None:

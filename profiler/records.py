@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from compiler.errors import ParseError
@@ -22,6 +22,8 @@ WHOLE = -1
 """The position under which samples of the whole model are kept."""
 LOST, LOST_TRACED = -2, -3
 """The positions under which lost processor time of whole calls, and of calls timed launch by launch, is kept."""
+DATABASE_VARIABLE, READONLY_VARIABLE = "KERNELGLASS_DB", "KERNELGLASS_DB_READONLY"
+"""What names the database; where the other is 1, that is somebody else's: it is read and never written."""
 PASS_COLUMNS = tuple(item.name for item in fields(PassRecord) if item.name != "changed")
 """What is kept of a pass, and exported: whether it changed the IR was only looked at while that was there."""
 
@@ -221,6 +223,9 @@ def request_to_json(request: MeasureRequest) -> str:
             {name: getattr(value, name) for name in _KEPT_OPTIONS} if entry.name == "options" else {entry.name: value}
         )
     flat |= {name: sorted(flat[name]) for name in ("force_cut", "force_fuse")}
+    flat["tuned"] = [asdict(each) for each in flat["tuned"]]
+    if not flat["tuned"]:
+        del flat["tuned"]
     if not request.sample:  # a run that was not sampled takes no more room for it
         del flat["sample"]
     return json.dumps(flat, separators=(",", ":"), allow_nan=False)
@@ -239,3 +244,51 @@ def request_from_json(text: str) -> MeasureRequest:
         return msgspec.convert({**found, "options": options}, MeasureRequest)
     except (ValueError, TypeError, msgspec.MsgspecError) as error:
         raise ParseError(f"not a run request: {error}") from None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A run of a history: what it is called there (its tags, or its number), and its time."""
+
+    run: int
+    started: str
+    label: str
+    median: float
+    low: float
+    high: float
+    runs: tuple[int, ...] = ()
+    """All of them, where it is of several that have a commit or tags in common; the figures are then the median of
+    their medians, and the lowest and highest of their intervals."""
+
+    @property
+    def newest(self) -> int:
+        """The number of its last run."""
+        return self.runs[-1] if self.runs else self.run
+
+
+@dataclass(frozen=True)
+class Change:
+    """Where a history changes: the first run after it, the place of its moment, the ratio of the middle after it to
+    that before it, and how likely chance alone does as much."""
+
+    run: int
+    at: int
+    ratio: float
+    p: float
+
+    @property
+    def words(self) -> str:
+        """How much slower or faster it became, and from where on."""
+        return f"{self.ratio - 1:+.1%} from run {self.run} on"
+
+
+@dataclass(frozen=True)
+class History:
+    """Runs of one source under the same conditions, oldest first, and where their time changed."""
+
+    source: str
+    conditions: dict[str, str]
+    moments: tuple[Moment, ...]
+    changes: tuple[Change, ...]
+    others: int
+    """Finished runs of the source under other conditions, which are not among them."""

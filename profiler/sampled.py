@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from profiler.counted import CountedLaunch
+
 PLACES = "lines"
 """The stage, as far as samples are concerned, of the lines of the kernel language that code was written in."""
 MODEL = ""
@@ -72,6 +74,9 @@ class Sampling:
     seconds: float = 0.0
     slowdown: float | None = None
     note: str = ""
+    counted: tuple[CountedLaunch, ...] = ()
+    """On a GPU, the hardware counters of each launch; `uncounted` says why there are none where that is known."""
+    uncounted: str = ""
 
     @property
     def mapped(self) -> int:

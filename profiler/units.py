@@ -57,6 +57,11 @@ def rate(value: float, unit: str) -> str:
     return f"{figure(value / 1000)} T{unit[1:]}"
 
 
+def moment(stored: object) -> str:
+    """When something was, to the second, of a moment as it is stored."""
+    return str(stored)[:19].replace("T", " ")
+
+
 def percent(value: float | None) -> str:
     """A share, in percent."""
     return "" if value is None else f"{value:.0%}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
 from collections.abc import Iterator
 
@@ -12,6 +14,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FULL = "full"
+RARELY = 50_000  # new objects between two looks for rubbish: IR is made of thousands of small ones that stay
 QUICK_PART = 3  # of this many examples that a test asks for, one is tried, unless with --hypothesis-profile=full
 FEWEST = 20
 
@@ -41,11 +44,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         scaled.add(test)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Thousands of tests stay to the end: no look for rubbish need walk through them."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(RARELY, *gc.get_threshold()[1:])
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Each process of a test run has its own database; what one of them compiled is in the cache for all."""
     folder = tmp_path_factory.mktemp("kernelglass")
+    together = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KERNELGLASS_CACHE", str(folder / "cache"))
+        patch.setenv("KERNELGLASS_CACHE", str(together / "cache"))
         patch.setenv("KERNELGLASS_DB", str(folder / "traces.db"))
-        patch.setenv("XDG_DATA_HOME", str(folder / "data"))  # where the key of the cache is kept
+        patch.setenv("XDG_DATA_HOME", str(together / "data"))  # where the key of the cache is kept
         yield

@@ -6,10 +6,17 @@ functions count like any other: they hide a circle, they do not break it.
 
 from __future__ import annotations
 
+from functools import cache
+
 import grimp
 import igraph
 
 PACKAGES = ("app", "compiler", "profiler")
+
+
+@cache
+def our_imports() -> grimp.ImportGraph:
+    return grimp.build_graph(*PACKAGES, cache_dir=None)
 
 
 def circles(imports: grimp.ImportGraph) -> list[list[str]]:
@@ -30,10 +37,10 @@ def test_a_circle_is_found() -> None:
 
 
 def test_imports_for_types_and_inside_functions_are_seen() -> None:
-    imports = grimp.build_graph(*PACKAGES, cache_dir=None)
+    imports = our_imports()
     assert imports.direct_import_exists(importer="compiler.pipeline", imported="compiler.passes.fusion.run")
     assert imports.direct_import_exists(importer="compiler.pipeline", imported="compiler.program.execution")
 
 
 def test_no_module_is_in_a_circle() -> None:
-    assert circles(grimp.build_graph(*PACKAGES, cache_dir=None)) == []
+    assert circles(our_imports()) == []

@@ -17,7 +17,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 # Drawn only when asked for: the guide does not show them.
-MORE = ("timeline", "launches", "kernels", "samples", "runs", "log", "message", "shortcuts", "about")
+BOTTOM = ("timeline", "hottest", "launches", "history", "sweep", "generate", "library", "find", "log")
+MORE = (*BOTTOM, "kernels", "samples", "runs", "message", "shortcuts", "about")
 
 
 def main() -> int:
@@ -169,7 +170,7 @@ def _frame(window, save) -> None:
     from app.views.frame.about import AboutDialog
     from app.views.frame.shortcut_sheet import ShortcutSheet
 
-    for name in ("timeline", "launches", "log"):
+    for name in BOTTOM:
         window.docks.show(name)
         save(name)
     for index, name in ((0, "kernels"), (2, "samples"), (3, "runs")):

@@ -11,16 +11,19 @@ if TYPE_CHECKING:
     from app.checking import OutputCheck
     from profiler.keeping import Begun
     from profiler.measure.outcome import Outcome
-    from profiler.records import MeasureRequest
+    from profiler.records import Machine, MeasureRequest
     from profiler.store import Store
 
 
-def begin_run(db: str | None, request: MeasureRequest, *, needed: bool) -> Begun:
-    """Begin the record; a database that cannot take it now is a note, and an error only where it was asked for."""
+def begin_run(db: str | None, request: MeasureRequest, *, needed: bool, machine: Machine | None = None) -> Begun:
+    """Begin the record; a database that cannot take it now is a note, and an error only where it was asked for.
+
+    `machine` is the one of a run that is made elsewhere.
+    """
     from profiler.keeping import begin
     from profiler.measure.machine import machine_with
 
-    begun = begin(db, request, machine_with(request.device), needed=needed)
+    begun = begin(db, request, machine or machine_with(request.device), needed=needed)
     if begun.note:
         complain(begun.note, "note")
     return begun

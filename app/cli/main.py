@@ -16,8 +16,8 @@ from compiler.collector_pauses import end_without_collection, rare_collection
 from compiler.errors import CompilerError
 
 COMMANDS = (
-    "gui", "samples", "kernels", "compile", "run", "generate", "flows", "sweep", "runs", "compare", "hot", "bisect",
-    "report", "export", "cache", "devices", "completion",
+    "gui", "samples", "kernels", "compile", "run", "tune", "generate", "flows", "sweep", "cluster", "runs", "compare",
+    "hot", "bisect", "report", "export", "cache", "devices", "completion",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from app.cli import completing
+from compiler.importers.llama.graph_choice import GRAPHS
 from compiler.options import DEBUG_LEVELS, FLOWS
 
 source_argument = click.argument("src", metavar="SRC", shell_complete=completing.sources)
@@ -17,12 +18,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 out_option = click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="Write there.")
 target_option = click.option("--target", default="cpu", metavar="T", show_default=True, help="cpu, sm_90, gfx942, ...",
                              shell_complete=completing.targets)  # fmt: skip
+graph_option = click.option(
+    "--graph", type=click.Choice(GRAPHS), help="Of a language model: prefill takes a prompt at once, decode one token."
+)
 flow_option = click.option("--flow", default="all-kernel", type=click.Choice(FLOWS), show_default=True)
 level_option = click.option("-O", "opt_level", default=3, type=click.IntRange(0, 3), metavar="N", show_default=True)
 debug_option = click.option("--debug", default="none", type=click.Choice(DEBUG_LEVELS), show_default=True)
 plain_option = click.option(
     "--no-recognise", is_flag=True, help="Keep plain ops as they are written: attention, GELU and the like."
 )
+tuned_option = click.option("--no-tuned", is_flag=True, help="Leave aside what `tune` found for this device.")
 
 
 class KernelFolder(click.ParamType):
@@ -100,3 +105,6 @@ def sizes_of(dims: Sequence[tuple[str, int]]) -> dict[str, int]:
 
 db_option = click.option("--db", type=Database(), metavar="DB", help="Keep the record in this database.")
 store_option = click.option("--db", type=Database(), metavar="DB", help="The database; the user's own by default.")
+scheduler_option = click.option(
+    "--scheduler", metavar="tcp://HOST:PORT", help="Have it done by a cluster's workers; `local` starts some here."
+)

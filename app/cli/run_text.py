@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from app.text_tables import seconds, size, table
 from compiler.printable import printable, printable_document
 from profiler.analysis.aggregation import between_launches, uneven_words
+from profiler.tuning.records import tuned_words
 from profiler.units import figure, percent
 
 if TYPE_CHECKING:
@@ -33,20 +34,23 @@ def run_text(document: dict[str, Any], checks: list[OutputCheck] | None, by: str
         f"{seconds(took['min'])} to {seconds(took['max'])}, {_made(document)}",
         f"outputs    {shapes}",
     ]
+    if document.get("tuned"):
+        lines.append(f"tuned      {tuned_words(document['tuned'])}; --no-tuned does without")
     lines += [f"check      {printable(check)}" for check in checks or () if check.ok]
     if document["stages"]:
         lines += [f"stage      {line}" for line in document["stages"]["lines"]]
     lines += [f"{word:<10} {words}" for word, words in _meanwhile(document)]
     lines += [f"note       {note}" for note in document["conditions"].get("notes", ())]
     lines += [f"note       {note}" for note in uneven_words(document["launches"])]
-    lines += _sampled(document)
+    lines += [*_sampled(document), *counted_lines(document)]
     launches = document["launches"]
     by = by or ("launch" if len(launches) <= _MOST_LAUNCHES else "kernel")
     if by != "launch":
         return "\n".join([*lines, "", *_groups(document, by)])
     rows = [_launch_row(launch) for launch in launches]
     if rows:
-        header = ("kernel", "median", "GFLOP/s", "GB/s", "loaded", "stored", "of roof")
+        moved = "DRAM GB/s" if any(launch.get("measured") for launch in launches) else "GB/s"
+        header = ("kernel", "median", "GFLOP/s", moved, "loaded", "stored", "of roof")
         shown = len(header) - (not document["ceilings"])
         lines += ["", table(header[:shown], [row[:shown] for row in rows], right=(1, 2, 3, 4, 5, 6))]
     return "\n".join(lines)
@@ -71,9 +75,10 @@ def _groups(document: dict[str, Any], by: str) -> list[str]:
 
 
 def _compiled(document: dict[str, Any]) -> str:
-    """What compiling took, or finding all of it in the cache; what was imported first is told apart."""
+    """What compiling took, or reading or finding all of it; what was imported first is told apart."""
     cached = document["from_cache"] == len(document["kernels"]) > 0
-    words = f"{'taken from the cache' if cached else 'compiled'} in {seconds(document['compile_seconds'])}"
+    how = "read from the file" if document["from_file"] else "taken from the cache" if cached else "compiled"
+    words = f"{how} in {seconds(document['compile_seconds'])}"
     imports = document["import_seconds"]
     return f"{words} (imports {seconds(imports)} before that)" if imports >= 0.001 else words
 
@@ -134,6 +139,17 @@ def _sampled(document: dict[str, Any]) -> list[str]:
     hottest = hot_lines(found, most=_MOST_LINES)
     shown = [f"hot        {percent(x['share'])} {x['kernel']} {x['where']}  {x['text']}" for x in hottest]
     return [f"samples    {sampling_words(found)}", *shown]
+
+
+def counted_lines(document: dict[str, Any]) -> list[str]:
+    """The table of hardware counters under an empty line, or why there are none."""
+    from profiler.report.counted import HEADER, counter_rows, uncounted_words
+
+    rows = counter_rows(document)
+    if rows:
+        return ["", table(HEADER, rows, right=tuple(range(1, len(HEADER))))]
+    missing = uncounted_words(document)
+    return [f"counters   {missing}"] if missing else []
 
 
 def _planned(memory: dict[str, Any]) -> str:

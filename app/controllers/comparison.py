@@ -60,6 +60,10 @@ class ComparisonFeature(Feature):
         for previous in (True, False):
             self._compiler.keep(True, lambda value, p=previous: kept(p, value), previous)
 
+    def show_texts(self, first: TextKey, last: TextKey, labels: tuple[str, str]) -> None:
+        """Two texts in two panes, as the sides of a comparison are shown."""
+        self._pair.open(first, last, labels)
+
     def _compared(self, comparison: ComparisonView) -> None:
         self._messages.clear("compare")
         self._docks.show("compare")
@@ -95,15 +99,19 @@ class _Pair(QObject):
             TextKey(stage, name, origin=f"c{side.compilation}").clean()
             for side, name in ((first, names[0]), (last, names[1]))
         ]
+        self.open(keys[0], keys[1], (first.label, last.label))
+        return True
+
+    def open(self, first: TextKey, last: TextKey, labels: tuple[str, str]) -> None:
+        """Two texts side by side, level and scrolled together."""
         before, after = self._workbench.free_panes(2)
         self._link(before, after)
         for pane in (before, after):
             if not pane.model.origin:
                 self._before[pane] = (pane.model.stage, pane.model.kernel, pane.model.target)
-        self._stage = stage
-        before.model.show_key(keys[0], first.label, Against(keys[1], "", "before"))
-        after.model.show_key(keys[1], last.label, Against(keys[0], "", "after"))
-        return True
+        self._stage = first.stage
+        before.model.show_key(first, labels[0], Against(last, "", "before"))
+        after.model.show_key(last, labels[1], Against(first, "", "after"))
 
     def end(self) -> None:
         """Both panes back to what they showed of the compilation before."""

@@ -31,6 +31,7 @@ from app.viewmodels.requests import (
     TimeEditRequest,
 )
 from app.viewmodels.state import State
+from app.viewmodels.text.kernel_list import KernelListRequest
 
 
 class Compilations(QObject):
@@ -112,7 +113,7 @@ class Compilations(QObject):
         reader, self._reader = self._reader, None
         self._postponed.clear()
         if reader is not None:
-            reader.stop()
+            reader.let_go()
 
     def passes(self, request: PassesRequest, done: Callable[[Any], None]) -> None:
         """Every pass of one kernel of the current compilation: takes a while, and can be cancelled."""
@@ -147,6 +148,11 @@ class Compilations(QObject):
         if (worker := self._holder(done)) is not None:
             worker.submit(WeightsRequest(node), done)
 
+    def library_kernels(self, done: Callable[[Any], None]) -> None:
+        """What the current compilation's kernel library has, or a Failure."""
+        if (worker := self._holder(done)) is not None:
+            worker.submit(KernelListRequest(), done)
+
     def time_edit(self, request: TimeEditRequest) -> None:
         """Time an edited kernel against the generated one."""
         self._measure(request, f"Timing {request.kernel} against the original", self.edit_timed.emit)
@@ -160,10 +166,10 @@ class Compilations(QObject):
         if aside and quiet and self._current is not None:  # nobody waits for it; it may end by itself
             self._current.drop(aside)
         elif self._pending is not None:
-            self._pending.stop()
+            self._pending.let_go()
             self._pending = None
         elif self._current is not None:  # a run: end its process, then get the compilation back
-            self._current.stop()
+            self._current.let_go()
             self._revive()
         if not quiet:
             self._messages.log(f"{what}: cancelled after {time.perf_counter() - self.begun:.1f} s")
@@ -268,7 +274,7 @@ class Compilations(QObject):
                 self._give_back(worker)
             else:
                 if self._previous is not None:
-                    self._previous.stop()
+                    self._previous.let_go()
                 self.end_reading()
                 self._previous, self._current, self._request = self._current, worker, request
                 QTimer.singleShot(1500, self._warm_up_later)
@@ -301,7 +307,8 @@ class Compilations(QObject):
         if isinstance(value, Failure):
             self._drop_stale()
             self._end(False)
-            self.failed.emit(value)
+            # In a turn of its own: to take away what was on show and to say what is wrong are felt together.
+            QTimer.singleShot(0, self, lambda: self.failed.emit(value))
             self.warm_up()
         else:
             self._end(True)
@@ -322,7 +329,7 @@ class Compilations(QObject):
         if self._state.drop_stale():
             for worker in (self._current, self._previous):
                 if worker is not None:
-                    worker.stop()
+                    worker.let_go()
             self.end_reading()
             self._current = self._previous = self._request = None
 
@@ -331,7 +338,7 @@ class Compilations(QObject):
         if worker.alive and self._spare is None and not self._closed:
             self._spare = worker
         else:
-            worker.stop()
+            worker.let_go()
 
     def _warm_up_later(self) -> None:
         if self._current is not None:

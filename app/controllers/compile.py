@@ -10,7 +10,7 @@ from app.controllers.features import Command, Feature, Shared
 from app.controllers.preferences import PreferencesFeature
 from app.controllers.source import SourceFeature
 from app.viewmodels.compilation import Compilation
-from app.viewmodels.frame.formats import seconds
+from app.viewmodels.frame.formats import many, seconds
 from app.viewmodels.requests import CompileRequest
 from app.views.frame.status import Status
 from app.views.frame.toolbar import ChoiceBar
@@ -28,6 +28,7 @@ class CompileFeature(Feature):
         self._choices, self._status, self._cancel_all = choices, status, cancel_all
         state = self._state
         self._warned = False  # that what is on show is not what is open
+        self.use_tuned = True  # what was tuned for this device
         self.commands = (
             Command("escape", "&Clear selection or cancel", "&Edit", 22, self._escape, "Esc"),
             Command("compile", "&Compile", "&Compile", 10, self.compile, "Ctrl+Return"),
@@ -74,7 +75,8 @@ class CompileFeature(Feature):
         """What would be compiled now, by the choices and the preferences."""
         now, state = self._preferences.now, self._state
         options = replace(state.choices, jobs=now.jobs or None, cache=now.use_cache)
-        return CompileRequest(state.source, options, text, libraries=now.kernel_folders)
+        folders = (*now.kernel_folders, *self._source.libraries())
+        return CompileRequest(state.source, options, text, libraries=folders, tuned=self.use_tuned)
 
     def cancel(self) -> bool:
         """End the compilation or the run under way."""
@@ -114,7 +116,9 @@ class CompileFeature(Feature):
             self._messages.clear("window")
         there = self._state.compilation is not None
         self._choices.set_enabled(True, there)
-        self._status.facts.setText(f"{len(compilation.kernels)} kernels  \u00b7  {compilation.label}" if there else "")
+        self._status.facts.setText(
+            f"{many(len(compilation.kernels), 'kernel')}  \u00b7  {compilation.label}" if there else ""
+        )
         if there:
             took = seconds(compilation.seconds)
             self._status.finish(f"Compiled {compilation.name} in {took}")

@@ -26,6 +26,7 @@ from app.views.parts.widgets import dock_bar
 
 _VERSION = 1  # of the arrangements that are kept
 _FIRST = QSize(1440, 900)  # of a window that nobody has sized, where the screen has room for it
+_SHARE = 0.65  # of both sides of a very large screen
 _FRAME = QSize(8, 40)  # what a window manager may put around the window
 _AREAS = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -35,8 +36,11 @@ _AREAS = {
 
 
 def first_size(room: QSize) -> QSize:
-    """How large the window is the first time: whole on the screen, with the title bar that others put above it."""
-    return _FIRST.boundedTo(room - _FRAME)
+    """How large the window is the first time: whole on the screen, with the title bar that others put above it.
+
+    On a very large screen it is not lost in the middle.
+    """
+    return _FIRST.expandedTo(room * _SHARE).boundedTo(room - _FRAME)
 
 
 class DocksFeature(Feature):
@@ -108,9 +112,12 @@ class DocksFeature(Feature):
     # What is in sight --------------------------------------------------------------------------------------------
 
     def show(self, name: str) -> None:
-        """Bring a view to the front."""
-        self.named[name].show()
-        self.named[name].raise_()
+        """Bring a view to the front; one of the bottom comes with the others, whose tabs say which it is."""
+        dock, alone = self.named[name], name in self.bottom and not self._bottom_shown()
+        dock.show()
+        dock.raise_()
+        if alone:
+            self._turns.add((*(other.show for other in self.bottom.values() if other is not dock), dock.raise_))
 
     def show_welcome(self) -> None:
         """The welcome page, without the docks that would be empty around it."""

@@ -77,6 +77,11 @@ class ExplorerFeature(Feature):
         self.kernels.set_compilation(self._state.on_show)
         self.inspector.set_compilation(self._state.on_show)
 
+    def show_notes(self, notes: dict[str, str]) -> None:
+        """Notes on kernels, where kernels are listed and inspected."""
+        self.kernels.set_notes(notes)
+        self.inspector.set_notes(notes)
+
     def _ask_weights(self, node: str) -> None:
         number = self._state.number
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
-from app.controllers.spread_work import Turns
+from app.controllers.spread_work import SpareTime, Turns
 from app.files import write_whole
 from app.theme.look import Look
 from app.viewmodels.frame.messages import Messages
@@ -56,13 +56,15 @@ class Dock:
 
 @dataclass(frozen=True)
 class Shared:
-    """What every feature has: what dialogs stand over, what is open, what is said, and turns for work that takes."""
+    """What every feature has: what dialogs stand over, what is open, what is said, turns for work that takes, and spare
+    time for what nobody waits for."""
 
     window: QMainWindow
     look: Look
     state: State
     messages: Messages
     turns: Turns
+    spare: SpareTime
 
 
 class Feature(QObject):
@@ -76,7 +78,7 @@ class Feature(QObject):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared.window)
         self._window, self._look, self._state = shared.window, shared.look, shared.state
-        self._messages, self._turns = shared.messages, shared.turns
+        self._messages, self._turns, self._spare = shared.messages, shared.turns, shared.spare
         self.bars: dict[str, MessageBar] = {}  # of its views, by the place that messages name
 
     def when_compiled(self, *steps: Callable[[], object]) -> None:
@@ -85,9 +87,11 @@ class Feature(QObject):
             self._state.compiled.connect(lambda _, step=step: self._turns.soon(step))
 
     def when_run(self, *steps: Callable[[], object]) -> None:
-        """Do these steps whenever a run ended, after what its compilation left to do."""
-        for step in steps:
-            self._state.ran.connect(lambda _, step=step: self._turns.then(step))
+        """Do these steps whenever a run ended, after what its compilation left to do, each in a turn of its own."""
+        for place, step in enumerate(steps):
+            self._state.ran.connect(
+                lambda _, step=step, place=place: self._turns.add((step,)) if place else self._turns.then(step)
+            )
 
     def write(self, path: str, text: str, place: str) -> bool:
         """Write a text whole or not at all, and say how that went at the place it belongs to."""
@@ -98,6 +102,10 @@ class Feature(QObject):
             return False
         self._messages.say("info", f"wrote {path}", place)
         return True
+
+    def ahead(self) -> Iterator[Callable[[], object]]:
+        """Steps that make, while nobody waits, what would be felt if it were made when it is first asked for."""
+        yield from ()
 
     def cancel(self) -> bool:
         """End its job under way; False when there is none."""

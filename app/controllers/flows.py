@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QFileDialog
 from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
-from app.controllers.jobs import Worker
 from app.controllers.measuring_queue import MEASURING_FLOWS
 from app.controllers.preferences import PreferencesFeature
+from app.controllers.queued_worker import QueuedWorker
 from app.controllers.source import SourceFeature
-from app.flow_cells import Cell
+from app.flows.cells import Cell
 from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import Failure, FlowProgress, FlowsBegun, FlowsRequest
 from app.viewmodels.runs.flows import FlowsModel, no_first_result
@@ -26,22 +26,21 @@ from compiler.temporary import make_folder
 
 
 class FlowsFeature(Feature):
-    """One worker, made when it is needed and ended with the measuring."""
+    """One table at a time."""
 
     def __init__(
         self, shared: Shared, compiler: Compilations, preferences: PreferencesFeature, source: SourceFeature,
         status: Status, docks: DocksFeature,
     ) -> None:  # fmt: skip
         super().__init__(shared)
-        self._preferences, self._source, self._status, self._docks = preferences, source, status, docks
+        self._preferences, self._source, self._docks = preferences, source, docks
         self.model = FlowsModel()
         self.measured = Event()  # some cells, or all that were asked for
         self.view = FlowsView(self._look, self.model)
         self.bars = {"flows": self.view.bar}
-        self._worker: Worker | None = None
         self._folder = ""
         self._compiler, self._queue = compiler, compiler.measuring
-        self._queue.watch(lambda: self._worker)
+        self._job = QueuedWorker(self._queue, status, "flows", self)
         compiler.started.connect(self._disturbed)
         self.docks = (Dock("flows", "Flows", self.view, 80),)
         self.commands = (Command("measure_flows", "Measure &flows", "&Run", 11, self._measure_chosen),)
@@ -71,7 +70,7 @@ class FlowsFeature(Feature):
         if cells:
             jobs = self._preferences.now.jobs or None
             options = CompileOptions(state.choices.target, jobs=jobs)
-            folders = self._preferences.now.kernel_folders
+            folders = (*self._preferences.now.kernel_folders, *self._source.libraries())
             self.measure(FlowsRequest(state.source, options, cells, repeat, libraries=folders))
         if notes:  # after the beginning, which clears what was said of the measuring before
             self._messages.say("info", "; ".join(notes), "flows")
@@ -86,7 +85,7 @@ class FlowsFeature(Feature):
     @property
     def busy(self) -> bool:
         """Whether cells are being measured."""
-        return self._worker is not None
+        return self._job.busy
 
     def measure(self, request: FlowsRequest) -> None:
         """Measure these cells, when what goes on has ended; flows under way are stopped first."""
@@ -101,12 +100,10 @@ class FlowsFeature(Feature):
             text = f"no folder can be made for the caches that are measured: {error.strerror or error}"
             self._messages.say("error", text, "flows")
             return
-        worker = self._worker = Worker("store", self)
         request = replace(request, folder=self._folder)
         self.model.begin(request)
         cells = f"{len(request.cells)} cell{'s' * (len(request.cells) != 1)}"
-        self._status.start(f"Measuring {cells} of {request.source}", "flows")
-        worker.submit(request, lambda value: self._done(worker, value), lambda part: self._part(worker, part))
+        self._job.begin(f"Measuring {cells} of {request.source}", request, self._done, self._part)
 
     def again(self, cells: tuple[Cell, ...]) -> None:
         """Measure some cells of the table once more, with as many repeats as the last time."""
@@ -115,49 +112,43 @@ class FlowsFeature(Feature):
 
     def cancel(self) -> bool:
         """Stop; finished cells stay. False when nothing is under way."""
-        if self._worker is None:
+        if not self._job.cancel():
             return False
-        self.stop()
+        self._clear_folder()
         self.model.end(interrupted=True)
         self.measured.emit()
         self._messages.log("measuring flows was stopped; the finished cells are kept")
-        self._status.end(False, "flows")
-        self._queue.go_on()
         return True
 
     def stop(self) -> None:
         """End the process at once, and take away what it left on disk."""
-        if self._worker is not None:
-            self._worker.stop()
-            self._worker = None
+        self._job.stop()
+        self._clear_folder()
+
+    def _clear_folder(self) -> None:
+        if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = ""
 
     def _disturbed(self, what: str) -> None:
         """Something else took the machine: whoever reads the table is told."""
-        if self._worker is not None:
+        if self._job.busy:
             self.model.disturb()
             words = f"disturbed: {what[:1].lower()}{what[1:]} went on while cells were measured; measure them again"
             self._messages.say("warning", words, "flows")
 
-    def _part(self, worker: Worker, part: Any) -> None:
-        if worker is not self._worker:
-            return
+    def _part(self, part: Any) -> None:
         if isinstance(part, FlowProgress):
             self.model.take(part.cell, part.sample)
             if self._compiler.busy:
                 self.model.disturb()
         elif isinstance(part, FlowsBegun):
             self.model.machine, self.model.cores = part.machine, part.cores
-        self._status.set_progress(part.stage, part.done, "flows")
 
-    def _done(self, worker: Worker, value: Any) -> None:
-        if worker is not self._worker:
-            return
-        self.stop()
+    def _done(self, value: Any) -> None:
+        self._clear_folder()
         failed = isinstance(value, Failure)
         self.model.end(interrupted=failed)
         self.measured.emit()
-        self._status.end(not failed, "flows")
-        self._queue.go_on()
         if failed:
             self._messages.failure(value, "flows")

@@ -7,8 +7,8 @@ from typing import Any
 from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
-from app.controllers.jobs import Worker
 from app.controllers.preferences import PreferencesFeature
+from app.controllers.queued_worker import QueuedWorker
 from app.controllers.records import RecordsController
 from app.sources import is_language_model
 from app.viewmodels.requests import Failure
@@ -20,21 +20,20 @@ _WHAT = "Generating"
 
 
 class GeneratingFeature(Feature):
-    """One worker, made when it is needed and ended with the generation."""
+    """One generation at a time."""
 
     def __init__(
         self, shared: Shared, compiler: Compilations, records: RecordsController, preferences: PreferencesFeature,
         status: Status, docks: DocksFeature,
     ) -> None:  # fmt: skip
         super().__init__(shared)
-        self._records, self._preferences, self._status, self._docks = records, preferences, status, docks
+        self._records, self._preferences, self._docks = records, preferences, docks
         self.view = GeneratingView(self._look)
         self.bars = {"generate": self.view.bar}
         self.served: tuple[Served, ...] = ()
-        self._worker: Worker | None = None
         self._first = ""  # the flow whose text is on show
         self._queue = compiler.measuring
-        self._queue.watch(lambda: self._worker)
+        self._job = QueuedWorker(self._queue, status, "generate", self)
         self.docks = (Dock("generate", "Generate", self.view, 85),)
         self.commands = (Command("generate", "&Generate text", "&Run", 13, self._wanted),)
         self.view.generate_wanted.connect(self.generate)
@@ -63,43 +62,27 @@ class GeneratingFeature(Feature):
 
     def cancel(self) -> bool:
         """Stop; the text so far stays. False when nothing is under way."""
-        if self._worker is None:
+        if not self._job.cancel():
             return False
-        self.stop()
         self.view.end()
         self._messages.log("generating was stopped")
-        self._status.end(False, "generate")
-        self._queue.go_on()
         return True
 
     def stop(self) -> None:
         """End the process at once."""
-        if self._worker is not None:
-            self._worker.stop()
-            self._worker = None
+        self._job.stop()
 
     def _begin(self, request: GenerateRequest) -> None:
-        worker = self._worker = Worker("store", self)
         self.served, self._first = (), request.flows[0]
         self.view.begin()
-        self._status.start(f"Generating with {self._state.title}", "generate")
-        worker.submit(request, lambda value: self._done(worker, value), lambda part: self._part(worker, part))
+        self._job.begin(f"Generating with {self._state.title}", request, self._done, self._part)
 
-    def _part(self, worker: Worker, part: Any) -> None:
-        if worker is not self._worker:
-            return
+    def _part(self, part: Any) -> None:
         if isinstance(part, GenerateProgress) and part.flow == self._first:
             self.view.add_text(part.text)
-        self._status.set_progress(part.stage, part.done, "generate")
 
-    def _done(self, worker: Worker, value: Any) -> None:
-        if worker is not self._worker:
-            return
-        self.stop()
-        failed = isinstance(value, Failure)
-        self._status.end(not failed, "generate")
-        self._queue.go_on()
-        if failed:
+    def _done(self, value: Any) -> None:
+        if isinstance(value, Failure):
             self.view.end()
             self._messages.failure(value, "generate")
             return

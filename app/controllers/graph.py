@@ -16,7 +16,9 @@ from app.viewmodels.graph.scene import Scene
 from app.viewmodels.requests import Failure
 from app.viewmodels.runs.run_figures import launch_times
 from app.views.graph.panel import GraphPanel
-from app.views.parts.later import Thread
+from app.views.parts.later import Thread, one_shot
+
+_LARGE, _AFTER = 500, 30  # nodes of a model that takes long to be shown elsewhere, and milliseconds for that
 
 
 class GraphFeature(Feature):
@@ -118,6 +120,7 @@ class Layouts(QObject):
         self._model, self._messages = model, messages
         self._worker: Worker | None = None
         self._thread = Thread(self)
+        self._begin = one_shot(self, self._make)
         self._job = 0
         self._closed = False
         model.relayout.connect(self.lay_out)
@@ -133,6 +136,13 @@ class Layouts(QObject):
         if self._worker is None:
             return
         self._worker.drop(self._job)
+        # A thread at work slows down what the window does meanwhile, so that of a large model has its turn first.
+        nodes = self._model.compilation.nodes if self._model.compilation is not None else ()
+        self._begin.start(_AFTER if len(nodes) > _LARGE else 0)
+
+    def _make(self) -> None:
+        if self._closed:
+            return
         generation, make = self._model.work()
 
         def work(cancelled) -> tuple[Scene, object]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 
 from PySide6.QtGui import QAction
 
@@ -26,13 +27,19 @@ class HelpFeature(Feature):
             Command("about", "&About", "&Help", 12, self._about),
         )
 
+    def ahead(self) -> Iterator[Callable[[], object]]:
+        """What the sheet and the dialog are made of."""
+        yield lambda: import_module("app.views.frame.shortcut_sheet")
+        yield lambda: import_module("app.views.frame.about")
+        yield lambda: import_module("app.views.frame.about").versions()
+
     def _open_palette(self) -> None:
         self.palette.open(self.actions, self.things(), self.typed)
 
     def _shortcuts(self) -> None:
         from app.views.frame.shortcut_sheet import ShortcutSheet
 
-        ShortcutSheet(self._features.shortcut_groups(), self._window).show()
+        ShortcutSheet(self._look, self._features.shortcut_groups(), self._window).show()
 
     def _about(self) -> None:
         from app.views.frame.about import AboutDialog, versions  # asked for once in a while: not before the first paint

@@ -19,14 +19,16 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.viewmodels.pieces import Piece, join
-from app.viewmodels.requests import DATABASE_VARIABLE, READONLY_VARIABLE, Database, Failure, Progress, StageRequest
+from app.viewmodels.requests import Database, Failure, Progress, StageRequest
 from app.worker.answers import PIECE, replies
 from compiler.processes.frames import Unreadable
 from compiler.processes.nursery import Born, Nursery
 from compiler.processes.supervisor import Child
+from profiler.records import DATABASE_VARIABLE, READONLY_VARIABLE
 
 _numbers = itertools.count(1)
 _nursery = Nursery("app.worker.main")
+_leaving: list[threading.Thread] = []  # of workers whose process was ended
 Done = Callable[[Any], None]
 
 
@@ -80,14 +82,20 @@ class Worker(QObject):
         self._waiting.pop(number, None)
 
     def stop(self) -> None:
-        """End the process now, whatever it does, and wait for the thread that watches it."""
+        """End the process now, whatever it does, and wait for the threads that watch it and those let go before."""
+        self.let_go()
+        while _leaving:
+            _leaving.pop().join(5)
+
+    def let_go(self) -> None:
+        """End the process now; the thread that watches it ends soon, and nobody waits for it."""
         self._waiting.clear()
         with self._lock:
             self._stopping = True
             process = self._process
         if process is not None:
             process.kill()
-        self._thread.join(5)
+        _leaving[:] = [*(thread for thread in _leaving if thread.is_alive()), self._thread]
 
     def _run(self, purpose: str) -> None:
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
@@ -67,7 +67,8 @@ class LayoutsFeature(Feature):
         panes = (lambda stages=layout.stages[: count + 1]: bench.show_stages(stages, layout.stages)
                  for count in range(len(layout.stages)))  # fmt: skip
         self._turns.add((
-            *panes, lambda: self._place_around(layout), lambda: self._place_middle(layout),
+            lambda: bench.setUpdatesEnabled(False),  # one picture at the end, not one for each that comes and goes
+            *panes, *self._around(layout), lambda: self._place_middle(layout), lambda: bench.setUpdatesEnabled(True),
             lambda: self._share(layout), lambda: self._mark(name),
         ))  # fmt: skip
 
@@ -75,16 +76,17 @@ class LayoutsFeature(Feature):
         self.current = name
         self.bar.mark(name)
 
-    def _place_around(self, layout: JobLayout) -> None:
-        docks, wide = self._docks, self._window.width()
-        for name, dock in docks.bottom.items():
-            dock.setVisible(bool(layout.bottom))
-            if name == layout.bottom:
-                dock.raise_()
-        docks.named["explorer"].setVisible(bool(layout.explorer))
-        docks.named["inspector"].setVisible(0 < layout.inspector <= wide)
+    def _around(self, layout: JobLayout) -> Iterator[Callable[[], object]]:
+        """Show or hide the views around the middle, a step each; the one at the front of the bottom first."""
+        docks = self._docks
+        front = layout.bottom or next(iter(docks.bottom))
+        for name in sorted(docks.bottom, key=lambda name: name != front):
+            yield lambda dock=docks.bottom[name]: dock.setVisible(bool(layout.bottom))
+        yield lambda: docks.bottom[front].raise_()
+        yield lambda: docks.named["explorer"].setVisible(bool(layout.explorer))
+        yield lambda: docks.named["inspector"].setVisible(0 < layout.inspector <= self._window.width())
         if layout.explorer:
-            self._show_tab(layout.explorer)
+            yield lambda: self._show_tab(layout.explorer)
 
     def _place_middle(self, layout: JobLayout) -> None:
         bench = self._workbench

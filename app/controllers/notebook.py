@@ -1,28 +1,31 @@
-"""The notebook of runs: opening compilations and tables of flows again, notes, tags, baselines, deleting, commands."""
+"""The notebook of runs: opening compilations and tables of flows again, notes, tags, baselines, commands, and deleting,
+which can be undone."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QInputDialog, QMessageBox
+from PySide6.QtWidgets import QInputDialog
 
 from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
-from app.controllers.features import Feature, Shared
+from app.controllers.features import Command, Feature, Shared
 from app.controllers.flows import FlowsFeature
 from app.controllers.records import RecordsController
-from app.viewmodels.requests import (
-    CompilationRow,
-    RunRow,
-    source_name,
-)
+from app.viewmodels.frame.messages import Message
+from app.viewmodels.requests import CompilationRow, RunRow
 from app.viewmodels.runs.notebook import EditRunsRequest, KeepFlowsRequest, ListFlowsRequest, OpenFlowsRequest
-from app.views.parts.plain import message_box
-from app.views.runs.runs import RunsView
+from app.views.runs.runs import COMPILATIONS, FLOWS, RUNS, RunsView
+from compiler.errors import CompilerError
 
-_KINDS = {"delete": "run", "delete-compilations": "compilation", "delete-flows": "table of flows"}
+_KINDS = {
+    "delete": ("run", "runs"), "delete-compilations": ("compilation", "compilations"),
+    "delete-flows": ("table of flows", "tables of flows"),
+}  # fmt: skip
+_TABLES = {"delete": RUNS, "delete-compilations": COMPILATIONS, "delete-flows": FLOWS}
 
 
 class NotebookFeature(Feature):
@@ -34,6 +37,10 @@ class NotebookFeature(Feature):
     ) -> None:  # fmt: skip
         super().__init__(shared)
         self._compiler, self._records, self._flows, self._docks, self.view = compiler, records, flows, docks, view
+        self._deleted: list[EditRunsRequest] = []  # what is off the list and not yet out of the database
+        self.commands = (Command("undo_delete", "&Undo deleting", "&Edit", 23, self.undo_delete, "Ctrl+Z"),)
+        view.bar.acted.connect(self.undo_delete)
+        records.leaving.connect(self.finish_deleting)
         view.open_compilation_wanted.connect(compiler.open_compilation)
         view.open_flows_wanted.connect(self.open_flows)
         view.edit_wanted.connect(self.edit)
@@ -56,22 +63,55 @@ class NotebookFeature(Feature):
                 self._ask(EditRunsRequest(numbers, "untag" if has else "tag", tag.strip()))
         elif what == "pin":
             self._ask(EditRunsRequest(numbers[:1], "unpin" if rows[0].pinned else "pin"))
-        elif self.ask_delete(_KINDS[what], rows):
-            self._ask(EditRunsRequest(numbers, what))
+        else:
+            self._delete(what, numbers)
 
-    def ask_delete(self, kind: str, rows: tuple[Any, ...]) -> bool:
-        """Ask before something is forgotten for good."""
-        count = len(rows)
-        named = ", ".join(f"{row.number} ({source_name(row.source)})" for row in rows[:8])
-        many = f"{count} {kind}s" if kind != "table of flows" else f"{count} tables of flows"
-        box = message_box(
-            self._window, QMessageBox.Icon.Warning, "Delete", f"Delete {f'this {kind}' if count == 1 else many}?",
-            f"{named}{', ...' if count > 8 else ''}\n\nThis cannot be undone. A baseline has to be taken off first.",
-        )  # fmt: skip
-        delete = box.addButton("Delete", QMessageBox.ButtonRole.DestructiveRole)
-        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
-        box.exec()
-        return box.clickedButton() is delete
+    def _delete(self, what: str, numbers: tuple[int, ...]) -> None:
+        """Take rows off the list. They stay in the database until the window closes or another database is opened."""
+        request = EditRunsRequest(numbers, what)
+
+        def can_be(database: str) -> None:
+            self._deleted.append(replace(request, database=database))
+            self._show_deleted()
+            kind, many = _KINDS[what]
+            words = f"deleted {kind if len(numbers) == 1 else many} {', '.join(map(str, numbers[:8]))}"
+            words += ", ..." if len(numbers) > 8 else ""
+            self._messages.post(Message("info", words, "runs", action="Undo"))
+
+        self._messages.clear("runs")
+        self._records.ask(replace(request, trial=True), can_be, "runs")
+
+    def undo_delete(self) -> None:
+        """Bring back what was deleted last."""
+        if not self._deleted:
+            self._messages.say("info", "nothing was deleted that could come back", "runs")
+            return
+        request = self._deleted.pop()
+        self._show_deleted()
+        kind, many = _KINDS[request.what]
+        words = f"{kind if len(request.numbers) == 1 else many} {', '.join(map(str, request.numbers[:8]))} back again"
+        self._messages.post(Message("info", words, "runs", action="Undo" if self._deleted else ""))
+
+    def _show_deleted(self) -> None:
+        self.view.hide_rows({(_TABLES[r.what], number) for r in self._deleted for number in r.numbers})
+
+    def finish_deleting(self) -> None:
+        """What was deleted goes from the database now, and cannot come back."""
+        deleted, self._deleted = self._deleted, []
+        if not deleted:
+            return
+        from app.worker.notebook_jobs import edit_runs  # here, as there may be no process left to ask
+
+        for request in deleted:
+            try:
+                edit_runs(request, lambda _: None)
+            except CompilerError as error:  # somebody else deleted it, or the file is gone: it is not there
+                self._messages.log(f"what was deleted could not be taken from the database: {error}")
+        self._show_deleted()
+
+    def stop(self) -> None:
+        """The window closes."""
+        self.finish_deleting()
 
     def open_flows(self, number: int) -> None:
         """Show a stored table of flows in its view."""

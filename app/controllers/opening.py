@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from PySide6.QtCore import QFileSystemWatcher, Signal
+from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QMessageBox, QWidget
 
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.settings import Settings
-from app.sources import CODE, SUFFIXES, WAYS, checkpoint_folder, is_text, source_path, watched_file
+from app.sources import CODE, SUFFIXES, WAYS, checkpoint_folder, is_language_model, is_text, source_path, watched_file
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
-from app.views.parts.later import one_shot
+from app.views.parts.later import one_shot, polishing
+from app.views.parts.path_completion import PathCompleter
 from app.views.parts.plain import message_box
+from compiler.errors import ParseError
+from compiler.importers.files import read_file
+from compiler.importers.llama.graph_choice import divided, shown_graph, with_graph
 from compiler.printable import printable
 
+_MOST_BYTES = 64 << 20  # of a text that an editor shows
 DATABASES = (".db", ".sqlite", ".sqlite3")
+_PARTS = {"lookInCombo": "Folder", "fileNameEdit": "File name", "fileTypeCombo": "Kind of file", "sidebar": "Places",
+          "listView": "Files", "treeView": "Files in detail"}  # fmt: skip
+"""What Qt leaves without a name for screen readers in the dialog that files are chosen with."""
 _PATTERNS = " ".join((*(f"*{suffix}" for suffix in SUFFIXES), "config.json", "*.safetensors"))
 
 
 def can_open(path: str) -> bool:
     """Whether a file or folder is of a kind that the window opens, by its name and what lies in it."""
     return path.endswith(SUFFIXES + DATABASES) or checkpoint_folder(Path(path)) is not None
+
+
+def _offered(name: str) -> bool:
+    """Whether a file is offered while its path is typed."""
+    return name.endswith((*SUFFIXES, *DATABASES, ".safetensors")) or name == "config.json"
 
 
 class OpeningFeature(Feature):
@@ -54,7 +67,9 @@ class OpeningFeature(Feature):
         welcome.open_wanted.connect(self.open)
         welcome.browse_wanted.connect(self.browse)
         choices.source_chosen.connect(self.open)
+        choices.graph_chosen.connect(self.open_graph)
         self._state.opened.connect(self._opened)
+        self._dialog: QFileDialog | None = None
 
     def open(self, source: str) -> bool:
         """Open a sample or a file; False when it cannot be or the user says no."""
@@ -66,8 +81,12 @@ class OpeningFeature(Feature):
         if path is None or not can_open(str(path)):
             self._complain(f"{source}: cannot be opened; use {WAYS}, or a database of runs (.db)")
             return False
+        name, graph = divided(source)
+        if graph and not is_language_model(source):
+            self._complain(f"{name} has one graph: {graph} is one of a language model's")
+            return False
         if not source.startswith("sample:"):
-            source = str(path.resolve())
+            source = str(path.resolve()) + source.removeprefix(name)
         text = self._read(path)
         if text is None:
             return False
@@ -81,6 +100,11 @@ class OpeningFeature(Feature):
         self._state.open(source, text)
         return True
 
+    def open_graph(self, graph: str) -> None:
+        """Open another graph of the language model that is open."""
+        if not self.open(with_graph(self._state.source, graph)):
+            self._choices.set_graph(shown_graph(self._state.source))
+
     def open_recent(self, position: int) -> None:
         """Open the recent source at a position."""
         recent = self._settings.recent()
@@ -90,15 +114,38 @@ class OpeningFeature(Feature):
     def restore(self) -> None:
         """Open what was open when the window was closed last, where the user wants that."""
         last = self._settings.get("last_source", "")
-        if last and self._settings.get("restore", True) and (last.startswith("sample:") or Path(last).exists()):
+        path = source_path(last) if last and self._settings.get("restore", True) else None
+        if path is not None and path.exists():
             self.open(last)
 
     def browse(self) -> None:
-        """Choose a file and open it."""
-        kinds = f"Graphs and models ({_PATTERNS});;Databases of runs (*.db *.sqlite *.sqlite3)"
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open", "", kinds)
-        if path:
-            self.open(path)
+        """Choose a file and open it. The dialog is made once, and shown in turns of its own: together that is felt."""
+        made = self._dialog is not None
+        dialog = self._make_dialog()
+        if made and (field := dialog.findChild(QLineEdit)) is not None:
+            field.clear()
+        self._turns.add((dialog.create, dialog.open))
+
+    def ahead(self) -> Iterator[Callable[[], object]]:
+        """The dialog that files are chosen with."""
+        yield self._make_dialog
+        dialog = self._make_dialog()
+        yield from polishing(dialog)
+        yield dialog.create  # not winId, which makes windows of all the docks
+
+    def _make_dialog(self) -> QFileDialog:
+        if self._dialog is None:
+            kinds = f"Graphs and models ({_PATTERNS});;Databases of runs (*.db *.sqlite *.sqlite3)"
+            dialog = self._dialog = QFileDialog(self._window, "Open", "", kinds)
+            dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+            # Once it is closed: closing it and opening what was chosen are felt together.
+            dialog.fileSelected.connect(lambda path: QTimer.singleShot(0, self, lambda: self.open(path)))
+            for part in dialog.findChildren(QWidget):
+                if not part.accessibleName():
+                    part.setAccessibleName(_PARTS.get(part.objectName(), part.toolTip()))
+            if (field := dialog.findChild(QLineEdit)) is not None:
+                PathCompleter(field, lambda: dialog.directory().absolutePath(), _offered)
+        return self._dialog
 
     def _fill_recent(self, menu: QMenu) -> None:
         """The sources opened lately, into the menu that is about to be shown."""
@@ -111,7 +158,9 @@ class OpeningFeature(Feature):
 
     def _opened(self, _text: str) -> None:
         self._window.setWindowTitle(f"{printable(self._state.title)} - Kernelglass")
-        self._choices.set_source(self._state.source, self._state.title)
+        source = self._state.source
+        self._choices.set_source(source, self._state.title)
+        self._choices.set_graph(shown_graph(source) if is_language_model(source) else "")
         self._welcome.set_recent(self._settings.recent())
 
     def _open_database(self, path: Path) -> bool:
@@ -151,9 +200,13 @@ class OpeningFeature(Feature):
 
     def _read(self, path: Path) -> str | None:
         try:
-            return path.read_text(encoding="utf-8", errors="replace") if is_text(path) else "" if path.stat() else None
+            if is_text(path):
+                return read_file(path, _MOST_BYTES).decode("utf-8", errors="replace")
+            return "" if path.stat() else None
         except FileNotFoundError:
             self._complain(f"there is no file {path}")
+        except ParseError as error:
+            self._complain(error.message)
         except OSError as error:
             self._complain(f"cannot read {path}: {error.strerror or error}")
         return None

@@ -4,7 +4,7 @@ runs, layouts. Each is one click elsewhere too; here it is a few letters."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from app.controllers.compile import CompileFeature
 from app.controllers.docks import DocksFeature
@@ -15,7 +15,7 @@ from app.controllers.pictures import PicturesFeature
 from app.controllers.runs import RunsFeature
 from app.controllers.settings import Settings
 from app.controllers.source import SourceFeature
-from app.viewmodels.compilation import STAGES, stage_title
+from app.viewmodels.compilation import STAGES, Compilation, NodeRecord, stage_title
 from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.requests import source_name
@@ -26,6 +26,7 @@ from compiler.printable import printable
 
 _SIZED = re.compile(r"(?:open\s+)?(?:sample[ :]\s*)?([a-z0-9][a-z0-9-]*):(\d{1,6})", re.IGNORECASE)
 _NODES = 20_000  # more of them are found in the graph (Ctrl+F)
+_STEP = 1000  # nodes of which offers are made at a time
 
 
 class PaletteThings:
@@ -39,6 +40,7 @@ class PaletteThings:
         self._state, self._settings, self._entries = state, settings, entries
         self._opening, self._compile, self._panes, self._docks = opening, compile_, panes, docks
         self._source, self._graph, self._runs, self._pictures = source, graph, runs, pictures
+        self._made: tuple[Compilation | None, list[Offer]] = (None, [])  # of the nodes of a compilation
 
     def all(self) -> list[Offer]:
         """All of it, in the order in which equally good matches are listed."""
@@ -130,10 +132,26 @@ class PaletteThings:
             words = f"Run {row.number}: {printable(source_name(row.source))}{took}, {row.started}"
             yield Offer(words, lambda r=row: self._runs.list.open_wanted.emit(r.number))
 
-    def _nodes(self) -> Iterator[Offer]:
+    def gather(self) -> Iterator[Callable[[], object]]:
+        """Steps that make what there is to offer of another compilation's nodes, before the palette is opened."""
+        compilation, made = self._state.compilation, list[Offer]()
+        if compilation is not None:
+            for at in range(0, min(len(compilation.nodes), _NODES), _STEP):
+                yield lambda at=at: made.extend(map(self._node, compilation.nodes[at : at + _STEP]))
+
+        def keep() -> None:
+            self._made = compilation, made
+
+        yield keep
+
+    def _node(self, node: NodeRecord) -> Offer:
+        return Offer(f"Node: {printable(node.name)}", lambda: self._select(node.name))
+
+    def _nodes(self) -> Iterable[Offer]:
         compilation = self._state.compilation
-        for node in compilation.nodes[:_NODES] if compilation is not None else ():
-            yield Offer(f"Node: {printable(node.name)}", lambda n=node.name: self._select(n))
+        if self._made[0] is not compilation:
+            return map(self._node, compilation.nodes[:_NODES] if compilation is not None else ())
+        return self._made[1]
 
     def _select(self, node: str) -> None:
         self._state.selection.select([node], self)

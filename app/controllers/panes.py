@@ -11,7 +11,15 @@ from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.source import SourceFeature
 from app.controllers.texts import TextStore
-from app.viewmodels.compilation import KERNEL_STAGES, MODEL_STAGES, Compilation, stage_title
+from app.viewmodels.compilation import (
+    EDITABLE,
+    KERNEL_STAGES,
+    LIBRARY,
+    MODEL_SOURCE,
+    MODEL_STAGES,
+    Compilation,
+    stage_title,
+)
 from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.selection import Spot
@@ -44,11 +52,14 @@ class PanesFeature(Feature):
         self, shared: Shared, workbench: Workbench, texts: TextStore, source: SourceFeature, docks: DocksFeature
     ) -> None:
         super().__init__(shared)
-        self.workbench, self._texts, self._docks = workbench, texts, docks
+        self.workbench, self._texts, self._docks, self._source = workbench, texts, docks, source
+        self._whose = ""  # what is on show, where that is not the open source's
         self.commands = (
             Command("go_to_line", "&Go to line...", "&Edit", 12, self._with_pane(IrPane.ask_line), "Ctrl+G"),
             Command("go_to_definition", "Go to &definition", "&Edit", 13,
                     self._with_pane(lambda pane: pane.go_to_definition()), "F12"),
+            Command("edit_text", "&Edit the text of this pane", "&Edit", 31, self._with_pane(self.edit),
+                    "Ctrl+Alt+E"),
             Command("add_pane", "New IR &pane", "&View", 23, self.add_pane, "Ctrl+T"),
             Command("pane_target", "Show this pane for another &target...", "&View", 24,
                     self._with_pane(self.pane_target)),
@@ -69,8 +80,9 @@ class PanesFeature(Feature):
         )  # fmt: skip
         workbench.pane_added.connect(self._added)
         workbench.pane_woken.connect(self._fill)
+        workbench.pane_used.connect(lambda: self._spare.add(workbench.prepare()))
         source.erred.connect(self._show_source)
-        self._state.opened.connect(lambda _: self._opened())
+        self._state.opened.connect(lambda _: self.say_whose(True))
         self._state.compiled.connect(self._compiled)
         self.when_run(self._ran)
 
@@ -101,6 +113,7 @@ class PanesFeature(Feature):
         pane.model.wanted.connect(self._texts.fetch)
         pane.others = lambda: [(self._title(p), p.model.key) for p in self.workbench.panes if p is not pane]
         pane.library_line.connect(self._library_line)
+        pane.edit_wanted.connect(self.edit)
         pane.cancel_wanted.connect(lambda pane: self._texts.cancel(pane.model))
         pane.compare_wanted.connect(self.compare_pane)
         pane.beside_wanted.connect(self.open_beside)
@@ -110,6 +123,7 @@ class PanesFeature(Feature):
         if self._state.compilation is not None:
             pane.set_compilation(self._state.compilation)
             pane.set_run(self._state.run)
+            pane.show_stale(self._whose)
 
     def _title(self, pane: IrPane) -> str:
         """A pane's text in words."""
@@ -132,18 +146,34 @@ class PanesFeature(Feature):
         nodes: set[str] = set()
         for other in self.workbench.panes:
             document = other.text.document
-            for entry in {int(document.line_sets[at]) for at in np.flatnonzero(document.lines_at(file, line))
+            for entry in {int(document.line_sets[at]) for at in np.flatnonzero(document.lines_for(file, line))
                           if at < len(document.line_sets)}:  # fmt: skip
                 nodes |= set(document.sets[entry])
-        self._state.selection.select(nodes, pane, Spot(file, line, frozenset(nodes)))
+        self._state.selection.select(nodes, pane, Spot(file, line, frozenset(nodes), True, (file, line)))
 
-    def _opened(self) -> None:
-        """Another source is on its way: until then panes say whose text they show."""
-        if self._state.stale:
-            for pane in self.workbench.panes:
-                pane.show_stale(f"still {self._state.on_show.name}: {self._state.title} is being compiled")
+    def edit(self, pane: IrPane) -> None:
+        """Put what a pane shows into the editor, at the line that was chosen there."""
+        model, line = pane.model, pane.text.pressed[0] + 1
+        if model.stage == LIBRARY:
+            self._source.edit_library(model.file, line)
+        elif model.stage in EDITABLE:
+            self._source.show("" if model.stage == MODEL_SOURCE else model.kernel)
+            self._source.pane.editor.go_to_line(line)
+        else:
+            self._refuse(pane, "this is made of the source: what is written (model, kernel, library) can be edited")
+            return
+        self._show_source()
+
+    def say_whose(self, going_on: bool) -> None:
+        """Another source is on its way, or was given up: until it is compiled panes say whose text they show."""
+        what = "is being compiled" if going_on else "is not compiled"
+        stale = self._state.stale
+        self._whose = f"still {self._state.on_show.name}: {self._state.title} {what}" if stale else ""
+        for pane in self.workbench.panes:
+            pane.show_stale(self._whose)
 
     def _compiled(self, compilation: Compilation) -> None:
+        self._whose = ""
         for pane in self.workbench.panes:
             pane.set_compilation(compilation)
 

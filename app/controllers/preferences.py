@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,10 @@ from app.theme.fonts import CODE_PIXELS
 from app.viewmodels.frame import preferences
 from app.viewmodels.frame.event import Event
 from app.viewmodels.frame.preferences import Preferences
-from app.viewmodels.requests import DATABASE_VARIABLE, READONLY_VARIABLE, ListRunsRequest, StorageRequest, StorageTold
+from app.viewmodels.requests import ListRunsRequest, StorageRequest, StorageTold
 from app.views.frame.status import Status
+from app.views.parts.later import polishing
+from profiler.records import DATABASE_VARIABLE, READONLY_VARIABLE
 
 if TYPE_CHECKING:
     from app.views.frame.settings_dialog import SettingsDialog
@@ -74,10 +77,8 @@ class PreferencesFeature(Feature):
         """Make these hold, and keep them."""
         before, self.now = self.now, wanted
         changed = set(preferences.save(self._settings, before, wanted))
-        if "theme" in changed:
-            self._look.apply(wanted.theme)
-        if changed & {"ui_family", "ui_pixels"}:
-            self._look.set_ui_font(wanted.ui_family, wanted.ui_pixels)
+        if changed & {"theme", "ui_family", "ui_pixels"}:
+            self._look.set_ui_font(wanted.ui_family, wanted.ui_pixels, wanted.theme)
         if changed & {"code_family", "code_pixels"}:
             self._look.set_code_font(wanted.code_family, wanted.code_pixels)
         if chosen := {n: getattr(wanted, n) for n in ("target", "flow", "opt_level") if n in changed}:
@@ -99,15 +100,22 @@ class PreferencesFeature(Feature):
 
     def show(self) -> None:
         """Open the dialog, or bring it to the front."""
-        if self.dialog is None:
-            self.dialog = self._make_dialog()
-            self.bars = {"settings": self.dialog.bar}
-        self.dialog.set_preferences(self.now)
-        self.dialog.set_trusted(self._settings.trusted_count())
-        self.dialog.fix_database(self._fixed is not None)
+        dialog = self._make_dialog()
+        dialog.begin()
+        dialog.set_preferences(self.now)
+        dialog.set_trusted(self._settings.trusted_count())
+        dialog.fix_database(self._fixed is not None)
+        dialog.show()
+        dialog.raise_()
         self.ask_storage()
-        self.dialog.show()
-        self.dialog.raise_()
+        self._turns.add(dialog.steps())
+
+    def ahead(self) -> Iterator[Callable[[], object]]:
+        """The dialog, made before somebody opens it."""
+        yield self._make_dialog
+        if self.dialog is not None:
+            yield from self.dialog.steps()
+            yield from polishing(self.dialog)
 
     def ask_storage(self, clear: bool = False) -> None:
         """What the cache holds, for the status bar and the dialog; keeps it within its limit."""
@@ -121,7 +129,10 @@ class PreferencesFeature(Feature):
             self.dialog.set_storage(told)
 
     def _make_dialog(self) -> SettingsDialog:
-        from app.views.frame.settings_dialog import SettingsDialog  # not before somebody opens it
+        """The dialog, made when it is first asked for."""
+        if self.dialog is not None:
+            return self.dialog
+        from app.views.frame.settings_dialog import SettingsDialog  # not before the window is there
 
         fixed = [name for name in QFontDatabase.families() if QFontDatabase.isFixedPitch(name)]
         dialog = SettingsDialog(self._look, self.now, (QFontDatabase.families(), fixed), self._window)
@@ -130,6 +141,7 @@ class PreferencesFeature(Feature):
         dialog.forget_trust_wanted.connect(self._forget_trust)
         dialog.browse_wanted.connect(self._browse_database)
         dialog.bar.show_log.connect(lambda: self._docks.show("log"))
+        self.dialog, self.bars = dialog, {"settings": dialog.bar}
         return dialog
 
     def _forget_trust(self) -> None:

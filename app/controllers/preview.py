@@ -10,6 +10,7 @@ from app.views.frame.explorer import KernelsView
 from app.views.parts.later import one_shot
 
 _LATER = 400  # milliseconds: what is compiled by then is shown at once, compiled
+_LARGE = 1500  # nodes of a graph that takes longer in any case
 _OFTEN = 250  # milliseconds between two looks at the kernels that have come
 
 
@@ -30,7 +31,7 @@ class PreviewFeature(Feature):
 
     def _take(self, built: Compilation) -> None:
         self._built, self._come = built, []
-        self._wait.start()
+        self._wait.start(0 if len(built.nodes) > _LARGE else _LATER)
 
     def _show(self) -> None:
         """It takes long: show the graph by itself, and say that it is not compiled yet."""
@@ -46,7 +47,7 @@ class PreviewFeature(Feature):
 
     def _list(self) -> None:
         if self.shown:
-            self._kernels.set_coming([KernelRecord(name, (), "", (), 0) for name in self._come])
+            self._kernels.set_coming([KernelRecord(name, (), "", 0) for name in self._come])
 
     def _ended(self, good: bool) -> None:
         self._wait.stop()

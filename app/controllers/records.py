@@ -18,6 +18,7 @@ from app.viewmodels.requests import (
     ListRunsRequest,
     StoredStageRequest,
 )
+from app.viewmodels.runs.bisecting import BisectRequest
 from app.viewmodels.text.ir_pane import TextKey
 
 
@@ -27,6 +28,8 @@ class RecordsController(QObject):
     runs_listed = Signal(object)
     compilations_listed = Signal(object)
     compared = Signal(object)
+    leaving = Signal()  # the database that was open, for another
+    moved = Signal()
     ceilings_measured = Signal(object)
     started = Signal(str)
     progressed = Signal(str, float)
@@ -73,10 +76,20 @@ class RecordsController(QObject):
         """A quick question of another controller; what fails is said at `place`."""
         self._asker().submit(request, self._tell(good, place))
 
+    def put(self, request: Any, done: Callable[[Any], None]) -> None:
+        """The same for whoever wants to hear of a Failure too: `done` gets it in the answer's place."""
+        self._asker().submit(request, done)
+
     def measure_ceilings(self, device: str = "cpu") -> None:
         """What a device of this machine can do."""
         words = "Measuring this machine" if device == "cpu" else f"Measuring {device}"
         self._measure(CeilingsRequest(device=device), words, self.ceilings_measured.emit, "roofline")
+
+    def bisect(
+        self, runs: tuple[int, int], told: Callable[[Any], object], good: Callable[[Any], object]
+    ) -> None:  # fmt: skip
+        """What makes the second run wrong or slower: `told` hears what is known, `good` the result."""
+        self._measure(BisectRequest(runs), f"Bisecting run {runs[1]}", good, "compare", told)
 
     def cancel(self) -> bool:
         """End a long measurement; False when there is none."""
@@ -96,9 +109,11 @@ class RecordsController(QObject):
 
     def forget(self) -> None:
         """The database has moved: a fresh process asks the new one."""
+        self.leaving.emit()
         if self._quick is not None:
             self._quick.stop()
             self._quick = None
+        self.moved.emit()
 
     def _asker(self) -> Worker:
         if self._quick is None or not self._quick.alive:
@@ -114,7 +129,10 @@ class RecordsController(QObject):
 
         return done
 
-    def _measure(self, request: Any, what: str, good: Callable[[Any], object], place: str) -> None:
+    def _measure(
+        self, request: Any, what: str, good: Callable[[Any], object], place: str,
+        told: Callable[[Any], object] = lambda _: None,
+    ) -> None:  # fmt: skip
         self.cancel()
         worker = self._long = Worker("store", self)
         tell = self._tell(good, place)
@@ -126,5 +144,9 @@ class RecordsController(QObject):
                 self.ended.emit(not isinstance(value, Failure))
                 tell(value)
 
+        def progress(value: Any) -> None:
+            self.progressed.emit(value.stage, value.done)
+            told(value)
+
         self.started.emit(what)
-        worker.submit(request, done, lambda p: self.progressed.emit(p.stage, p.done))
+        worker.submit(request, done, progress)

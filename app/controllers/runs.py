@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from PySide6 import QtCore, QtGui, QtWidgets
+
+from app.cluster.places import is_elsewhere
 from app.controllers.compilations import Compilations
 from app.controllers.compile import CompileFeature
 from app.controllers.docks import DocksFeature
@@ -16,17 +22,17 @@ from app.viewmodels.runs.run_figures import call_figures, run_words
 from app.viewmodels.timeline.timeline import run_timeline
 from app.views.frame.status import Status
 from app.views.frame.toolbar import ChoiceBar
-from app.views.parts.later import in_thread, one_shot
+from app.views.parts.later import in_thread
 from app.views.runs.roofline import RooflineView
 from app.views.runs.run_view import RunView, read_sizes
 from app.views.runs.runs import RunsView
 from app.views.timeline.view import TimelineView
 
-_IDLE = 800  # milliseconds after which somebody who opened something looks at it
-
 
 class RunsFeature(Feature):
     """The compile target decides the device; choosing a device chooses the target that fits."""
+
+    unreached = QtCore.Signal(object)  # a device of another machine was chosen that nobody has reached yet
 
     def __init__(
         self, shared: Shared, compiler: Compilations, records: RecordsController, preferences: PreferencesFeature,
@@ -39,6 +45,7 @@ class RunsFeature(Feature):
         self._asked = self._warm = False
         self.processes = 5  # as on the command line
         self.view, self.roofline = RunView(look, state.selection), RooflineView(look, state.selection)
+        self.plots = [self.view.plot.prepare, self.roofline.prepare]  # what makes the plots of runs, in advance
         self.launches = TimelineView(look, state.selection)
         self.launches.note = "Run (F5) to see the launches on each thread."
         self.list = RunsView(look)
@@ -72,14 +79,13 @@ class RunsFeature(Feature):
         compiler.ended.connect(lambda good: None if good else records.list_runs())  # failed ones are kept
         preferences.changed.connect(self._preferred)
         docks.work_shown.connect(lambda: self._turns.add((records.list_runs, self._look_around)))
-        self._warming = one_shot(self, self._warm_up, _IDLE)
-        docks.work_shown.connect(self._warming.start)
         compiler.started.connect(lambda what: self._warm_up() if what == RUNNING else None)  # processes start as well
         state.equipped.connect(choices.set_devices)
         for event in (state.chosen, state.equipped):
             event.connect(lambda _: self._show_device())
-        self.when_compiled(self._show)
-        self.when_run(self._show, self._tell)
+        shown = (self._show_run, self._show_launches, self._show_roofline)
+        self.when_compiled(*shown)
+        self.when_run(*shown, self._tell)
 
     def cancel(self) -> bool:
         """End a measurement of this machine."""
@@ -91,6 +97,10 @@ class RunsFeature(Feature):
 
     def choose(self, device: DeviceRow) -> None:
         """Run on this one from now on; compiles for it where that is not what is on show."""
+        if device.missing and is_elsewhere(device.name):
+            self._show_device()
+            self.unreached.emit(device)
+            return
         if device.missing:
             words = f"{device.title}: {device.missing}; compiling for a GPU works all the same, launching does not"
             self._messages.say("warning", words, "run")
@@ -156,18 +166,22 @@ class RunsFeature(Feature):
                 self._records.ask(asked, self.roofline.set_ceilings, "roofline")
 
     def _warm_up(self) -> None:
-        """Load and make what the first run is shown with while nothing else goes on: all at once would be felt."""
+        """Load and make what the first run is shown with before there is one: all at once would be felt."""
         if self._warm:
-            return
-        if (self._compiler.busy and self._compiler.busy != RUNNING) or self._turns.busy:
-            self._warming.start()
             return
         self._warm = True
 
         def load(_cancelled: object) -> None:
             import pyqtgraph  # noqa: F401
 
-        in_thread(self, load, lambda _: self._turns.add((self.view.plot.prepare,)))
+        # Qt's binding makes a type when its name is first asked for, and two threads at once would end the program:
+        # every one that pyqtgraph asks for is made here before it does.
+        names = [partial(getattr, module, name) for module in (QtCore, QtGui, QtWidgets) for name in dir(module)]
+        self._turns.add([*names, lambda: in_thread(self, load, lambda _: self._turns.add(self.plots))])
+
+    def ahead(self) -> Iterator[Callable[[], object]]:
+        """What runs are shown with."""
+        yield self._warm_up
 
     def _preferred(self, names: set[str], now: Preferences) -> None:
         if "threads" in names:
@@ -181,18 +195,26 @@ class RunsFeature(Feature):
         self._status.set_device(device.title, device.missing or device.words)
         self.view.device.setText(f"on {device.title}")
 
-    def _show(self) -> None:
+    def _show_run(self) -> None:
         """The run of what is compiled, or that there is none."""
+        if (run := self._state.run) is None:
+            self.view.clear()
+        else:
+            self.view.set_run(self._state.on_show, run)
+
+    def _show_launches(self) -> None:
+        if (run := self._state.run) is None:
+            self.launches.clear()
+        else:
+            self.launches.set_timeline(run_timeline(self._state.on_show, run))
+
+    def _show_roofline(self) -> None:
         compilation, run = self._state.on_show, self._state.run
         if run is None:
-            self.view.clear()
-            self.launches.clear()
             device = self._state.device
             self.roofline.set_calls([], CPU.name if device.missing else device.name)
-            return
-        self.view.set_run(compilation, run)
-        self.launches.set_timeline(run_timeline(compilation, run))
-        self.roofline.set_calls(call_figures(compilation, run), run.device, run.elsewhere, run.ceilings)
+        else:
+            self.roofline.set_calls(call_figures(compilation, run), run.device, run.elsewhere, run.ceilings)
 
     def _tell(self) -> None:
         run = self._state.run

@@ -10,6 +10,7 @@ from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.viewmodels.compilation import NodeRecord
+from app.viewmodels.frame.formats import many
 from app.viewmodels.frame.patterns import TOO_SLOW, Pattern, TooSlowError, compile_pattern
 from app.viewmodels.requests import Failure, FindRequest, Hit
 from app.viewmodels.text.finding import expression
@@ -101,7 +102,7 @@ class SearchFeature(Feature):
         total = len(self._hits)
         texts = len({(hit.stage, hit.kernel) for hit in self._hits if hit.stage != GRAPH})
         more = "+" if total >= _MOST else ""
-        words = f"{total:,}{more} in {texts} texts and the graph" if total else "nothing found"
+        words = f"{total:,}{more} in {many(texts, 'text')} and the graph" if total else "nothing found"
         if at >= len(kernels) or total >= _MOST:
             self.view.show_hits(self._hits, words)
             return

@@ -12,6 +12,7 @@ from typing import Any
 from platformdirs import user_config_dir
 from PySide6.QtCore import QByteArray, QSettings
 
+from app.sources import CODE
 from app.trust import content_digest
 
 FOLDER_VARIABLE = "KERNELGLASS_CONFIG"
@@ -58,12 +59,12 @@ class Settings:
         self.set("recent", [source, *(entry for entry in self.recent() if entry != source)][:_RECENT])
 
     def trusted(self, path: str) -> bool:
-        """Whether the user has allowed this Python file to run, as it is now."""
+        """Whether the user has allowed this file to run code, as it is now."""
         return content_digest(path) in self._trusted()
 
     def trust(self, path: str) -> None:
-        """Allow a Python file from now on, for as long as it and what it imports from beside it stay as they are."""
-        digest = content_digest(path) if path.endswith(".py") and not path.startswith("sample:") else ""
+        """Allow a file to run code from now on, as long as it and what it imports from beside it stay as they are."""
+        digest = content_digest(path) if Path(path).suffix in CODE and not path.startswith("sample:") else ""
         if digest:
             self.set(_TRUSTED, [*(known for known in self._trusted() if known != digest), digest][-_TRUSTED_MOST:])
 

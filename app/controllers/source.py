@@ -1,4 +1,5 @@
-"""The open source: its text in the editor, saving it, drafts that survive a crash, and timing edited kernels."""
+"""The open source: its text in the editor, saving it, drafts that survive a crash, and timing edited kernels; and files
+of the kernel library, whose edits apply to this session's compilations and can be saved as a package."""
 
 from __future__ import annotations
 
@@ -16,9 +17,11 @@ from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import EditTiming, Failure, TimeEditRequest
 from app.viewmodels.text.edits import Edits
+from app.viewmodels.text.library_edits import LibraryEdits, file_name, is_library, library_key
 from app.views.parts.later import one_shot
 from app.views.parts.plain import message_box
 from app.views.text.source_pane import SourcePane
+from compiler.errors import CompilerError
 from compiler.printable import printable
 
 _SETTLE = 400  # milliseconds after the last key before a draft is written
@@ -35,6 +38,7 @@ class SourceFeature(Feature):
         self.pane = SourcePane(self._look)
         self.bars = {"source": self.pane.bar}
         self.edits = Edits(settings.folder / "drafts")
+        self.library = LibraryEdits(settings.folder)
         self.pairs = 8  # of processes in which original and edit are timed in turns
         self.erred = Event()  # a mistake is marked in the editor, which should be in sight
         self._title = ""
@@ -46,6 +50,7 @@ class SourceFeature(Feature):
             Command("save_source", "&Save edited source", "&File", 13, self.save, "Ctrl+S"),
             Command("revert_edit", "Re&vert the edited text", "&Edit", 30, lambda: self.revert(self.pane.key)),
             Command("save_source_as", "Save edited source &as...", "&File", 14, self.save_as, "Ctrl+Shift+S"),
+            Command("save_package", "Save edited kernel &library as a package...", "&File", 15, self.save_package),
         )
         self.pane.text_edited.connect(self._edited)
         self.pane.key_chosen.connect(self.show)
@@ -67,7 +72,9 @@ class SourceFeature(Feature):
 
     def choose_edit(self) -> None:
         """The next compilation takes the kernel in the editor as it is there; one edited anew is timed then."""
-        if not (kernel := self.pane.key):
+        if self.library.choose(self.pane.key):
+            self._time_after = self.pane.key
+        if not (kernel := self.pane.key) or is_library(kernel):
             return
         chosen = self._state.choices.sources
         edit = ((kernel, self.pane.text),) if self.pane.edited else ()
@@ -77,15 +84,15 @@ class SourceFeature(Feature):
 
     def show(self, key: str) -> None:
         """Put a text into the editor, as it was left."""
-        buffer = self.edits.get(key)
+        buffer = self._of(key).get(key)
         if buffer is not None:
             self.pane.which.set_value(key)
             self.pane.set_text(buffer.text, "python" if key else self._state.language, buffer.original)
 
     def revert(self, key: str) -> None:
         """Drop one edit."""
-        if self.edits.get(key) is not None:
-            self.edits.revert(key)
+        if self._of(key).get(key) is not None:
+            self._of(key).revert(key)
             self.keep()
             self._refresh()
             self.show(key)
@@ -101,24 +108,53 @@ class SourceFeature(Feature):
     def keep(self) -> None:
         """Write the drafts."""
         self._timer.stop()
-        if self._title and not self.edits.keep():
+        kept = self.library.keep()
+        if self._title and not (self.edits.keep() and kept):
             self._messages.say("warning", "the edit cannot be kept on disk; save it elsewhere", "source")
 
     def titles(self) -> list[str]:
         """What is edited and not saved, in words."""
-        return [f"kernel {key}" if key else self._title for key in self.edits.edited()]
+        own = [f"kernel {key}" if key else self._title for key in self.edits.edited()]
+        return own + [f"kernel library {file_name(key)}" for key in self.library.unsaved()]
+
+    def _of(self, key: str) -> Edits:
+        return self.library if is_library(key) else self.edits
+
+    def edit_library(self, path: str, line: int = 0) -> None:
+        """Put a file of the kernel library into the editor, at a line."""
+        try:
+            key = self.library.open_file(path)
+        except (OSError, ValueError) as error:
+            self._messages.say("error", f"{path} cannot be edited: {error}", "source")
+            return
+        self._refresh()
+        self.show(key)
+        self.pane.editor.go_to_line(line)
+
+    def libraries(self) -> tuple[str, ...]:
+        """The package of edited files of the kernel library that compilations take now, if there is one."""
+        try:
+            return self.library.folders()
+        except OSError as error:
+            self._messages.say("error", f"the edit of the kernel library is not compiled: {error}", "source")
+            return ()
 
     def time(self, kernel: str) -> None:
-        """Time an edited kernel against the generated one."""
+        """Time an edited kernel against the generated one, or the model without and with an edited library."""
         compilation = self._state.compilation
-        if compilation is None or kernel not in dict(compilation.choices.sources):
+        edited = dict(compilation.choices.sources) if compilation is not None else {}
+        if compilation is None or kernel not in (self.library.applied if is_library(kernel) else edited):
             return
+        name = file_name(kernel)
         if compilation.choices.target != "cpu":
-            words = f"{kernel} replaces the original; timing both needs the CPU as target"
+            words = f"{name} replaces the original; timing both needs the CPU as target"
             self.pane.strip.show_progress(kernel, words)
             return
-        self.pane.strip.show_progress(kernel, f"timing {kernel} as generated and as edited\u2026")
-        self._compiler.time_edit(TimeEditRequest(kernel, self.pairs))
+        how = "the model with the original and with the edited " if is_library(kernel) else ""
+        words = f"timing {how}{name}\u2026" if how else f"timing {name} as generated and as edited\u2026"
+        self.pane.strip.show_progress(kernel, words)
+        package = self.libraries()[0] if is_library(kernel) else ""
+        self._compiler.time_edit(TimeEditRequest(kernel, self.pairs, package))
 
     # Files -------------------------------------------------------------------------------------------------------
 
@@ -134,8 +170,27 @@ class SourceFeature(Feature):
                 self.show("")
             self.compile_wanted.emit()
 
+    def save_package(self) -> None:
+        """Write the edited files of the kernel library as a package, a folder that `--library` takes."""
+        if not self.library.edited():
+            words = "no file of the kernel library is edited: a pane of the kernel library has Edit in its menu"
+            self._messages.say("info", words, "source")
+            return
+        path, _ = QFileDialog.getSaveFileName(self._window, "Save as a package of kernels (a folder)", "my_kernels")
+        if not path:
+            return
+        try:
+            names = ", ".join(self.library.save_package(Path(path)))
+        except (OSError, CompilerError) as error:
+            self._messages.say("error", f"no package is written: {error}", "source")
+            return
+        self._messages.say("info", f"wrote {names} to {path}; --library {path} compiles with it", "source")
+
     def save(self) -> None:
         """Write the edited text to its file; a sample is never written over, and a kernel has no file yet."""
+        if is_library(self.pane.key) or (not self.edits.edited() and self.library.unsaved()):
+            self.save_package()
+            return
         path = source_path(self._state.source)
         own = path is not None and not self._state.is_sample and path.suffix in (".py", ".mlir") and path.exists()
         if path is None or self.pane.key or not own:
@@ -186,6 +241,7 @@ class SourceFeature(Feature):
             return not self.titles() or self.may_close()
         if answer == "discard":
             self.edits.drop()
+            self.library.drop()
         return answer in ("keep", "discard")
 
     def ask_edits(self, titles: list[str]) -> str:
@@ -227,7 +283,7 @@ class SourceFeature(Feature):
         restored = self.edits.restored("")
         self.edits.load("", text)
         self.pane.strip.hide()
-        self.pane.set_entries([("", self._title)], self.edits.edited())
+        self.pane.set_entries([("", self._title), *self._library_entries()], self._edited_keys())
         self.pane.which.set_value("")
         self.show("")
         if restored:
@@ -236,7 +292,11 @@ class SourceFeature(Feature):
 
     def _failed(self, failure: Failure) -> None:
         """Compiling failed: say so where the user is looking, and go to the line."""
-        edited = self.pane.key
+        self.library.compiled(good=False)
+        key = library_key(failure.file)
+        if failure.line and self.library.get(key) is not None and key != self.pane.key:
+            self.show(key)
+        edited = file_name(self.pane.key).removesuffix(".py") if is_library(self.pane.key) else self.pane.key
         known = Path(failure.file).stem
         in_source = bool(failure.line) and (known in self.pane.which.itemText(0) or known == edited)
         in_source |= bool(edited) and failure.message.startswith(f"{edited}:")  # of the kernel as a whole
@@ -247,18 +307,20 @@ class SourceFeature(Feature):
             self.pane.editor.mark_error(failure.line)
 
     def _edited(self, key: str, text: str) -> None:
-        if self.edits.get(key) is None:
+        edits = self._of(key)
+        if edits.get(key) is None:
             return
-        before = set(self.edits.edited())
-        self.edits.change(key, text)
-        if before != set(self.edits.edited()):
+        before = set(edits.edited())
+        edits.change(key, text)
+        if before != set(edits.edited()):
             self._refresh()
         self._timer.start()
 
     def _compiled(self, compilation: Compilation) -> None:
         generated = {kernel.name: kernel.source for kernel in compilation.kernels}
         replaced = dict(compilation.choices.sources)
-        self._forget_trouble(bool(replaced))
+        self.library.compiled(good=True)
+        self._forget_trouble(bool(replaced or self.library.applied))
         restored = [name for name in generated if self.edits.restored(name)]
         for name, source in generated.items():
             known = self.edits.get(name)
@@ -266,11 +328,11 @@ class SourceFeature(Feature):
                 self.edits.load(name, source)
         self._refresh()
         key = self.pane.key
-        self.show(key if key in generated else "")
+        self.show(key if key in generated or self.library.get(key) is not None else "")
         if restored:
             self._messages.log(f"edits that were not saved are back: {', '.join(restored)}")
         kernel, self._time_after = self._time_after, ""
-        if kernel in replaced:
+        if kernel in replaced or kernel in self.library.applied:
             QTimer.singleShot(0, lambda: self.time(kernel))
 
     def _forget_trouble(self, edited: bool) -> None:
@@ -297,4 +359,10 @@ class SourceFeature(Feature):
         compilation = self._state.compilation
         same = compilation is not None and compilation.source == self._state.source
         kernels = [(k.name, f"kernel {k.name}") for k in compilation.kernels] if compilation and same else []
-        self.pane.set_entries([("", self._title), *kernels], self.edits.edited())
+        self.pane.set_entries([("", self._title), *kernels, *self._library_entries()], self._edited_keys())
+
+    def _library_entries(self) -> list[tuple[str, str]]:
+        return [(key, f"kernel library {file_name(key)}") for key in self.library.files()]
+
+    def _edited_keys(self) -> list[str]:
+        return [*self.edits.edited(), *self.library.edited()]

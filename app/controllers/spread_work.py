@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from PySide6.QtCore import QObject
 
 from app.views.parts.later import one_shot
 
 _TURN = 0.008  # seconds of work after which events have their turn
+_PAUSE = 40  # milliseconds between two steps that nobody waits for
 
 
 class Turns(QObject):
@@ -56,3 +57,36 @@ class Turns(QObject):
                 break
         if self._steps:
             self._timer.start(0)
+
+
+class SpareTime(QObject):
+    """Steps that nobody waits for, one at a time and apart, while nothing is under way: what is made in advance."""
+
+    def __init__(self, under_way: Callable[[], object], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._under_way = under_way
+        self._tasks: deque[Iterator[Callable[[], object]]] = deque()
+        self._timer = one_shot(self, self._step, _PAUSE)
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to do."""
+        return bool(self._tasks)
+
+    def add(self, steps: Iterable[Callable[[], object]]) -> None:
+        """Do these steps when there is time for them; each is asked for when the one before is done."""
+        self._tasks.append(iter(steps))
+        self._timer.start()
+
+    def stop(self) -> None:
+        """The window closes: nothing is made any more."""
+        self._tasks.clear()
+
+    def _step(self) -> None:
+        if self._tasks and not self._under_way():
+            if (step := next(self._tasks[0], None)) is None:
+                self._tasks.popleft()
+            else:
+                step()
+        if self._tasks:
+            self._timer.start()

@@ -13,7 +13,7 @@ from app.viewmodels.compilation import LineText
 from app.viewmodels.requests import Failure, Progress, StageRequest
 from app.viewmodels.state import State
 from app.viewmodels.text.diff import DiffDocument, diff_documents, diff_sides
-from app.viewmodels.text.ir_pane import PREVIOUS, Against, IrPaneModel, TextKey
+from app.viewmodels.text.ir_pane import CURRENT, GIVEN, PREVIOUS, Against, IrPaneModel, TextKey
 from app.viewmodels.text.text_document import TextDocument, index_text
 from app.views.parts.later import in_thread
 
@@ -81,6 +81,11 @@ class TextStore(QObject):
 
         self.document(wanted[0], arrived, told)
 
+    def give(self, key: TextKey, text: LineText) -> None:
+        """Hand over a text that nobody else has, in place of one of the same key."""
+        self._documents[self._full(key)] = index_text(text)
+        self._trim()
+
     def cancel(self, pane: IrPaneModel) -> None:
         """Nobody wants a pane's text any more; others that are on their way come all the same."""
         wanted = [key for key in (pane.key, pane.against.key if pane.against else None) if key is not None]
@@ -92,10 +97,13 @@ class TextStore(QObject):
             self._ask_again()
 
     def _ask_again(self) -> None:
+        """Ask anew for what is still waited for; a text of a compilation that was replaced is nobody's any more."""
+        alive = {CURRENT: self._state.number, PREVIOUS: self._state.previous_number}
         for full in list(self._waiting):
-            if full[0] in (self._state.number, self._state.previous_number):
+            number, key = full
+            if number == alive.get(key.origin):
                 self._ask(full)
-            elif full[0] != _STORED:
+            elif number != _STORED:
                 del self._waiting[full]
 
     def document(self, key: TextKey, done: Done, told: Told = lambda _: None) -> None:
@@ -132,7 +140,9 @@ class TextStore(QObject):
             self._trim()
             answer(document)
 
-        if key.origin.startswith("c"):
+        if key.origin.startswith(GIVEN):
+            answer(Failure("this text is gone: it was handed over once", kind="unavailable"))
+        elif key.origin.startswith("c"):
             self._stored(int(key.origin[1:]), key, arrived)
         else:
             request = StageRequest(key.stage, key.kernel, key.target, key.step)
@@ -155,7 +165,7 @@ class TextStore(QObject):
             in_thread(self, work, done)
 
     def _full(self, key: TextKey) -> Key:
-        if key.origin.startswith("c"):
+        if key.origin.startswith(("c", GIVEN)):
             return _STORED, key
         return self._state.previous_number if key.origin == PREVIOUS else self._state.number, key
 

@@ -12,6 +12,7 @@ from app.controllers.graph import GraphFeature
 from app.controllers.source import SourceFeature
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.graph.what_if import WhatIf
+from app.viewmodels.text.library_edits import file_name
 from app.views.frame.workbench import Workbench
 from app.views.graph.ledger import LedgerView
 from app.views.graph.menu import graph_menu
@@ -61,13 +62,16 @@ class WhatIfFeature(Feature):
         """Back to what the compiler would do by itself; what becomes of edited kernels is asked."""
         source = self._source
         edited = [key for key in source.edits.edited() if key]
-        answer = source.ask_edits([f"kernel {key}" for key in edited]) if edited else "keep"
+        library = source.library.edited()
+        titles = [f"kernel {key}" for key in edited] + [f"kernel library {file_name(key)}" for key in library]
+        answer = source.ask_edits(titles) if titles else "keep"
         if answer in ("stay", "save"):
             if answer == "save":
                 source.save()
             return
-        for kernel in edited if answer == "discard" else ():
-            source.revert(kernel)
+        for key in (*edited, *library) if answer == "discard" else ():
+            source.revert(key)
+        source.library.applied.clear()
         self._state.choose(force_cut=frozenset(), force_fuse=frozenset(), sources=())
         self._compile.compile()
 

@@ -29,6 +29,7 @@ class Generate:
     options: CompileOptions = field(default_factory=CompileOptions)
     threads: int | None = None
     record: bool = False
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -73,17 +74,20 @@ def serve(channel: Channel) -> None:
 def _work(channel: Channel, asked: Generate) -> None:
     from time import perf_counter
 
-    from app.generate.engine import Engine
+    from app.generate.engine import Engine, check_asked
     from app.generate.tokenizing import Stream, tokenizer_of
-    from app.sources import load_checkpoint
+    from app.sources import load_checkpoint, stored_name
+    from profiler.measure.devices import cuda_device
 
     checkpoint = load_checkpoint(asked.model)
     tokenizer = None
     if not asked.tokens:
         tokenizer = tokenizer_of(checkpoint.folder, checkpoint.metadata, checkpoint.config.begin)
     prompt = asked.tokens or tuple(tokenizer.encode(asked.prompt) if tokenizer else ())
+    check_asked(checkpoint.config, prompt, asked.most, asked.sampling)
     start = perf_counter()
-    engine = Engine(checkpoint, asked.options, asked.threads)
+    device = None if asked.device == "cpu" else cuda_device(asked.device).index
+    engine = Engine(checkpoint, asked.options, asked.threads, device)
     seconds = perf_counter() - start
     channel.send(Ready(tuple(prompt), time_ns()))
     stream = Stream(tokenizer)
@@ -94,5 +98,5 @@ def _work(channel: Channel, asked: Generate) -> None:
     if asked.record:
         from profiler.model_records import compilation_record
 
-        record = compilation_record(engine.decode, asked.model, seconds)
+        record = compilation_record(engine.decode, stored_name(asked.model), seconds)
     channel.send(Done(record))

@@ -1,64 +1,100 @@
-"""A compiled language model and its cache of keys and values: a prompt in, one token after the other out."""
+"""A compiled language model: a prompt in, one token after the other out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import perf_counter_ns
+from typing import Protocol
 
 import numpy as np
 
+from app.generate.on_processor import ProcessorCache
 from app.generate.sampling import Sampling, choose
-from compiler.errors import CompilerError
+from compiler.errors import CompilerError, ExecutionError
 from compiler.importers.llama.checkpoint import Checkpoint
+from compiler.importers.llama.config import LlamaConfig
 from compiler.importers.llama.graph import decode_graph, prefill_graph
 from compiler.options import CompileOptions
 
 
-class Engine:
-    """The two models of a checkpoint, compiled."""
+class Cache(Protocol):
+    """Keys and values of the positions so far, where the model runs; each call adds its own."""
 
-    def __init__(self, checkpoint: Checkpoint, options: CompileOptions, threads: int | None = None) -> None:
+    def first(self, tokens: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
+        """Take a prompt in; the logits after it."""
+        ...
+
+    def next(self, token: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
+        """Take one more token in; the logits after it."""
+        ...
+
+    def close(self) -> None:
+        """Give its memory back."""
+        ...
+
+
+def check_asked(config: LlamaConfig, prompt: Sequence[int], most: int, sampling: Sampling) -> None:
+    """Raise for what a model cannot do; that needs no compilation."""
+    sampling.check()
+    if not prompt:
+        raise CompilerError("the prompt has no tokens")
+    if min(prompt) < 0 or max(prompt) >= config.vocabulary:
+        beyond = next(token for token in prompt if not 0 <= token < config.vocabulary)
+        raise CompilerError(f"the prompt has token {beyond}, and the model's tokens are 0 to {config.vocabulary - 1}")
+    if len(prompt) + most > config.positions:
+        raise CompilerError(
+            f"{len(prompt)} tokens of the prompt and {most} more are beyond the {config.positions} of the model"
+        )
+
+
+class Engine:
+    """The two models of a checkpoint, compiled; on the device of that number, or on the processor."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, options: CompileOptions, threads: int | None = None, device: int | None = None
+    ) -> None:
         from compiler.pipeline import compile_graph
 
         self.checkpoint = checkpoint
         self.prefill = compile_graph(prefill_graph(checkpoint), options)
         self.decode = compile_graph(decode_graph(checkpoint), options)
         self._threads = threads
+        self._on_device = None
+        if device is not None:
+            from app.generate.on_device import DeviceModels
+
+            self._on_device = DeviceModels(self.prefill, self.decode, device)
+
+    def cache(self, room: int) -> Cache:
+        """An empty cache for so many positions."""
+        if self._on_device is not None:
+            return self._on_device.cache(self.checkpoint.config, room)
+        return ProcessorCache(self.prefill, self.decode, self.checkpoint.config, room, self._threads)
 
     def generate(self, prompt: Sequence[int], most: int, sampling: Sampling) -> Iterator[tuple[int, int]]:
         """Tokens as they are made, each with the nanoseconds it took; ends with the model's own end, or after `most`.
 
         The first takes as long as the prompt does.
         """
-        sampling.check()
+        check_asked(self.checkpoint.config, prompt, most, sampling)
         config = self.checkpoint.config
-        if not prompt:
-            raise CompilerError("the prompt has no tokens")
-        if min(prompt) < 0 or max(prompt) >= config.vocabulary:
-            raise CompilerError(f"tokens are 0 to {config.vocabulary - 1}")
-        if len(prompt) + most > config.positions:
-            raise CompilerError(
-                f"{len(prompt)} tokens of the prompt and {most} more are beyond the {config.positions} of the model"
-            )
         chance = np.random.default_rng(sampling.seed)
         cos, sin = config.angles(np.arange(len(prompt) + most), self.checkpoint.factors)
-        shape = (len(prompt) + most, config.kv_heads, config.head_size)
-        cache = [np.zeros(shape, np.float32) for _ in range(2 * config.layers)]
-        done = len(prompt)
-        start = perf_counter_ns()
-        new = [rows[:done] for rows in cache]
-        (logits,) = self.prefill.execute(
-            np.array(prompt, np.int64), cos[:done], sin[:done], *new, threads=self._threads
-        )  # fmt: skip
-        while True:
-            token = choose(logits[0], sampling, chance)
-            yield token, perf_counter_ns() - start
-            most -= 1
-            if not most or token in config.ends:
-                return
+        cache = self.cache(len(prompt) + most)
+        try:
+            done = len(prompt)
             start = perf_counter_ns()
-            rows = [part for held in cache for part in (held[:done], held[done : done + 1])]
-            (logits,) = self.decode.execute(
-                np.array([token], np.int64), cos[done : done + 1], sin[done : done + 1], *rows, threads=self._threads
-            )
-            done += 1
+            logits = cache.first(np.array(prompt, np.int64), cos[:done], sin[:done])
+            while True:
+                if np.isnan(logits).any():
+                    raise ExecutionError("the model's scores are not numbers: its weights are damaged, or overflow")
+                token = choose(logits, sampling, chance)
+                yield token, perf_counter_ns() - start
+                most -= 1
+                if not most or token in config.ends:
+                    return
+                start = perf_counter_ns()
+                logits = cache.next(np.array([token], np.int64), cos[done : done + 1], sin[done : done + 1])
+                done += 1
+        finally:
+            cache.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import time_ns
 
 from app.generate.child import ANSWERS, Done, Generate, Ready, Token
-from compiler.errors import ExecutionError
+from compiler.errors import ExecutionError, ParseError
 from compiler.processes.frames import Unreadable
 from compiler.processes.messages import Refusal, remade
 from compiler.processes.supervisor import Child, status_name
@@ -59,8 +59,19 @@ def figure_text(name: str, value: float | None) -> str:
     return f"{value:,.0f}" if "tokens" in name else f"{value:,.1f} {UNITS[name]}"
 
 
+def encodable(text: str) -> bool:
+    """Whether a text can be handed on: bytes of a command line that are no UTF-8 are half characters, which cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def generate(asked: Generate, told: Callable[[str], None] = lambda text: None) -> Generation:
     """Generate in a process of its own; `told` gets text as it becomes certain."""
+    if not encodable(asked.prompt):
+        raise ParseError("the prompt is not text: it has bytes that are no UTF-8")
     begun = time_ns()
     child = Child("app.generate.child", ANSWERS, keep_errors=True)
     ready: Ready | None = None

@@ -28,7 +28,8 @@ def choose(logits: np.ndarray, sampling: Sampling, chance: np.random.Generator) 
     """The next token."""
     if sampling.temperature == 0:
         return int(np.argmax(logits))
-    scores = logits.astype(np.float64) / sampling.temperature
+    with np.errstate(over="ignore"):  # a temperature of almost nothing leaves the likeliest alone
+        scores = (logits.astype(np.float64) - logits.max()) / sampling.temperature
     order = np.argsort(-scores, kind="stable")
     if sampling.top_k:
         order = order[: sampling.top_k]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import ParseError, UnavailableError
+from compiler.importers.config_file import quoted
 from compiler.importers.weights.gguf_file import Texts
 
 _MOST_BYTES = 64 << 20
@@ -30,7 +31,11 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a prompt, with the one that a text begins with where the model has one."""
-        found = list(self._held.encode(text).ids)
+        try:
+            found = list(self._held.encode(text).ids)
+        except Exception as error:  # the package raises plain Exception: a token that its vocabulary lacks, say
+            reason = " ".join(str(error).split())[:200]
+            raise ParseError(f"the tokenizer cannot cut the prompt: {reason}; give --tokens 1,2,3") from None
         return found if self._begin is None or found[:1] == [self._begin] else [self._begin, *found]
 
     def encode_batch(self, texts: Sequence[str], longest: int) -> tuple[np.ndarray, np.ndarray]:
@@ -102,20 +107,26 @@ def _from_gguf(metadata: dict[str, Any], begin: int | None) -> Tokenizer:
     pieces = list(held_pieces) if isinstance(held_pieces, Texts | list) else []
     if not pieces or not all(isinstance(piece, str) for piece in pieces):
         raise ParseError("the file has no vocabulary; give the prompt as --tokens 1,2,3")
-    if kind not in ("gpt2", "llama"):
-        raise ParseError(f"a vocabulary of the kind {kind!r} is not read here (gpt2, llama); give --tokens 1,2,3")
+    if not isinstance(kind, str) or kind not in ("gpt2", "llama"):
+        raise ParseError(f"a vocabulary of the kind {quoted(kind)} is not read here (gpt2, llama); give --tokens 1,2,3")
     package = _package()
-    held = _byte_pairs(package, metadata, pieces) if kind == "gpt2" else _sentence_pieces(package, metadata, pieces)
-    kinds = metadata.get("tokenizer.ggml.token_type")
-    if isinstance(kinds, list | np.ndarray):
-        control = [piece for piece, each in zip(pieces, kinds, strict=False) if each == _CONTROL_KIND]
-        held.add_special_tokens(control)
-    return Tokenizer(held, begin if metadata.get("tokenizer.ggml.add_bos_token", True) else None)
+    try:
+        held = _byte_pairs(package, metadata, pieces) if kind == "gpt2" else _sentence_pieces(package, metadata, pieces)
+        kinds = metadata.get("tokenizer.ggml.token_type")
+        if isinstance(kinds, list | np.ndarray):
+            control = [piece for piece, each in zip(pieces, kinds, strict=False) if each == _CONTROL_KIND]
+            held.add_special_tokens(control)
+    except Exception as error:  # the package raises plain Exception for what does not fit together
+        reason = " ".join(str(error).split())[:200]
+        raise ParseError(f"the file's vocabulary does not fit together ({reason}); give --tokens 1,2,3") from None
+    begins = metadata.get("tokenizer.ggml.add_bos_token", True) is not False
+    return Tokenizer(held, begin if begins else None)
 
 
 def _byte_pairs(package: Any, metadata: dict[str, Any], pieces: list[str]) -> Any:
-    given = metadata.get("tokenizer.ggml.merges") or []
-    merges = [tuple(pair.split(" ", 1)) for pair in given if isinstance(pair, str) and " " in pair]
+    given = metadata.get("tokenizer.ggml.merges")
+    listed = given if isinstance(given, Texts | list) else []
+    merges = [tuple(pair.split(" ", 1)) for pair in listed if isinstance(pair, str) and " " in pair]
     known = {piece: number for number, piece in enumerate(pieces)}
     held = package.Tokenizer(package.models.BPE(known, merges, ignore_merges=True))
     cut: list[Any] = [package.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +26,32 @@ class CompileTask:
 
 KNOWN = named(CompileTask)
 ANSWERS = named(CompilationRecord, Refusal)
+Answer = CompilationRecord | Refusal | None
+"""What a cell came to; None as it begins."""
+LATER = ("profiler.model_records", "compiler.backend.jit", "compiler.program.execution")
+"""What is loaded while nobody asks yet."""
 
 
-def serve(channel: Channel) -> None:
-    """Compile what arrives until the other end closes."""
+def prepare() -> None:
+    """Before the first task: load the compiler, which takes longer than many a cell, and have LLVM ready."""
+    from compiler.collector_pauses import rare_collection
+
+    with rare_collection():
+        import compiler.backend.emission
+        import compiler.passes.fusion.run
+        import compiler.passes.graph.run
+        import compiler.passes.kernel.run
+        import compiler.pipeline  # noqa: F401
+        from compiler.targets import get_target
+
+        get_target("cpu").machine(3)
+
+
+def serve(channel: Channel, errors: str) -> None:
+    """Compile what arrives until the other end closes; what LLVM writes as it dies goes to a file."""
     end_with_parent()
+    with suppress(OSError), open(errors, "wb") as file:
+        os.dup2(file.fileno(), 2)
     with suppress(EOFError, OSError):
         while True:
             task: CompileTask = channel.receive().value

@@ -6,16 +6,19 @@ import hashlib
 import itertools
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
+from app.cluster.places import check_place
 from app.compilation import device_index
 from app.sources import looks_like_source, stored_name
 from app.trust import content_digest
 from compiler.cache import producer
 from compiler.errors import CompilerError, ParseError
+from compiler.importers.files import read_file
 from compiler.options import CompileOptions
 from profiler.store.writer import check_tag
 
@@ -54,23 +57,31 @@ class Spec:
     budget: float = 2.0
     cache: bool = False
     """Whether compilations may be had from the cache, whose seconds then say nothing."""
+    _contents: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def key(self, cell: Cell) -> str:
-        """What a cell is known by in the store: all that decides what comes of it, with the content of its files."""
-        content = "" if cell.source.startswith("sample:") else content_digest(cell.source)
+        """What a cell is known by in the store: all that decides what comes of it, with the content of its files as
+        they were when the sweep was read."""
         how = (self.repeat, self.processes, self.budget) if cell.device else (self.cache,)
-        parts = [asdict(cell), content, _kernels_digest(cell.library), how, producer()]
+        content = "" if cell.source.startswith("sample:") else self._content(cell.source, content_digest)
+        parts = [asdict(cell), content, self._content(cell.library, _kernels_digest), how, producer()]
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+    def _content(self, path: str, digest: Callable[[str], str]) -> str:
+        if path not in self._contents:
+            self._contents[path] = digest(path)
+        return self._contents[path]
 
 
 def _kernels_digest(folder: str) -> str:
     """The content of a folder of kernels."""
     digest = hashlib.sha256()
-    for file in sorted(Path(folder).glob("*.py")) if folder else ():
+    for file in sorted(path for name in ("*.py", "library.toml") for path in Path(folder).glob(name)) if folder else ():
         digest.update(f"{file.name} {file.stat().st_size} ".encode() + file.read_bytes())
     return digest.hexdigest()
 
 
+_MOST_BYTES = 1 << 20
 _LISTS = {"sources": str, "targets": str, "flows": str, "levels": int, "libraries": str, "devices": str, "dims": dict}
 _FIGURES = {"name": str, "repeat": int, "processes": int, "budget": (int, float), "cache": bool}
 
@@ -78,11 +89,7 @@ _FIGURES = {"name": str, "repeat": int, "processes": int, "budget": (int, float)
 def read_spec(path: Path) -> Spec:
     """The sweep in a file; paths in it are relative to the file. What is wrong with it is one line that names it."""
     try:
-        found = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        raise ParseError(f"there is no file {path}") from None
-    except OSError as error:
-        raise ParseError(f"cannot read {path}: {error.strerror or error}") from None
+        found = tomllib.loads(read_file(path, _MOST_BYTES).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ParseError(f"{path} is not TOML: {error}") from None
     try:
@@ -109,6 +116,9 @@ def _spec(found: dict[str, Any], path: Path) -> Spec:
         [str(folder / text) if text else "" for text in lists["libraries"] or [""]],
     )
     targets = lists["targets"] or ([] if lists["devices"] else ["cpu"])
+    timed = len(lists["devices"]) * max(len(lists["dims"]), 1)
+    if (count := prod(map(len, common)) * (len(targets) + timed)) > MOST:  # before any is made
+        raise ParseError(f"these are {count:,} cells; a sweep has at most {MOST:,}")
     cells = [
         Cell(source, target, flow, level, library)
         for source, flow, level, library, target in itertools.product(*common, targets)
@@ -119,8 +129,6 @@ def _spec(found: dict[str, Any], path: Path) -> Spec:
             *common, lists["devices"], lists["dims"] or [{}]
         )
     ]
-    if len(cells) > MOST:
-        raise ParseError(f"these are {len(cells):,} cells; a sweep has at most {MOST:,}")
     for cell in cells:
         _check(cell)
     return Spec(name, _each_once(cells), **figures)
@@ -153,7 +161,7 @@ def _figure(found: Mapping[str, Any], name: str) -> Any:
 
 
 def _source(text: str, folder: Path) -> str:
-    if not looks_like_source(text):
+    if "\0" in text or not looks_like_source(text):  # no file has a null in its name
         raise ParseError(f"cannot tell what {text!r} is: use sample:NAME or a file, as the other commands do")
     return text if text.startswith("sample:") else stored_name(str(folder / text))
 
@@ -163,7 +171,9 @@ def _check(cell: Cell) -> None:
     from compiler.targets import known_targets
 
     CompileOptions(flow=cell.flow, opt_level=cell.opt_level).check()
-    if cell.device:
+    if "://" in cell.device:
+        check_place(cell.device)
+    elif cell.device:
         device_index(cell.device)
     elif cell.target not in known_targets():
         raise ParseError(f"unknown target {cell.target!r}; the targets are {' '.join(known_targets())}")

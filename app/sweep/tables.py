@@ -10,6 +10,7 @@ from typing import Any
 
 from app.sweep.outcomes import FIGURES, CellOutcome, best
 from app.text_tables import seconds, size, table
+from compiler.printable import printable
 from profiler.report.exports.csv_table import plain_cell
 
 _SHOWN = {"median": seconds, "compile": seconds, "kernels": str, "peak": size}
@@ -30,7 +31,9 @@ def sweep_text(name: str, found: Sequence[CellOutcome]) -> str:
     lines = [f"sweep {name}: {len(found)} cells", "", table(header, rows, right=(0, 7, 8, 9, 10)), ""]
     for figure in FIGURES:
         if (first := best(list(found), figure)) is not None:
-            lines.append(f"least {figure:8} {_figure(first, figure)}: cell {found.index(first) + 1}, {first.cell}")
+            lines.append(
+                f"least {figure:8} {_figure(first, figure)}: cell {found.index(first) + 1}, {printable(first.cell)}"
+            )
     return "\n".join(lines)
 
 

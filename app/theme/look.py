@@ -84,14 +84,14 @@ class Look(QObject):
         self.column = self._measure()
         self.changed.emit()
 
-    def set_ui_font(self, family: str, pixels: int) -> None:
-        """Set the font of everything that is not code."""
+    def set_ui_font(self, family: str, pixels: int, choice: str | None = None) -> None:
+        """Set the font of everything that is not code; and a theme with it, so that widgets are walked through once."""
         wanted = family, max(LEAST_PIXELS, min(MOST_PIXELS, pixels))
-        if wanted == (self.ui_family, self.ui_pixels):
+        if wanted == (self.ui_family, self.ui_pixels) and choice in (None, self.choice):
             return
         self.ui_family, self.ui_pixels = wanted
         self.ui_font = fonts.ui_font(*wanted)
-        self.apply()
+        self.apply(choice)
 
     def colour(self, name: str, alpha: int = 255) -> QColor:
         """A token of the theme as a colour."""

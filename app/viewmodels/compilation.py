@@ -20,6 +20,10 @@ STAGES = tuple(STAGE_TITLES)
 LIBRARY, MODEL_SOURCE = "library", "python"
 READ_STAGES = {MODEL_SOURCE: "Model source", LIBRARY: "Kernel library"}
 """What panes show besides the stages: the texts that were written, which everything else was made of."""
+EDITED_LIBRARY = "edited-library"
+"""The folder of packages with edited files of the kernel library."""
+EDITABLE = (*READ_STAGES, "source")
+"""What can be edited and compiled in place."""
 PANE_STAGES = (*READ_STAGES, *STAGES)
 WHOLE_STAGES = (*MODEL_STAGES, MODEL_SOURCE)
 """Those that are of the whole model, and of no kernel."""
@@ -75,12 +79,11 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class KernelRecord:
-    """One kernel and its generated source; `source_nodes` are the nodes of each source line."""
+    """One kernel and its generated source."""
 
     name: str
     nodes: Nodes
     source: str
-    source_nodes: tuple[Nodes, ...]
     calls: int
     inputs: Nodes = ()
     outputs: Nodes = ()
@@ -103,6 +106,7 @@ class LineText:
     """A text and the provenance of its lines: `line_sets` is int32, one a line, into `sets` (0 is always empty).
 
     `line_places` are two int32 a line: the file that its source line is in, into `files` (0 is none), and that line.
+    `line_library` is the same of the line of the kernel library that it was made for, where the two differ.
     """
 
     text: bytes
@@ -110,6 +114,7 @@ class LineText:
     line_sets: bytes = b""
     files: tuple[str, ...] = ("",)
     line_places: bytes = b""
+    line_library: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -134,12 +139,14 @@ class Compilation:
     library: tuple[str, ...] = ()  # the files of the kernel library
     elapsed: float = 0.0  # from its beginning to its end, with the modules that were loaded on the way
     imports: tuple[tuple[float, float], ...] = ()  # (start, seconds) of those, where known
+    tuned: tuple[tuple[str, str], ...] = ()  # kernels that are as they were tuned, and how
 
     @property
     def label(self) -> str:
         """How it was compiled, as a short line for tabs and reports."""
         chosen = self.choices
         edits = len(chosen.force_cut) + len(chosen.force_fuse) + len(chosen.sources)
+        edits += sum(f"/{EDITED_LIBRARY}/" in file for file in self.library)
         return f"{chosen.target} {chosen.flow} -O{chosen.opt_level}" + (f" +{edits} edits" if edits else "")
 
     @cached_property
@@ -164,7 +171,7 @@ class Compilation:
 
 
 __all__ = [
-    "KERNEL_STAGES", "LIBRARY", "MODEL_SOURCE", "MODEL_STAGES", "PANE_STAGES", "READ_STAGES", "STAGES", "STAGE_TITLES",
-    "WHOLE_STAGES", "CallRecord", "Compilation", "Decision", "KernelRecord", "LineText", "MemoryBlock", "NodeRecord",
-    "Nodes", "language_of", "stage_title",
+    "EDITABLE", "EDITED_LIBRARY", "KERNEL_STAGES", "LIBRARY", "MODEL_SOURCE", "MODEL_STAGES", "PANE_STAGES",
+    "READ_STAGES", "STAGES", "STAGE_TITLES", "WHOLE_STAGES", "CallRecord", "Compilation", "Decision", "KernelRecord",
+    "LineText", "MemoryBlock", "NodeRecord", "Nodes", "language_of", "stage_title",
 ]  # fmt: skip

@@ -6,14 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from app.flow_cells import BASE, Cell, Sample
+from app.flows.cells import BASE, Cell, Sample
 from app.viewmodels.compilation import NodeRecord
 from compiler.options import CompileOptions
 from profiler.records import Ceiling, Summary
 from profiler.sampled import Sampling
-
-DATABASE_VARIABLE = "KERNELGLASS_DB"
-READONLY_VARIABLE = "KERNELGLASS_DB_READONLY"  # 1 where that database is only looked into
 
 
 @dataclass(frozen=True)
@@ -32,6 +29,7 @@ class CompileRequest:
     options: CompileOptions
     text: str | None = None
     libraries: tuple[str, ...] = ()  # folders of kernels beside those that the source names
+    tuned: bool = True  # with what was tuned for its target here
     preview: bool = False  # tell the graph as soon as it is built: it is another than the one on show
 
 
@@ -100,10 +98,14 @@ class KeepRequest:
 
 @dataclass(frozen=True)
 class TimeEditRequest:
-    """Time a kernel as generated and as edited, in pairs of processes, and check the edit's results."""
+    """Time a kernel as generated and as edited, in pairs of processes, and check the edit's results.
+
+    With a `package` it is the model without it and with it: what is edited are files of the kernel library.
+    """
 
     kernel: str
     pairs: int = 8
+    package: str = ""
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,13 @@ class CeilingsTold:
 @dataclass(frozen=True)
 class DevicesRequest:
     """What kernels can be run on here."""
+
+
+@dataclass(frozen=True)
+class RemoteDeviceRequest:
+    """Whether a device of another machine can be reached, and what it is; `tcp://HOST:PORT/cpu`."""
+
+    place: str
 
 
 @dataclass(frozen=True)

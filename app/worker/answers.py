@@ -11,10 +11,14 @@ from app.viewmodels.frame.devices import DeviceRow
 from app.viewmodels.frame.weights import Weights, WeightsRequest
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.report.report_preview import ReportPreview
-from app.viewmodels.runs import notebook
+from app.viewmodels.runs import notebook, sweep
+from app.viewmodels.runs.bisecting import Bisected, BisectProgress, BisectRequest
 from app.viewmodels.runs.past import HistoryRequest, Past
 from app.viewmodels.runs.serving import GenerateProgress, GenerateRequest, Served
+from app.viewmodels.runs.tuning import TuneProgress, TuneRequest, TuneTold
+from app.viewmodels.text.kernel_list import KernelListRequest
 from app.viewmodels.text.passes import PassStep
+from compiler.language.kernel import KernelEntry
 from compiler.processes.frames import named
 
 ANSWERS: dict[type, Any] = {
@@ -28,6 +32,7 @@ ANSWERS: dict[type, Any] = {
     requests.FindRequest: tuple[requests.Hit, ...],
     requests.KeepRequest: int,
     WeightsRequest: Weights,
+    KernelListRequest: tuple[KernelEntry, ...],
     requests.TimeEditRequest: requests.EditTiming,
     requests.RunRequest: requests.RunTimes,
     requests.ListRunsRequest: tuple[requests.RunRow, ...],
@@ -37,12 +42,19 @@ ANSWERS: dict[type, Any] = {
     notebook.KeepFlowsRequest: int,
     notebook.OpenFlowsRequest: dict[str, Any],
     notebook.EditRunsRequest: str,
+    notebook.KernelNotesRequest: dict[str, str],
+    notebook.NoteKernelRequest: dict[str, str],
+    sweep.SweepsRequest: tuple[sweep.SweepRow, ...],
+    sweep.SweepRequest: sweep.SweepTold,
     requests.CompareRunsRequest: dict[str, Any],
     requests.ExportRequest: str,
     requests.FlowsRequest: tuple[str, int],
     GenerateRequest: tuple[Served, ...],
+    BisectRequest: Bisected,
+    TuneRequest: TuneTold,
     requests.CeilingsRequest: requests.CeilingsTold,
     requests.DevicesRequest: tuple[DeviceRow, ...],
+    requests.RemoteDeviceRequest: DeviceRow,
     requests.StorageRequest: requests.StorageTold,
     requests.ReportRequest: ReportPreview,
 }
@@ -55,7 +67,7 @@ def replies() -> dict[str, Any]:
     """What a worker may send: progress, failures, answers by the name of their request, and pieces of those."""
     known = named(
         requests.Progress, requests.FlowsBegun, requests.FlowProgress, requests.GraphPart, requests.KernelCome,
-        GenerateProgress, requests.Failure,
+        GenerateProgress, BisectProgress, TuneProgress, requests.Failure,
     )  # fmt: skip
     for request, answer in ANSWERS.items():
         known[request.__name__] = answer

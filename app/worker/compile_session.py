@@ -35,12 +35,22 @@ from app.viewmodels.requests import (
     TimeEditRequest,
 )
 from app.viewmodels.text.finding import hits
+from app.viewmodels.text.kernel_list import KernelListRequest
 from app.viewmodels.text.passes import PassStep
 from app.viewmodels.text.text_document import index_text, line_text
 from app.worker.compile_progress import CompileProgress
-from app.worker.extract import call_records, decision, graph_nodes, kernel_record, memory_blocks, node_records
+from app.worker.extract import (
+    call_records,
+    decision,
+    graph_nodes,
+    kernel_record,
+    memory_blocks,
+    node_records,
+    source_nodes,
+)
 from app.worker.pass_steps import PassSteps
 from compiler.errors import CompilerError, UnavailableError
+from compiler.language.kernel import KernelEntry
 from compiler.options import CompileOptions
 from compiler.temporary import temporary_folder
 from profiler.records import StageRecord
@@ -69,6 +79,11 @@ class CompileSession:
         self._reading, self._seconds = reading, 0.0
         if reading:
             return
+        if request.tuned:
+            from profiler.tuning.kept import with_kept
+
+            request = replace(request, options=with_kept(request.options, lambda: self._library))
+            self._request = request
         watch = CompileProgress(report, request.options.flow)
         with without_imports() as took:
             self._models[request.options.target] = self._compile(request.options, watch)
@@ -102,7 +117,7 @@ class CompileSession:
             source=self._request.source,
             path=str(source_path(self._request.source) or ""),
             name=self._source.name,
-            choices=self._request.options,
+            choices=replace(self._request.options, tuned=()),
             dims=tuple(dims.items()),
             nodes=node_records(model, dims, self._source.graph.modules),
             calls=call_records(model, dims),
@@ -117,7 +132,17 @@ class CompileSession:
             library=tuple(file.file for file in self._library.files),
             elapsed=self._seconds + sum(taken for _, taken in imports),
             imports=imports,
+            tuned=self._tuned,
         )
+
+    @property
+    def _tuned(self) -> tuple[tuple[str, str], ...]:
+        """Kernels that are as they were tuned, and how."""
+        if not self._request.options.tuned:
+            return ()
+        from profiler.tuning.records import choice_words
+
+        return tuple((name, choice_words(tuple(chosen.items()))) for name, chosen in self._model.tuned.items())
 
     def stage(self, request: StageRequest, report: Report = lambda _: None) -> LineText:
         """The text of a stage, of one kernel or of the model; for another target just that kernel is compiled."""
@@ -132,11 +157,11 @@ class CompileSession:
         if request.step >= 0:
             return self._passes(request.target).text(name, request.step)
         if request.stage == "source":
-            kernel = kernel_record(model.kernel(name))
+            kernel = model.kernel(name)
             lines = range(1, len(kernel.source.splitlines()) + 1)
-            return line_text(kernel.source, kernel.source_nodes, [(f"{name}.py", line) for line in lines])
+            return line_text(kernel.source, source_nodes(kernel), [(f"{name}.py", line) for line in lines])
         stage = model.kernel(name).stage(request.stage)
-        return line_text(stage.text, stage.nodes, stage.places)
+        return line_text(stage.text, stage.nodes, stage.places, stage.library)
 
     def _written(self, request: StageRequest) -> LineText:
         """A text that somebody wrote: the model's source with the nodes each line made, or a file of the library."""
@@ -174,6 +199,15 @@ class CompileSession:
             found += hits(document, pattern, stage, request.kernel, request.most)
         return tuple(found)
 
+    def library_kernels(self, request: KernelListRequest, report: Report) -> tuple[KernelEntry, ...]:
+        """What the kernel library has, those of the user's folders first."""
+        from compiler.language.catalogue import entries_of
+        from compiler.language.library import default_library
+
+        shipped = {file.file for file in default_library().files}
+        own = {file.file for file in self._library.files} - shipped
+        return tuple(entries_of(self._library, own))
+
     def keep(self, request: KeepRequest, report: Report) -> int:
         """Put the compilation into the database; its number there."""
         from profiler.recording import record_compilation
@@ -206,7 +240,7 @@ class CompileSession:
         """Time a kernel as generated and as edited."""
         from app.worker.timing import time_edit
 
-        return time_edit(self._source, self._request, request.kernel, request.pairs, report)
+        return time_edit(self._source, self._request, request, report)
 
     def _for(self, target: str, stage: str = "", report: Report = lambda _: None) -> Any:
         """The model for a target: compiled where it is this session's own or its host program is asked for."""

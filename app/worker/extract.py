@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -24,13 +25,33 @@ def node_records(
     model: Any, dims: Mapping[str, int], modules: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[NodeRecord, ...]:
     """The graph's inputs and ops in order, each with its fusion group, its module and an estimate of its cost."""
-    place: dict[str, tuple[int, str]] = {}
-    for index, call in enumerate(model.fusion.calls):
-        roles = call.roles or ("",) * len(call.nodes)
-        for names, role in zip(call.nodes, roles):
-            for name in names:
-                place.setdefault(name, (index, role))
-    return graph_nodes(model.graph, place, dims, modules)
+    members = (
+        (name, index, role)
+        for index, call in enumerate(model.fusion.calls)
+        for names, role in zip(call.nodes, call.roles or ("",) * len(call.nodes))
+        for name in names
+    )
+    return graph_nodes(model.graph, placed(model.graph, members), dims, modules)
+
+
+def placed(graph: Any, members: Iterable[tuple[str, int, str]]) -> dict[str, tuple[int, str]]:
+    """Where each node is drawn: its call, and as what. Of several calls that compute it, the first that has a reader
+    of it: equal nodes of many layers are one to the compiler, and each layer computes it for itself."""
+    found: dict[str, dict[int, str]] = {}
+    for name, call, role in members:
+        found.setdefault(name, {}).setdefault(call, role)
+    result: dict[str, tuple[int, str]] = {}
+    readers: dict[Any, set[int]] = {}  # of each value
+    for op in reversed(graph.ops):
+        name = op.nodes[0]
+        if (calls := found.get(name)) is None:
+            continue
+        reading = calls.keys() & {call for value in op.results for call in readers.get(value, ())}
+        call = min(reading) if reading else next(iter(calls))
+        result[name] = call, calls[call]
+        for operand in op.operands:
+            readers.setdefault(operand, set()).add(call)
+    return result
 
 
 def graph_nodes(
@@ -40,25 +61,26 @@ def graph_nodes(
     """The same from a graph alone; `place` says in which call each node is, and as what."""
     owner: dict[Any, str] = {}
     records: list[NodeRecord] = []
+    shown_type, known = cache(_type), {}  # a model of many layers has few types, and few kinds of ops
     for name, value in zip(graph.input_names, graph.inputs):
         owner[value] = name
-        dtype, shape = _type(value.type)
+        dtype, shape = shown_type(value.type)
         size = _counted(tensor_bytes, value.type, dims)
         records.append(NodeRecord(name, len(records) + 1, "input", "input", dtype, shape, "", (), bytes=size))
     for op in graph.ops:
         name = op.nodes[0]
         for result in op.results:
             owner[result] = name
-        dtype, shape = _type(op.results[0].type)
+        dtype, shape = shown_type(op.results[0].type)
         attributes = ", ".join(f"{key}={_short(value)}" for key, value in op.all_attrs.items())
+        bytes_, flops = _costs(op, dims, known)
         operands = tuple(dict.fromkeys(owner[operand] for operand in op.operands if operand in owner))
         call, role = place.get(name, (-1, ""))
         kind = "constant" if op.name == "mo.constant" else "op"
         records.append(
             NodeRecord(
                 name, len(records) + 1, op.name.removeprefix("mo."), kind, dtype, shape, attributes, operands,
-                call, role, _counted(op_bytes, op, dims), _counted(op_flops, op, dims),
-                modules.get(name, ""),
+                call, role, bytes_, flops, modules.get(name, ""),
             )
         )  # fmt: skip
     return tuple(records)
@@ -78,15 +100,19 @@ def call_records(model: Any, dims: Mapping[str, int]) -> tuple[CallRecord, ...]:
 
 
 def kernel_record(kernel: Any) -> KernelRecord:
-    """A kernel and the nodes of each line of its source."""
+    """A kernel and its source."""
+    inputs = tuple(str(kind) for kind in kernel.fused.inputs)
+    outputs = tuple(str(kind) for kind in kernel.fused.outputs)
+    return KernelRecord(kernel.name, kernel.nodes, kernel.source, len(kernel.calls), inputs, outputs)
+
+
+def source_nodes(kernel: Any) -> tuple[Nodes, ...]:
+    """The nodes of each line of a kernel's source."""
     slots: list[Nodes] = [
         tuple(dict.fromkeys(node for call in kernel.calls for node in call.nodes[slot]))
         for slot in range(len(kernel.fused.slots))
     ]
-    lines = tuple(tuple(dict.fromkeys(node for slot in ids for node in slots[slot])) for ids in kernel.fused.line_slots)
-    inputs = tuple(str(kind) for kind in kernel.fused.inputs)
-    outputs = tuple(str(kind) for kind in kernel.fused.outputs)
-    return KernelRecord(kernel.name, kernel.nodes, kernel.source, lines, len(kernel.calls), inputs, outputs)
+    return tuple(tuple(dict.fromkeys(node for slot in ids for node in slots[slot])) for ids in kernel.fused.line_slots)
 
 
 def decision(entry: Any, dims: Mapping[str, int]) -> Decision:
@@ -109,6 +135,17 @@ def memory_blocks(model: Any, dims: Mapping[str, int]) -> tuple[tuple[MemoryBloc
         for block in plan.blocks
     )  # fmt: skip
     return blocks, plan.peak, ""
+
+
+def _costs(op: Any, dims: Mapping[str, int], known: dict[Any, tuple[int, int]]) -> tuple[int, int]:
+    """The bytes and FLOPs of an op; `known` has those of its like."""
+    like = (op.name, tuple(v.type for v in op.operands), tuple(v.type for v in op.results), tuple(op.attrs.items()))
+    try:
+        if (found := known.get(like)) is None:
+            found = known[like] = _counted(op_bytes, op, dims), _counted(op_flops, op, dims)
+        return found
+    except TypeError:  # an attribute that is no key: an array
+        return _counted(op_bytes, op, dims), _counted(op_flops, op, dims)
 
 
 def _type(kind: Any) -> tuple[str, str]:

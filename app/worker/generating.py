@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.generate.generation import generate
-from app.generate.keeping import keep_generation
+from app.generate.keeping import begin_generation, keep_generation
 from app.viewmodels.requests import Report
 from app.viewmodels.runs.serving import GenerateProgress, GenerateRequest, Served
-from profiler.store import StoreError, open_store
 
 
 def generate_text(request: GenerateRequest, report: Report) -> tuple[Served, ...]:
@@ -26,11 +25,8 @@ def generate_text(request: GenerateRequest, report: Report) -> tuple[Served, ...
             report(GenerateProgress(words, min(parts / request.asked.most, 1.0), flow, text))
 
         made = generate(asked, tell)
-        run, note = 0, ""
-        try:
-            with open_store(None) as store:
-                run = keep_generation(store, asked, made)
-        except StoreError as error:
-            note = f"the run is not kept: {error}"
-        served.append(Served(flow, run, replace(made, compilation=None), note))
+        begun = begin_generation(None, asked, made)
+        kept = keep_generation(begun, made)
+        run = kept.run if kept.run is not None and kept.path == begun.path else 0  # another database has other numbers
+        served.append(Served(flow, run, replace(made, compilation=None), kept.note or begun.note))
     return tuple(served)

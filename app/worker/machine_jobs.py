@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from app.cluster.places import is_elsewhere
 from app.viewmodels.frame.devices import DeviceRow
 from app.viewmodels.requests import (
     CeilingsRequest,
@@ -14,11 +15,14 @@ from app.viewmodels.requests import (
     FlowsBegun,
     FlowsRequest,
     Progress,
+    RemoteDeviceRequest,
     Report,
     StorageRequest,
     StorageTold,
 )
+from app.viewmodels.runs.bisecting import Bisected, BisectRequest
 from app.viewmodels.runs.serving import GenerateRequest, Served
+from app.viewmodels.runs.tuning import TuneRequest, TuneTold
 from compiler.errors import CompilerError, UnavailableError
 
 
@@ -45,17 +49,25 @@ def devices() -> tuple[DeviceRow, ...]:
     return tuple(rows)
 
 
+def _reached(request: RemoteDeviceRequest, _report: Report) -> DeviceRow:
+    from app.worker.remote_jobs import reached
+
+    return reached(request.place)
+
+
 def _ceilings(request: CeilingsRequest, report: Report) -> CeilingsTold:
     from profiler.measure.ceilings.measured import ceiling_threads, measured_ceilings, stored_ceilings
     from profiler.measure.machine import machine_with
-    from profiler.store import StoreError, default_path, open_store
+    from profiler.store import StoreError, ask, open_store
 
     device = request.device
+    if is_elsewhere(device):
+        from app.worker.remote_jobs import ceilings_there
+
+        return ceilings_there(device, request.measure, report)
     if not request.measure:
-        if not default_path().exists():
-            return CeilingsTold(device, ())
-        with open_store(None, create=False) as store:
-            found = stored_ceilings(store, machine_with(device).fingerprint, ceiling_threads(device, None))
+        threads = ceiling_threads(device, None)
+        found = ask(lambda store: stored_ceilings(store, machine_with(device).fingerprint, threads), [])
         return CeilingsTold(device, tuple(found))
     where = "this machine" if device == "cpu" else device
 
@@ -93,7 +105,7 @@ def _storage(request: StorageRequest, _report: Report) -> StorageTold:
 
 def _flows(request: FlowsRequest, report: Report) -> tuple[str, int]:
     """The machine and its cores come back at the end; every sample is sent as it is taken: stopping loses nothing."""
-    from app.flow_cells import BASE, Request, take_samples
+    from app.flows.cells import BASE, Request, take_samples
     from compiler.backend.runtime import default_threads
     from profiler.measure.machine import this_machine
 
@@ -115,10 +127,25 @@ def _generate(request: GenerateRequest, report: Report) -> tuple[Served, ...]:
     return generate_text(request, report)
 
 
+def _bisect(request: BisectRequest, report: Report) -> Bisected:
+    from app.worker.bisecting import bisect_runs
+
+    return bisect_runs(request, report)
+
+
+def _tune(request: TuneRequest, report: Report) -> TuneTold:
+    from app.worker.tuning import tune_source
+
+    return tune_source(request, report)
+
+
 MACHINE_JOBS: dict[type, Callable[[Any, Report], Any]] = {
     DevicesRequest: lambda _request, _report: devices(),
+    RemoteDeviceRequest: _reached,
     CeilingsRequest: _ceilings,
     StorageRequest: _storage,
     FlowsRequest: _flows,
     GenerateRequest: _generate,
+    BisectRequest: _bisect,
+    TuneRequest: _tune,
 }

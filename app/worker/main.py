@@ -14,8 +14,6 @@ from typing import Any
 from app.viewmodels.frame.weights import WeightsRequest
 from app.viewmodels.pieces import cut
 from app.viewmodels.requests import (
-    DATABASE_VARIABLE,
-    READONLY_VARIABLE,
     CompileRequest,
     Database,
     Failure,
@@ -30,9 +28,12 @@ from app.viewmodels.requests import (
     StageRequest,
     TimeEditRequest,
 )
+from app.viewmodels.runs.tuning import TuneRequest
+from app.viewmodels.text.kernel_list import KernelListRequest
 from app.worker.answers import PIECE, REQUESTS
 from app.worker.usual_priority import UsualPriority
 from compiler.processes.frames import Channel
+from profiler.records import DATABASE_VARIABLE, READONLY_VARIABLE
 
 KNOWN = REQUESTS
 LATER = (
@@ -134,6 +135,8 @@ class _Handlers:
             return self._asked(request, report)
         from app.worker import store_jobs
 
+        if isinstance(request, TuneRequest):  # the processes that it times must not give way
+            return self._usual.call(lambda: store_jobs.answer(request, report))
         return store_jobs.answer(request, report)
 
     def _asked(self, request: Any, report: Report) -> Any:
@@ -143,6 +146,6 @@ class _Handlers:
 _MEASURING = (RunRequest, TimeEditRequest)
 _ASKED = {
     StageRequest: "stage", PassesRequest: "passes", FindRequest: "find", KeepRequest: "keep",
-    TimeEditRequest: "time_edit", RunRequest: "run", WeightsRequest: "weights",
+    TimeEditRequest: "time_edit", RunRequest: "run", WeightsRequest: "weights", KernelListRequest: "library_kernels",
 }  # fmt: skip
 """What a compilation or a stored run answers, and the method that does."""

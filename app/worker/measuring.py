@@ -5,15 +5,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from app.cluster.places import is_elsewhere
 from app.sources import Source, stored_name
 from app.viewmodels.requests import Progress, Report, RunRequest, RunTimes
-from compiler.errors import ExecutionError
+from compiler.errors import ExecutionError, UnavailableError
 from compiler.options import CompileOptions
 from profiler.records import FINISHED, MeasureRequest, StageRecord
+
+if TYPE_CHECKING:
+    from app.sweep.places import Place
+    from profiler.records import Machine
 
 Stages = Callable[[], Sequence[StageRecord]]
 Times = Sequence[int] | np.ndarray
@@ -26,16 +31,17 @@ def measure_source(
 
     `stages` gives the IR that is kept with the run, from the process that has the model: making it is not measured.
     """
-    from app.compilation import cuda_device, device_index
     from app.inputs import graph_sizes, random_inputs
+    from app.sweep.places import place_of
 
     sizes = graph_sizes(source.graph, source.dims, dict(request.dims), "in the field of sizes:")
     report(Progress("making inputs", 0.02))
-    inputs = random_inputs(source.graph, sizes, request.seed)
-    measurement = measurement_of(source, name, options, request, sizes)
-    if (index := device_index(request.device)) is not None:
-        cuda_device(index)  # what is missing is said before anything is compiled for it
-    number, outcome, note = _measured(source, measurement, inputs, request, report, stages)
+    inputs = random_inputs(source.graph, sizes, request.seed, source.library_paths)
+    with place_of(request.device) as place:  # what is missing is said before anything is compiled for it
+        if is_elsewhere(request.device) and options.target != place.target:
+            raise UnavailableError(f"{request.device} runs code for {place.target}, not for {options.target}")
+        measurement = measurement_of(source, name, options, replace(request, device=place.device), sizes)
+        number, outcome, note = _measured(source, measurement, inputs, request, report, stages, place)
     if outcome.error is not None:
         raise outcome.error
     if outcome.result.status != FINISHED:
@@ -44,16 +50,29 @@ def measure_source(
     if request.check:
         checks, ok = check_against_reference(source, inputs, outcome.outputs, report)
         _keep_check(request.database, number, checks, ok)
-    return replace(plain_result(outcome.result, sizes, number or 0, checks, ok, note), device=request.device)
+    found = replace(plain_result(outcome.result, sizes, number or 0, checks, ok, note), device=place.device)
+    return replace(found, **_roofs(request.database, number, place.machine)) if is_elsewhere(request.device) else found
+
+
+def _roofs(database: str, number: int | None, machine: Machine) -> dict[str, Any]:
+    """Whose machine a run elsewhere was made on, and what was measured of it, as a stored one says."""
+    from app.worker.roofs import roofs
+    from profiler.store import StoreError, open_store, queries
+
+    with contextlib.suppress(StoreError):
+        if number:
+            with open_store(database or None, create=False) as store:
+                elsewhere, ceilings = roofs(store, queries.run_row(store, number))
+                return {"elsewhere": elsewhere, "ceilings": ceilings}
+    return {"elsewhere": machine.name}
 
 
 def _measured(
-    source: Source, measurement: MeasureRequest, inputs: Any, request: RunRequest, report: Report, stages: Stages
-) -> tuple[int | None, Any, str]:
+    source: Source, measurement: MeasureRequest, inputs: Any, request: RunRequest, report: Report, stages: Stages,
+    place: Place,
+) -> tuple[int | None, Any, str]:  # fmt: skip
     """The run's number, what came of it, and where it is, or why it is not kept, where the database did not take it."""
     from profiler.keeping import begin, give_up, keep
-    from profiler.measure.machine import machine_with
-    from profiler.measure.measuring import measure
     from profiler.store import Store, queries, writer
 
     def keep_stages(store: Store, run: int) -> None:
@@ -62,9 +81,9 @@ def _measured(
             report(Progress("keeping the IR", 0.8))
             writer.add_stages(store, compilation, stages())
 
-    begun = begin(request.database or None, measurement, machine_with(request.device), needed=False)
+    begun = begin(request.database or None, measurement, place.machine, needed=False)
     try:
-        outcome = measure(
+        outcome = place.measure(
             measurement, source.graph, inputs, outputs=request.check,
             progress=lambda words: report(Progress(f"run: {words}", 0.4)),
         )  # fmt: skip
@@ -178,5 +197,5 @@ def check_against_reference(source: Source, inputs: Any, outputs: Any, report: R
     from app.checking import check_against_reference as check
 
     report(Progress("checking against the reference", 0.9))
-    results = check(source.graph, inputs, outputs)
+    results = check(source.graph, inputs, outputs, source.library_paths)
     return tuple(str(result) for result in results), all(result.ok for result in results)

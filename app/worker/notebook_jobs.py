@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -16,23 +17,15 @@ from app.viewmodels.runs.notebook import (
     EditRunsRequest,
     FlowTableRow,
     KeepFlowsRequest,
+    KernelNotesRequest,
     ListFlowsRequest,
+    NoteKernelRequest,
     OpenFlowsRequest,
 )
-from profiler.store import Store, default_path, open_store, queries, writer
+from profiler.store import Store, ask, open_store, queries, writer
 from profiler.store.flow_tables import delete_flow_tables, flow_table, keep_flow_table, list_flow_tables
-
-
-def _rows(listed: Callable[[Store], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """What a query lists; nothing where nothing was kept yet."""
-    if not default_path().exists():
-        return []
-    with open_store(None, create=False) as store:
-        return listed(store)
-
-
-def _moment(text: Any) -> str:
-    return str(text)[:19].replace("T", " ")
+from profiler.store.kernel_notes import kernel_notes, note_kernel
+from profiler.units import moment
 
 
 def changes(row: dict[str, Any]) -> str:
@@ -46,7 +39,7 @@ def list_runs(request: ListRunsRequest, _report: Report) -> tuple[RunRow, ...]:
     return tuple(
         RunRow(
             row["id"],
-            _moment(row["started"]),
+            moment(row["started"]),
             row["source"],
             row["device"],
             "check failed" if row["check_ok"] is False else row["status"],
@@ -60,7 +53,7 @@ def list_runs(request: ListRunsRequest, _report: Report) -> tuple[RunRow, ...]:
             tuple(row["tags"]),
             row["pinned"],
         )
-        for row in _rows(lambda store: queries.list_runs(store, queries.RunFilter(limit=request.limit)))
+        for row in ask(lambda store: queries.list_runs(store, queries.RunFilter(limit=request.limit)), [])
     )
 
 
@@ -68,10 +61,10 @@ def list_compilations(request: ListCompilationsRequest, _report: Report) -> tupl
     """The newest compilations."""
     return tuple(
         CompilationRow(
-            row["id"], _moment(row["created"]), row["source"], row["target"],
+            row["id"], moment(row["created"]), row["source"], row["target"],
             f"{row['target']} {row['flow']} -O{row['opt_level']}", row["seconds"], row["kernels"], changes(row),
         )
-        for row in _rows(lambda store: queries.list_compilations(store, limit=request.limit))
+        for row in ask(lambda store: queries.list_compilations(store, limit=request.limit), [])
     )  # fmt: skip
 
 
@@ -79,10 +72,10 @@ def list_flows(request: ListFlowsRequest, _report: Report) -> tuple[FlowTableRow
     """The newest tables of flows."""
     return tuple(
         FlowTableRow(
-            row["id"], _moment(row["created"]), row["source"], row["target"],
+            row["id"], moment(row["created"]), row["source"], row["target"],
             int(row["cells"] or 0) + int(row["starts"] or 0), int(row["repeats"] or 0),
         )
-        for row in _rows(lambda store: list_flow_tables(store, request.limit))
+        for row in ask(lambda store: list_flow_tables(store, request.limit), [])
     )  # fmt: skip
 
 
@@ -98,33 +91,56 @@ def open_flows(request: OpenFlowsRequest, _report: Report) -> dict[str, Any]:
         return flow_table(store, request.number)
 
 
+class _OnlyTried(Exception):
+    """Ends a transaction that nothing is to come of."""
+
+
 def edit_runs(request: EditRunsRequest, _report: Report) -> str:
-    """Write on runs, or forget them; what was done, in words."""
+    """Write on runs, or forget them; what was done, in words. Of a trial the database that it would be done in."""
+    with open_store(request.database or None, create=False) as store:
+        with contextlib.suppress(_OnlyTried), store.transaction():
+            words = _edit(store, request)
+            if not request.trial:
+                return words
+            raise _OnlyTried
+        return str(store.path)
+
+
+def _edit(store: Store, request: EditRunsRequest) -> str:
     numbers, text = list(request.numbers), request.text
     named = ", ".join(map(str, numbers))
-    with open_store(None, create=False) as store, store.transaction():
-        match request.what:
-            case "note":
-                for number in numbers:
-                    writer.note_run(store, number, text)
-                return f"noted on run {named}"
-            case "tag" | "untag":
-                writer.tag_runs(store, numbers, text, remove=request.what == "untag")
-                return f"put {text} on {named}" if request.what == "tag" else f"took {text} off {named}"
-            case "pin" | "unpin":
-                writer.pin_run(store, numbers[0], request.what == "pin")
-                return (
-                    f"run {numbers[0]} is {'the' if request.what == 'pin' else 'no longer the'} baseline of its source"
-                )
-            case "delete":
-                writer.delete_runs(store, numbers)
-                return f"deleted run {named}"
-            case "delete-compilations":
-                writer.delete_compilations(store, numbers)
-                return f"deleted compilation {named}"
-            case _:
-                delete_flow_tables(store, tuple(numbers))
-                return f"deleted table of flows {named}"
+    match request.what:
+        case "note":
+            for number in numbers:
+                writer.note_run(store, number, text)
+            return f"noted on run {named}"
+        case "tag" | "untag":
+            writer.tag_runs(store, numbers, text, remove=request.what == "untag")
+            return f"put {text} on {named}" if request.what == "tag" else f"took {text} off {named}"
+        case "pin" | "unpin":
+            writer.pin_run(store, numbers[0], request.what == "pin")
+            return f"run {numbers[0]} is {'the' if request.what == 'pin' else 'no longer the'} baseline of its source"
+        case "delete":
+            writer.delete_runs(store, numbers)
+            return f"deleted run {named}"
+        case "delete-compilations":
+            writer.delete_compilations(store, numbers)
+            return f"deleted compilation {named}"
+        case _:
+            delete_flow_tables(store, tuple(numbers))
+            return f"deleted table of flows {named}"
+
+
+def read_kernel_notes(request: KernelNotesRequest, _report: Report) -> dict[str, str]:
+    """The notes on a source's kernels; none where nothing was kept yet."""
+    return ask(lambda store: kernel_notes(store, request.source), {})
+
+
+def write_kernel_note(request: NoteKernelRequest, _report: Report) -> dict[str, str]:
+    """Write a note on a kernel; all the notes there are then."""
+    with open_store(None) as store:
+        note_kernel(store, request.source, request.kernel, request.text)
+        return kernel_notes(store, request.source)
 
 
 NOTEBOOK_JOBS: dict[type, Callable[[Any, Report], Any]] = {
@@ -134,4 +150,6 @@ NOTEBOOK_JOBS: dict[type, Callable[[Any, Report], Any]] = {
     KeepFlowsRequest: keep_flows,
     OpenFlowsRequest: open_flows,
     EditRunsRequest: edit_runs,
+    KernelNotesRequest: read_kernel_notes,
+    NoteKernelRequest: write_kernel_note,
 }

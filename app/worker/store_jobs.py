@@ -15,10 +15,11 @@ from app.viewmodels.requests import (
     ReportRequest,
     StoredStageRequest,
 )
-from app.viewmodels.runs.past import HistoryRequest, Past, Point, Step
+from app.viewmodels.runs.past import HistoryRequest, Past
 from app.viewmodels.text.text_document import line_text
 from app.worker.machine_jobs import MACHINE_JOBS
 from app.worker.notebook_jobs import NOTEBOOK_JOBS
+from app.worker.sweep_jobs import SWEEP_JOBS
 from compiler.errors import CompilerError, ExecutionError
 from profiler.store import default_path, open_store, queries
 
@@ -66,15 +67,9 @@ def _history(request: HistoryRequest, _report: Report) -> Past:
         return Past(request.source, request.by, note="nothing has been run yet")
     with open_store(None, create=False) as store:
         try:
-            found = history(store, request.source, by=request.by)
+            return Past(request.source, request.by, history(store, request.source, by=request.by))
         except ExecutionError as error:
             return Past(request.source, request.by, note=error.message)
-    points = tuple(
-        Point(m.runs[-1] if m.runs else m.run, m.label, m.started, m.median, m.low, m.high, max(len(m.runs), 1))
-        for m in found.moments
-    )
-    steps = tuple(Step(change.at, change.run, change.ratio) for change in found.changes)
-    return Past(request.source, request.by, tuple(found.conditions.items()), points, steps, found.others)
 
 
 def _export(request: ExportRequest, _report: Report) -> str:
@@ -113,5 +108,6 @@ _JOBS: dict[type, Callable[[Any, Report], Any]] = {
     ExportRequest: _export,
     ReportRequest: _preview,
     **NOTEBOOK_JOBS,
+    **SWEEP_JOBS,
     **MACHINE_JOBS,
 }

@@ -29,17 +29,21 @@ from app.viewmodels.requests import (
     TimeEditRequest,
 )
 from app.viewmodels.text.finding import hits
+from app.viewmodels.text.kernel_list import KernelListRequest
 from app.viewmodels.text.passes import PassStep, trace_steps
 from app.viewmodels.text.text_document import index_text
-from app.worker.extract import graph_nodes
+from app.worker.extract import graph_nodes, placed
 from app.worker.measuring import run_times
+from app.worker.roofs import roofs
 from app.worker.store_jobs import stored_stage
 from compiler.errors import CompilerError
+from compiler.language.kernel import KernelEntry
 from compiler.options import CompileOptions
-from profiler.records import FINISHED, WHOLE, Ceiling
-from profiler.store import Store, default_path, is_visited, open_store, queries
+from profiler.records import FINISHED, WHOLE
+from profiler.store import default_path, is_visited, open_store, queries
 from profiler.store.finished import finished_samples
 from profiler.store.sampled import sampling
+from profiler.tuning.records import choice_words
 
 
 class StoredSession:
@@ -74,7 +78,7 @@ class StoredSession:
             decisions = queries.decisions(store, self._number)
             counters = queries.counters(store, self._run)
             taken = sampling(store, self._run)
-            elsewhere, ceilings = _roofs(store, self._row)
+            elsewhere, ceilings = roofs(store, self._row)
         dims = {str(k): int(v) for k, v in self._row["dims"].items()}
         calls = tuple(
             CallRecord(
@@ -148,6 +152,10 @@ class StoredSession:
         """It is in the database already."""
         return self._number
 
+    def library_kernels(self, request: KernelListRequest, report: Any) -> tuple[KernelEntry, ...]:
+        """Not of a stored run: the library may be another one by now."""
+        raise CompilerError("this is a stored run; open its source to see the kernels its ops can use")
+
     def weights(self, request: WeightsRequest, report: Any) -> Weights:
         """Not of a stored run: its constants were not kept."""
         raise CompilerError("this is a stored run; open its source to see its weights")
@@ -168,7 +176,8 @@ def _compilation(
     """What was kept of a compilation as the views know it."""
     from compiler.importers.mlir_text import parse_graph
 
-    place = {node: (call.index, "") for call in calls for node in call.nodes}
+    graph = parse_graph(row["graph_text"], row["source"])
+    place = placed(graph, ((node, call.index, "") for call in calls for node in call.nodes))
     asked = row["options"]
     choices = CompileOptions(
         row["target"], row["flow"], row["opt_level"], row["debug"],
@@ -180,13 +189,14 @@ def _compilation(
         name=f"{name}: {row['graph_name']}",
         choices=choices,
         dims=tuple(dims.items()),
-        nodes=graph_nodes(parse_graph(row["graph_text"], row["source"]), place, dims),
+        nodes=graph_nodes(graph, place, dims),
         calls=calls,
         kernels=tuple(_kernel(kernel, calls) for kernel in kernels),
         passes=tuple(passes),
         ledger=tuple(decisions),
         seconds=row["seconds"],
         elapsed=row["seconds"] + float((row["stats"] or {}).get("imports") or 0.0),
+        tuned=tuple((name, choice_words(tuple(chosen.items()))) for name, chosen in asked.get("tuned", {}).items()),
     )
 
 
@@ -203,25 +213,10 @@ def _blocks(memory: Any, names: frozenset[str]) -> tuple[MemoryBlock, ...]:
 
 def _kernel(record: Any, calls: tuple[CallRecord, ...]) -> KernelRecord:
     count = sum(call.kernel == record.name for call in calls)
-    return KernelRecord(record.name, record.nodes, record.source, ((),) * len(record.source.splitlines()), count)
+    return KernelRecord(record.name, record.nodes, record.source, count)
 
 
 def _listed(nodes: Any) -> list[str]:
     import json
 
     return json.loads(nodes) if isinstance(nodes, str) else list(nodes)
-
-
-def _roofs(store: Store, row: dict[str, Any]) -> tuple[str, tuple[Ceiling, ...]]:
-    """The machine a run was made on, where that is not this one, and what was measured of its device there."""
-    from profiler.measure.ceilings.measured import ceilings_for
-    from profiler.measure.machine import machine_with
-
-    machine = queries.machine_row(store, row["machine"])
-    try:
-        here = machine_with(row["device"]).fingerprint
-    except CompilerError:  # the device it ran on is not here
-        here = ""
-    if machine["fingerprint"] == here:
-        return "", ()
-    return machine["name"], tuple(ceilings_for(store, row, machine["fingerprint"]))

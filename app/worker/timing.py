@@ -1,33 +1,40 @@
-"""An edited kernel against the generated one, inside the worker: checked once, then both measured in turns."""
+"""An edited kernel, or an edited kernel library, against the original, inside the worker: checked once, then both
+measured in turns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from app.sources import Source
-from app.viewmodels.requests import CompileRequest, EditTiming, Progress, Report, RunRequest
+from app.viewmodels.requests import CompileRequest, EditTiming, Progress, Report, RunRequest, TimeEditRequest
 from compiler.errors import ExecutionError
 from compiler.graph.graph import Graph
 from profiler.records import FINISHED, MeasureRequest
 
 
-def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, report: Report) -> EditTiming:
-    """Check the edit against the reference, then run both models in turns and compare that kernel's times."""
+def time_edit(source: Source, request: CompileRequest, wanted: TimeEditRequest, report: Report) -> EditTiming:
+    """Check the edit against the reference, then run both models in turns and compare that kernel's times, or the
+    whole models' where the library is what was edited."""
     from app.inputs import graph_sizes, random_inputs
     from app.worker.measuring import check_against_reference, measurement_of
     from profiler.measure.in_turns import Contender, run_in_turns
     from profiler.store import open_store
 
-    options = request.options
-    if kernel not in dict(options.sources):
+    options, kernel, pairs = request.options, wanted.kernel, wanted.pairs
+    if not wanted.package and kernel not in dict(options.sources):
         raise ExecutionError(f"{kernel} is not edited, so there is nothing to time against")
     others = tuple(entry for entry in options.sources if entry[0] != kernel)
     asked = RunRequest(repeats=0)
     sizes = graph_sizes(source.graph, source.dims, {}, "in the DIMS of the source:")
-    inputs, graph = random_inputs(source.graph, sizes, asked.seed), source.graph
+    inputs, graph = random_inputs(source.graph, sizes, asked.seed, source.library_paths), source.graph
     edited = measurement_of(source, request.source, options, asked, sizes)
-    original = measurement_of(source, request.source, replace(options, sources=others), asked, sizes)
+    if wanted.package:
+        plain = tuple(folder for folder in source.library_paths if folder != Path(wanted.package))
+        original = measurement_of(replace(source, library_paths=plain), request.source, options, asked, sizes)
+    else:
+        original = measurement_of(source, request.source, replace(options, sources=others), asked, sizes)
     report(Progress("timing the edit: a first run, to check it", 0.05))
     outputs = _once(edited, graph, inputs)
     checks, ok = check_against_reference(source, inputs, outputs, lambda _: None)
@@ -48,12 +55,11 @@ def time_edit(source: Source, request: CompileRequest, kernel: str, pairs: int, 
         runs = run_in_turns(
             store, (Contender(original, graph, inputs), Contender(edited, graph, inputs)), pairs, progress=progress
         )
-        found, method, warnings = _compared(store, runs, kernel)
-    verdict = found.verdicts[-1]
-    if verdict is None or found.times[0] is None or found.times[-1] is None:
+        times, verdict, method, warnings = _compared(store, runs, "" if wanted.package else kernel)
+    if verdict is None or times[0] is None or times[-1] is None:
         raise ExecutionError(f"the runs have no times of {kernel} to compare")
     return EditTiming(
-        kernel, _three(found.times[0]), _three(found.times[-1]), verdict.words,
+        kernel, _three(times[0]), _three(times[-1]), verdict.words,
         (verdict.ratio, verdict.low, verdict.high), checks, ok, runs, method, warnings,
     )  # fmt: skip
 
@@ -70,13 +76,17 @@ def _once(measurement: MeasureRequest, graph: Graph, inputs: Any) -> Any:
     return outcome.outputs
 
 
-def _compared(store: Any, runs: tuple[int, int], kernel: str) -> tuple[Any, str, tuple[str, ...]]:
+def _compared(store: Any, runs: tuple[int, int], kernel: str) -> tuple[Any, Any, str, tuple[str, ...]]:
+    """The times of both sides and the verdict: of a kernel, or of the whole models where none is named."""
     from profiler.analysis.compare import compare_runs
 
     comparison = compare_runs(store, runs)
+    about = (comparison.test, tuple(comparison.warnings))
+    if not kernel:
+        return comparison.whole, comparison.verdicts[-1], *about
     for row in comparison.kernels:
         if kernel in row.names[-1]:
-            return row, comparison.test, tuple(comparison.warnings)
+            return row.times, row.verdicts[-1], *about
     raise ExecutionError(f"the runs do not have a kernel {kernel}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compiler.artifact.plain_types import plain_size, read_size
-from compiler.language.kernel import BufferArgument, ElaboratedKernel, Launch, TensorMap
+from compiler.language.kernel import BufferArgument, Choice, ElaboratedKernel, Launch, TensorMap
 
 
 def record_document(record: ElaboratedKernel) -> dict[str, Any]:
@@ -19,6 +19,7 @@ def record_document(record: ElaboratedKernel) -> dict[str, Any]:
         "provenance": record.provenance,
         "launch": _launch_document(launch) if launch else None,
         "maps": [_map_document(asked) for asked in record.maps],
+        **({"choices": [list(vars(choice).values()) for choice in record.choices]} if record.choices else {}),
     }
 
 
@@ -50,7 +51,15 @@ def read_record(document: dict[str, Any]) -> ElaboratedKernel:
         tuple(tuple(slots) for slots in document["provenance"]),
         Launch(**{**launch, "blocks": tuple(map(read_size, launch["blocks"]))}) if launch else None,
         tuple(_read_map(asked) for asked in document["maps"]),
+        tuple(_read_choice(*each) for each in document.get("choices", ())),
     )
+
+
+def _read_choice(name: str, default: Any, taken: Any, candidates: list[Any]) -> Choice:
+    def chosen(value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    return Choice(name, chosen(default), chosen(taken), tuple(map(chosen, candidates)))
 
 
 def _read_map(document: dict[str, Any]) -> TensorMap:

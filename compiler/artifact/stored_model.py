@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from compiler.constants.file_arrays import identity, is_large
 from compiler.graph.constraints import Constraint
 from compiler.graph.digest import graph_digest
 from compiler.graph.dtypes import numpy_dtype
+from compiler.graph.opaque import Field, Layout
+from compiler.graph.types import OpaqueType
 from compiler.passes.fusion.records import Buffer, FusedKernel, FusionDecision, FusionResult, KernelCall, Origin
 from compiler.program.host_program import HostProgram, Interface, host_program
+from compiler.program.opaque_arguments import Opaques
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
@@ -60,6 +63,10 @@ def store_model(host: HostProgram, objects: Sequence[bytes], graph: Graph) -> by
         "name": fusion.name,
         "symbols": interface.symbols,
         "arguments": [[name, types.number(kind)] for name, kind in zip(interface.names, interface.types, strict=True)],
+        "opaques": None if interface.opaques is None else [
+            [None if layout is None else _layout_document(layout) for layout in layouts]
+            for layouts in (interface.opaques.inputs, interface.opaques.outputs)
+        ],
         "constraints": [[plain_size(c.value), c.message, plain_size(c.unless_empty)] for c in interface.constraints],
         "calls": [
             [kernels[call.kernel.name], list(map(buffers.number, call.operands)),
@@ -98,6 +105,16 @@ class _Table:
             self._numbers[item] = len(self.items)
             self.items.append(item)
         return self._numbers[item]
+
+
+def _layout_document(layout: Layout) -> list[Any]:
+    fields = [[f.name, f.dtype, list(map(plain_size, f.shape)), plain_size(f.offset)] for f in layout.fields]
+    return [plain_type(layout.type), fields, plain_size(layout.bytes)]
+
+
+def _read_layout(kind: Any, fields: list[Any], size: int | str) -> Layout:
+    made = tuple(Field(n, dtype, tuple(map(read_size, shape)), read_size(at)) for n, dtype, shape, at in fields)
+    return Layout(cast(OpaqueType, read_type(*kind)), made, read_size(size))
 
 
 def _kernel_document(kernel: FusedKernel, types: _Table) -> list[Any]:
@@ -154,6 +171,8 @@ def restore_model(
         types=tuple(types[kind] for _, kind in document["arguments"]),
         symbols=tuple(document["symbols"]),
         constraints=tuple(Constraint(read_size(n), words, read_size(m)) for n, words, m in document["constraints"]),
+        opaques=document.get("opaques")
+        and Opaques(*[tuple(one and _read_layout(*one) for one in layouts) for layouts in document["opaques"]]),
     )
     records = {entry["name"]: read_record(entry) for entry in document["records"]}
     return host_program(fusion, records, interface), objects

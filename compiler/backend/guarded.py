@@ -22,6 +22,7 @@ _PLACE = re.compile(r'^!(\d+) = !\{i64 (\d+), i64 (\d+), !"(.*)"\}$', re.MULTILI
 _INTRINSIC = re.compile(r"^  .*?call [^\n]*?@(llvm\.[\w.]+)\([^\n]*\), !srcloc !(\d+)(?:, !dbg !\d+)?$", re.MULTILINE)
 _UNSELECTED = re.compile(r"Cannot select: (?:[^\n]*?intrinsic %(llvm\.[\w.]+))?")
 _AT = re.compile(r"^error: (.*) at line (\d+)$", re.MULTILINE)
+_CONSTRAINT = re.compile(r"couldn't allocate (input|output) reg(?:ister)? for constraint '(.*)'")
 _SAID = re.compile(r"^(?:error: )?<inline asm>:\d+:\d+:(?: error:)? (.*)\n\s*(.*)$", re.MULTILINE)
 
 
@@ -47,6 +48,11 @@ def compile_guarded(task: Task) -> Done:
     refused = _AT.search(outcome)
     places = {cookie: place for text in task.texts for cookie, place in _places(text).items()}
     if refused is not None and (place := places.get(refused[2])) is not None:
+        letter = _CONSTRAINT.search(refused[1])
+        if letter is not None:
+            side = "a result" if letter[1] == "output" else "an operand"
+            told = f"{task.target} has no register for {letter[2]!r}, the constraint of {side} of this dtype and width"
+            raise KernelError(f"asm: {told}", place)
         raise KernelError(f"LLVM refuses this assembly: {refused[1]}", place)
     unselected = _UNSELECTED.search(outcome)
     if unselected is not None:

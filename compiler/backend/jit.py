@@ -7,11 +7,11 @@ each other, the runtime and libc wherever those lie.
 from __future__ import annotations
 
 import itertools
-import struct
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from compiler.backend.elf import symbols
 from compiler.errors import CompilerError
 from compiler.targets import get_target
 
@@ -91,19 +91,5 @@ def load_objects(
 
 def symbol_table(image: bytes) -> tuple[set[str], set[str]]:
     """(defined, undefined) names of an ELF object (nothing for other formats): what to say when linking fails."""
-    defined: set[str] = set()
-    undefined: set[str] = set()
-    if image[:6] != b"\x7fELF\x02\x01":
-        return defined, undefined
-    (sections_at,) = struct.unpack_from("<Q", image, 40)
-    entry_size, count = struct.unpack_from("<HH", image, 58)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", image, sections_at + entry_size * i) for i in range(count)]
-    for _, kind, _, _, start, size, link, _, _, step in headers:
-        if kind == 2:  # SHT_SYMTAB; its strings are in section `link`
-            strings = headers[link][4]
-            for at in range(start, start + size, step):
-                name, _, _, section = struct.unpack_from("<IBBH", image, at)
-                if name:
-                    text = image[strings + name : image.index(b"\0", strings + name)].decode()
-                    (defined if section else undefined).add(text)
-    return defined, undefined
+    found = list(symbols(image))
+    return {symbol.name for symbol in found if symbol.defined}, {symbol.name for symbol in found if not symbol.defined}

@@ -7,9 +7,9 @@ once more with a name in front of every instruction, and the object's symbol tab
 from __future__ import annotations
 
 import re
-import struct
 from dataclasses import dataclass
 
+from compiler.backend.elf import Symbol, symbols
 from compiler.errors import LoweringError
 from compiler.targets.target import Target
 
@@ -19,7 +19,6 @@ _TYPE = re.compile(r'^\s*\.type\s+"?([^\s",]+)"?,\s*[@%]function')
 _LEFT_OUT = re.compile(r"^\s*\.(?:loc|file|cfi_\w+|addrsig\w*|ident)\b")
 _DEBUG_SECTION = re.compile(r"^\s*\.section\s+\.?debug_")
 _MARK = "kg_instruction_"
-_SYMBOL_TABLE, _FUNCTION = 2, 2
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,6 @@ class Laid:
     """A function as it is assembled: the offset of each instruction, and the length of all."""
 
     offsets: tuple[int, ...]
-    size: int
-
-
-@dataclass(frozen=True)
-class ObjectFunction:
-    """A function of an object: where it begins in its section, and how long it is."""
-
-    name: str
-    start: int
     size: int
 
 
@@ -69,7 +59,7 @@ def laid_out(listing: str, target: Target) -> dict[str, Laid]:
     functions = functions_of(listing)
     marks = {line: f"{_MARK}{at}_{k}" for at, f in enumerate(functions) for k, line in enumerate(f.lines)}
     image = _assembled(_marked(listing, marks), target)
-    places = {symbol.name: symbol for symbol in _symbols(image)}
+    places = {symbol.name: symbol for symbol in symbols(image) if symbol.defined}
     return {
         function.name: Laid(
             tuple(places[marks[line]].start - places[function.name].start for line in function.lines),
@@ -79,9 +69,9 @@ def laid_out(listing: str, target: Target) -> dict[str, Laid]:
     }
 
 
-def object_functions(image: bytes) -> tuple[ObjectFunction, ...]:
+def object_functions(image: bytes) -> tuple[Symbol, ...]:
     """The functions of an ELF object (nothing for other formats)."""
-    return tuple(symbol for symbol in _symbols(image, functions=True) if symbol.size)
+    return tuple(symbol for symbol in symbols(image) if symbol.defined and symbol.is_function and symbol.size)
 
 
 def _marked(listing: str, marks: dict[int, str]) -> str:
@@ -114,22 +104,3 @@ def _assembled(text: str, target: Target) -> bytes:
 
 def _escaped(line: str) -> str:
     return line.replace("\\", "\\5C").replace('"', "\\22").replace("\t", "\\09")
-
-
-def _symbols(image: bytes, *, functions: bool = False) -> list[ObjectFunction]:
-    if image[:6] != b"\x7fELF\x02\x01":
-        return []
-    (sections_at,) = struct.unpack_from("<Q", image, 40)
-    entry_size, count = struct.unpack_from("<HH", image, 58)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", image, sections_at + entry_size * i) for i in range(count)]
-    found: list[ObjectFunction] = []
-    for _, kind, _, _, start, size, link, _, _, step in headers:
-        if kind != _SYMBOL_TABLE:
-            continue
-        strings = headers[link][4]
-        for at in range(start, start + size, step):
-            name, info, _, section, value, length = struct.unpack_from("<IBBHQQ", image, at)
-            if name and section and (not functions or info & 15 == _FUNCTION):
-                text = image[strings + name : image.index(b"\0", strings + name)].decode()
-                found.append(ObjectFunction(text, value, length))
-    return found

@@ -21,6 +21,15 @@ _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+(?:"([^"]*)"\s+)?"([^"]*)"', re.MULTIL
 _END = re.compile(r"^(?:\s*\.cfi_endproc|[.$]L(?:__)?func_end|\})")
 _NOT_CODE = ("\t.section", "\t.file", "\t.p2align")
 Located = tuple[int, Place]
+Written = tuple[str, int, int]
+"""Where in the kernel language a line was written, and its provenance id."""
+NOWHERE: Written = ("", 0, 0)
+
+
+def line_places(text: str, kind: str) -> list[Written]:
+    """The file, line and provenance id of each line of a text that was made with line tables, as its own location has
+    them. Line 0 is LLVM's word for code that belongs to several lines at once: such code still knows its nodes."""
+    return [(*place, provenance) for provenance, place in line_locations(text, kind, outwards=False)]
 
 
 def line_provenance(text: str, kind: str) -> list[int]:
@@ -28,12 +37,13 @@ def line_provenance(text: str, kind: str) -> list[int]:
     return [provenance for provenance, _ in line_locations(text, kind)]
 
 
-def line_locations(text: str, kind: str) -> list[Located]:
-    """The same with the source line that each line was made of."""
-    return _llvm_lines(text) if kind in ("llvm", "llvm-opt") else _asm_lines(text)
+def line_locations(text: str, kind: str, *, outwards: bool = True) -> list[Located]:
+    """The same with the source line that each line was made of; where that is no one line, the line which called it,
+    if places are looked for `outwards`."""
+    return _llvm_lines(text, outwards) if kind in ("llvm", "llvm-opt") else _asm_lines(text, outwards)
 
 
-def _llvm_lines(text: str) -> list[Located]:
+def _llvm_lines(text: str, outwards: bool) -> list[Located]:
     """Follow `!dbg` to a location: its line, and its column, outwards along `inlinedAt` until one is not 0."""
     fields = {int(number): dict(_FIELD.findall(body)) for number, body in _LOCATION.findall(text)}
     files = {number: _path(folder, name) for number, name, folder in _FILE_NODE.findall(text)}
@@ -42,11 +52,12 @@ def _llvm_lines(text: str) -> list[Located]:
     for number in fields:
         at: int | None = number
         column, place = 0, NO_PLACE
-        while at is not None and not (column and place[1]):
+        while at is not None and not (column and (place[1] or not outwards)):
             location = fields.get(at, {})
             column = column or int(location.get("column", 0))
-            if not place[1] and int(location.get("line", 0)):
-                place = (scopes.get(location.get("scope", ""), ""), int(location["line"]))
+            line = int(location.get("line", 0))
+            if (not place[1] and line) if outwards else at == number:
+                place = (scopes.get(location.get("scope", ""), ""), line)
             outer = location.get("inlinedAt")
             at = int(outer) if outer is not None else None
         known[number] = (column, place)
@@ -58,7 +69,7 @@ def _llvm_lines(text: str) -> list[Located]:
     return found
 
 
-def _asm_lines(text: str) -> list[Located]:
+def _asm_lines(text: str, outwards: bool) -> list[Located]:
     """A `.loc` holds for itself and for the lines after it, to the next one or the end of the function."""
     files = {int(number): _path(folder, name) for number, folder, name in _FILE.findall(text)}
     nothing = (0, NO_PLACE)
@@ -69,7 +80,7 @@ def _asm_lines(text: str) -> list[Located]:
             match = _LOC.match(line)
             if match:
                 number = int(match[2])
-                place = (files.get(int(match[1]), ""), number) if number else NO_PLACE
+                place = (files.get(int(match[1]), ""), number) if number or not outwards else NO_PLACE
                 current = (int(match[3]) or int(match[4] or 0), place)
         elif current is not nothing and _END.match(line):
             current = nothing

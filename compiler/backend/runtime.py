@@ -23,6 +23,7 @@ from compiler.targets.target import Target
 STACK_BYTES = 16 << 20
 MAX_THREADS = 1024
 _JOIN_SECONDS = 2.0
+_AWAKE = 0xFFFFFFFF  # turns of waiting: minutes
 
 
 _supplied: dict[str, bytes] = {}
@@ -77,6 +78,7 @@ class Pool:
         pointer = ctypes.c_void_p
         self._run = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_int64)(code.address("kg_run"))
         self._worker = ctypes.CFUNCTYPE(None, pointer, ctypes.c_int64)(code.address("kg_worker"))
+        self._patience = ctypes.CFUNCTYPE(None, ctypes.c_uint32)(code.address("kg_patience"))
         self._stop = ctypes.CFUNCTYPE(None, pointer, ctypes.c_int64)(code.address("kg_stop"))
         address, self._memory = aligned_bytes(POOL_HEADER + POOL_SLOT * MAX_THREADS)
         self._address = pointer(address)
@@ -95,11 +97,19 @@ class Pool:
 
     @contextmanager
     def reserved(self, nthreads: int) -> Iterator[int]:
-        """The pool for this thread alone, with so many threads: its address, for native code that calls `kg_run`."""
+        """The pool for this thread alone, with so many threads: its address, for native code that calls `kg_run`.
+
+        Threads that have a processor each wait for each other without giving it away. On a busy machine one that does
+        may not get it back for milliseconds, and no call would be as long as it takes.
+        """
         with self._turn:
             if nthreads > len(self._threads) + 1:
                 self._grow(nthreads)
-            yield self._address.value or 0
+            self._patience(_AWAKE if 1 < nthreads <= default_threads() else 0)
+            try:
+                yield self._address.value or 0
+            finally:
+                self._patience(0)
 
     def run(self, entry: ctypes.c_void_p, args: ctypes.c_void_p, nthreads: int) -> None:
         """Run a job on `nthreads` threads, this one among them, and wait for all of them."""

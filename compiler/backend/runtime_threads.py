@@ -9,6 +9,8 @@ from string import Template
 
 from compiler.targets.target import Target
 
+OBSERVER = 88
+"""Where in the pool the address of notes is, if a worker is to note its clocks after each job."""
 # Turns of a loop that waits for a word to change: a pause each, or the processor given away.
 _TURN = """pause:
   call void asm sideeffect "$pause", ""()
@@ -31,6 +33,19 @@ _LINE = """  %offset = mul i64 %tid, 64
 
 # Jobs are posted to all threads before any is asked whether it sleeps: the stores then go on side by side.
 _THREADS = Template("""
+@kg.pauses = internal global i32 $pauses
+@kg.yields = internal global i32 $yields
+
+define void @kg_patience(i32 %turns) nounwind {
+entry:
+  %usual = icmp eq i32 %turns, 0
+  %pauses = select i1 %usual, i32 $pauses, i32 %turns
+  %yields = select i1 %usual, i32 $yields, i32 %turns
+  store atomic i32 %pauses, ptr @kg.pauses monotonic, align 4
+  store atomic i32 %yields, ptr @kg.yields monotonic, align 4
+  ret void
+}
+
 define void @kg_barrier(ptr %rt, i64 %threads) nounwind {
 entry:
   %alone = icmp sle i64 %threads, 1
@@ -54,7 +69,8 @@ wait:
   %open = icmp ne i32 %now, %generation
   br i1 %open, label %done, label %idle
 idle:
-  %patient = icmp ult i32 %spins, $pauses
+  %pauses = load atomic i32, ptr @kg.pauses monotonic, align 4
+  %patient = icmp ult i32 %spins, %pauses
   br i1 %patient, label %pause, label %yield
 $turn
 done:
@@ -66,18 +82,25 @@ entry:
 $line
 $job
   %waiting.at = getelementptr i8, ptr %pool, i64 4
+  %observer.at = getelementptr i8, ptr %pool, i64 $observer
   br label %wait
 wait:
-  %last = phi i32 [ 0, %entry ], [ %last, %again ], [ %last, %sleep ], [ %job, %finish ]
-  %spins = phi i32 [ 0, %entry ], [ %spins.next, %again ], [ %spins, %sleep ], [ 0, %finish ]
+  %last = phi i32 [ 0, %entry ], [ %last, %again ], [ %last, %sleep ], [ %job, %finish ], [ %job, %note ]
+  %spins = phi i32 [ 0, %entry ], [ %spins.next, %again ], [ %spins, %sleep ], [ 0, %finish ], [ 0, %note ]
   %job = load atomic i32, ptr %slot acquire, align 4
   %posted = icmp ne i32 %job, %last
   br i1 %posted, label %check, label %idle
 idle:
-  %patient = icmp ult i32 %spins, $pauses
+  %wanted = load atomic i64, ptr %threads.at monotonic, align 8
+  %taken = icmp slt i64 %tid, %wanted
+  %pauses.now = load atomic i32, ptr @kg.pauses monotonic, align 4
+  %pauses = select i1 %taken, i32 %pauses.now, i32 $pauses
+  %patient = icmp ult i32 %spins, %pauses
   br i1 %patient, label %pause, label %polite
 polite:
-  %awake = icmp ult i32 %spins, $yields
+  %yields.now = load atomic i32, ptr @kg.yields monotonic, align 4
+  %yields = select i1 %taken, i32 %yields.now, i32 $yields
+  %awake = icmp ult i32 %spins, %yields
   br i1 %awake, label %yield, label %sleep
 $turn
 sleep:
@@ -104,8 +127,33 @@ wake:
   call void @kg_wake(ptr %pool)
   br label %finish
 finish:
+  %observer = load atomic ptr, ptr %observer.at acquire, align 8
+  %watched = icmp ne ptr %observer, null
+  br i1 %watched, label %note, label %wait
+note:
+  call void @kg_note(ptr %observer, i64 %tid, i32 %job)
   br label %wait
 done:
+  ret void
+}
+
+define internal void @kg_note(ptr %observer, i64 %tid, i32 %job) nounwind {
+entry:
+  %time = alloca { i64, i64 }, align 8
+  %ignored = call i32 @clock_gettime(i32 $clock, ptr %time)
+  %now = call i64 @kg_now()
+  %seconds = load i64, ptr %time, align 8
+  %rest.at = getelementptr i8, ptr %time, i64 8
+  %rest = load i64, ptr %rest.at, align 8
+  %scaled = mul i64 %seconds, 1000000000
+  %used = add i64 %scaled, %rest
+  %offset = mul i64 %tid, 64
+  %line = getelementptr i8, ptr %observer, i64 %offset
+  store i64 %now, ptr %line, align 8
+  %used.at = getelementptr i8, ptr %line, i64 8
+  store i64 %used, ptr %used.at, align 8
+  %job.at = getelementptr i8, ptr %line, i64 16
+  store atomic i32 %job, ptr %job.at release, align 4
   ret void
 }
 
@@ -144,7 +192,7 @@ share:
 $job
   store ptr %function, ptr %entry.at, align 8
   store ptr %args, ptr %args.at, align 8
-  store i64 %threads, ptr %threads.at, align 8
+  store atomic i64 %threads, ptr %threads.at monotonic, align 8
   %count = trunc i64 %threads to i32
   %others = sub i32 %count, 1
   store atomic i32 %others, ptr %pool monotonic, align 4
@@ -173,10 +221,12 @@ wait:
   %busy = icmp ne i32 %left, 0
   br i1 %busy, label %idle, label %done
 idle:
-  %patient = icmp ult i32 %spins, $pauses
+  %pauses = load atomic i32, ptr @kg.pauses monotonic, align 4
+  %patient = icmp ult i32 %spins, %pauses
   br i1 %patient, label %pause, label %polite
 polite:
-  %watching = icmp ult i32 %spins, $yields
+  %yields = load atomic i32, ptr @kg.yields monotonic, align 4
+  %watching = icmp ult i32 %spins, %yields
   br i1 %watching, label %yield, label %prepare
 $turn
 prepare:
@@ -245,7 +295,8 @@ declare i32 @usleep(i32)
 """
 
 # Wait about 3 us without giving the processor away; then yield it, which costs little where nobody wants it and is
-# what keeps an oversubscribed machine moving; workers without a job sleep after some 100 us of that.
+# what keeps an oversubscribed machine moving; workers without a job sleep after some 100 us of that. `kg_patience` has
+# those of the present job wait longer before they give the processor away, or as usual for 0.
 _PAUSES = {"aarch64": 200, "x86_64": 100}
 _YIELDS = 300
 # On AArch64 `yield` does nothing on most cores; a barrier on instructions is the pause that others use.
@@ -254,10 +305,13 @@ _FUTEX_NUMBER = {"aarch64": 98, "x86_64": 202}
 
 
 def threads_text(target: Target) -> str:
-    """LLVM IR of `kg_barrier`, `kg_worker`, `kg_run` and `kg_stop`."""
+    """LLVM IR of `kg_barrier`, `kg_worker`, `kg_run`, `kg_stop` and `kg_patience`."""
     pauses = _PAUSES.get(target.arch, 0)
     turn = Template(_TURN).substitute(pause=_PAUSE.get(target.arch, ""))
-    return _THREADS.substitute(turn=turn, job=_JOB, line=_LINE, pauses=pauses, yields=pauses + _YIELDS)
+    clock = 16 if "darwin" in target.triple else 3  # the clock of a thread's own processor time
+    return _THREADS.substitute(
+        turn=turn, job=_JOB, line=_LINE, pauses=pauses, yields=pauses + _YIELDS, clock=clock, observer=OBSERVER
+    )
 
 
 def sleep_text(target: Target) -> str:

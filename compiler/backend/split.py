@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import struct
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
+from compiler.backend.elf import LOCAL, WEAK, bound, symbols
 from compiler.dialects.operations import count_operations, release
 from compiler.lowering.emit_func import callee_name
 from compiler.lowering.llvm_text import module_text
@@ -74,34 +74,18 @@ def bundles(units: Sequence[Unit], target: Target, jobs: int) -> list[tuple[Unit
     return [tuple(group) for group in groups]
 
 
-_SYMBOL_TABLE, _LOCAL, _WEAK, _UNDEFINED = 2, 0, 2, 0
-
-
 def only(image: bytes, wanted: Collection[str], present: Collection[str] = ()) -> bytes:
     """An ELF object that offers the wanted symbols and keeps its others to itself.
 
     An object from the cache may hold kernels that have changed since, or functions that another object brings as well.
     What only those others call may be missing: shared functions that are not `present` need not be found.
     """
-    if image[:6] != b"\x7fELF\x02\x01":
-        return image
     patched = bytearray(image)
-    (sections_at,) = struct.unpack_from("<Q", image, 40)
-    entry_size, count = struct.unpack_from("<HH", image, 58)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", image, sections_at + entry_size * i) for i in range(count)]
-    for _, kind, _, _, start, size, link, _, _, step in headers:
-        if kind != _SYMBOL_TABLE:
-            continue
-        strings = headers[link][4]
-        for at in range(start, start + size, step):
-            name, info, _, section = struct.unpack_from("<IBBH", image, at)
-            if info >> 4 == _LOCAL:
-                continue
-            text = image[strings + name : image.index(b"\0", strings + name)].decode()
-            if section != _UNDEFINED and text not in wanted:
-                patched[at + 4] = _LOCAL << 4 | info & 15
-            elif section == _UNDEFINED and text.startswith(SHARED_PREFIX) and text not in present:
-                patched[at + 4] = _WEAK << 4 | info & 15
+    for each in symbols(image):
+        unneeded = each.name.startswith(SHARED_PREFIX) and each.name not in present
+        if each.binding != LOCAL and (each.name not in wanted if each.defined else unneeded):
+            at, byte = bound(each, LOCAL if each.defined else WEAK)
+            patched[at] = byte
     return bytes(patched)
 
 

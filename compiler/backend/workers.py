@@ -12,8 +12,9 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
@@ -292,7 +293,23 @@ def compile_tasks(tasks: Sequence[Task], jobs: int, told: Told = lambda _: None)
 
     `told` hears of each task that is done, in whichever thread that was.
     """
-    return _pool.compile(tasks, jobs, told)
+    there = _elsewhere.get()
+    return _pool.compile(tasks, jobs, told) if there is None else there(tasks, told)
+
+
+Elsewhere = Callable[[Sequence[Task], Told], list[Done]]
+"""Has tasks done on other machines."""
+_elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
+
+
+@contextmanager
+def elsewhere(there: Elsewhere) -> Iterator[None]:
+    """Have this thread's tasks done there, for the time of the block."""
+    before = _elsewhere.set(there)
+    try:
+        yield
+    finally:
+        _elsewhere.reset(before)
 
 
 def _and_tell(done: Done, task: Task, told: Told) -> Done:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -67,6 +68,8 @@ class MappedFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
+            if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for whoever writes to it
+                raise ParseError(f"{os.fspath(path)} is not a file that can be mapped")
             with open(path, "rb") as file:
                 self.state = state_of(path)
                 self.data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self.state.size else b""

@@ -95,6 +95,22 @@ class BarrierOp(IRDLOperation):
 
 
 @irdl_op_definition
+class TakePartOp(IRDLOperation):
+    """Some of the `items` that this thread does next, from `begin` to `end`; none where these are equal.
+
+    `bytes` is what an item comes to, `before` the begin of what the thread did last, or -1.
+    """
+
+    name = "kgen.take_part"
+    items = operand_def(IndexType())
+    bytes = operand_def(IndexType())
+    before = operand_def(IndexType())
+    begin = result_def(IndexType())
+    end = result_def(IndexType())
+    assembly_format = "$items `,` $bytes `,` $before attr-dict"
+
+
+@irdl_op_definition
 class CompileOffloadOp(IRDLOperation):
     """Device code inside a host module: what is sliced out and compiled alone for `target`."""
 
@@ -118,7 +134,7 @@ class ReinterpretOp(IRDLOperation):
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
 
 
-Kgen = Dialect("kgen", [FuncOp, ReturnOp, CallOp, ThreadOp, BarrierOp, CompileOffloadOp, ReinterpretOp], [])
+Kgen = Dialect("kgen", [FuncOp, ReturnOp, CallOp, ThreadOp, BarrierOp, TakePartOp, CompileOffloadOp, ReinterpretOp], [])
 
 
 def make_func(

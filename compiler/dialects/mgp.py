@@ -24,7 +24,7 @@ from xdsl.traits import IsolatedFromAbove, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.mo import decode, encode
-from compiler.dialects.mo.forms import parse_entries
+from compiler.dialects.mo.literals import parse_entries
 from compiler.graph.text import entries_text
 
 

@@ -14,6 +14,7 @@ from compiler.graph.dtypes import from_numpy
 _TORCH = {
     "torch.float64": "f64", "torch.float32": "f32", "torch.float16": "f16", "torch.bfloat16": "bf16",
     "torch.int64": "i64", "torch.int32": "i32", "torch.int16": "i16", "torch.int8": "i8", "torch.uint8": "u8",
+    "torch.uint16": "u16", "torch.uint32": "u32", "torch.uint64": "u64",
     "torch.bool": "bool",
 }  # fmt: skip
 _LEGACY_STREAM = 1  # how DLPack calls the stream that the driver calls 0

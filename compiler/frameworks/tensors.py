@@ -13,23 +13,34 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class TensorsLike:
-    """What a call's tensors must be: of these types, on one device, each with its dtype, shape and slot (or -1)."""
+    """What a call's tensors must be: of these types, on one device, each with its dtype, shape and slot (or -1).
+
+    Inputs come first, then results; `read` and `written` are the slots of each with the bytes that lie there.
+    """
 
     types: tuple[type, ...]
     device: int  # the number of a CUDA device, -1 for the CPU
     tensors: tuple[tuple[Any, tuple[int, ...], int], ...]
+    read: tuple[tuple[int, int], ...]
+    written: tuple[tuple[int, int], ...]
 
 
-def tensors_like(tensors: Sequence[Any], slots: Sequence[int | None], device: int = -1) -> TensorsLike | None:
+def tensors_like(
+    inputs: Sequence[Any], results: Sequence[Any], slots: Sequence[int | None], device: int = -1
+) -> TensorsLike | None:
     """A description of plain, contiguous tensors of one device; None where there are others among them."""
+    tensors = (*inputs, *results)
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return None
     types = (torch.Tensor, torch.nn.Parameter)
-    like = TensorsLike(types, device, tuple(
+    described = tuple(
         (getattr(tensor, "dtype", None), tuple(getattr(tensor, "shape", ())), -1 if slot is None else slot)
         for tensor, slot in zip(tensors, slots, strict=True)
-    ))  # fmt: skip
+    )
+    placed = [(-1 if slot is None else slot, getattr(tensor, "nbytes", 0)) for tensor, slot in zip(tensors, slots)]
+    read = tuple(place for place in placed[: len(inputs)] if place[0] >= 0)
+    like = TensorsLike(types, device, described, read, tuple(placed[len(inputs) :]))
     return like if bind_tensors(like, tensors, {}) else None
 
 
@@ -51,3 +62,16 @@ def bind_tensors(like: TensorsLike, tensors: Sequence[Any], table: Any) -> bool:
         if slot >= 0:
             table[slot] = tensor.data_ptr()
     return True
+
+
+def overlapping(like: TensorsLike, table: Any) -> bool:
+    """Whether a result lies over an input or another result, by the addresses in a table."""
+    before = [(table[slot], table[slot] + size) for slot, size in like.read]
+    for slot, size in like.written:
+        start = table[slot]
+        end = start + size
+        for other, other_end in before:
+            if start < other_end and other < end:
+                return True
+        before.append((start, end))
+    return False

@@ -7,26 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from compiler.errors import ExecutionError, GraphError
 from compiler.graph.dims import Dim, Symbol, substitute
 from compiler.graph.dtypes import from_numpy, numpy_dtype
-from compiler.graph.types import BufferType, format_shape
+from compiler.graph.types import BufferType, TensorType, format_shape
+
+Shaped = TensorType | BufferType
 
 
-class ShapedType(Protocol):
-    """What binding needs of an input type; tensors and buffers both have it."""
-
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def shape(self) -> tuple[int | Dim, ...]: ...
-
-
-def bind(types: Sequence[ShapedType], arrays: Sequence[np.ndarray], names: Sequence[str] = ()) -> dict[str, int]:
+def bind(types: Sequence[Shaped], arrays: Sequence[np.ndarray], names: Sequence[str] = ()) -> dict[str, int]:
     """The size of each symbol in `types`, read off `arrays`; arguments that do not fit are an ExecutionError.
 
     `names` are the inputs' names, used in messages only.
@@ -35,7 +28,7 @@ def bind(types: Sequence[ShapedType], arrays: Sequence[np.ndarray], names: Seque
     return _bind_carefully(types, arrays, names) if sizes is None else sizes
 
 
-def _bind_plain(types: Sequence[ShapedType], arrays: Sequence[np.ndarray]) -> dict[str, int] | None:
+def _bind_plain(types: Sequence[Shaped], arrays: Sequence[np.ndarray]) -> dict[str, int] | None:
     """The usual case without a word of explanation, as every run of a model comes through here; None if it is not."""
     if len(types) != len(arrays):
         return None
@@ -51,13 +44,13 @@ def _bind_plain(types: Sequence[ShapedType], arrays: Sequence[np.ndarray]) -> di
         for size, actual in zip(declared.shape, shape):
             if size is actual or size == actual:
                 continue
-            name = _plain_symbol(size) if isinstance(size, Dim) else None
+            name = plain_symbol(size) if isinstance(size, Dim) else None
             if name is None or sizes.setdefault(name, actual) != actual:
                 return None
     return sizes
 
 
-def _bind_carefully(types: Sequence[ShapedType], arrays: Sequence[np.ndarray], names: Sequence[str]) -> dict[str, int]:
+def _bind_carefully(types: Sequence[Shaped], arrays: Sequence[np.ndarray], names: Sequence[str]) -> dict[str, int]:
     """Every case, with the words for what does not fit."""
     labels = [f"input {i} ({names[i]})" if i < len(names) else f"input {i}" for i in range(len(types))]
     if len(types) != len(arrays):
@@ -75,7 +68,7 @@ def _bind_carefully(types: Sequence[ShapedType], arrays: Sequence[np.ndarray], n
                     raise ExecutionError(
                         f"{label}: expected shape {format_shape(declared.shape)}, got {format_shape(array.shape)}"
                     )
-            elif (name := _plain_symbol(size)) is not None:
+            elif (name := plain_symbol(size)) is not None:
                 _set(bound, name, actual, place)
             else:
                 waiting.append((size, actual, place))
@@ -83,7 +76,7 @@ def _bind_carefully(types: Sequence[ShapedType], arrays: Sequence[np.ndarray], n
     return {name: size for name, (size, _) in bound.items()}
 
 
-def _check_kind(declared: ShapedType, array: object, label: str) -> None:
+def _check_kind(declared: Shaped, array: object, label: str) -> None:
     if not isinstance(array, np.ndarray):
         raise ExecutionError(f"{label}: expected a NumPy array, got {type(array).__name__}")
     if array.dtype != numpy_dtype(declared.dtype):
@@ -97,7 +90,8 @@ def _check_kind(declared: ShapedType, array: object, label: str) -> None:
         raise ExecutionError(f"{label}: expected shape {format_shape(declared.shape)}, got {format_shape(array.shape)}")
 
 
-def _plain_symbol(size: Dim) -> str | None:
+def plain_symbol(size: Dim) -> str | None:
+    """The name of a size that is a symbol and nothing else."""
     (monomial, factor), *rest = size.terms
     if not rest and factor == 1 and len(monomial) == 1 and isinstance(monomial[0], Symbol):
         return monomial[0].name

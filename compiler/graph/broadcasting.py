@@ -10,7 +10,8 @@ from compiler.graph.types import Shape, Size, format_shape
 
 Scalar = bool | int | float
 _INT_RANGES = {"i64": (-(2**63), 2**63 - 1), "i32": (-(2**31), 2**31 - 1), "i16": (-(2**15), 2**15 - 1),
-               "i8": (-128, 127), "u8": (0, 255)}  # fmt: skip
+               "i8": (-128, 127), "u64": (0, 2**64 - 1), "u32": (0, 2**32 - 1), "u16": (0, 2**16 - 1),
+               "u8": (0, 255)}  # fmt: skip
 _RANK = {"b": 0, "i": 1, "f": 2}
 
 

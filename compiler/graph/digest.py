@@ -12,7 +12,7 @@ from compiler.constants.file_arrays import FileArray, identity, is_large
 from compiler.graph.attrs import are_sizes
 from compiler.graph.dims import Dim
 from compiler.graph.graph import Graph
-from compiler.graph.types import BufferType, ChainType, OpaqueType, TensorType
+from compiler.graph.types import BufferType, ChainType, OpaqueBufferType, OpaqueType, TensorType
 
 
 def graph_digest(graph: Graph) -> str:
@@ -75,7 +75,8 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     TensorType: lambda t: f"tensor {t.dtype}{t.shape}",
     BufferType: lambda t: f"buffer {t.dtype}{t.shape}",
     ChainType: lambda t: "chain",
-    OpaqueType: lambda t: f"opaque {t.label!r}",
+    OpaqueType: lambda t: f"opaque {t.label!r} {[(name, _value_text(value)) for name, value in t.params]}",
+    OpaqueBufferType: lambda t: f"buffer of {_value_text(t.tensor)}",
     Dim: lambda d: f"dim {d}",
     str: repr,  # which leaves no separator in it
     bool: lambda b: f"bool {b}",

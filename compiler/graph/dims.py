@@ -96,7 +96,7 @@ class Dim:
         if type(other) is int:  # the usual case: every term is scaled, and their order stays
             if other == 1:
                 return self
-            return Dim(tuple([(monomial, factor * other) for monomial, factor in self.terms])) if other else 0
+            return made_dim(tuple([(monomial, factor * other) for monomial, factor in self.terms])) if other else 0
         total: dict[Monomial, int] = {}
         if len(self.terms) * len(_terms(other)) > _MOST_TERMS:
             raise ParseError("a dim expression is too large")
@@ -152,6 +152,9 @@ class Dim:
         return total
 
 
+made_dim = lru_cache(maxsize=4096)(Dim)  # sizes repeat: equal ones are one, which dictionaries tell at a glance
+
+
 def _grouped(size: int | Dim) -> str:
     """As an operand: in parentheses, unless it is one name, number or operation, which brings its own."""
     if not isinstance(size, Dim):
@@ -171,7 +174,7 @@ def _normal(total: dict[Monomial, int]) -> int | Dim:
     if len(kept) == 1 and () in kept:
         return kept[()]
     # Symbols first, the constant last: M*8 + 1 reads better than 1 + M*8.
-    return Dim(tuple(sorted(kept.items(), key=lambda item: (not item[0], tuple(str(a) for a in item[0])))))
+    return made_dim(tuple(sorted(kept.items(), key=lambda item: (not item[0], tuple(str(a) for a in item[0])))))
 
 
 def _combine(a: int | Dim, b: int | Dim, sign: int) -> int | Dim:
@@ -197,7 +200,7 @@ def _atom_substitute(atom: Atom, sizes: Mapping[str, int | Dim]) -> int | Dim:
 
 
 def _atom(atom: Atom) -> Dim:
-    return Dim((((atom,), 1),))
+    return made_dim((((atom,), 1),))
 
 
 def is_name(text: str) -> bool:

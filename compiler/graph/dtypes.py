@@ -1,4 +1,4 @@
-"""The ten element types: their names, widths, NumPy twins and how two of them meet (NumPy's rules, bf16 added)."""
+"""The thirteen element types: their names, widths, NumPy twins and how two of them meet (NumPy's rules, bf16 added)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ _INFOS = (
     DTypeInfo("i32", "i", 32, "i32"),
     DTypeInfo("i16", "i", 16, "i16"),
     DTypeInfo("i8", "i", 8, "i8"),
+    DTypeInfo("u64", "u", 64, "ui64"),
+    DTypeInfo("u32", "u", 32, "ui32"),
+    DTypeInfo("u16", "u", 16, "ui16"),
     DTypeInfo("u8", "u", 8, "ui8"),
     DTypeInfo("bool", "b", 1, "i1"),
 )
 DTYPES: dict[str, DTypeInfo] = {info.name: info for info in _INFOS}
 _NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "i64": "int64", "i32": "int32", "i16": "int16",
-          "i8": "int8", "u8": "uint8", "bool": "bool"}  # fmt: skip
+          "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool"}  # fmt: skip
 _FROM_NUMPY = {np.dtype(twin): name for name, twin in _NUMPY.items()}
 
 

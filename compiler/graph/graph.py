@@ -20,7 +20,7 @@ from compiler.graph.location import fail, located, user_place
 from compiler.graph.ops.build import as_tensor
 from compiler.graph.ops.specs import SPECS
 from compiler.graph.text import graph_text
-from compiler.graph.types import BufferType, OpaqueType, TensorType, Type
+from compiler.graph.types import ChainType, OpaqueType, Type, sizes_in
 from compiler.graph.value import Op, Value, entered
 
 _NAME = re.compile(r"[A-Za-z_$.-][\w$.-]*\Z", re.ASCII)
@@ -67,6 +67,7 @@ class Graph:
         self.ops: list[Op] = []
         self.outputs: tuple[Value, ...] = ()  # the values given to `output`; none before that
         self.places: dict[str, tuple[str, int]] = {}  # by node: the user's file and line that made it
+        self.place: tuple[str, int] | None = None  # of all that is built, where one line of the user's makes it all
         self.custom_references: dict[str, Callable[..., Any]] = {}
         self.module = ""  # what is being built belongs to it, as `encoder/layer.0/attention`
         self.modules: dict[str, str] = {}  # of the nodes that were built in one
@@ -76,7 +77,7 @@ class Graph:
         self._chain: Value | None = None
         self._symbols: frozenset[str] = frozenset()
         for type in types:
-            if isinstance(type, (TensorType, BufferType)):
+            if not isinstance(type, ChainType):
                 self._symbols |= type.symbols
 
     @property
@@ -137,15 +138,16 @@ class Graph:
         kept = plain_attrs(attrs)
         for type in result_types:
             check_rank(op_name, type)
-        for value in (*[getattr(type, "shape", ()) for type in result_types], *kept.values()):
-            if not symbols_in(value) <= self._symbols:
-                free = ", ".join(sorted(symbols_in(value) - self._symbols))
+        for value in (*map(sizes_in, result_types), *kept.values()):
+            found = symbols_in(value)
+            if found and not found <= self._symbols:
+                free = ", ".join(sorted(found - self._symbols))
                 raise GraphError(f"{op_name}: the dim {free} is not a dim of any input of graph {self.name!r}")
         node = self.fresh_name(spec.short)
         if self.module:
             self.modules[node] = self.module
-        self.places[node] = user_place()
-        names = [node, *[f"{node}.{index}" for index in range(1, len(result_types))]]
+        self.places[node] = self.place or user_place()
+        names = [node] if len(result_types) == 1 else [node, *[f"{node}.{k}" for k in range(1, len(result_types))]]
         return self.add(op_name, operands, kept, (node,), zip(names, result_types)).results
 
     def add(

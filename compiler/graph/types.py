@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, Protocol
 
 from compiler.errors import GraphError, ParseError
+from compiler.graph.attrs import plain_attrs, symbols_in
 from compiler.graph.dim_text import dim
 from compiler.graph.dims import Dim, DimLike, product
 from compiler.graph.dtypes import DTYPES, dtype_info
-from compiler.graph.literals import size_text, string_text
+from compiler.graph.literals import float_text, identifier_text, size_text, string_text
 from compiler.graph.location import located
 
 
@@ -199,38 +200,90 @@ class ChainType(_GraphType):
         return "ChainType()"
 
 
-class OpaqueType(_GraphType):
-    """A value the compiler passes through without looking inside; `label` names its kind.
+class _LabelledType(_GraphType):
+    """What opaque values and their buffers share: a label that names their kind, and parameters by name."""
 
-    >>> print(OpaqueType("rng"))
-    !mo.opaque<"rng">
-    """
-
-    name = "mo.opaque"
     label: str
+    params: tuple[tuple[str, Any], ...]
 
-    def __init__(self, label: str) -> None:
+    @located
+    def __init__(self, label: str, **params: Any) -> None:
         if not isinstance(label, str):
             raise GraphError(f"an opaque type is named by a string, not {label!r}")
+        kept = plain_attrs(params)
+        for name, value in kept.items():
+            if not isinstance(value, (bool, int, float, str, Dim)):
+                raise GraphError(f"{label}: the parameter {name} of an opaque type is a number, a text or a dim")
         object.__setattr__(self, "label", label)
+        object.__setattr__(self, "params", tuple(sorted(kept.items())))
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of the symbolic dims that the parameters depend on."""
+        return symbols_in(tuple(value for _, value in self.params))
+
+    def _key(self) -> tuple[Any, ...]:
+        # 1, 1.0 and True are equal, but not the same parameter.
+        return type(self), self.label, tuple((name, type(value), value) for name, value in self.params)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OpaqueType) and self.label == other.label
+        return isinstance(other, _LabelledType) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((OpaqueType, self.label))
+        return hash(self._key())
 
     def __repr__(self) -> str:
-        return f"OpaqueType({self.label!r})"
+        return f"{type(self).__name__}({', '.join([repr(self.label), *[f'{k}={v!r}' for k, v in self.params]])})"
 
     @property
     def text(self) -> str:
-        """The label as MLIR text: `<"rng">`."""
-        return f"<{string_text(self.label)}>"
+        """The label and the parameters as MLIR text: `<"rng", {lanes = 4}>`."""
+        entries = ", ".join([f"{identifier_text(name)} = {_parameter_text(value)}" for name, value in self.params])
+        return f"<{string_text(self.label)}, {{{entries}}}>" if entries else f"<{string_text(self.label)}>"
+
+
+def _parameter_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return float_text(value)
+    return string_text(value) if isinstance(value, str) else size_text(value)
+
+
+class OpaqueType(_LabelledType):
+    """A value that only kernels look inside; the kernel library declares the layout that its label stands for.
+
+    >>> print(OpaqueType("rng", lanes=4))
+    !mo.opaque<"rng", {lanes = 4}>
+    """
+
+    name = "mo.opaque"
+
+
+class OpaqueBufferType(_LabelledType):
+    """Memory that holds an opaque value, and that a graph may write as well as read.
+
+    >>> print(OpaqueBufferType("rng"))
+    !mo.opaque_buffer<"rng">
+    """
+
+    name = "mo.opaque_buffer"
+
+    @property
+    def tensor(self) -> OpaqueType:
+        """The type of the value the buffer holds."""
+        return OpaqueType(self.label, **dict(self.params))
+
+
+def sizes_in(type: Any) -> tuple[Any, ...]:
+    """The sizes that a type speaks of: those of its axes, or the parameters of an opaque one."""
+    if isinstance(type, _LabelledType):
+        return tuple(value for _, value in type.params)
+    return getattr(type, "shape", ())
 
 
 CHAIN = ChainType()
-Type = TensorType | BufferType | ChainType | OpaqueType
+Type = TensorType | BufferType | ChainType | OpaqueType | OpaqueBufferType
 
 
 def dtype_from_mlir(text: str) -> str | None:

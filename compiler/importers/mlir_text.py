@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -17,36 +16,24 @@ from compiler.dialects.mo.to_graph import to_graph
 from compiler.errors import CompilerError, Location, ParseError
 from compiler.graph.attrs import symbols_in
 from compiler.graph.graph import Graph
-from compiler.graph.types import BufferType, OpaqueType, TensorType
+from compiler.graph.types import ChainType, OpaqueType, TensorType, Type, sizes_in
+from compiler.importers.files import read_file
 
-_LIMIT = 1 << 30  # characters; a text beyond this is refused before it is read
+_LIMIT = 1 << 30  # bytes; a text beyond this is refused before it is read
 
 
 def print_graph(graph: Graph) -> str:
-    """The graph as text that `load_mlir` reads back."""
+    """The graph as text that `parse_graph` reads back."""
     return f"{graph}\n"
 
 
-def load_mlir(source: str | os.PathLike[str], filename: str | None = None) -> Graph:
-    """A graph from a file, or from a text (anything with a line break or a brace in it)."""
-    if isinstance(source, os.PathLike) or ("\n" not in source and "{" not in source):
-        filename = filename or os.fspath(source)
-        source = _read(Path(source), filename)
-    return parse_graph(source, filename or "<text>")
-
-
-def _read(path: Path, filename: str) -> str:
+def load_mlir(path: Path) -> Graph:
+    """A graph from a file."""
     try:
-        if path.stat().st_size > _LIMIT:
-            raise ParseError("the file is too large to read", Location(filename))
-        return path.read_bytes().decode()
-    except (OSError, ValueError) as error:
-        reason = (
-            "it is not UTF-8 text"
-            if isinstance(error, UnicodeDecodeError)
-            else getattr(error, "strerror", None) or str(error)
-        )
-        raise ParseError(f"cannot read the file: {reason}", Location(filename)) from None
+        text = read_file(path, _LIMIT).decode()
+    except UnicodeDecodeError:
+        raise ParseError(f"{path} is not a text file") from None
+    return parse_graph(text, str(path))
 
 
 def parse_graph(text: str, filename: str = "<text>") -> Graph:
@@ -118,7 +105,7 @@ def _checked(module: ModuleOp, spans: dict[Operation, Span]) -> GraphOp:
         refuse(graph, "mo.graph has exactly one block")
     bound: frozenset[str] = frozenset()
     for argument in graph.body.args:
-        if isinstance(argument.type, (TensorType, BufferType)):
+        if isinstance(argument.type, Type) and not isinstance(argument.type, ChainType):
             bound |= argument.type.symbols
     for op in graph.body.ops:
         if isinstance(op, OutputOp):
@@ -135,7 +122,7 @@ def _checked(module: ModuleOp, spans: dict[Operation, Span]) -> GraphOp:
             check_op(op)
         except VerifyException as error:
             refuse(op, str(error))
-        for value in (*[getattr(result.type, "shape", ()) for result in op.results], *attrs_of(op).values()):
+        for value in (*[sizes_in(result.type) for result in op.results], *attrs_of(op).values()):
             free = symbols_in(value) - bound
             if free:
                 refuse(op, f"{op.name}: the dim {', '.join(sorted(free))} is not a dim of any input")

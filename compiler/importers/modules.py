@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 _NOT_IN_NAMES = re.compile(r"[^\w$.-]+", re.ASCII)
 _MOST_LEVELS, _MOST_LETTERS = 24, 80
@@ -20,7 +21,13 @@ def module_path(parts: Iterable[str]) -> str:
 
 def module_of_name(name: str) -> str:
     """The module of an ONNX node by its name: exporters write `/encoder/layer.0/attention/MatMul`."""
-    return module_path(name.split("/")[:-1])
+    around = name.rpartition("/")[0]
+    return _path(around) if around else ""
+
+
+@lru_cache(4096)  # the nodes of a module come one after the other
+def _path(text: str) -> str:
+    return module_path(text.split("/"))
 
 
 def module_of_stack(paths: Iterable[str]) -> str:

@@ -67,6 +67,7 @@ class Builder:
         self.stack_bytes = 0
         self.effects = False  # whether a call of this function does more than give a value
         self.read_only: dict[int, SSAValue] = {}  # buffers of the kernel's inputs, which it may not write
+        self.sources: dict[int, SSAValue] = {}  # by the id of a buffer that shows another's memory: that one
         self.written: dict[int, bool] = {}  # by the id of a buffer: stored to (True), or its address was taken
         self.traps = False  # whether a call of this function may trap, so that it must not be moved
 
@@ -159,6 +160,8 @@ class Builder:
         # repr tells -0.0 from 0.0 and makes every NaN one constant; an int is as good as its repr, which True is not.
         key = (dtype, width, value if type(value) is int else repr(value))
         found = self.constants.get(key)
+        if found is None and not self.scopes:
+            raise KernelError("values are computed in the body of a kernel, not in its signature")
         if found is None:
             attribute = _ATTRIBUTES.get(key)
             if attribute is None:

@@ -2,68 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from compiler.language.kernel import KernelEntry
 from compiler.language.library import Library, load_library, read_folder, signature_of
 from compiler.language.syntax.definitions import BESIDE, annotation_name
 from compiler.language.syntax.functions import Generator
 
 
-@dataclass(frozen=True)
-class KernelEntry:
-    """One definition that is registered for an op."""
-
-    op: str
-    kind: str
-    name: str
-    inputs: tuple[str, ...]
-    """The names of its operands."""
-    variadic: bool
-    outputs: int
-    parameters: tuple[str, ...]
-    """The compile-time parameters; those with a default end in `=`."""
-    fused_inputs: tuple[str, ...]
-    """The operands that others may be fused into."""
-    fused_output: bool
-    only: tuple[tuple[str, str | int], ...]
-    """The dtype, rank and target it is for alone."""
-    overloads: int
-    """How many definitions there are for the op."""
-    file: str
-    line: int
-    description: str
-
-    @property
-    def fuses(self) -> str:
-        """What may be fused into it and out of it, in words."""
-        if self.kind in ("elementwise", "view", "pointwise"):
-            return "into anything"
-        parts = []
-        if self.fused_inputs:
-            parts.append("before " + ", ".join(self.fused_inputs))
-        if self.fused_output:
-            parts.append("after it")
-        return " and ".join(parts) or "nothing"
-
-    def document(self) -> dict[str, Any]:
-        """The record as plain values."""
-        return asdict(self) | {"only": dict(self.only), "fuses": self.fuses}
-
-
 def catalogue(*folders: str | Path) -> list[KernelEntry]:
     """Every definition that is registered for an op: those of the folders first, then by op."""
-    library = load_library(*folders)
     own = {file.file for folder in folders for file in read_folder(Path(folder))}
-    found = [entry for op in library.operations() for entry in _entries(library, op)]
-    return sorted(found, key=lambda entry: (entry.file not in own, entry.op, entry.line))
+    return entries_of(load_library(*folders), own)
+
+
+def entries_of(library: Library, own: Collection[str] = ()) -> list[KernelEntry]:
+    """Every definition of a library that is registered for an op, or is an opaque type: those of `own` files first."""
+    found = [replace(entry, own=entry.file in own) for op in library.operations() for entry in _entries(library, op)]
+    return sorted(found, key=lambda entry: (not entry.own, entry.op, entry.line))
 
 
 def _entries(library: Library, op: str) -> list[KernelEntry]:
     definitions = [made for made in map(library.find, library.registered(op)) if made is not None]
-    definitions = [made for made in definitions if made.kind not in BESIDE]
-    return [_entry(made, len(definitions)) for made in definitions]
+    kernels = [made for made in definitions if made.kind not in BESIDE]
+    opaque = [made for made in definitions if made.kind == "opaque"]
+    return [_entry(made, len(kind)) for kind in (kernels, opaque) for made in kind]
 
 
 def _entry(made: Generator, overloads: int) -> KernelEntry:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from compiler.language.builder import Builder
-from compiler.language.kernel import BufferArgument, Launch, TensorMap
+from compiler.language.kernel import BufferArgument, Choice, Launch, TensorMap
+from compiler.options import ChoiceValue
 from compiler.targets.target import Target
 
 if TYPE_CHECKING:
     from xdsl.ir import Block, Operation
+
+Callers = dict[tuple[str, int, int], dict[tuple[str, int], None]]
+"""Of generated source, by file, line and provenance id: the lines of the library that called it, in order."""
 
 
 @dataclass(eq=False)
@@ -25,6 +30,9 @@ class OpenKernel:
     launch: Launch | None = None
     shared_bytes: int = 0  # of the launch's shared memory, taken so far
     maps: list[TensorMap] = field(default_factory=list)
+    takes_parts: bool = False  # a loop of it has its parts handed out while it runs
+    wanted: Mapping[str, ChoiceValue] = field(default_factory=dict)  # by its decorator, in place of what it would take
+    choices: dict[str, Choice] = field(default_factory=dict)  # that were made so far
 
     def provenance(self, line_slots: tuple[tuple[int, ...], ...], line: int) -> int:
         """The provenance id of a line of generated source; 0 where it comes from no slot."""
@@ -37,6 +45,7 @@ class Host(Protocol):
     target: Target
     kernel: OpenKernel | None  # None inside a @function, which any kernel may call
     globals: list[Operation]  # the module's arrays
+    callers: Callers  # of lines of generated source
 
     def lookup(self, name: str) -> Any:
         """What a name means that no function binds; None when it means nothing."""

@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, Region
 from compiler.dialects import kgen
 from compiler.errors import KernelError, Location, ParseError
 from compiler.graph import dims as dimlib
-from compiler.language.context import OpenKernel
+from compiler.language.context import Callers, OpenKernel
 from compiler.language.instances import Instance, call_instance, elaborate_function, instance_key
 from compiler.language.interpreter import interpret
 from compiler.language.kernel import ElaboratedKernel, KernelSource
@@ -37,12 +37,13 @@ class Elaborator:
         self.target = target
         self.operations: list[Operation] = []
         self.globals: list[Operation] = []
+        self.callers: Callers = {}  # of the last kernel's lines
         self.kernel: OpenKernel | None = None
         self.local: SourceFile | None = None
         self.looked_up: set[str] = set()  # library names the last kernel depends on, also through functions it calls
         self.alone = False  # one kernel only: the functions it instantiates are its own, and belong to their first call
         self._instances: dict[Any, tuple[Instance, frozenset[str]]] = {}  # with the library names behind each
-        self._names: set[str] = {"kg_barrier"}
+        self._names: set[str] = {"kg_barrier", "kg_take"}
 
     def module(self) -> ModuleOp:
         """The module with everything elaborated so far."""
@@ -86,7 +87,7 @@ class Elaborator:
         file = SourceFile(source.file or f"{source.name}.py", source.text, source.line_slots)
         run = interpret(self)
         run.file = file.file
-        self.looked_up = set()
+        self.looked_up, self.callers = set(), {}
         try:
             entry = self._entry(file, source.name)
             return self._kernel(run, entry, file, source)
@@ -117,6 +118,17 @@ class Elaborator:
         found = self.library.find(called.id) if isinstance(called, ast.Name) else None
         return found if found is not None and found.kind == "kernel" else entry
 
+    def _note_called(self, entry: Generator) -> None:
+        """A kernel's own lines are called by nobody: they belong to the definition in the library that they call."""
+        for (file, line, _), callers in self.callers.items():
+            if ("", 0) in callers and file == entry.file:
+                at = [node for top in entry.body if top.lineno == line for node in ast.walk(top)]
+                names = [node.func.id for node in at if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+                found = next((known for known in map(self.library.find, names) if known is not None), None)
+                del callers["", 0]
+                if found is not None:
+                    callers[found.file, found.line] = None
+
     def _kernel(self, run: Run, entry: Generator, file: SourceFile, source: KernelSource) -> ElaboratedKernel:
         self.local = file
         frame = Frame(entry, None)
@@ -128,7 +140,7 @@ class Elaborator:
         buffers = [argument_type(kind, self.target) for kind in kinds]
         block = Block(arg_types=[*buffers, *(element_type(INDEX) for _ in symbols)])
         builder = run.b
-        kernel = self.kernel = OpenKernel(builder, block, len(arguments))
+        kernel = self.kernel = OpenKernel(builder, block, len(arguments), wanted=dict(entry.choices))
         builder.state_alignment = self.target.emission.grid is not None
         builder.open(block)
         builder.file, builder.line = entry.file, entry.line
@@ -149,6 +161,10 @@ class Elaborator:
                 raise run.fail(f"{entry.name}: a kernel compiled alone needs a default for {parameter.name}")
             frame.env[parameter.name] = run.evaluate(parameter.default, frame)
         run.block(entry.body, frame, None)
+        self._note_called(entry)
+        for name in kernel.wanted.keys() - kernel.choices.keys():
+            known = ", ".join(kernel.choices) or "none"
+            raise run.fail(f"{entry.name} makes no choice called {name}; those it makes are: {known}")
         for buffer, record in zip(block.args, arguments[: source.outputs or 0], strict=False):
             if id(buffer) not in builder.written and 0 not in record.shape:
                 core = self._core(entry)
@@ -166,5 +182,5 @@ class Elaborator:
             launch = replace(launch, shared=kernel.shared_bytes)
         return ElaboratedKernel(
             name, tuple(arguments), tuple(kernel.workspaces), tuple(symbols), tuple(kernel.slots), launch,
-            tuple(kernel.maps),
+            tuple(kernel.maps), tuple(kernel.choices.values()),
         )  # fmt: skip

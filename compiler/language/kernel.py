@@ -1,10 +1,13 @@
-"""A kernel before and after elaboration, as plain records: whoever keeps or launches kernels needs nothing else."""
+"""A kernel in the library, before and after elaboration, as plain records: whoever lists, keeps or launches kernels
+needs nothing else."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from compiler.graph.dims import Dim
+from compiler.options import ChoiceValue
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,16 @@ class TensorMap:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """Something a kernel leaves to choose: what it would take by itself, what was taken, and all that will do."""
+
+    name: str
+    default: ChoiceValue
+    taken: ChoiceValue
+    candidates: tuple[ChoiceValue, ...]
+
+
+@dataclass(frozen=True)
 class ElaboratedKernel:
     """What elaboration found out about a kernel besides its code."""
 
@@ -66,3 +79,64 @@ class ElaboratedKernel:
     provenance: tuple[tuple[int, ...], ...]  # provenance id -> slots; id 0 is no slot at all
     launch: Launch | None
     maps: tuple[TensorMap, ...] = ()
+    choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """One definition that is registered for an op."""
+
+    op: str
+    kind: str
+    name: str
+    inputs: tuple[str, ...]
+    """The names of its operands."""
+    variadic: bool
+    outputs: int
+    parameters: tuple[str, ...]
+    """The compile-time parameters; those with a default end in `=`."""
+    fused_inputs: tuple[str, ...]
+    """The operands that others may be fused into."""
+    fused_output: bool
+    only: tuple[tuple[str, str | int], ...]
+    """The dtype, rank and target it is for alone."""
+    overloads: int
+    """How many definitions there are for the op."""
+    file: str
+    line: int
+    description: str
+    own: bool = False
+    """Whether it is of the user's folders."""
+
+    @property
+    def fuses(self) -> str:
+        """What may be fused into it and out of it, in words."""
+        if self.kind == "opaque":
+            return ""  # a type, which whole kernels work on
+        if self.kind in ("elementwise", "view", "pointwise"):
+            return "into anything"
+        parts = []
+        if self.fused_inputs:
+            parts.append("before " + ", ".join(self.fused_inputs))
+        if self.fused_output:
+            parts.append("after it")
+        return " and ".join(parts) or "nothing"
+
+    @property
+    def row(self) -> dict[str, str]:
+        """What is told by several words, each as a table shows it."""
+        return {
+            "inputs": ", ".join(self.inputs) + (", ..." if self.variadic else ""),
+            "parameters": ", ".join(self.parameters),
+            "only for": ", ".join(f"{key} {value}" for key, value in self.only),
+        }
+
+    @property
+    def where(self) -> str:
+        """File and line, without the folder."""
+        return f"{self.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{self.line}"
+
+    def document(self) -> dict[str, Any]:
+        """The record as plain values."""
+        plain = {name: value for name, value in asdict(self).items() if name != "own"}
+        return plain | {"only": dict(self.only), "fuses": self.fuses}

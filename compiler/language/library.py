@@ -6,13 +6,17 @@ The single place that names a library is `default_library`; everything else is g
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from compiler.cache import key_of
 from compiler.errors import KernelError, Location
+from compiler.graph.opaque import Layout, Opaque
+from compiler.graph.types import OpaqueBufferType, OpaqueType
+from compiler.language.packages import replaced_names
 from compiler.language.source import Piece, SourceFile
 from compiler.language.syntax.definitions import BESIDE, KINDS, annotation_name
 from compiler.language.syntax.functions import Generator
@@ -20,7 +24,7 @@ from compiler.targets import get_target
 
 ENTRY_POINTS = "kernelglass.kernels"
 """The group of entry points by which installed packages offer kernels: a name, and the package that has the files."""
-_ROLES = {"FusedInput": "fused", "FusedOutput": "fused", "Tensor": "tensor"}
+_ROLES = {"FusedInput": "fused", "FusedOutput": "fused", "Tensor": "tensor", "Opaque": "tensor"}
 
 
 @dataclass(frozen=True)
@@ -29,10 +33,10 @@ class Signature:
 
     kind: str  # elementwise, view, pointwise or kernel
     name: str
-    inputs: tuple[str, ...]  # for each operand 'fused', 'tensor' or 'value'
+    inputs: tuple[str, ...]  # for each operand 'fused', 'tensor' or 'value'; the last one stands for the rest
     variadic: bool
     output: str  # 'fused' or 'tensor'
-    params: tuple[str, ...]
+    params: tuple[str, ...]  # the keyword-only ones
     required: tuple[str, ...]
     reduction: str = ""  # the definition that says how a kernel combines elements over its `axes`, if there is one
 
@@ -146,9 +150,39 @@ class Library:
             raise KernelError(f"{op!r} has no @shape function in the library, so its result types must be given")
         return computed_types(found, self.find, operands, parameters)
 
-    def extended(self, others: Iterable[SourceFile]) -> Library:
-        """This library with more files."""
-        return Library((*self.files, *others))
+    def opaque(self, kind: OpaqueType | OpaqueBufferType) -> Generator:
+        """The definition of an opaque type."""
+        label = kind.label
+        names = [name for name in self._registered.get(label, []) if self._index[name][1].kind == "opaque"]
+        found = [made for made in map(self.find, names) if made is not None]
+        if not found:
+            raise KernelError(f"the kernel library declares no opaque type {label!r}; @opaque({label!r}) does")
+        if len(found) > 1:
+            one, two = found[:2]
+            place = Location(two.file, two.line, 1)
+            raise KernelError(f"{two.name} declares the opaque type {label} and so does {one.file}:{one.line}", place)
+        return found[0]
+
+    def layout(self, kind: OpaqueType | OpaqueBufferType) -> Layout:
+        """How a value of an opaque type lies in memory."""
+        from compiler.language.layouts import computed_layout
+
+        value = kind.tensor if isinstance(kind, OpaqueBufferType) else kind
+        return computed_layout(self.opaque(kind), self.find, value)
+
+    def zeros(self, kind: OpaqueType) -> Opaque:
+        """A value of an opaque type whose bytes are all 0, to be given to a model."""
+        return Opaque.zeros(self.layout(kind))
+
+    def extended(self, others: Iterable[SourceFile], replaces: Collection[str] = ()) -> Library:
+        """This library with more files; those whose names are in `replaces` take the place of one that is there."""
+        files, more = list(self.files), []
+        for other in others:
+            if Path(other.file).name in replaces:
+                files = _with_replaced(files, other)
+            else:
+                more.append(other)
+        return Library((*files, *more))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -158,6 +192,27 @@ class Library:
             digest.update(file.text.encode())
             digest.update(b"\0")
         return digest.hexdigest()
+
+
+def _with_replaced(files: Sequence[SourceFile], other: SourceFile) -> list[SourceFile]:
+    """The files with another in the place of the last one of its name. The rest of that one's package is read anew, as
+    it may import constants of it."""
+    name = Path(other.file).name
+    at = max((n for n, file in enumerate(files) if Path(file.file).name == name), default=-1)
+    if at < 0:
+        raise KernelError(f"this is to replace {name}, but the library has no file of that name", Location(other.file))
+    package = set(map(id, files[at].mates.values())) | {id(files[at])}
+    new = SourceFile(other.file, other.text)
+    new.check_syntax()
+    result = [
+        new if n == at else SourceFile(file.file, file.text) if id(file) in package else file
+        for n, file in enumerate(files)
+    ]
+    mates = {Path(made.file).stem: made for made, file in zip(result, files, strict=True) if id(file) in package}
+    for made in mates.values():
+        made.mates.update(mates)
+    new.mates.update({stem: mate for stem, mate in other.mates.items() if stem not in mates})
+    return result
 
 
 def _operands(generator: Generator, results: int) -> list[str]:
@@ -190,6 +245,16 @@ def signature_of(generator: Generator, results: int = 1, reduction: str = "") ->
     )  # fmt: skip
 
 
+@lru_cache(maxsize=8192)
+def definition_digest(library: Library, name: str, placed: bool) -> str:
+    """Changes when the definition of `name`, or the constants of its file, change; with `placed` when it moves, too."""
+    for file in library.files:
+        piece = file.pieces.get(name)
+        if piece is not None:
+            return key_of(piece.text, file.constants_text, (file.file, piece.line) if placed else ())
+    return ""
+
+
 def read_folder(folder: Path) -> list[SourceFile]:
     """The kernel files of a folder (or a single file, or an installed package by its name), in name order."""
     folder = installed_folder(folder) or folder
@@ -204,7 +269,7 @@ def read_folder(folder: Path) -> list[SourceFile]:
     files: list[SourceFile] = []
     for path in paths:
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")  # some editors mark a file as UTF-8 by its first three bytes
         except (OSError, UnicodeDecodeError) as problem:
             raise KernelError(f"this kernel file cannot be read: {problem}", Location(str(path))) from None
         files.append(SourceFile(str(path), text))
@@ -246,11 +311,13 @@ def default_library() -> Library:
 def load_library(*folders: str | Path) -> Library:
     """The library that ships with the compiler, with the kernels of the given folders added.
 
-    An installed package with the entry point `kernelglass.kernels` is given by its name. Files are read anew on each
+    An installed package with the entry point `kernelglass.kernels` is given by its name; a folder's `library.toml` may
+    say that files of it take the place of the library's. Files are read anew on each
     call, so an edited kernel is picked up by loading again.
     """
     library = default_library()
     for folder in folders:
-        library = library.extended(read_folder(Path(folder)))
+        place = installed_folder(Path(folder)) or Path(folder)
+        library = library.extended(read_folder(place), replaced_names(place))
     library._index  # noqa: B018  duplicates are reported here, not in the middle of a compilation
     return library

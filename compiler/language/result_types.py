@@ -13,12 +13,13 @@ from typing import Any
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim
 from compiler.graph.types import TensorType
-from compiler.language.interpreter import interpret
-from compiler.language.source import NoBuilder
+from compiler.language.interpreter import at_compile_time
 from compiler.language.syntax.calls import inline
 from compiler.language.syntax.functions import Generator
 from compiler.language.values.dtypes import LANGUAGE_DTYPES, DType
 from compiler.language.values.loadables import FusedInput
+
+_NO_ELEMENTS = "a shape function has no elements, only shapes and dtypes"
 
 
 def computed_types(
@@ -33,18 +34,12 @@ def computed_types(
         if not isinstance(operand, TensorType):
             raise KernelError(f"{function.name}: the shape of {operand} is not known")
         given.append(FusedInput(_no_elements, LANGUAGE_DTYPES[operand.dtype], operand.shape))
-    run = interpret(_Host(find))  # pyright: ignore[reportArgumentType]
-    run.b = NoBuilder("a shape function has no elements, only shapes and dtypes")  # pyright: ignore[reportAttributeAccessIssue]
-    run.file = function.file
-    try:
+    calls = "a shape function calls only @inline functions"
+    with at_compile_time(function.file, function.line, value=_NO_ELEMENTS, calls=calls, find=find) as run:
         found = inline(run, function, given, dict(parameters), None)
         default = operands[0].dtype if operands else None
         listed = [found] if _is_shape(found) or _is_pair(found) else found
         return tuple(_type(one, default, function) for one in listed)
-    except KernelError as problem:
-        if problem.location is None:
-            problem.location = run.where()
-        raise
 
 
 def _type(found: Any, default: str | None, function: Generator) -> TensorType:
@@ -65,14 +60,4 @@ def _is_pair(found: Any) -> bool:
 
 
 def _no_elements(*_: Any) -> Any:
-    raise KernelError("a shape function has no elements, only shapes and dtypes")
-
-
-class _Host:
-    """Stands in for an elaborator: functions are found, nothing is instantiated."""
-
-    def __init__(self, find: Callable[[str], Generator | None]) -> None:
-        self.lookup = find
-
-    def __getattr__(self, name: str) -> Any:
-        raise KernelError("a shape function calls only @inline functions")
+    raise KernelError(_NO_ELEMENTS)

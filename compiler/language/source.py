@@ -80,6 +80,10 @@ class SourceFile:
             return _cut_by_parsing(source, self.file)
         return chunks
 
+    def check_syntax(self) -> None:
+        """Raise where any of it cannot be parsed, also what nothing needs: of a file that somebody is writing."""
+        _parse(_newlines(self.text), self.file, 1)
+
     @cached_property
     def constants_text(self) -> str:
         """What stands outside of definitions, without empty lines, and in the files that constants come from."""
@@ -144,7 +148,7 @@ class SourceFile:
     @cached_property
     def constants(self) -> dict[str, Any]:
         """The file's top-level constants, computed by the language's own rules."""
-        from compiler.language.interpreter import interpret
+        from compiler.language.interpreter import at_compile_time
 
         self._evaluating = True
         try:
@@ -153,17 +157,11 @@ class SourceFile:
             self._evaluating = False
         frame = Frame(Generator("", "inline", "", (), None, (), (), self.file, 1, constants=values), None)
         frame.env = values
-        run = interpret(_NoHost())  # pyright: ignore[reportArgumentType]
-        run.b = NoBuilder("a constant of a file is a compile-time value")  # pyright: ignore[reportAttributeAccessIssue]
-        run.file = self.file
-        try:
-            self._evaluate_constants(run, frame)
-        except KernelError as problem:
-            if problem.location is None:
-                problem.location = run.where()
-            raise
-        except (RecursionError, MemoryError):
-            raise KernelError("this constant is nested too deeply", run.where()) from None
+        with at_compile_time(self.file, 1, value="a constant of a file is a compile-time value") as run:
+            try:
+                self._evaluate_constants(run, frame)
+            except (RecursionError, MemoryError):
+                raise KernelError("this constant is nested too deeply", run.where()) from None
         return values
 
     def _evaluate_constants(self, run: Any, frame: Frame) -> None:
@@ -254,25 +252,3 @@ def _parse(text: str, file: str, line: int) -> ast.Module:
 
 class _CutWrongly(Exception):
     """The file was cut where no statement ends; it has been cut anew."""
-
-
-class _NoHost:
-    """Stands in for an elaborator while constants are computed: no library is in sight and nothing is instantiated."""
-
-    def lookup(self, name: str) -> None:
-        """No function or target is known."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise KernelError("a constant of a file is a compile-time value")
-
-
-class NoBuilder:
-    """Stands in for a builder where all is known at compile time: nothing can be emitted."""
-
-    file, line, provenance = "", 0, 0
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def __getattr__(self, name: str) -> Any:
-        raise KernelError(self._why)

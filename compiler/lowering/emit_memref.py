@@ -160,6 +160,19 @@ def _get_global(e: Emitter, op: memref.GetGlobalOp) -> None:
     e.names[id(result)] = name if home == pointers else f"addrspacecast ({home} {name} to {pointers})"
 
 
+def _view(e: Emitter, op: memref.ViewOp) -> None:
+    """Bytes as elements of another type: the pointer itself, moved by the shift."""
+    source, shift = op._operands[:2]
+    result = op.results[0]
+    buffer, offset = e.names[id(source)], e.names[id(shift)]
+    if offset == "0":
+        e.names[id(result)] = buffer
+        return
+    e.lines.append(
+        f"  {e.define(result, 'view')} = getelementptr inbounds i8, {e.type(source._type)} {buffer}, i64 {offset}"
+    )
+
+
 def _atomic_rmw(e: Emitter, op: memref.AtomicRMWOp) -> None:
     value, base, index = op._operands
     action = _ATOMICS[op.properties["kind"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
@@ -182,6 +195,7 @@ EMITTERS = {
     vector.MaskedStoreOp: _masked_store,
     memref.AllocaOp: _alloca,
     memref.GetGlobalOp: _get_global,
+    memref.ViewOp: _view,
     memref.CastOp: cast("addrspacecast", "cast"),  # which changes what is known about the size, nothing else
     memref.MemorySpaceCastOp: cast("addrspacecast", "cast"),
     memref.ExtractAlignedPointerAsIndexOp: cast("ptrtoint", "address"),

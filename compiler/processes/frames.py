@@ -108,11 +108,9 @@ class Channel:
     def __init__(self, connection: socket.socket, known: Mapping[str, Any]) -> None:
         connection.setblocking(False)
         self._socket = connection
-        self._known = known
-        self._decoders: dict[str, msgspec.msgpack.Decoder[Any]] = {}
+        self._reader = _Reader(known)
         self._pending = bytearray()
         self._descriptors: list[int] = []
-        self._arrays: list[np.ndarray] = []
 
     def fileno(self) -> int:
         """Our end's descriptor."""
@@ -134,14 +132,7 @@ class Channel:
 
     def send(self, value: Any, kind: str = "", job: int = 0, wait: Wait = _AS_LONG_AS_IT_TAKES) -> None:
         """Send a message, by the name of its type unless it is known by another; OSError where nobody listens."""
-        arrays: list[np.ndarray] = []
-        body, odd = _encoded(value, arrays)
-        described, total = [], 0
-        for array in arrays:
-            described.append((array.dtype.name, array.shape, total))
-            total += -(-array.nbytes // _ALIGNED) * _ALIGNED
-        head = _Head(kind or type(value).__name__, job, described, msgspec.Raw(body), odd)
-        message = msgspec.msgpack.encode(head)
+        message, arrays, total = _message(value, kind, job)
         mapped = total >= _LARGE
         start = _HEAD.pack(_MARK, _MAPPED if mapped else _INLINE, len(message), total)
         if mapped:
@@ -181,32 +172,9 @@ class Channel:
         message, data = self._pending[_HEAD.size : end], self._pending[end:whole]
         del self._pending[:whole]
         try:
-            return self._read(message, self._mapped(total) if how == _MAPPED else data)
+            return self._reader.read(message, self._mapped(total) if how == _MAPPED else data)
         except (msgspec.MsgspecError, ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise Unreadable("the child process sent something unreadable") from error
-
-    def _read(self, message: bytearray, data: bytearray | mmap.mmap) -> Message:
-        head = msgspec.msgpack.decode(message, type=_Head)
-        self._arrays = [_array(data, *described) for described in head.arrays]
-        known = self._known[head.kind]
-        if head.odd:
-            value = msgspec.convert(msgspec.msgpack.decode(head.body, ext_hook=self._extension), known)
-        else:
-            decoder = self._decoders.get(head.kind)
-            if decoder is None:
-                decoder = self._decoders[head.kind] = msgspec.msgpack.Decoder(known, ext_hook=self._extension)
-            value = decoder.decode(head.body)
-        self._arrays = []
-        return Message(head.kind, head.job, value)
-
-    def _extension(self, code: int, data: memoryview) -> Any:
-        if code == _ARRAY:
-            return self._arrays[int.from_bytes(data, "little")]
-        if code == _TEXT:
-            return bytes(data).decode(errors="surrogatepass")
-        if code == _PLACE:
-            return _array_in_file(msgspec.msgpack.decode(data, type=_Placed))
-        raise ValueError(f"no extension {code}")
 
     def _mapped(self, total: int) -> mmap.mmap:
         descriptor = self._descriptors.pop(0)
@@ -237,14 +205,79 @@ class Channel:
             pass
 
 
-def _encoded(value: Any, arrays: list[np.ndarray]) -> tuple[bytes, bool]:
+class _Reader:
+    """Messages of known types from bytes. Without `places` none may name a file of this machine."""
+
+    def __init__(self, known: Mapping[str, Any], *, places: bool = True) -> None:
+        self._known = known
+        self._places = places
+        self._decoders: dict[str, msgspec.msgpack.Decoder[Any]] = {}
+        self._arrays: list[np.ndarray] = []
+
+    def read(self, message: bytes | bytearray, data: bytes | bytearray | mmap.mmap) -> Message:
+        head = msgspec.msgpack.decode(message, type=_Head)
+        self._arrays = [_array(data, *described) for described in head.arrays]
+        known = self._known[head.kind]
+        if head.odd:
+            value = msgspec.convert(msgspec.msgpack.decode(head.body, ext_hook=self._extension), known)
+        else:
+            decoder = self._decoders.get(head.kind)
+            if decoder is None:
+                decoder = self._decoders[head.kind] = msgspec.msgpack.Decoder(known, ext_hook=self._extension)
+            value = decoder.decode(head.body)
+        self._arrays = []
+        return Message(head.kind, head.job, value)
+
+    def _extension(self, code: int, data: memoryview) -> Any:
+        if code == _ARRAY:
+            return self._arrays[int.from_bytes(data, "little")]
+        if code == _TEXT:
+            return bytes(data).decode(errors="surrogatepass")
+        if code == _PLACE and self._places:
+            return _array_in_file(msgspec.msgpack.decode(data, type=_Placed))
+        raise ValueError(f"no extension {code}")
+
+
+def parcel(value: Any) -> bytes:
+    """A message as bytes for another machine: arrays go along, wherever they lie."""
+    message, arrays, total = _message(value, places=False)
+    return b"".join((_HEAD.pack(_MARK, _INLINE, len(message), total), message, *_padded(arrays)))
+
+
+def opened(data: bytes, known: Mapping[str, Any]) -> Any:
+    """The message in a parcel, checked as one from a child is; `Unreadable` where it is none."""
+    try:
+        mark, how, size, total = _HEAD.unpack_from(data)
+        end = _HEAD.size + size
+        if mark != _MARK or how != _INLINE or len(data) != end + total:
+            raise Unreadable("what another machine sent is unreadable")
+        return _Reader(known, places=False).read(data[_HEAD.size : end], bytearray(data[end:])).value
+    except (struct.error, msgspec.MsgspecError, ValueError, TypeError, LookupError, RecursionError) as error:
+        raise Unreadable("what another machine sent is unreadable") from error
+
+
+def _message(
+    value: Any, kind: str = "", job: int = 0, *, places: bool = True
+) -> tuple[bytes, list[np.ndarray], int]:  # fmt: skip
+    """A message with its head, the arrays that follow it, and how many bytes those take."""
+    arrays: list[np.ndarray] = []
+    body, odd = _encoded(value, arrays, places)
+    described, total = [], 0
+    for array in arrays:
+        described.append((array.dtype.name, array.shape, total))
+        total += -(-array.nbytes // _ALIGNED) * _ALIGNED
+    head = _Head(kind or type(value).__name__, job, described, msgspec.Raw(body), odd)
+    return msgspec.msgpack.encode(head), arrays, total
+
+
+def _encoded(value: Any, arrays: list[np.ndarray], places: bool) -> tuple[bytes, bool]:
     """A message as msgpack; its arrays are put aside. The flag is for one with a text that is no UTF-8."""
 
     def aside(found: Any) -> Any:
         import numpy as np
 
         if isinstance(found, np.ndarray):
-            placed = _placed(found)
+            placed = _placed(found) if places else None
             if placed is not None:
                 return msgspec.msgpack.Ext(_PLACE, msgspec.msgpack.encode(placed))
             arrays.append(np.asarray(found, order="C"))
@@ -307,7 +340,7 @@ def _array_in_file(placed: _Placed) -> np.ndarray:
     return array_at(place, _dtype(placed.dtype), placed.shape)
 
 
-def _array(data: bytearray | mmap.mmap, dtype: str, shape: tuple[int, ...], start: int) -> np.ndarray:
+def _array(data: bytes | bytearray | mmap.mmap, dtype: str, shape: tuple[int, ...], start: int) -> np.ndarray:
     import numpy as np
 
     kind = _dtype(dtype)

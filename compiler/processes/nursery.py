@@ -28,6 +28,7 @@ from compiler.processes.frames import Channel
 from compiler.processes.supervisor import Child, environment
 
 _NUMBER = struct.Struct("<i")
+_STARTS = 5  # how often the process is started for one child, where it dies
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,12 @@ class Nursery:
         self._door: socket.socket | None = None
         atexit.register(self.close)
 
+    def start(self) -> None:
+        """Have it load already, before the first child is wanted."""
+        if _forks():
+            with self._lock:
+                self._start()
+
     def close(self) -> None:
         """End it. Its children live on until whoever asked for them hangs up."""
         with self._lock:
@@ -103,7 +110,7 @@ class Nursery:
 
     def child(self, known: Mapping[str, Any], *arguments: object) -> Child | Born:
         """A child of its own group; `known` are the messages it may send."""
-        if not (sys.platform == "linux" and hasattr(os, "pidfd_open")):
+        if not _forks():
             return Child(self._module, known, *arguments, group=True)
         ours, theirs = socket.socketpair()
         told, tells = socket.socketpair()
@@ -124,19 +131,34 @@ class Nursery:
     def _ask(self, descriptors: list[int]) -> None:
         """Ask for a child with these; the process is started when it is first wanted, and again where it died."""
         with self._lock:
-            if self._process is not None and not self._process.alive:
-                self._end()
-            if self._door is None:
-                self._process = Child(__name__, {}, self._module)
-                self._door = socket.socket(fileno=os.dup(self._process.channel.fileno()))
-                self._door.setblocking(True)
-            socket.send_fds(self._door, [b"+"], descriptors)
+            for left in range(_STARTS - 1, -1, -1):
+                if self._process is not None and not self._process.alive:
+                    self._end()
+                door = self._start()
+                try:
+                    socket.send_fds(door, [b"+"], descriptors)
+                    return
+                except OSError:  # it died since
+                    self._end()
+                    if not left:
+                        raise
+
+    def _start(self) -> socket.socket:
+        if self._door is None:
+            self._process = Child(__name__, {}, self._module)
+            self._door = socket.socket(fileno=os.dup(self._process.channel.fileno()))
+            self._door.setblocking(True)
+        return self._door
 
     def _end(self) -> None:
         if self._process is not None and self._door is not None:
             self._door.close()
             self._process.end()
             self._process = self._door = None
+
+
+def _forks() -> bool:
+    return sys.platform == "linux" and hasattr(os, "pidfd_open")
 
 
 def _folder() -> str:

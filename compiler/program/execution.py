@@ -18,7 +18,7 @@ from compiler.backend.runtime import default_threads
 from compiler.backend.runtime_arrays import ArraysLike, arrays_like, native_take
 from compiler.errors import ExecutionError
 from compiler.frameworks.arrays import as_numpy, is_foreign
-from compiler.frameworks.tensors import TensorsLike, bind_tensors, tensors_like
+from compiler.frameworks.tensors import TensorsLike, bind_tensors, overlapping, tensors_like
 from compiler.graph.binding import as_arrays, bind, refuse_overlap
 from compiler.graph.dtypes import numpy_dtype
 from compiler.passes.fusion.records import Buffer
@@ -56,8 +56,6 @@ class _Tensors:
 
     like: TensorsLike
     results: tuple[Callable[[], Any], ...]
-    read: tuple[int, ...]  # the slots of inputs
-    written: tuple[int, ...]  # the slots of results
     threads: int
     alone: ArraysLike | None = None  # of no arrays: a call that only runs the program, on the caller's thread
     address: int = 0
@@ -177,8 +175,8 @@ class Program:
             words = self._executor.words
             if not bind_tensors(again.like, (*arrays, *outputs), words):
                 return None
-            if results is not None and not {words[k] for k in again.written}.isdisjoint([words[k] for k in again.read]):
-                return None  # a result over an input
+            if results is not None and overlapping(again.like, words):
+                return None
             if again.address:
                 self._take((), again.address)
             else:
@@ -199,15 +197,14 @@ class Program:
             if self._mutable or len(set(buffers)) < len(buffers) or instance is None:
                 return
             written = tuple(self._host.slots[buffer] for buffer in buffers)
-            like = tensors_like((*arrays, *outputs), (*self._given, *written))
+            like = tensors_like(arrays, outputs, (*self._given, *written))
             if like is None:
                 return
-            read = tuple(slot for slot in self._given if slot is not None)
             makers = tuple(map(self._tensor_maker, outputs))
             threads = self._threads(instance, None)
             alone = arrays_like((), (), *self._executor.addresses(run=True)) if threads == 1 else None
             address = alone.words.ctypes.data if alone is not None else 0
-            self._tensors = _Tensors(like, makers, read, written, threads, alone, address)
+            self._tensors = _Tensors(like, makers, threads, alone, address)
 
     def _tensor_maker(self, like: Any) -> Callable[[], Any]:
         torch: Any = import_module("torch")

@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compiler.graph.constraints import Constraint, check_sizes, constraints_of
 from compiler.graph.dims import Dim, substitute, symbol
 from compiler.graph.graph import Graph
-from compiler.graph.types import TensorType
+from compiler.graph.opaque import stored_type
+from compiler.graph.types import OpaqueBufferType, OpaqueType, TensorType
 from compiler.language.kernel import ElaboratedKernel, Launch, TensorMap
 from compiler.passes.fusion.records import Buffer, FusedKernel, FusionResult, KernelCall
+from compiler.program.opaque_arguments import Opaques
+
+if TYPE_CHECKING:
+    from compiler.language.library import Library
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Interface:
     types: tuple[Any, ...] = ()  # of the graph's inputs: tensors and buffers, as an argument is never a chain
     symbols: tuple[str, ...] = ()  # sorted
     constraints: tuple[Constraint, ...] = ()
+    opaques: Opaques | None = None
+    """Which of the inputs and outputs are opaque values: `types` then has the bytes that hold them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +112,15 @@ class HostProgram:
         return sum(b.bytes(sizes) for call in self.fusion.calls for b in (*call.results, *call.operands))
 
 
-def interface_of(graph: Graph) -> Interface:
-    """What a graph is given."""
-    return Interface(graph.input_names, graph.input_types, tuple(sorted(graph.symbols)), constraints_of(graph))
+def interface_of(graph: Graph, library: Library) -> Interface:
+    """What a graph is given; the library says how its opaque values are laid out."""
+    inputs, outputs = (
+        tuple(library.layout(kind) if isinstance(kind, (OpaqueType, OpaqueBufferType)) else None for kind in kinds)
+        for kinds in (graph.input_types, graph.output_types)
+    )
+    types = tuple(k if one is None else stored_type(k, one) for k, one in zip(graph.input_types, inputs, strict=True))
+    opaques = Opaques(inputs, outputs) if any(inputs) or any(outputs) else None
+    return Interface(graph.input_names, types, tuple(sorted(graph.symbols)), constraints_of(graph), opaques)
 
 
 def host_program(fusion: FusionResult, records: Mapping[str, ElaboratedKernel], interface: Interface) -> HostProgram:

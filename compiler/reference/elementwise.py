@@ -51,12 +51,19 @@ def cast(x: np.ndarray, *, dtype: str) -> np.ndarray:
         return x.astype(target)
     limits, values = np.iinfo(target), x.astype(np.float64)
     inside = (values > float(limits.min) - 1) & (values < float(limits.max) + 1)
-    whole = np.where(inside, values, 0).astype(np.int64)
+    whole = np.trunc(np.where(inside, values, 0)).astype(np.uint64 if target.kind == "u" else np.int64)
     if target.itemsize == 8:  # float(max) + 1 rounds to 2**63, and float(min) - 1 to -2**63, which does fit
         inside |= values == float(limits.min)
-        whole[values == float(limits.min)] = limits.min
-    result = np.where(inside, whole, np.where(values > 0, limits.max, limits.min))
-    return np.where(np.isnan(values), 0, result).astype(target)
+        whole = np.where(values == float(limits.min), whole.dtype.type(limits.min), whole)
+    bounds = np.array([limits.min, limits.max], whole.dtype)
+    result = np.where(inside, whole, np.where(values > 0, bounds[1], bounds[0]))
+    result[np.isnan(values)] = 0
+    return result.astype(target)
+
+
+def bitcast(x: np.ndarray, *, dtype: str) -> np.ndarray:
+    """The same bits as another dtype of as many."""
+    return np.ascontiguousarray(x).view(numpy_dtype(dtype)).reshape(x.shape)
 
 
 def power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -125,6 +132,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "mo.logical_not": _comparison(np.logical_not),
     "mo.bitwise_not": np.invert,
     "mo.cast": cast,
+    "mo.bitcast": bitcast,
     "mo.add": _exact(np.add),
     "mo.sub": _exact(np.subtract),
     "mo.mul": _exact(np.multiply),

@@ -31,7 +31,7 @@ def known_targets() -> tuple[str, ...]:
 def get_target(name: str) -> Target:
     """The target called `name`; an unknown name is a CompilerError that lists the known ones."""
     for family in families():
-        if name in family.names:
+        if family.has(name):
             return family.make(name)
     raise CompilerError(f"unknown target {name!r}; the targets are {' '.join(known_targets())}")
 
@@ -39,7 +39,7 @@ def get_target(name: str) -> Target:
 def emission_of(name: str) -> Emission:
     """What the target's family can do, without looking at the host. One that is not known (any more) can do nothing
     that is special: what was compiled for it may still be shown."""
-    return next((family.emission for family in families() if name in family.names), Emission())
+    return next((family.emission for family in families() if family.has(name)), Emission())
 
 
 def intrinsic_owners() -> dict[str, str]:

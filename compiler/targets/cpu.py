@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
+import re
 from functools import cache
 from pathlib import Path
 
+from compiler.errors import CompilerError
 from compiler.targets.emission import Emission
 from compiler.targets.target import AddressSpaces, Family, Limits, Target, target_machine
 
@@ -28,6 +30,7 @@ _NAMED = {
     "neoverse-n1": ("aarch64", "neoverse-n1", "+neon,+fullfp16,+dotprod,+lse"),
     "neoverse-v1": ("aarch64", "neoverse-v1", "+neon,+fullfp16,+dotprod,+lse,+bf16,+i8mm"),
 }
+_DESCRIBED = "cpu:"
 _EMISSION = Emission(intrinsics=(("aarch64", "aarch64"), ("x86", "x86_64")))
 # What a processor's name lets LLVM use beyond the features that are spelled out.
 _IMPLIED = {"x86-64-v2": {"sse4.2", "popcnt"}, "x86-64-v3": {"bmi2"}, "x86-64-v4": {"bmi2"}, "neoverse-v1": {"sve"}}
@@ -35,9 +38,11 @@ _IMPLIED = {"x86-64-v2": {"sse4.2", "popcnt"}, "x86-64-v3": {"bmi2"}, "x86-64-v4
 
 @cache
 def cpu_target(name: str) -> Target:
-    """The record of one CPU target; `cpu` looks at this machine."""
+    """The record of one CPU target; `cpu` looks at this machine, `cpu:TRIPLE:CPU:FEATURES` describes another."""
     if name == "cpu":
         return _host()
+    if name.startswith(_DESCRIBED):
+        return _described(name)
     arch, cpu, features = _NAMED[name]
     return _make(name, arch, f"{arch}-unknown-linux-gnu", cpu, features)
 
@@ -60,13 +65,27 @@ def _host() -> Target:
     import llvmlite.binding as llvm
 
     triple = llvm.get_process_triple()
-    arch = {"arm64": "aarch64", "amd64": "x86_64"}.get(triple.split("-")[0].lower(), triple.split("-")[0])
+    arch = _arch(triple)
     features = dict(llvm.get_host_cpu_features())
     if arch == "aarch64":
         features["neon"] = True
         features.update({ours: True for flag, ours in _AARCH64_FLAGS.items() if flag in _kernel_flags()})
     text = ",".join(f"{'+' if on else '-'}{feature}" for feature, on in sorted(features.items()))
     return _make("cpu", arch, triple, llvm.get_host_cpu_name(), text)
+
+
+def _described(name: str) -> Target:
+    """The target that a portable name has in it (`Target.portable_name`)."""
+    found = re.fullmatch(rf"{_DESCRIBED}([\w.-]+):([\w.+-]*):((?:[+-][\w.-]+(?:,|$))*)", name)
+    arch = "" if found is None else _arch(found[1])
+    if found is None or arch not in ("aarch64", "x86_64"):
+        raise CompilerError(f"{name[:80]!r} describes no processor; it is cpu:TRIPLE:CPU:FEATURES")
+    return _make(name, arch, found[1], found[2], found[3])
+
+
+def _arch(triple: str) -> str:
+    first = triple.split("-")[0]
+    return {"arm64": "aarch64", "amd64": "x86_64"}.get(first.lower(), first)
 
 
 def _kernel_flags() -> frozenset[str]:
@@ -110,4 +129,4 @@ def _make(name: str, arch: str, triple: str, cpu: str, features: str) -> Target:
     )
 
 
-FAMILY = Family(order=0, names=("cpu", *_NAMED), emission=_EMISSION, make=cpu_target)
+FAMILY = Family(order=0, names=("cpu", *_NAMED), emission=_EMISSION, make=cpu_target, described=_DESCRIBED)

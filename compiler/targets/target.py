@@ -71,6 +71,11 @@ class Target:
     feature_set: frozenset[str] = field(default=frozenset(), compare=False)
     """Names of the features that are on, without their `+`."""
 
+    @property
+    def portable_name(self) -> str:
+        """A name that means this target on every machine; `cpu` alone means the machine that hears it."""
+        return f"cpu:{self.triple}:{self.cpu}:{self.features}" if self.name == "cpu" else self.name
+
     def simd(self, dtype_bits: int) -> int:
         """How many elements of `dtype_bits` one vector register (CPU) or one widest access (GPU) holds; at least 1."""
         return max(self.simd_bytes * 8 // max(dtype_bits, 8), 1)
@@ -89,6 +94,12 @@ class Family:
     names: tuple[str, ...]
     emission: Emission
     make: Callable[[str], Target]
+    described: str = ""
+    """How names begin that describe a target, beside those that are listed."""
+
+    def has(self, name: str) -> bool:
+        """Whether a name is of this family."""
+        return name in self.names or (bool(self.described) and name.startswith(self.described))
 
 
 @cache

@@ -1,8 +1,9 @@
 """`torch.compile(backend="kernelglass")`: FX graphs compiled here, the rest left to PyTorch.
 
-A graph is exported and compiled when it is first called, for the sizes it is called with; weights are inputs like any
-other, so that they may change. What cannot be imported runs in PyTorch, as small a part as it takes, and why is said
-once. Where gradients are wanted, PyTorch's own tracing makes a forward and a backward graph, and each comes here.
+A graph is exported and compiled when it is first called, for the sizes it is called with, or under `dynamic=True` for
+all sizes at once; weights are inputs like any other, so that they may change. What cannot be imported runs in PyTorch,
+as small a part as it takes, and why is said once. Where gradients are wanted, PyTorch's own tracing makes a forward and
+a backward graph, and each comes here.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from compiler.errors import CompilerError, GraphError
 from compiler.importers.torch.exporting import exported, torch_package
 from compiler.importers.torch.subgraph import computed, graph_of, is_known, results_of
+from compiler.torch.dynamic_sizes import OpenSizes, asked_numbers, open_sizes, with_numbers
 from compiler.torch.running import device_of, runner, say_once
 
 NAME = "kernelglass"
@@ -53,25 +55,56 @@ def _traced(module: Any, example_inputs: Sequence[Any]) -> Any:
 
 
 class _Lazy:
-    """An FX graph that is exported and compiled for each set of sizes and devices it is called with."""
+    """An FX graph that is exported and compiled for each set of devices it is called with, and each set of sizes that
+    are not left open."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
+        self._open = open_sizes(module)
+        self._asked = tuple(asked_numbers(module))
+        self._closed = ""  # why sizes that PyTorch left open are not so here
         self._variants: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
+        if self._open is not None:
+            found = self._of_any_size(self._open, args)
+            if found is not None:
+                return found
         key = tuple([(a.shape, a.dtype, a.get_device()) if hasattr(a, "get_device") else a for a in args])
+        if self._asked:
+            key = (*key, *[args[k].item() for k in self._asked])
         found = self._variants.get(key)
         if found is None:
             found = self._variants[key] = self._compiled(args)
+            if self._closed and isinstance(found, _Stateful) and found.whole:  # else more is said of it there
+                say_once(f"a graph is compiled for each set of sizes: {self._closed}")
         return found(*args)
+
+    def _of_any_size(self, sizes: OpenSizes, args: tuple[Any, ...]) -> Any:
+        """What a program of symbolic sizes gives; None where there can be none, and each set of sizes gets its own."""
+        torch, key = torch_package(), sizes.key(args)
+        try:
+            function = self._variants.get(key)
+            if function is None:
+                device = device_of([value for value in args if isinstance(value, torch.Tensor)])
+                given = tuple(v.detach() if isinstance(v, torch.Tensor) else v for v in sizes.given(args))
+                shapes = sizes.exported_shapes(torch, len(args))
+                inner = with_numbers(torch, self._module, args)
+                program = _without_tokens(exported(sizes.module(torch, inner), given, shapes))
+                sizes.check(program, len(args))
+                function = self._variants[key] = _Stateful(program, _Whole(torch, program.graph_module, device))
+            return function(*sizes.given(args))
+        except CompilerError as problem:
+            self._open, self._closed = None, str(problem)
+            return None
 
     def _compiled(self, args: tuple[Any, ...]) -> Callable[..., Any]:
         torch = torch_package()
         try:
             device = device_of([value for value in args if isinstance(value, torch.Tensor)])
             given = tuple(value.detach() if isinstance(value, torch.Tensor) else value for value in args)
-            program = _without_tokens(exported(_whole_module(torch, self._module), given, None))
+            inner = with_numbers(torch, self._module, args)
+            program = _without_tokens(exported(_whole_module(torch, inner), given, None))
             return _Stateful(program, _compiled(torch, program.graph_module, device, "a graph"))
         except CompilerError as problem:
             say_once(f"a graph is run by PyTorch: {problem}")
@@ -134,6 +167,8 @@ class _Whole:
             for node in results
         ]
         self._straight = [("made", k) for k in range(len(made))] == self._results
+        if any(kind == "plain" and hasattr(node, "op") for kind, node in self._results):
+            raise GraphError("it gives back a size")
         graph = graph_of(module)
         names = {value.name for value in graph.inputs}
         assert len(names) == len(self._given), "inputs that are tensors are the graph's"
@@ -211,6 +246,7 @@ class _Stateful:
             raise GraphError("it changes a buffer or an input in place")
         inputs = [node.name for node in program.graph.nodes if node.op == "placeholder"]
         self._function = function
+        self.whole = isinstance(function, _Whole)
         self._held = [state[lifted[name]].detach() if name in lifted else None for name in inputs]
         self._bare = not any(held is not None for held in self._held)
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from profiler.analysis.aggregation import uneven_launches
+from profiler.counted import CountedLaunch
 from profiler.sampled import PLACES
 from profiler.units import percent, size
 
 _OF_CALL = 0.05
 """A finding about less of a call than this is not worth a line."""
 _ROOF, _ISSUED, _WAITING, _LINE, _STALL = 0.6, 2.0, 0.1, 0.25, 0.3
-_SCALAR, _STACK = 0.2, 0.1
+_SCALAR, _STACK, _DRAM = 0.2, 0.1, 1.5
 _SCALAR_CODE = re.compile(
     r"^(?:f(?:add|sub|mul|div|madd|msub|nmadd|nmsub|sqrt|max\w*|min\w*)\s+[sdh]\d+,"
     r"|v?(?:add|sub|mul|div|sqrt|max|min|fn?m(?:add|sub)\d*)s[sdh]\b)"
@@ -48,6 +49,7 @@ def advice(document: Mapping[str, Any]) -> list[Finding]:
         return []
     whole, launches = times["median"], document["launches"]
     found = [*_roofs(launches), *_traffic(launches), *_threads(launches), *_samples(document, whole)]
+    found += _counted(document)
     found += _spills(document["counters"], launches)
     return sorted((item for item in found if item.cost >= _OF_CALL * whole), key=lambda item: -item.cost)
 
@@ -70,6 +72,17 @@ def _traffic(launches: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
             if ratio >= _ISSUED:
                 moved = f"{size(x['loads'])} loaded and {size(x['stores'])} stored for {size(x['bytes'])} that must be"
                 yield Finding(x["kernel"], x["median"] * (1 - 1 / ratio), f"moves {ratio:.1f} times its data: {moved}")
+
+
+def _counted(document: Mapping[str, Any]) -> Iterator[Finding]:
+    """What a GPU counted: more bytes to and from its memory than there had to be."""
+    launches = {x["position"]: x for x in document["launches"]}
+    for item in (document.get("sampling") or {}).get("counted", ()):
+        x, went = launches[item["position"]], CountedLaunch(**item).dram_bytes
+        if went and x["bytes"] and went / x["bytes"] >= _DRAM:
+            ratio = went / x["bytes"]
+            words = f"reads and writes {size(went)} of DRAM, {ratio:.1f} times the {size(x['bytes'])} that must be"
+            yield Finding(x["kernel"], x["median"] * (1 - 1 / ratio), words)
 
 
 def _threads(launches: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:

@@ -195,26 +195,32 @@ def _break_even(a: Side, b: Side, verdict: Verdict | None) -> str:
     """After how many calls longer compiling has paid off."""
     if a.compilation is None or b.compilation is None or a.run is None or b.run is None or verdict is None:
         return "no compilations to weigh against the runs"
-    cached = [side.label for side in (a, b) if _from_cache(side)]
-    if cached:
-        return (
-            f"{' and '.join(cached)} came from the cache, in part or whole, so compile times are not compared; "
-            "`compile --no-cache --repeat 5` measures them"
-        )
+    loaded = [side.label for side in (a, b) if _from_file(side)]
+    cached = [side.label for side in (a, b) if _from_cache(side) and side.label not in loaded]
+    where = [f"{' and '.join(cached)} came from the cache, in part or whole"] if cached else []
+    where += [f"{' and '.join(loaded)} came compiled from a file"] if loaded else []
+    if where:
+        words = f"{', '.join(where)}, so compile times are not compared"
+        return f"{words}; `compile --no-cache --repeat 5` measures them"
     extra = b.compilation["seconds"] - a.compilation["seconds"]
     saved = a.run["median"] - b.run["median"]
     if verdict.verdict == CANNOT_TELL:
         return "whether a call takes longer cannot be told, so nothing is weighed against compile time"
     if verdict.verdict == SAME:
-        return "no measurable difference per call, so compile time decides: " + (
-            f"{a.label} compiles {extra:.3g} s faster" if extra > 0 else f"{b.label} compiles {-extra:.3g} s faster"
+        quicker, less = (a, extra) if extra > 0 else (b, -extra)
+        words = (
+            f"no measurable difference per call, so compile time decides: {quicker.label} compiled {less:.3g} s faster"
         )
+        return f"{words}, {_ONCE}"
     if extra > 0 and saved > 0:
         return _even(b, extra, saved)
     if extra < 0 and saved < 0:
         return _even(a, -extra, -saved)
     winner = b if saved > 0 else a
-    return f"{winner.label} compiles no slower and runs faster: it pays from the first call"
+    return f"{winner.label} compiled no slower and runs faster: it pays from the first call ({_ONCE})"
+
+
+_ONCE = "each compiled once; `compile --no-cache --repeat 5` tells how far that varies"
 
 
 def _from_cache(side: Side) -> bool:
@@ -222,6 +228,11 @@ def _from_cache(side: Side) -> bool:
     return bool(side.compilation and side.compilation["stats"].get("cache", {}).get("hits"))
 
 
+def _from_file(side: Side) -> bool:
+    """Whether a side is a saved model, whose seconds are those of reading it."""
+    return bool(side.run and side.run["request"].get("artifact"))
+
+
 def _even(side: Side, extra: float, saved: float) -> str:
-    words = f"{side.label} compiles {extra:.3g} s longer and saves {saved:.3g} s a call"
-    return f"{words}: even after {extra / saved:,.0f} calls"
+    words = f"{side.label} compiled {extra:.3g} s longer and saves {saved:.3g} s a call"
+    return f"{words}: even after {extra / saved:,.0f} calls ({_ONCE})"

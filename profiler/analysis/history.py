@@ -11,13 +11,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from compiler.errors import ExecutionError
-from profiler.records import FINISHED
+from profiler.records import FINISHED, Change, History, Moment
 from profiler.store import Store, queries
 
 FALSE_ALARMS = 0.01
@@ -28,44 +27,6 @@ _MOST = 10_000
 BY = ("run", "commit", "tag")
 _SHORT = 10  # letters of a commit that are shown
 _SERIES = ("device", "threads", "dims", "flow", "opt_level", "debug", "machine")
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A run of a history: what it is called there (its tags, or its number), and its time."""
-
-    run: int
-    started: str
-    label: str
-    median: float
-    low: float
-    high: float
-    runs: tuple[int, ...] = ()
-    """All of them, where it is of several that have a commit or tags in common; the figures are then the median of
-    their medians, and the lowest and highest of their intervals."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """Where a history changes: the first run after it, the place of its moment, the ratio of the middle after it to
-    that before it, and how likely chance alone does as much."""
-
-    run: int
-    at: int
-    ratio: float
-    p: float
-
-
-@dataclass(frozen=True)
-class History:
-    """Runs of one source under the same conditions, oldest first, and where their time changed."""
-
-    source: str
-    conditions: dict[str, str]
-    moments: tuple[Moment, ...]
-    changes: tuple[Change, ...]
-    others: int
-    """Finished runs of the source under other conditions, which are not among them."""
 
 
 def history(store: Store, source: str, run: int | None = None, by: str = "run") -> History:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from profiler.counted import CountedLaunch, counted_at
 from profiler.records import COPY, GBYTES, GFLOPS, MULTIPLY, TENSOR, Ceiling
 
 
@@ -18,7 +19,8 @@ class RooflinePoint:
     """One launch, or a whole run: what it reached, and under which roof.
 
     `roof` is the most GFLOP/s possible at its intensity and dtype, `share` how much of it was reached; `peak` names
-    what the flat part of the roof is: a dtype, or the tensor cores' products of it.
+    what the flat part of the roof is: a dtype, or the tensor cores' products of it. Where the device counted the bytes
+    that went to and from its memory (`measured`), intensity and GB/s are of those; else of the bytes that had to.
     """
 
     kernel: str
@@ -33,6 +35,7 @@ class RooflinePoint:
     bound: str
     dtype: str = "f32"
     peak: str = ""
+    measured: bool = False
 
 
 _TENSORS = re.compile(r"\b(\w+): Tensor\[(\w+),")
@@ -47,18 +50,22 @@ def kernel_dtype(source: str) -> str:
 
 
 def roofline(
-    launches: Sequence[Mapping[str, Any]], ceilings: Sequence[Ceiling], dtypes: Mapping[str, str] | None = None
+    launches: Sequence[Mapping[str, Any]],
+    ceilings: Sequence[Ceiling],
+    dtypes: Mapping[str, str] | None = None,
+    counted: Sequence[CountedLaunch] = (),
 ) -> list[RooflinePoint]:
     """The launches of a run against ceilings, a point each; without ceilings, points have no roof.
 
     `dtypes` says what each kernel computes in, f32 where it does not. No peak was measured for some: they have no roof.
     """
+    at = counted_at(counted)
     return under_roofs(
         [
             rates(
                 launch["kernel"], launch["position"], launch["median"], launch["flops"], launch["bytes"],
                 None if launch["loads"] is None else launch["loads"] + (launch["stores"] or 0),
-                (dtypes or {}).get(launch["kernel"], "f32"),
+                (dtypes or {}).get(launch["kernel"], "f32"), at(launch["position"]),
             )
             for launch in launches
         ],
@@ -68,14 +75,18 @@ def roofline(
 
 def rates(
     kernel: str, position: int, seconds: float, flops: int | None, moved: int | None, issued: int | None = None,
-    dtype: str = "f32",
+    dtype: str = "f32", counted: CountedLaunch | None = None,
 ) -> RooflinePoint:  # fmt: skip
     """What a launch (or a whole run) reaches: rates and intensity, under no roof yet."""
+    dram = counted.dram_bytes if counted is not None else None
+    went = dram or moved
     gflops = flops / seconds * 1e-9 if flops and seconds else None
-    gbytes = moved / seconds * 1e-9 if moved and seconds else None
-    intensity = flops / moved if flops and moved else None
+    gbytes = went / seconds * 1e-9 if went and seconds else None
+    intensity = flops / went if flops and went else None
     ratio = issued / moved if moved and issued is not None else None
-    return RooflinePoint(kernel, position, seconds, intensity, gflops, gbytes, ratio, None, None, "unknown", dtype)
+    return RooflinePoint(
+        kernel, position, seconds, intensity, gflops, gbytes, ratio, None, None, "unknown", dtype, measured=bool(dram)
+    )
 
 
 def under_roofs(points: Sequence[RooflinePoint], ceilings: Sequence[Ceiling]) -> list[RooflinePoint]:

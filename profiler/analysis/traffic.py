@@ -14,6 +14,8 @@ from typing import Any
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from compiler.passes.kernel.lower_kgen import TAKE
+
 _MOST_STEPS = 35_000
 """Blocks walked before long loops are sampled in place of being walked trip by trip."""
 _SAMPLED, _FEWEST = 9, 3
@@ -127,6 +129,9 @@ class Walk:
             elif name in ("vector.store", "memref.store"):
                 if values.get(step.operands[1]) == "argument":
                     stores += _bytes(step.operands[0].type)
+            elif name == "memref.view":  # another look at the same memory
+                assert step.result is not None
+                values[step.result] = values.get(step.operands[0], _DATA)
             elif step.op.regions or name == "func.call":
                 more_loads, more_stores = self._nested(step.op, values)
                 loads, stores = loads + more_loads, stores + more_stores
@@ -188,6 +193,11 @@ class Walk:
         callee: Any = op.properties["callee"]
         for result in op.results:
             values[result] = _DATA
+        if callee.root_reference.data == TAKE:  # one thread gets all there is, and then nothing
+            items, _, before = [values.get(operand, _DATA) for operand in op.operands[3:]]
+            first = before if not isinstance(before, int) else items if before < 0 else 0
+            values.update(zip(op.results, (0, first)))
+            return 0.0, 0.0
         function = self._functions.get(callee.root_reference.data)
         if function is None or not function.regions[0].blocks:
             return 0.0, 0.0
@@ -289,8 +299,10 @@ class Walk:
         before, after = op.regions[0].blocks[0], op.regions[1].blocks[0]
         carried = [values.get(operand, _DATA) for operand in op.operands]
         loads = stores = 0.0
+        turns = 0
         while True:
-            if self._steps > _MOST_STEPS:
+            turns += 1
+            if self._steps > _MOST_STEPS and turns > _FEWEST:
                 raise DependsOnData
             inner = dict(values) | dict(zip(before.args, carried))
             counts = self.block(before, inner)
@@ -312,7 +324,7 @@ class Walk:
 
 
 def _memory(op: Operation) -> bool:
-    return op.name in ("vector.load", "memref.load", "vector.store", "memref.store")
+    return op.name in ("vector.load", "memref.load", "vector.store", "memref.store", "memref.view")
 
 
 def _is_whole(kind: Any) -> bool:

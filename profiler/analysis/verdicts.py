@@ -12,7 +12,7 @@ chosen percentage. Three ways, by what was measured:
 
 Where other programs left runs no undisturbed calls, the processor time of their threads stands for it, if both were
 disturbed alike; a difference must then be larger than what threads may have spent waiting, unless it was measured in
-turns, and that there is none is only stated if the times show none either.
+turns, and that there is none is only stated if the times show none either, and of one thread.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _verdict(
     bound = math.expm1(min(max(high, -low), 700.0))
     if called:
         found, why, advice = (SLOWER if low > 0 else FASTER), "", ""
-    elif bound <= WIDEST and not doubt:
+    elif bound <= WIDEST and not doubt and not (waits and seen is not None):  # waiting is alike whatever they work
         found, why, advice = SAME, "", ""
     else:
         found, why = CANNOT_TELL, doubt or why

@@ -20,14 +20,12 @@ from profiler.keeping import Begun, Kept, begin_together, give_up, keep_together
 from profiler.measure.machine import machine_with, versions
 from profiler.measure.measuring import measure_once
 from profiler.measure.outcome import Outcome, with_conditions
-from profiler.measure.processes import is_steady, joined, process_requests
+from profiler.measure.processes import MORE, is_steady, joined, process_requests
 from profiler.records import FAILED, FINISHED, INTERRUPTED, MeasureRequest, request_from_json
 from profiler.store import Store, StoreError, queries
 
 PAIRS = 8
 """Enough for an exact test: by chance all pairs agree in 1 of 128 comparisons."""
-MORE = 2
-"""How many times as many pairs are made at most, where other programs disturb them."""
 
 
 @dataclass(frozen=True, eq=False)

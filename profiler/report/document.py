@@ -15,6 +15,7 @@ from profiler.measure.ceilings.measured import ceilings_for
 from profiler.records import FINISHED, PASS_COLUMNS, WHOLE
 from profiler.store import Store, queries
 from profiler.store.finished import finished_samples, timeline_of
+from profiler.store.kernel_notes import kernel_notes
 from profiler.store.sampled import sampling
 
 SCHEMA = "kernelglass-run/1"
@@ -31,6 +32,7 @@ def run_document(store: Store, run: int) -> dict[str, Any]:
     samples = finished_samples(store, row, launches) if row["status"] == FINISHED else {}
     blocks = row["conditions"].get("blocks", [])
     ceilings = ceilings_for(store, row, machine["fingerprint"])
+    taken = sampling(store, run)
     found: dict[str, Any] = {
         "schema": SCHEMA,
         "run": {name: row[name] for name in _RUN},
@@ -50,17 +52,25 @@ def run_document(store: Store, run: int) -> dict[str, Any]:
             "samples_ns": samples[WHOLE].tolist(), "blocks": blocks,
         }  # fmt: skip
         known = found["compilation"]["kernels"] if found["compilation"] else []
-        points = roofline(launches, ceilings, {k["name"]: kernel_dtype(k["source"]) for k in known})
+        dtypes = {k["name"]: kernel_dtype(k["source"]) for k in known}
+        points = roofline(launches, ceilings, dtypes, taken.counted if taken is not None else ())
+        left_out = ("kernel", "position", "seconds", *(() if taken is not None and taken.counted else ("measured",)))
         for launch, point in zip(launches, points):
             figures = {name: value for name, value in launch.items() if name not in ("id", "run")}
-            rates = {
-                name: value for name, value in asdict(point).items() if name not in ("kernel", "position", "seconds")
-            }
+            rates = {name: value for name, value in asdict(point).items() if name not in left_out}
             times = samples[launch["position"]].tolist()
             found["launches"].append(figures | rates | {"samples_ns": times})
-    if (taken := sampling(store, run)) is not None:  # there is no such field where nobody sampled
+    if taken is not None:  # there is no such field where nobody sampled
         found["sampling"] = asdict(taken) | {"mapped": taken.mapped}
+    if notes := _notes_on(store, row["source"], found["compilation"]):  # nor this where nobody noted anything
+        found["kernel_notes"] = notes
     return found
+
+
+def _notes_on(store: Store, source: str, compilation: dict[str, Any] | None) -> dict[str, str]:
+    """What was noted on kernels that a run has."""
+    known = {kernel["name"] for kernel in compilation["kernels"]} if compilation else set()
+    return {kernel: note for kernel, note in kernel_notes(store, source).items() if kernel in known}
 
 
 def compilation_document(store: Store, compilation: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from profiler.analysis.advice import Finding, advice
+from profiler.report.counted import HEADER, counter_rows, uncounted_words
 from profiler.sampled import PLACES
 from profiler.units import percent, seconds
 
@@ -96,7 +97,11 @@ def heat_document(document: Mapping[str, Any]) -> dict[str, Any]:
     ]
     lines = hot_lines(found, most=_MOST_LINES) if found["inside"] else []
     said = finding_words(advice(document))
-    return {"words": sampling_words(found), "findings": said, "lines": lines, "listings": listings[:_MOST_LISTINGS]}
+    counted = {"header": HEADER, "rows": counter_rows(document), "missing": uncounted_words(document)}
+    return {
+        "words": sampling_words(found), "findings": said, "lines": lines, "listings": listings[:_MOST_LISTINGS],
+        "counted": counted,
+    }  # fmt: skip
 
 
 def _where(line: Mapping[str, Any], stage: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compiler.printable import printable
 from profiler.analysis.advice import advice
 from profiler.analysis.aggregation import grouped, uneven_words
+from profiler.report.counted import HEADER, counter_rows, uncounted_words
 from profiler.report.heat import annotated, finding_words, hot_lines, sampling_words
 from profiler.units import count, figure, percent, seconds, size
 
@@ -74,6 +75,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         parts.append(table(header, rows))
     parts += _sampled(document)
     parts += [f"> {md(note)}" for note in uneven_words(document["launches"])]
+    parts += [f"> {md(kernel)}: {md(note)}" for kernel, note in document.get("kernel_notes", {}).items()]
     parts += [f"> {md(note)}" for note in document["conditions"].get("notes", ())]
     memory = document["memory"]
     if "planned_peak" in memory:
@@ -92,6 +94,10 @@ def _sampled(document: dict[str, Any]) -> list[str]:
     if found is None:
         return []
     parts = ["## Where the time goes", md(sampling_words(found))]
+    if counted := counter_rows(document):
+        parts.append(table(HEADER, counted))
+    elif missing := uncounted_words(document):
+        parts.append(md(missing))
     said = finding_words(advice(document))
     parts += ["\n".join(f"- {md(words)}" for words in said)] if said else []
     rows = [(percent(x["share"]), x["kernel"], x["where"], x["text"]) for x in hot_lines(found, most=_MOST_LINES)]
@@ -124,18 +130,19 @@ def comparison_markdown(document: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def whole_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
-    """A row a side: its label and WHOLE_COLUMNS."""
+def whole_rows(document: dict[str, Any], shown: Callable[[float], str] = seconds) -> list[tuple[str, ...]]:
+    """A row a side that has times: its label and WHOLE_COLUMNS; `shown` writes a time."""
     return [
-        (side["label"], seconds(t["median"]), f"{seconds(t['low'])} to {seconds(t['high'])}", *verdict_words(v))
+        (side["label"], shown(t["median"]), f"{shown(t['low'])} to {shown(t['high'])}", *verdict_words(v))
         for side, t, v in zip(document["sides"], document["whole"], document["verdicts"])
+        if t
     ]
 
 
-def kernel_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
-    """A row a kernel: its name, its time on each side and KERNEL_COLUMNS."""
+def kernel_rows(document: dict[str, Any], shown: Callable[[float], str] = seconds) -> list[tuple[str, ...]]:
+    """A row a kernel: its name, its time on each side and KERNEL_COLUMNS; `shown` writes a time."""
     return [
-        (kernel_words(k), *(seconds(t["median"]) if t else "" for t in k["times"]), *verdict_words(k["verdicts"][-1]),
+        (kernel_words(k), *(shown(t["median"]) if t else "" for t in k["times"]), *verdict_words(k["verdicts"][-1]),
          "not kept" if k["differs_at"] is None else k["differs_at"] or "the same")
         for k in document["kernels"]
     ]  # fmt: skip

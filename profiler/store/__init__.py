@@ -5,6 +5,6 @@ compressed and searchable, `migrations` is the history of its shape. Everything 
 """
 
 from profiler.store.connection import Store, StoreBlocked, StoreError
-from profiler.store.opening import default_path, is_visited, open_in_memory, open_store
+from profiler.store.opening import ask, default_path, is_visited, open_in_memory, open_store
 
-__all__ = ["Store", "StoreBlocked", "StoreError", "default_path", "is_visited", "open_in_memory", "open_store"]
+__all__ = ["Store", "StoreBlocked", "StoreError", "ask", "default_path", "is_visited", "open_in_memory", "open_store"]

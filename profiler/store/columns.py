@@ -16,13 +16,13 @@ _WHOLE = {
     "ops_before", "ops_after", "bytes_before", "bytes_after", "worker", "run", "accepted", "pinned", "number", "n",
     "kernels",
 }  # fmt: skip
-_REAL = {"median", "low", "high", "minimum", "seconds", "start", "compile_seconds", "value"}
+_REAL = {"median", "low", "high", "minimum", "seconds", "start", "compile_seconds", "value", "ratio"}
 _TEXT = {
     "name", "stage", "kernel", "key", "nodes", "slots", "producer", "consumer", "rule", "reason", "bytes_saved",
     "started", "finished", "status", "process", "device", "dims", "error", "signal", "request", "conditions", "memory",
     "note", "tags", "tag", "thread_seconds", "counting", "unit", "measured", "fingerprint", "description", "first_seen",
     "created", "target", "flow", "debug", "options", "versions", "stats", "hash", "graph_name", "graph_hash",
-    "commit",
+    "commit", "problem", "defaults", "choices", "definitions",
 }  # fmt: skip
 _MAY_BE_MISSING = {
     "finished", "threads", "median", "low", "high", "minimum", "count", "error", "signal", "kernel", "flops", "bytes",

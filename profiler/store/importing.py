@@ -22,6 +22,7 @@ from profiler.store.finished import finished_samples, timeline_of
 from profiler.store.opening import open_copy
 from profiler.store.sampled import sampling
 from profiler.store.texts import get_text, put_text
+from profiler.store.tuned import tuned_rows
 
 _RUN_IDENTITY = ("started", "process", "source", "device", "threads", "dims", "seed", "request")
 """The columns of a run that never change once it has begun; notes, pins, tags and checks may."""
@@ -80,11 +81,14 @@ def _imported(store: Store, other: Store) -> Imported:
 
 
 def _put_machine(store: Store, other: Store, number: int) -> int:
-    """The machine here, with those of its ceilings that were not measured here."""
+    """The machine here, with those of its ceilings and tuned choices that were not measured here."""
     row = queries.machine_row(other, number)
     here = writer.put_machine(store, Machine(row["fingerprint"], row["name"], row["description"]))
     for ceiling in other.rows("SELECT * FROM ceilings WHERE machine = ?", (number,)):
         _copy(store, "ceilings", ceiling, keep=True, machine=here)
+    tuned_rows(other, row["fingerprint"])  # its JSON is read, so that damage is found before anything is copied
+    for tuned in other.rows("SELECT * FROM tuned WHERE machine = ?", (number,)):
+        _copy(store, "tuned", tuned, keep=True, machine=here)
     return here
 
 

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from profiler.store.views import views
+from profiler.store.views import views, views_again
 
 APPLICATION_ID = 0x4B474C53  # "KGLS"
 Migration = Callable[[sqlite3.Connection], None]
@@ -198,8 +198,40 @@ def flow_tables(connection: sqlite3.Connection) -> None:
     )
 
 
+def kernel_notes(connection: sqlite3.Connection) -> None:
+    """Notes on kernels, by source and name."""
+    _run(
+        connection,
+        """CREATE TABLE kernel_notes (
+            source TEXT NOT NULL, kernel TEXT NOT NULL, note TEXT NOT NULL, changed TEXT NOT NULL,
+            PRIMARY KEY (source, kernel)) WITHOUT ROWID""",
+    )
+
+
+def tuned(connection: sqlite3.Connection) -> None:
+    """Choices that measured best for a problem on a machine, and the definitions that they hold for."""
+    _run(
+        connection,
+        """CREATE TABLE tuned (
+            machine INTEGER NOT NULL REFERENCES machines(id), problem TEXT NOT NULL, kernel TEXT NOT NULL,
+            source TEXT NOT NULL, target TEXT NOT NULL, defaults TEXT NOT NULL, choices TEXT NOT NULL,
+            definitions TEXT NOT NULL, dims TEXT NOT NULL, threads INTEGER, ratio REAL NOT NULL, low REAL NOT NULL,
+            high REAL NOT NULL, measured TEXT NOT NULL, PRIMARY KEY (machine, problem)) WITHOUT ROWID""",
+    )
+
+
+def under_way(connection: sqlite3.Connection) -> None:
+    """Cells of sweeps that are being done, by the process that has them done."""
+    _run(
+        connection,
+        """CREATE TABLE under_way (
+            sweep TEXT NOT NULL, cell TEXT NOT NULL, process TEXT NOT NULL, begun TEXT NOT NULL,
+            PRIMARY KEY (sweep, cell, process)) WITHOUT ROWID""",
+    )
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     machines, texts, compilations, stages, text_search, runs, timelines, more_indexes, passes_by_worker,
-    views, sampled_lines, flow_tables,
+    views, sampled_lines, flow_tables, kernel_notes, views_again, tuned, under_way,
 )  # fmt: skip
 VERSION = len(MIGRATIONS)

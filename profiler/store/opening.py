@@ -5,22 +5,24 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
+from profiler.records import DATABASE_VARIABLE, READONLY_VARIABLE
 from profiler.store.connection import Store, StoreBlocked, StoreError, connect, error_words, is_full, translated
 from profiler.store.interrupted import mark_interrupted
 from profiler.store.migrations import APPLICATION_ID, MIGRATIONS, Migration, apply_migration
 
+Answer = TypeVar("Answer")
 _MOMENT = 1.0  # seconds: reading what is there need not wait for somebody who writes
 _HEADER = b"SQLite format 3\0"
-READONLY_VARIABLE = "KERNELGLASS_DB_READONLY"
-"""Where it is 1, the database that `KERNELGLASS_DB` names is somebody else's: it is read and never written."""
 
 
 def default_path() -> Path:
     """`KERNELGLASS_DB`, or a file in the user's data folder."""
-    named = os.environ.get("KERNELGLASS_DB")
+    named = os.environ.get(DATABASE_VARIABLE)
     if named:
         return Path(named)
     from platformdirs import user_data_path
@@ -28,9 +30,17 @@ def default_path() -> Path:
     return user_data_path("kernelglass", appauthor=False) / "traces.db"
 
 
+def ask(question: Callable[[Store], Answer], nothing: Answer) -> Answer:
+    """What the user's own database answers; `nothing` where nothing was kept yet."""
+    if not default_path().exists():
+        return nothing
+    with open_store(create=False) as store:
+        return question(store)
+
+
 def is_visited(path: Path) -> bool:
     """Whether this is a database that is only looked into."""
-    named = os.environ.get("KERNELGLASS_DB")
+    named = os.environ.get(DATABASE_VARIABLE)
     return os.environ.get(READONLY_VARIABLE) == "1" and bool(named) and path == Path(named or "")
 
 
@@ -136,6 +146,8 @@ def _check_file(path: Path, create: bool) -> None:
         except OSError as error:
             raise StoreError(f"cannot make {path.parent}: {error.strerror or error}") from None
         return
+    if not path.is_file():  # opening a pipe would wait for whoever writes to it
+        raise StoreError(f"{path} is not a database")
     try:
         with path.open("rb") as file:
             start = file.read(100)

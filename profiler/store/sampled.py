@@ -31,12 +31,10 @@ def sampling(store: Store, run: int) -> Sampling | None:
     kernels = [_decoded(store, row, SampledKernel) for row in rows if row["kernel"] != MODEL]
     if not whole or any(kernel.kernel != row["kernel"] for kernel, row in zip(kernels, rows[1:], strict=True)):
         raise StoreError(f"{store.path} is damaged: the samples of run {run} do not belong together")
+    known = {row["position"] for row in store.rows("SELECT position FROM launches WHERE run = ?", (run,))}
+    if any(launch.position not in known for launch in whole[0].counted):
+        raise StoreError(f"{store.path} is damaged: run {run} has counters of a launch that it did not make")
     return replace(whole[0], kernels=tuple(sorted(kernels, key=lambda kernel: -kernel.samples)))
-
-
-def is_sampled(store: Store, run: int) -> bool:
-    """Whether a run has samples of lines."""
-    return bool(store.rows("SELECT 1 AS n FROM sampled WHERE run = ? LIMIT 1", (run,)))
 
 
 def _encoded(record: Any) -> bytes:

@@ -57,7 +57,7 @@ _REQUEST = _OPTIONS | {
     "source": TEXT, "device": TEXT, "threads": Maybe(COUNT), "dims": Every(COUNT), "seed": COUNT,
     "repeat": Maybe(COUNT), "width": NUMBER, "budget": NUMBER, "rotate": FLAG, "time_limit": NUMBER,
     "memory_limit": Maybe(COUNT), "target": TEXT, "flow": TEXT, "opt_level": COUNT, "debug": TEXT, "count": FLAG,
-    "processes": COUNT, "pin": Maybe(FLAG),
+    "processes": COUNT, "pin": Maybe(FLAG), "tuned": [{"problem": TEXT, "choices": [[object]]}],
 }  # fmt: skip
 _CONDITIONS = {
     "load": [NUMBER], "load_after": [NUMBER], "cores": COUNT, "megahertz": Maybe(NUMBER), "governor": Maybe(TEXT),
@@ -81,7 +81,8 @@ _STATS = {
 }  # fmt: skip
 _DESCRIPTION = {"memory_bytes": COUNT, "caches": Every(COUNT), "card": Every(object), "features": [TEXT]}
 SHAPES: dict[str, Any] = {
-    "dims": Every(COUNT), "conditions": _CONDITIONS, "memory": _MEMORY, "request": _REQUEST, "options": _OPTIONS,
+    "dims": Every(COUNT), "conditions": _CONDITIONS, "memory": _MEMORY, "request": _REQUEST,
+    "options": _OPTIONS | {"tuned": Every(Every(object))},
     "versions": Every(TEXT), "stats": _STATS, "description": _DESCRIPTION, "nodes": [TEXT],
     "thread_seconds": [NUMBER], "slots": [TEXT],
 }  # fmt: skip

@@ -10,27 +10,31 @@ import sqlite3
 
 VIEWS = {
     "run_overview": """
-        SELECT runs.id AS run, runs.started, runs.source, runs.status, runs.device, compilations.target,
-            compilations.flow, compilations.opt_level, compilations.debug, runs.median AS median_s, runs.low AS low_s,
-            runs.high AS high_s, runs.minimum AS fastest_s, runs.count AS calls, compilations.seconds AS compile_s,
+        SELECT runs.id AS run, runs.started, runs.source, runs.status, runs.device, runs.threads, runs.dims,
+            compilations.target, compilations.flow, compilations.opt_level, compilations.debug,
+            runs.median AS median_s, runs.low AS low_s, runs.high AS high_s, runs.minimum AS fastest_s,
+            runs.count AS calls, compilations.seconds AS compile_s,
             (SELECT group_concat(tag, ' ') FROM tags WHERE tags.run = runs.id) AS tags, runs.note, runs.pinned,
-            json_extract(runs.conditions, '$.check.ok') AS check_ok, machines.name AS machine,
-            graphs.name AS graph, substr(graphs.hash, 1, 12) AS graph_hash, runs.compilation, runs.error
+            CASE WHEN json_valid(runs.conditions) THEN json_extract(runs.conditions, '$.check.ok') END AS check_ok,
+            machines.name AS machine, graphs.name AS graph, substr(graphs.hash, 1, 12) AS graph_hash,
+            runs.compilation, runs.error
         FROM runs JOIN machines ON machines.id = runs.machine
         LEFT JOIN compilations ON compilations.id = runs.compilation
         LEFT JOIN graphs ON graphs.id = compilations.graph""",
     "kernel_times": """
         SELECT launches.run, runs.source, launches.position, launches.kernel, launches.median AS median_s,
             launches.low AS low_s, launches.high AS high_s,
-            launches.median / sum(launches.median) OVER (PARTITION BY launches.run) AS share,
+            launches.median / runs.median AS share,
+            launches.median / sum(launches.median) OVER (PARTITION BY launches.run) AS share_of_launches,
             launches.flops / launches.median * 1e-9 AS gflops, launches.bytes / launches.median * 1e-9 AS gbytes,
             launches.flops, launches.bytes, launches.key
         FROM launches JOIN runs ON runs.id = launches.run""",
     "run_history": """
         SELECT run, started, source, device, machine, median_s, low_s, high_s,
             lag(run) OVER before AS previous_run, median_s / lag(median_s) OVER before AS ratio
-        FROM run_overview WHERE status = 'finished'
-        WINDOW before AS (PARTITION BY source, device, machine, opt_level, flow ORDER BY started, run)""",
+        FROM run_overview WHERE status = 'finished' AND check_ok IS NOT 0
+        WINDOW before AS (PARTITION BY source, device, threads, dims, machine, flow, opt_level, debug
+            ORDER BY started, run)""",
     "compile_stages": """
         SELECT passes.compilation, compilations.source, compilations.created, passes.stage, count(*) AS passes,
             sum(passes.seconds) AS seconds
@@ -53,6 +57,13 @@ VIEWS = {
         FROM stages JOIN compilations ON compilations.id = stages.compilation JOIN texts ON texts.id = stages.text
         GROUP BY compilations.id""",
 }
+
+
+def views_again(connection: sqlite3.Connection) -> None:
+    """Views as they are now, in a file whose views may be older ones."""
+    for name in VIEWS:
+        connection.execute(f"DROP VIEW IF EXISTS {name}")
+    views(connection)
 
 
 def views(connection: sqlite3.Connection) -> None:

@@ -8,6 +8,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _turns(tmp_path_factory):
+    """Turns of this test process: workers of another one beside it are not waited for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNELGLASS_TURNS", str(tmp_path_factory.mktemp("turns")))
+        yield
+
+
 @pytest.fixture
 def kernelglass(capfd, tmp_path, monkeypatch):
     """Run the command line here, with a database of its own, and give (status, stdout, stderr).

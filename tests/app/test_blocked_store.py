@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from command_line import SCALE
+from tiny_checkpoints import checkpoint
 
 import profiler.measure.measuring as measuring
 from profiler.store import open_store, queries
@@ -139,6 +140,7 @@ def test_a_disk_that_fills_during_a_run_loses_nothing(kernelglass, scale, small_
     status, out, err = kernelglass("run", scale, *QUICK, "--db", path)
     assert status == 0 and "median" in out
     assert "the disk is full" in err and "the run is kept as run 1 of " in err and err.count("\n") == 1
+    assert not list(small_disk.glob("*aside*"))  # no empty file is left where there was no room for it
     (small_disk / "filler").unlink()
     assert len(finished(path)) == 1
 
@@ -236,3 +238,36 @@ def test_runs_are_made_in_turns_while_the_database_is_locked(kernelglass, two_ru
     status, out, err = kernelglass("compare", "1", "2", "--again", "--db", two_runs)
     assert status == 0 and "in turns" in out and "note" not in err
     assert len(finished(two_runs)) == 4
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["asked for", "the user's own"])
+def test_a_generation_is_told_and_kept_aside(kernelglass, database, tmp_path, monkeypatch, asked):
+    monkeypatch.setenv("KERNELGLASS_DB", str(database))
+    lock = Lock(database)
+    lock.take()
+    model = checkpoint(tmp_path / "model", num_hidden_layers=1)
+    where = ("--db", database) if asked else ()
+    status, out, err = kernelglass("generate", model, "--tokens", "1,2", "-n", "3", *where)
+    lock.release()
+    assert status == 0 and "time per output token" in out, err
+    aside = database.with_name("t.aside.db")
+    assert f"kept as run 1 of {aside}" in err
+    assert [row["source"] for row in finished(aside)] == [str(model)]
+
+
+def test_a_generation_into_what_is_no_database_is_refused_before_it_begins(kernelglass, tmp_path):
+    place = tmp_path / "words.db"
+    place.write_text("no database at all")
+    status, out, err = kernelglass(
+        "generate", checkpoint(tmp_path / "model"), "--tokens", "1,2", "-n", "3", "--db", place
+    )
+    assert status == 2 and out == "" and "is not a database" in err
+
+
+def test_a_compilation_is_told_before_the_database_refuses_it(kernelglass, scale, database):
+    lock = Lock(database)
+    lock.take()
+    status, out, err = kernelglass("compile", scale, "--db", database)
+    lock.release()
+    assert status == 2 and "is locked by another program" in err and err.count("\n") == 1
+    assert out.startswith("scale for cpu: 1 kernel")

@@ -190,7 +190,7 @@ def test_a_wrong_result_is_status_5_and_says_where(kernelglass, tmp_path):
     custom = "ops.custom('twice', graph.inputs, graph.inputs[0].type, reference=lambda x: x * 2 + (x == x[3, 1]))"
     path = tmp_path / "wrong.py"
     path.write_text(SCALE.replace("ops.exp(graph.inputs[0]) * 2", custom) + "\nLIBRARY = 'kernels'\n")
-    status, out, err = kernelglass("run", path, "--check")
+    status, out, err = kernelglass("run", path, "--check", "--repeat", "3")
     assert status == 5 and "median" in out
     assert err.startswith("kernelglass: output 0 is ") and "[3, 1]" in err and err.count("\n") == 1
 

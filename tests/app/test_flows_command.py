@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from app.cli.main import main
-from app.flow_cells import Cell, Measured, Request, Sample, Told, cells
-from app.flow_tables import comma_separated, document, markdown, text
+from app.flows.cells import Cell, Measured, Request, Sample, Told, cells
+from app.flows.tables import comma_separated, document, markdown, text
 
 ROOT = Path(__file__).resolve().parents[2]
 

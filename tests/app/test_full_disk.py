@@ -146,6 +146,27 @@ def test_a_run_cannot_begin_on_a_full_disk(disk, filled, kernelglass):
     assert_whole(disk.database)
 
 
+@pytest.mark.parametrize("room", [0, 90_000, 200_000])
+def test_a_sweep_on_a_full_disk_ends_in_one_line_and_goes_on_later(disk, kernelglass, tmp_path, room):
+    spec = tmp_path / "small.toml"
+    spec.write_text('sources = ["sample:mlp"]\ntargets = ["cpu", "sm_90a"]\nlevels = [0, 1, 2]\ncache = true')
+    with open_store(disk.database) as store:
+        store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    disk.leave(room)
+    status, out, err = kernelglass("sweep", spec, "--db", disk.database, "--jobs", 1)
+    assert (status, out) == (2, "") and "the disk is full" in err and err.count("\n") == 1
+    disk.free()
+    with open_store(disk.database) as store:
+        before = [row["id"] for row in store.rows("SELECT id FROM compilations")]
+        assert store.rows("PRAGMA integrity_check") == [{"integrity_check": "ok"}]
+    assert len(before) < 6
+    assert kernelglass("sweep", spec, "--db", disk.database, "--jobs", 1)[0] == 0
+    with open_store(disk.database) as store:
+        after = [row["id"] for row in store.rows("SELECT id FROM compilations")]
+        assert len(after) == 6 and after[: len(before)] == before
+        assert store.rows("SELECT count(*) AS n FROM under_way") == [{"n": 0}]
+
+
 def test_an_upgrade_without_room_for_its_backup_changes_nothing(disk):
     with open_store(disk.database, migrations=MIGRATIONS[:-1]) as store:
         for number in range(RUNS):

@@ -60,6 +60,7 @@ def test_a_hostile_file_name_gives_the_terminal_no_orders(kernelglass, hostile_f
     status, out, err = said(kernelglass(command[0], hostile_file, *command[1:]))
     assert status == 0, err
     assert orders(out) == [] and orders(err) == []
+    assert not re.search(r"^\s*\\u202e", out + err, re.MULTILINE) or "--emit" in command  # no line begins in a name
 
 
 @pytest.mark.parametrize("suffix", [".py", ".mlir", ".onnx", ".txt", ""])

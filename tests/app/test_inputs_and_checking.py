@@ -5,8 +5,10 @@ from app.checking import check_outputs, error_bound
 from app.errors import CheckFailed
 from app.inputs import graph_sizes, random_inputs
 from compiler.errors import ExecutionError
-from compiler.graph import Graph, TensorType, ops
+from compiler.graph import ops
 from compiler.graph.dtypes import DTYPES
+from compiler.graph.graph import Graph
+from compiler.graph.types import TensorType
 
 
 def graph_of(*types, build=lambda *xs: xs[0]):

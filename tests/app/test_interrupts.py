@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 from command_line import ROOT, SCALE
+from tiny_checkpoints import checkpoint
 
 SLICES, TRIES = 20, 25  # 500 in all
 
@@ -61,8 +62,20 @@ class Tried:
             ("report", "1", "-o", folder / "r.html"), ("export", "1", "--format", "perfetto", "-o", folder / "t.json"),
             ("cache", "info"), ("devices",), ("samples",), ("--help",), ("gui", "sample:mlp"), ("completion", "bash"),
             ("compile", self.source, "--repeat", "2"), ("runs", "history", self.source), ("runs", "search", "mo"),
+            ("run", self.source, *quick, "--sample"), ("hot", "1"), ("kernels",), ("cluster", "plan", self.source),
+            ("bisect", "1", "2", "--kind", "wrong", "--bound", "1e-30"),
+            ("compile", self.source, "-o", folder / "m.kgx"),
+            ("sweep", self._spec(), "--db", folder / "sweep-{turn}.db"),
+            ("generate", checkpoint(folder / "model"), "--tokens", "1,2,3", "-n", "8", "--no-cache"),
         ]  # fmt: skip
         self.lengths: dict[int, float] = {}
+        self._turn = 0
+
+    def _spec(self) -> Path:
+        """A sweep of two cells; each time it is called with a database of its own, so that there is something to do."""
+        spec = self.folder / "spec.toml"
+        spec.write_text("sources = ['scale.py']\nlevels = [0, 3]\n")
+        return spec
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         environment = {
@@ -70,7 +83,9 @@ class Tried:
             "KERNELGLASS_CACHE": str(self.folder / "cache"), "KERNELGLASS_CONFIG": str(self.folder / "config"),
             "XDG_DATA_HOME": str(self.folder / "data"), "QT_QPA_PLATFORM": "offscreen",
         }  # fmt: skip
-        command = [sys.executable, "-m", "app", *map(str, arguments)]
+        self._turn += 1
+        words = [str(argument).replace("{turn}", str(self._turn)) for argument in arguments]
+        command = [sys.executable, "-m", "app", *words]
         return subprocess.Popen(
             command, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             start_new_session=True,
@@ -132,8 +147,8 @@ class Tried:
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory):
     made = Tried(tmp_path_factory.mktemp("interrupts"))
-    for _ in range(2):
-        assert made.start(*made.commands[0]).wait(120) == 0
+    for more in (("--sample",), ()):
+        assert made.start(*made.commands[0], *more).wait(120) == 0
     return made
 
 
@@ -169,6 +184,17 @@ def test_while_it_runs(tried):
     newest = connection.execute("SELECT status, error FROM runs ORDER BY id DESC LIMIT 1").fetchone()
     connection.close()
     assert newest == ("interrupted", "interrupted by the user")
+
+
+def test_a_bisection_that_is_stopped_says_what_it_knows_and_that_it_was_interrupted(tried):
+    process = tried.start("bisect", "1", "2", "--kind", "wrong", "--bound", "1e-30")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("1. "):
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.splitlines()[-1] == "kernelglass: interrupted"
 
 
 def test_a_table_that_is_kept_says_that_it_was_interrupted(tried):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import sys
 
@@ -153,3 +154,23 @@ def test_programs_that_write_at_once_each_keep_their_run(scale, tmp_path):
     assert [process.returncode for process in processes] == [0] * 4, said
     with open_store(path) as store:
         assert [row["status"] for row in queries.list_runs(store)] == ["finished"] * 4
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no such pipes")
+@pytest.mark.parametrize("command, name", [
+    (["sweep"], "a.toml"), (["compile"], "a.mlir"), (["compile"], "a.py"), (["compile"], "a.onnx"),
+    (["compile"], "a.kgx"), (["compile"], "a.gguf"), (["compile"], "a.safetensors"), (["runs", "import"], "a.db"),
+    (["runs", "--db"], "a.db"),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", ["endless", "pipe"])
+def test_a_file_that_never_ends_is_refused(tmp_path, command, name, kind):
+    """A device, or a pipe that nobody writes to: nothing waits for it or reads all of it."""
+    path = tmp_path / name
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # noqa: E731
+    found = in_a_process(*command, path, preexec_fn=limit)
+    assert found.returncode in (1, 2), found
+    assert found.stderr.startswith("kernelglass: ") and found.stderr.count("\n") == 1 and name in found.stderr, found

@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from app.flow_cells import BASE, Cell, Sample, Told
+from app.flows.cells import BASE, Cell, Sample, Told
 from app.viewmodels.compilation import CallRecord, Compilation
 from app.viewmodels.requests import CompileRequest, FlowsRequest
 from app.viewmodels.runs.flows import FlowsModel

@@ -19,7 +19,7 @@ print(' '.join(sys.modules))
 sys.exit(status)
 """
 HEAVY = {"numpy", "xdsl", "llvmlite", "ml_dtypes", "sqlite3", "scipy", "jinja2", "pygments", "igraph", "psutil"}
-HEAVY |= {"PySide6", "pyqtgraph", "regex", "cuda"}
+HEAVY |= {"PySide6", "pyqtgraph", "regex", "cuda", "dask", "distributed"}
 WINDOW = """
 import sys
 from PySide6.QtWidgets import QApplication

@@ -16,8 +16,10 @@ from command_line import ROOT, SCALE, assert_one_line, document
 
 from app.sweep.engine import run_cells
 from app.sweep.outcomes import DONE, outcomes
+from app.sweep.processes import local_processes
 from app.sweep.spec import read_spec
 from profiler.store import StoreError, open_store, queries
+from profiler.store.under_way import cells_under_way, none_under_way
 
 
 @pytest.fixture
@@ -101,6 +103,64 @@ def test_a_mistake_in_the_file_is_one_line(kernelglass, spec, text, words):
     assert_one_line(kernelglass("sweep", spec(text)), 2, "small.toml", words)
 
 
+def test_a_file_of_many_combinations_is_refused_before_they_are_made(kernelglass, spec):
+    levels, flows = ", ".join(["2"] * 20_000), ", ".join(["'all-kernel'"] * 20_000)
+    path = spec(f"levels = [{levels}]\nflows = [{flows}]\ntargets = ['cpu', 'sm_90a']")
+    assert_one_line(kernelglass("sweep", path), 2, "800,000,000 cells", "at most 100,000")
+
+
+def test_what_is_no_file_of_a_sweep_is_one_line(kernelglass, tmp_path):
+    folder, large, loop = tmp_path / "folder.toml", tmp_path / "large.toml", tmp_path / "loop.toml"
+    folder.mkdir()
+    with large.open("wb") as file:
+        file.truncate(1 << 30)
+    loop.symlink_to(loop)
+    nested, binary = tmp_path / "nested.toml", tmp_path / "binary.toml"
+    nested.write_text("sources = " + "[" * 100_000)
+    binary.write_bytes(b"\xff\xfe\0sources")
+    for path, words in (
+        (folder, "is a folder"), (large, "too large"), (loop, "cannot read"), (tmp_path / "none.toml", "no file"),
+        (nested, "not TOML"), (binary, "not TOML"), (tmp_path / "a\nb.toml", "no file"),
+        (tmp_path / ("x" * 300), "cannot read"),
+    ):  # fmt: skip
+        assert_one_line(kernelglass("sweep", path), 2, words)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("sources = ['../../../../../../etc/passwd']", "cannot tell what"),
+        ("sources = ['-rf']", "cannot tell what"),
+        ('sources = ["a\\u0000b.py"]', "cannot tell what"),
+        ("sources = [[]]", "sources is a list of texts"),
+        ("sources = []", "it needs sources"),
+        ("sources = ['scale.py']\nname = '../x'\nlevels = [9223372036854775807]", "unknown optimisation level"),
+        ("sources = ['scale.py']\ndevices = ['tcp://host/tpu']", "is no device"),
+        ("sources = ['scale.py']\ndevices = ['cpu']\ndims = [{ M = 99999999999999999999 }]", "dims are sizes"),
+        ("sources = ['scale.py']\nbudget = nan", "budget is a number"),
+        ("sources = ['scale.py']\nbudget = inf", "budget is a number"),
+        ("[[sources]]\nx = 1", "sources is a list of texts"),
+        ("[name]\nsources = 1", "name cannot be"),
+    ],
+)
+def test_a_hostile_sweep_is_one_line(kernelglass, spec, text, words):
+    path = spec("")
+    path.write_text(text)
+    assert_one_line(kernelglass("sweep", path, "--table"), 2, "small.toml", words)
+
+
+def test_sources_that_cannot_be_read_are_cells_that_failed(kernelglass, spec, tmp_path):
+    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
+    (tmp_path / "folder.py").mkdir()
+    names = ["none.py", "sample:none", "\\u001b[31m.py", "loop.py", "folder.py"]
+    path = spec("")
+    quoted = ", ".join(f'"{name}"' for name in names)
+    path.write_text(f"sources = [{quoted}]")
+    cells = document(kernelglass("sweep", path, "--json"))["cells"]
+    assert [cell["status"] for cell in cells] == ["failed"] * len(names)
+    assert all(cell["error"] and "\n" not in cell["error"] for cell in cells)
+
+
 def test_killing_the_client_repeats_no_finished_cell(spec, tmp_path):
     path, db = spec('targets = ["cpu", "sm_90a", "gfx942"]\nlevels = [0, 1, 2, 3]'), tmp_path / "kept.db"
     command = [sys.executable, "-m", "app", "sweep", str(path), "--db", str(db), "--jobs", "1"]
@@ -120,6 +180,40 @@ def test_killing_the_client_repeats_no_finished_cell(spec, tmp_path):
         assert {cell: found[cell] for cell in done} == done
 
 
+def test_cells_that_are_being_done_are_told_to_other_programs(spec, tmp_path):
+    asked = read_spec(
+        spec('targets = ["cpu", "sm_90a"]\nlevels = [0, 1]\ndevices = ["cpu"]\nrepeat = 3\nprocesses = 1')
+    )
+    seen = []
+    with open_store(tmp_path / "kept.db") as store, open_store(tmp_path / "kept.db") as other:
+
+        def look(progress):
+            seen.append((progress.running, len(cells_under_way(other, asked.name))))
+
+        with local_processes(2) as pool:
+            run_cells(store, asked, asked.cells, pool, look)
+        assert len(seen) >= 2 * len(asked.cells) and {running for running, _ in seen} == {0, 1, 2}
+        assert all(running == told for running, told in seen)
+        assert cells_under_way(other, asked.name) == set()
+
+
+def test_what_a_killed_program_had_under_way_is_not(spec, tmp_path):
+    db = tmp_path / "kept.db"
+    code = f"""
+import os
+from profiler.store import open_store
+from profiler.store.under_way import cell_begins
+with open_store({str(db)!r}) as store:
+    cell_begins(store, "small", "one")
+os._exit(1)"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT)
+    with open_store(db) as store:
+        assert store.rows("SELECT count(*) AS n FROM under_way")[0]["n"] == 1
+        assert cells_under_way(store, "small") == set()
+        none_under_way(store)
+        assert store.rows("SELECT count(*) AS n FROM under_way")[0]["n"] == 0
+
+
 class hashable:
     """An outcome, its cell by its words."""
 
@@ -133,26 +227,31 @@ def compilations(db: Path) -> int:
     return 0  # it is not there yet, or being made
 
 
-def worker(process):
-    """The number of a process that compiles cells; None for any other, and for one that has died."""
-    with contextlib.suppress(psutil.Error):
-        return process.pid if "app.sweep.child" in " ".join(process.cmdline()) else None
+def workers():
+    """The processes that compile cells, which are born of the one that has the compiler loaded, and that one last."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if "app.sweep.child" in " ".join(process.cmdline()):
+                found.append((process.ppid() == os.getpid(), process.pid))
+    return [pid for _, pid in sorted(found)]
 
 
 @pytest.mark.slow
-def test_killing_workers_loses_no_cell_and_doubles_none(spec, tmp_path):
+@pytest.mark.parametrize("place", [0, -1], ids=["those that compile", "the one they are born of"])
+def test_killing_workers_loses_no_cell_and_doubles_none(spec, tmp_path, place):
     path = spec('targets = ["cpu", "sm_90a", "gfx942"]\nlevels = [0, 1, 2, 3]\nflows = ["all-kernel", "per-kernel"]')
     asked, killed = read_spec(path), []
 
     def kill_one(progress):
         """Each time something is told, a worker goes, ten times."""
-        children = [pid for pid in map(worker, psutil.Process().children()) if pid and pid not in killed]
+        children = [pid for pid in workers() if pid not in killed]
         if children and len(killed) < 10 and progress.running:
-            os.kill(children[0], signal.SIGKILL)
-            killed.append(children[0])
+            os.kill(children[place], signal.SIGKILL)
+            killed.append(children[place])
 
-    with open_store(tmp_path / "kept.db") as store:
-        run_cells(store, asked, asked.cells, 2, kill_one)
+    with open_store(tmp_path / "kept.db") as store, local_processes(2) as pool:
+        run_cells(store, asked, asked.cells, pool, kill_one)
         found = outcomes(store, asked)
         assert len(killed) == 10
         assert [each.status for each in found] == [DONE] * 24

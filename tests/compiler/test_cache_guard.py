@@ -88,6 +88,16 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path):
     assert Cache(cache.path).get("object", KEY) == b"code"
 
 
+@only_posix
+def test_weights_that_others_may_change_are_refused(tmp_path):
+    cache = Cache(tmp_path / "cache")
+    cache.put("object", KEY, b"code")
+    (cache.path / "weights").mkdir(0o700)
+    assert not Cache(cache.path).refusal
+    (cache.path / "weights").chmod(0o777)
+    assert "weights in the cache folder" in Cache(cache.path).refusal and not Cache(cache.path).get("object", KEY)
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a folder away")
 def test_a_folder_of_another_user_is_refused(tmp_path):
     cache = Cache(tmp_path / "cache")

@@ -37,7 +37,7 @@ def test_what_is_executed():
 
 
 @pytest.mark.parametrize("target", ["cpu", "x86-64-v3", "sm_90a"])
-@pytest.mark.parametrize("sample", ["mlp", "softmax"])
+@pytest.mark.parametrize("sample", ["mlp", "softmax", "grayscale"])
 def test_nine_of_ten_lines_know_their_line_of_source(sample, target):
     model = read_graph(load_source(f"sample:{sample}").graph, CompileOptions(target, debug="line-tables"))
     language = model.target.emission.assembly
@@ -48,6 +48,23 @@ def test_nine_of_ten_lines_know_their_line_of_source(sample, target):
         files = {file.file: file.text.count("\n") + 1 for file in model.library.files}
         files[f"{kernel.name}.py"] = kernel.source.count("\n") + 1
         assert all(1 <= number <= files[file] for file, number in run if number), "a place is a line there is"
+        del files[f"{kernel.name}.py"]
+        run = [place for line, place in zip(stage.text.splitlines(), stage.library) if is_instruction(line, language)]
+        assert sum(bool(number) for _, number in run) / len(run) >= 0.9, "of the kernel library"
+        assert all(1 <= number <= files[file] for file, number in run if number)
+
+
+def test_what_a_generated_kernel_does_by_itself_belongs_to_the_library_line_that_called_it():
+    kernel = read_graph(load_source("sample:grayscale").graph, CompileOptions("sm_90a", debug="line-tables")).kernels[0]
+    stage = kernel.stage("asm")
+    own = f"{kernel.name}.py"
+    loads = [n for n, line in enumerate(stage.text.splitlines()) if "ld.global" in line and stage.places[n][0] == own]
+    assert loads, "the kernel reads its input in lines of its own"
+    library = {file.file: file.text.splitlines() for file in kernel._model.library.files}
+    for n in loads:
+        file, number = stage.library[n]
+        assert file.endswith("gpu_driver.py") and "[" in library[file][number - 1], "the line that asks for an element"
+    assert all(b == a for a, b in zip(stage.places, stage.library) if a[1] and a[0] != own), "others stay"
 
 
 def test_places_are_read_without_changing_what_is_compiled():

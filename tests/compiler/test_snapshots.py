@@ -43,7 +43,7 @@ def test_snapshots_lead_from_the_elaborated_kernel_to_the_optimised_one(block):
     assert [*own, *llvm] == list(taken)
     assert own[0].text == kernel.ir("kgen") and own[-1].text == kernel.ir("kernel")
     assert own[0].name == "elaborate" and llvm[0].name == "emit-llvm"
-    assert {"dce", "lower-kgen", "canonicalise"} <= {s.name for s in own}
+    assert {"dce", "lower-kgen", "dead-args"} <= {s.name for s in own}
     assert {"InstCombinePass", "SimplifyCFGPass", "LoopUnrollPass"} <= {s.name for s in llvm}
     assert {s.scope for s in llvm[1:]} > {"matmul_add"}
     for stage in (own, llvm):
@@ -52,6 +52,11 @@ def test_snapshots_lead_from_the_elaborated_kernel_to_the_optimised_one(block):
             assert (after.ops_before, after.bytes_before) == (before.ops_after, before.bytes_after)
         assert all(len(s.text) == s.bytes_after for s in stage)
     assert [s.ops_after for s in llvm] == [instructions(s.text) for s in llvm]
+
+
+def test_a_pass_is_seen_in_the_kernels_that_it_changes():
+    conv = model_of("sample:conv-relu-pool").snapshot("conv2d_add_relu")
+    assert {"dce", "lower-kgen", "canonicalise", "dead-args"} <= {s.name for s in conv if s.stage == "kernel"}
 
 
 @pytest.mark.parametrize("target, level", [("cpu", 0), ("cpu", 1), ("cpu", 3), ("sm_90a", 3), ("gfx942", 2)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ def is_path(word: str) -> bool:
     return re.fullmatch(r"[a-z_][\w/*.-]*\.(py|md|toml)", word) is not None
 
 
+@cache
 def names(file: Path) -> set[str]:
     """What a file defines at its top, and what its classes define: `Class.method`."""
 

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "profiler"))  # runs are recorded here as there
+
 from compiler.errors import UnavailableError
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph

@@ -104,7 +104,8 @@ def test_a_run_on_the_card_lies_under_its_roofs(
 def test_a_run_on_the_card_can_be_cancelled(device: Any, tmp_path: Path) -> None:
     from time import monotonic
 
-    from profiler.recording import run_and_record
+    from recorded_runs import run_and_record
+
     from profiler.records import INTERRUPTED, MeasureRequest
     from profiler.store import queries
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recorded_runs import run_and_record
 
 from compiler import BufferType, Graph, TensorType, ops
 from compiler.options import CompileOptions
 from profiler.analysis.compare import compare_runs
 from profiler.analysis.statistics import summarise
 from profiler.measure.measuring import measure
-from profiler.recording import run_and_record
 from profiler.records import FAILED, FINISHED, MeasureRequest
 from profiler.store import open_store, queries
 

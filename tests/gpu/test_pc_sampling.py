@@ -13,30 +13,11 @@ from compiler.options import CompileOptions
 from profiler.measure.measuring import measure
 from profiler.records import FINISHED, MeasureRequest
 from profiler.sampled import PLACES, Sampling
+from tests.gpu.known_kernels import HEAD, conflicting
 
 pytestmark = pytest.mark.gpu
 
-KERNELS = '''"""Kernels with a line that makes warps wait."""
-
-from kernels.language import *
-
-
-@kernel("planted_conflict")
-def planted_conflict(out: Tensor, x: Tensor):
-    """Lanes of a warp read words that are a whole row of banks apart."""
-    launch(blocks=264, threads=256)
-    board = shared(f32, (8192,))
-    thread = thread_index()
-    for k in range(32):
-        board[position((k * 256 + thread,))] = x[position((k * 256 + thread,))]
-    barrier()
-    total = f32(0)
-    step = index(0)
-    while step < 4096:
-        total = total + board[position(((thread * 32 + step) % 8192,))]
-        step = step + 1
-    out[position((block_index() * 256 + thread,))] = total
-
+KERNELS = f'''{HEAD}{conflicting("planted_conflict", reads=4096)}
 
 @kernel("planted_scatter")
 def planted_scatter(out: Tensor, x: Tensor):

@@ -133,3 +133,17 @@ def test_jax_arrays_on_the_device_stay_there() -> None:
         product = gpu(x, w)[1]
         assert isinstance(product, jax.Array) and product.dtype == jax.numpy.bfloat16
         assert (product == x).all()
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_results_over_inputs_are_as_if_they_were_not(torch: Any, shift: int) -> None:
+    graph = Graph("shifted", [TensorType("f32", (1 << 20,))])
+    with graph:
+        (x,) = graph.inputs
+        graph.output(ops.flip(x, 0) * 2)
+    gpu = place(compile(graph), "cuda:0")
+    buffer = torch.arange((1 << 20) + shift, dtype=torch.float32, device="cuda")
+    inputs, result = buffer[: 1 << 20], buffer[shift:]
+    (expected,) = gpu(inputs.clone())
+    gpu.execute_into([result], [inputs])
+    assert torch.equal(result, expected)

@@ -157,7 +157,7 @@ def test_a_wrong_instruction_is_an_error_at_its_line(library, debug):
 def test_a_wrong_constraint_is_an_error_at_its_line_also_the_second_time(library):
     line = '        v = asm("", "={fnord},r", i64, 1, v)\n'
     for _ in range(2):
-        with pytest.raises(KernelError, match=r"mine\.py:5: LLVM refuses this assembly: couldn't allocate output"):
+        with pytest.raises(KernelError, match=r"mine\.py:5: asm: \w+ has no register for .* of a result"):
             assembled(library, line, cache=True)
 
 

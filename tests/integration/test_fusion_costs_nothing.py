@@ -14,11 +14,15 @@ RANDOM = np.random.default_rng(0)
 W, X = RANDOM.standard_normal((N, N)).astype(np.float32), RANDOM.standard_normal(N).astype(np.float32)
 
 
-def models(types, build):
+def model(types, build, fuse=True):
     with Graph("g", inputs=[TensorType("f32", shape) for shape in types]) as graph:
         made = build(*graph.inputs)
         graph.output(*(made if isinstance(made, tuple) else (made,)))
-    return [compile_graph(graph, CompileOptions(cache=False, fuse=fuse)) for fuse in (True, False)]
+    return compile_graph(graph, CompileOptions(cache=False, fuse=fuse))
+
+
+def models(types, build):
+    return [model(types, build, fuse) for fuse in (True, False)]
 
 
 @pytest.mark.parametrize(
@@ -51,20 +55,20 @@ def test_a_fused_input_is_as_contiguous_as_what_it_reads():
 
 def test_a_transcendental_of_a_vector_is_not_computed_again_for_every_row():
     for function in (ops.exp, ops.gelu, lambda v: ops.pow(v, 2.5)):
-        fused, _ = models([(N,), (N, N)], lambda v, y: function(v) * y)  # noqa: B023
+        fused = model([(N,), (N, N)], lambda v, y: function(v) * y)  # noqa: B023
         assert len(fused.kernels) == 2
         reasons = [d.reason for d in fused.ledger if not d.accepted]
         assert any(
             f"would compute {N} elements of about" in reason and f"{N} times each" in reason for reason in reasons
         )
-    fused, _ = models([("M",), ("K", "M")], lambda v, y: ops.exp(v) * y)
+    fused = model([("M",), ("K", "M")], lambda v, y: ops.exp(v) * y)
     assert any("again and again" in d.reason for d in fused.ledger)
 
 
 def test_little_work_or_few_elements_are_computed_again():
-    assert len(models([(N,), (N, N)], lambda v, y: ops.relu(v) * y)[0].kernels) == 1
-    assert len(models([(N,), (N, N)], lambda v, y: ops.rsqrt(v + 1) * y)[0].kernels) == 1
-    assert len(models([(8,), (4, 8)], lambda v, y: ops.exp(v) * y)[0].kernels) == 1
+    assert len(model([(N,), (N, N)], lambda v, y: ops.relu(v) * y).kernels) == 1
+    assert len(model([(N,), (N, N)], lambda v, y: ops.rsqrt(v + 1) * y).kernels) == 1
+    assert len(model([(8,), (4, 8)], lambda v, y: ops.exp(v) * y).kernels) == 1
 
 
 def test_dear_work_along_an_axis_of_one_is_done_for_vectors():
@@ -77,7 +81,7 @@ def test_dear_work_along_an_axis_of_one_is_done_for_vectors():
         assert any("one element at a time" in d.reason for d in fused.ledger if not d.accepted)
         x = RANDOM.standard_normal(types[0]).astype(np.float32)
         np.testing.assert_array_equal(fused.execute(x)[0], apart.execute(x)[0])
-    assert len(models([(4096, 1)], lambda x: ops.mean(ops.relu(x), axis=0))[0].kernels) == 1
+    assert len(model([(4096, 1)], lambda x: ops.mean(ops.relu(x), axis=0)).kernels) == 1
 
 
 def reasons_of(model):
@@ -100,12 +104,12 @@ def test_a_kernel_that_walks_the_last_axis_reads_a_copy_of_what_lies_across_it(b
     assert len(fused.kernels) == 2
     assert any(f"{N * N} elements would be read from a cache line each" in reason for reason in reasons_of(fused))
     check_same(fused, apart, [(N, N)])
-    assert len(models([(64, 64)], build)[0].kernels) == 1  # the nearest cache holds them all
+    assert len(model([(64, 64)], build).kernels) == 1  # the nearest cache holds them all
 
 
 def test_a_kernel_that_asks_how_its_operands_lie_reads_them_where_they_are():
-    assert len(models([(N, N), (N, N)], lambda x, y: ops.transpose(x) @ y)[0].kernels) == 1
-    assert len(models([(N, N)], lambda x: ops.relu(ops.transpose(x)) * 2)[0].kernels) == 1
+    assert len(model([(N, N), (N, N)], lambda x, y: ops.transpose(x) @ y).kernels) == 1
+    assert len(model([(N, N)], lambda x: ops.relu(ops.transpose(x)) * 2).kernels) == 1
     mixed, apart = models([(N, N), (N, N)], lambda x, y: ops.transpose(x) + y)
     assert len(mixed.kernels) == 2
     check_same(mixed, apart, [(N, N), (N, N)])
@@ -133,9 +137,9 @@ def test_dear_work_on_results_that_come_one_at_a_time_is_done_for_vectors():
         assert len(fused.kernels) == 2
         assert any("2048 elements of about" in r and "one at a time" in r for r in reasons_of(fused))
         check_same(fused, apart, types)
-        assert len(models([(64, 32)], build)[0].kernels) == 1
-    assert len(models(types, lambda x: ops.relu(ops.mean(x, axis=1)) + 1)[0].kernels) == 1
-    assert len(models(types, lambda x: ops.silu(ops.mean(x, axis=0)))[0].kernels) == 1
+        assert len(model([(64, 32)], build).kernels) == 1
+    assert len(model(types, lambda x: ops.relu(ops.mean(x, axis=1)) + 1).kernels) == 1
+    assert len(model(types, lambda x: ops.silu(ops.mean(x, axis=0))).kernels) == 1
 
 
 def test_dear_work_is_not_done_twice_for_an_element_that_is_also_read_elsewhere():
@@ -143,4 +147,95 @@ def test_dear_work_is_not_done_twice_for_an_element_that_is_also_read_elsewhere(
     assert len(fused.kernels) == 2
     assert any(f"{N * N} elements of about" in reason and "2 times each" in reason for reason in reasons_of(fused))
     check_same(fused, apart, [(N, N)])
-    assert len(models([(N, N)], lambda x: (lambda y: y * ops.flip(y, axis=0))(ops.relu(x)))[0].kernels) == 1
+    assert len(model([(N, N)], lambda x: (lambda y: y * ops.flip(y, axis=0))(ops.relu(x))).kernels) == 1
+
+
+def test_what_is_turned_is_copied_also_where_a_joined_or_reversed_value_reads_it():
+    for build in (
+        lambda x: ops.sum(ops.concat([ops.transpose(x), ops.relu(ops.transpose(x))], axis=0), axis=1),
+        lambda x: ops.flip(ops.relu(ops.transpose(x)) + 1, axis=1),
+    ):
+        fused, apart = models([(N, N)], build)
+        assert len(fused.kernels) == 2
+        assert any(f"{N * N} elements would be read from a cache line each" in reason for reason in reasons_of(fused))
+        check_same(fused, apart, [(N, N)])
+
+
+@pytest.mark.parametrize(
+    "build", [lambda x: ops.gelu(x) @ ops.constant(W), lambda x: ops.cumsum(ops.exp(x), axis=1),
+              lambda x: ops.max_pool2d(ops.tanh(ops.reshape(x, (1, 1, N, N))), (3, 3)),
+              lambda x: ops.softmax(ops.sin(x), axis=0)],
+    ids=["product", "running-sum", "pool", "softmax-of-columns"],
+)  # fmt: skip
+def test_a_kernel_that_may_ask_twice_for_an_element_does_nothing_dear_to_have_it(build):
+    fused, apart = models([(N, N)], build)
+    assert len(fused.kernels) == 2
+    assert any("may ask for an element more than once" in reason for reason in reasons_of(fused))
+    check_same(fused, apart, [(N, N)])
+
+
+def test_packed_weights_are_taken_apart_in_the_product_that_reads_them():
+    codes = ops.cast
+    fused = model([(1, N), (N, N)], lambda x, w: ops.linear(x, codes(codes(w, "i32") // 16, "f32") * 0.5))
+    assert len(fused.kernels) == 1
+
+
+def test_a_row_kernel_neither_keeps_nor_repeats_what_is_dear():
+    def centred(x, axis):
+        return x - ops.mean(x, axis=axis, keepdims=True)
+
+    for build, word in (
+        (lambda x: (lambda y: (y, ops.square(centred(y, 1))))(ops.silu(x)), "would have to keep"),
+        (lambda x: ops.square(centred(ops.silu(x), 0)), "would be done again in each of 2 walks"),
+    ):
+        fused, apart = models([(N, N)], build)
+        assert len(fused.kernels) == 2
+        assert any(word in reason for reason in reasons_of(fused))
+        check_same(fused, apart, [(N, N)])
+    assert len(model([(N, N)], lambda x: ops.square(centred(ops.silu(x), 1))).kernels) == 1
+
+
+def test_one_dear_op_on_the_results_of_a_product_is_enough():
+    fused, apart = models([(N, N), (N, N)], lambda x, y: ops.sin(ops.gelu(x @ y) + 1))
+    assert [len(kernel.nodes) > 1 for kernel in fused.kernels] == [True, False]
+    assert any("in a loop of their own" in reason for reason in reasons_of(fused))
+    check_same(fused, apart, [(N, N), (N, N)])
+
+
+@pytest.mark.parametrize("shape", [(3, 37), (64, 200), (8, 5000)], ids=str)
+def test_computed_values_are_read_backwards_in_vectors_and_as_they_are(shape):
+    for build in (
+        lambda x: ops.flip(ops.square(x) + x, axis=1),
+        lambda x: ops.sum(ops.flip(x * 2 - 1, axis=1), axis=0),
+        lambda x: ops.transpose(ops.flip(x, axis=1)) * 3,
+        lambda x: ops.transpose(ops.flip(ops.relu(x), axis=(0, 1))),
+    ):
+        check_same(*models([shape], build), [shape])
+    source = model([shape], lambda x: ops.flip(ops.square(x) + x, axis=1)).stage("kernel")
+    assert "vector.shuffle" in str(source)
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (17, 3), (19, 5000), (2, 30, 300)], ids=str)
+def test_columns_of_several_tensors_are_reduced_to_the_same_bits_as_those_of_one(shape):
+    axis = len(shape) - 2
+    for build in (
+        lambda x, y, z: ops.sum(x * y + z, axis=axis), lambda x, y, z: ops.max(x - y, axis=axis),
+        lambda x, y, z: (ops.mean(x * z, axis=axis), ops.min(x * y, axis=axis)),
+        lambda x, y, z: x + y - ops.mean(x + y, axis=axis, keepdims=True),
+    ):  # fmt: skip
+        check_same(*models([shape] * 3, build), [shape] * 3)
+
+
+@pytest.mark.parametrize("shape, axis", [((6, 700), 0), ((3, 5, 9), 1), ((2, 9000), 1), ((4, 1, 7), 1)], ids=str)
+def test_softmax_along_any_axis_is_that_written_out(shape, axis):
+    def written(x):
+        e = ops.exp(x - ops.max(x, axis=axis, keepdims=True))
+        return e / ops.sum(e, axis=axis, keepdims=True)
+
+    x = RANDOM.standard_normal(shape).astype(np.float32)
+    named, other = model([shape], lambda x: ops.softmax(x, axis=axis)), model([shape], written, fuse=False)
+    np.testing.assert_allclose(named.execute(x)[0], other.execute(x)[0], rtol=2e-6)
+    after = model([shape], lambda x: ops.softmax(x, axis=axis) + 1)
+    np.testing.assert_allclose(after.execute(x)[0], named.execute(x)[0] + 1, rtol=1e-6)
+    logs = model([shape], lambda x: ops.log_softmax(x, axis=axis))
+    np.testing.assert_allclose(logs.execute(x)[0], np.log(other.execute(x)[0]), rtol=1e-5, atol=1e-5)

@@ -6,6 +6,7 @@ the window's thread and answered there, and what it does is done by `xdotool`.
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -36,7 +37,9 @@ class Robot(QObject):
         self.frames: list[str] = []  # where the window's thread was during stalls
         self._asked.connect(lambda call: call(), Qt.ConnectionType.QueuedConnection)
         self._main = threading.main_thread().ident
+        self._look_began = 0.0
         if watch:
+            gc.callbacks.append(self._collected)
             threading.Thread(target=self._watch, daemon=True).start()
 
     def ask(self, question: Callable[[], Any]) -> Any:
@@ -147,6 +150,14 @@ class Robot(QObject):
         if not good:
             self.shot("wrong")
             raise JourneyError(what)
+
+    def _collected(self, phase: str, told: dict[str, int]) -> None:
+        """Note long looks for rubbish, in whichever thread: everybody waits for them."""
+        if phase == "start":
+            self._look_began = time.perf_counter()
+        elif (took := time.perf_counter() - self._look_began) > 0.01:
+            place = f"{time.perf_counter() - self.window.heartbeat.begun:.2f} s"
+            self.frames.append(f"{place}: rubbish of age {told['generation']} took {took * 1e3:.0f} ms")
 
     def _watch(self) -> None:
         """Note where the window's thread is while its heart misses beats."""

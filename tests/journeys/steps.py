@@ -51,6 +51,15 @@ def _welcome(robot: Robot, name: str) -> None:
     def card():
         return next(c for c in robot.window.welcome.findChildren(Card) if c.source == f"sample:{name}")
 
+    def in_sight():
+        return card().visibleRegion().contains(card().rect().center())
+
+    robot.until(lambda: card().isVisible(), "the samples", 20)
+    for _ in range(12):  # on a small screen some of the samples are further down
+        if robot.ask(in_sight):
+            break
+        robot.move(lambda: robot.window.welcome)
+        robot.wheel(-3)
     robot.click(card)
     robot.until(lambda: robot.window.state.compilation is not None, f"{name} compiled")
     robot.settled()

@@ -30,6 +30,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from compiler.backend.jit import load_objects
 from compiler.backend.llvm import compile_llvm
+from compiler.backend.runtime import aligned_bytes, runtime_symbols
+from compiler.backend.runtime_ir import BARRIER_BYTES
 from compiler.dialects import std
 from compiler.graph.dim_text import dim
 from compiler.graph.dims import evaluate
@@ -68,7 +70,7 @@ class CheckedKernel:
         lowered, _ = lower_kgen(module, gpu_target=False, facts={})
         _check_accesses(lowered, len(self.kernel.arguments) + len(self.kernel.workspaces))
         unit = compile_llvm(emit_module(lowered, target).text, target, opt_level)
-        imports = {"kg_barrier": ctypes.cast(_barrier, ctypes.c_void_p).value or 0}
+        imports = {**runtime_symbols(), "kg_barrier": ctypes.cast(_barrier, ctypes.c_void_p).value or 0}
         self.code = load_objects([unit.object], [self.kernel.name], imports=imports)
 
     def call(self, arrays: Sequence[np.ndarray], sizes: Mapping[str, int], threads: int) -> None:
@@ -76,8 +78,8 @@ class CheckedKernel:
         scratch = [np.full(w.shape, 7, numpy_dtype(w.dtype)) for w in self.kernel.workspaces]
         buffers = [*arrays, *scratch]
         limits = np.array([*(buffer.size for buffer in buffers), 0], np.int64)  # the last one: the line that failed
-        state = np.zeros(64, np.uint8)
-        values = [state.ctypes.data, *(buffer.ctypes.data for buffer in buffers)]
+        state, owner = aligned_bytes(BARRIER_BYTES)
+        values = [state, *(buffer.ctypes.data for buffer in buffers)]
         values += [*(sizes[name] for name in self.kernel.symbols), limits.ctypes.data]
         entry = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * (2 + len(values)))(self.code.address(self.kernel.name))
         _meeting[:] = [threading.Barrier(threads)]
@@ -86,6 +88,7 @@ class CheckedKernel:
             worker.start()
         for worker in workers:
             worker.join()
+        del owner
         assert limits[-1] == 0, f"an access outside its buffer, from kernel line {limits[-1]}"
 
 

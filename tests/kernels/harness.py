@@ -8,6 +8,7 @@ import numpy as np
 
 from compiler.backend.jit import load_objects
 from compiler.backend.llvm import compile_llvm
+from compiler.backend.runtime import runtime_symbols
 from compiler.graph.dtypes import from_numpy, numpy_dtype
 from compiler.language.elaborate import Elaborator
 from compiler.language.kernel import ElaboratedKernel, KernelSource
@@ -30,7 +31,7 @@ class CompiledSource:
         self.module, _ = lower_kgen(module, gpu_target=False, facts={})
         self.llvm = emit_module(self.module, target).text
         unit = compile_llvm(self.llvm, target, opt_level)
-        self.code = load_objects([unit.object], [self.kernel.name])
+        self.code = load_objects([unit.object], [self.kernel.name], imports=runtime_symbols())
         self.address = self.code.address(self.kernel.name)
 
     def __call__(self, *arrays: np.ndarray) -> None:

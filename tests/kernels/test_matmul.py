@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from compiler import Graph, TensorType, compile
 from tests.kernels.checked import DTYPES, MODES, Shape, assert_matches, random_array, run, wide
 
 TOLERANCES = {"f64": 1e-11, "f32": 1e-4, "f16": 2e-2, "bf16": 1e-1}
@@ -86,3 +87,10 @@ def test_rows_that_repeat_one_value(m, k, n):
     x, w = np.arange(m, dtype=np.float32), random_array("f32", (k, n), 0)
     (found,) = compile(graph).execute(x, w)
     np.testing.assert_allclose(found, np.outer(x, w.sum(axis=0)), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("k", [1, 4, 7, 8, 9])
+def test_few_rows_are_not_read_beyond_the_last_on_any_processor(k):
+    with Graph("few", inputs=[TensorType("f32", (8, k)), TensorType("f32", (k, 512))]) as graph:
+        graph.output(graph.inputs[0] @ graph.inputs[1])
+    assert compile(graph, target="x86-64-v4").kernels

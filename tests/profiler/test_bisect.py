@@ -161,6 +161,51 @@ def test_the_command_names_the_pass(tmp_path, monkeypatch, capsys):
     assert found["before"] != found["after"]
 
 
+def test_what_does_not_compile_without_some_says_nothing_of_them(monkeypatch):
+    """Where one half cannot be left out, the other half is asked; nothing is concluded from a failure."""
+    plant(monkeypatch, "cse", wrong)
+    compiled = compile_graph
+
+    def fails(made, options, library=None, *, without=()):
+        if "kernel:licm" in without and len(without) > 1 and len(without) < len(optional_passes(options)):
+            raise CompilerError("no way without it")
+        return compiled(made, options, library, without=without)
+
+    monkeypatch.setattr("compiler.pipeline.compile_graph", fails)
+    *_, found = bisect(subject(), WRONG)
+    assert any(trial.good is None and "does not compile" in trial.words for trial in found.trials)
+    assert "kernel:cse" in {switch.name for switch in found.suspects}
+
+    def always_fails(made, options, library=None, *, without=()):
+        if without:
+            raise CompilerError("no way without it")
+        return compiled(made, options, library, without=without)
+
+    monkeypatch.setattr("compiler.pipeline.compile_graph", always_fails)
+    *_, found = bisect(subject(), WRONG)
+    assert "cannot be told" in found.words and not found.suspects
+
+
+def test_results_that_are_wrong_whatever_is_left_out_are_not_called_right(tmp_path, capsys):
+    database = str(tmp_path / "t.db")
+    run = ["run", "sample:softmax", "--repeat", "3", "--processes", "1", "--db", database]
+    assert main(run) == main(run) == 0
+    capsys.readouterr()
+    assert main(["bisect", "1", "2", "--bound", "1e-30", "--db", database]) == 0
+    assert "wrong whatever is left out" in capsys.readouterr().out
+    assert main(["bisect", "1", "2", "--db", database]) == 2
+    assert "gives right results now, and run 2 is not measurably slower than run 1" in capsys.readouterr().err
+
+
+def test_runs_of_different_graphs_are_not_compared_for_speed(tmp_path, capsys):
+    database = str(tmp_path / "t.db")
+    for source in ("sample:softmax", "sample:mlp"):
+        assert main(["run", source, "--repeat", "3", "--processes", "1", "--db", database]) == 0
+    capsys.readouterr()
+    assert main(["bisect", "1", "2", "--kind", "slow", "--db", database]) == 2
+    assert "run 1 is of another graph than run 2" in capsys.readouterr().err
+
+
 def test_unknown_runs_are_told_in_a_line(tmp_path, capsys):
     from profiler.store import open_store
 

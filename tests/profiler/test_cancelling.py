@@ -11,14 +11,15 @@ from pathlib import Path
 import profiled_graphs as graphs
 import psutil
 import pytest
+from recorded_runs import run_and_record
 
 from compiler.options import CompileOptions
+from profiler.keeping import begin
 from profiler.measure.cuda.worker import CudaWorker
 from profiler.measure.machine import this_machine
 from profiler.measure.measuring import measure
-from profiler.recording import run_and_record
 from profiler.records import FAILED, INTERRUPTED, MeasureRequest
-from profiler.store import open_store, queries
+from profiler.store import open_store, queries, writer
 from profiler.store.interrupted import mark_interrupted
 
 HERE = Path(__file__).parent
@@ -40,7 +41,7 @@ def hanging(monkeypatch):
             return child
 
     monkeypatch.setattr("profiler.measure.cuda.worker.CudaWorker", Hanging)
-    monkeypatch.setattr("profiler.recording.machine_with", lambda device: this_machine())
+    monkeypatch.setattr("recorded_runs.machine_with", lambda device: this_machine())
     return Hanging
 
 
@@ -108,6 +109,7 @@ def test_a_child_on_a_card_does_not_outlive_a_parent_that_was_killed(tmp_path):
     script.write_text(f"""
 import sys, time
 sys.path.insert(0, {str(ROOT)!r})
+from profiler.keeping import begin
 from profiler.measure.cuda.worker import CudaWorker
 worker = CudaWorker()
 print(worker._started().pid, flush=True)
@@ -144,3 +146,18 @@ def test_runs_made_in_turns_are_interrupted_together(tmp_path):
             )  # fmt: skip
         assert [queries.run_row(store, run)["status"] for run in (1, 2)] == [INTERRUPTED] * 2
         assert mark_interrupted(store) == 0
+
+
+def test_an_interrupt_just_after_a_run_was_noted_leaves_none_that_seems_to_run(tmp_path, monkeypatch):
+    begin_run = writer.begin_run
+
+    def noted_then_interrupted(*given):
+        begin_run(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writer, "begin_run", noted_then_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        begin(tmp_path / "t.db", MeasureRequest("sample:mlp"), this_machine(), needed=True)
+    with open_store(tmp_path / "t.db") as store:
+        (run,) = store.rows("SELECT status, error FROM runs")
+    assert (run["status"], run["error"]) == ("interrupted", "interrupted by the user")

@@ -140,6 +140,16 @@ def test_break_even(store, compile_seconds, levels, words):
     assert words in line
 
 
+def test_a_model_that_came_compiled_from_a_file_is_not_weighed(store):
+    """Its seconds are those of reading it."""
+    runs = []
+    for seconds, artifact in ((1.0, ""), (0.01, "model.kgx")):
+        number = writer.add_compilation(store, made.compilation(seconds=seconds), made.MACHINE)
+        runs.append(a_run(store, 100_000 if artifact else 200_000, compilation=number, artifact=artifact))
+    (line,) = compare_runs(store, runs).break_even
+    assert line.startswith(f"run {runs[1]} came compiled from a file, so compile times are not compared")
+
+
 def test_more_than_two_are_measured_against_the_first(store):
     found = compare_runs(store, [a_run(store, 100_000), a_run(store, 50_000), a_run(store, 200_000)])
     assert [v.verdict if v else None for v in found.verdicts] == [None, "faster", "slower"]

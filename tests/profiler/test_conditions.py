@@ -55,8 +55,8 @@ def test_an_interval_says_the_coverage_it_has():
 
 def test_what_threads_on_one_processor_lost_is_put_down_to_every_call():
     spans = np.array([100, 100, 100, 100])
-    clocks = np.array([[0, 0], [400, 400]])  # of two threads only one ran at a time
-    assert lost_time(spans, clocks, 4, 2).tolist() == [100, 100, 100, 100]
+    clocks = np.array([[[0, 0], [0, 0]], [[400, 200], [400, 200]]])  # of two threads only one ran at a time
+    assert lost_time(spans, clocks, 4).tolist() == [100, 100, 100, 100]
     spans = np.array([100, 100, 3100, 100])
-    clocks = np.array([[0, 0], [3400, 3800]])  # one call was interrupted for 3000
-    assert lost_time(spans, clocks, 4, 2).tolist() == [0, 0, 3000, 0]
+    clocks = np.array([[[0, 0], [0, 0]], [[3400, 400], [3400, 3400]]])  # one thread was interrupted for 3000
+    assert lost_time(spans, clocks, 4).tolist() == [0, 0, 3000, 0]

@@ -9,7 +9,7 @@ from two_loops import FIRST, SECOND, measured
 from compiler import Graph, TensorType, ops
 from compiler.backend.listing import functions_of, laid_out, object_functions
 from compiler.backend.llvm import compile_llvm
-from compiler.backend.places import line_places
+from compiler.backend.provenance import line_places
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
 from profiler.measure.cpu import measuring as cpu

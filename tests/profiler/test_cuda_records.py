@@ -4,12 +4,13 @@ import numpy as np
 import profiled_graphs as graphs
 import pytest
 
+from compiler import Graph, TensorType, ops
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
 from profiler.analysis.statistics import summarise
 from profiler.measure.cuda.measuring import _with_kernel, measure_cuda_once, result_of
 from profiler.measure.cuda.messages import DIED, FAULT, TIMEOUT, CudaRequest, CudaResponse
-from profiler.measure.cuda.program import program_of
+from profiler.measure.cuda.program import program_of, steps_of, varying_steps
 from profiler.records import FAILED, FINISHED, MeasureRequest
 
 
@@ -99,3 +100,17 @@ def test_a_failure_in_a_timed_call_is_made_again_kernel_by_kernel(program, failu
     for known in (CudaResponse(FAILED, failure=failure, kernel="k", calls=9), CudaResponse(FINISHED)):
         worker = Worker("matmul")
         assert _with_kernel(known, worker, asked) is known and not worker.asked
+
+
+def test_a_growing_model_changes_the_launches_that_depend_on_its_sizes_and_no_others():
+    graph = Graph("grows", {"x": TensorType("f32", ("P", 64)), "y": TensorType("f32", (1, 64))})
+    with graph:
+        x, y = graph.inputs
+        graph.output(ops.softmax(y @ ops.transpose(x, (1, 0))) @ x, ops.softmax(y))
+    model = compile_graph(graph, CompileOptions(target="sm_90"))
+    largest, wanted = program_of(model, {"P": 500}), program_of(model, {"P": 7})
+    varying = varying_steps(model.host)
+    assert 0 < len(varying) < len(largest.steps)
+    changed = steps_of(model.host, {"P": 7}, varying)
+    assert tuple(changed.get(k, step) for k, step in enumerate(largest.steps)) == wanted.steps
+    assert all(small.bytes <= large.bytes for small, large in zip(wanted.slots, largest.slots, strict=True))

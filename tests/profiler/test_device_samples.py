@@ -7,7 +7,7 @@ from compiler.backend.sass import cubin_of, find_tool, sass_offsets
 from compiler.errors import UnavailableError
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
-from profiler.measure.cuda import pc_sampling
+from profiler.measure.cuda import cupti, pc_sampling
 from profiler.measure.sampling.device_code import DeviceListings
 from profiler.sampled import PLACES
 
@@ -59,6 +59,7 @@ def test_other_devices_are_said_to_be_missing():
 
 
 def test_a_machine_without_cupti_says_where_it_comes_from(monkeypatch):
-    monkeypatch.setattr(pc_sampling, "_places", lambda: [])
+    monkeypatch.setattr(cupti, "_places", lambda: [])
+    cupti.library.cache_clear()
     with pytest.raises(UnavailableError, match="libcupti is not on this machine; it comes with the CUDA toolkit"):
         pc_sampling.PcSampler(0)

@@ -13,10 +13,10 @@ import profiled_graphs as graphs
 import pytest
 import records_for_tests as made
 from json_schema import problems
+from recorded_runs import run_and_record
 
 from compiler.options import CompileOptions
 from profiler.analysis.compare import compare_compilations, compare_runs
-from profiler.recording import run_and_record
 from profiler.records import FAILED, Ceiling, CompiledKernel, Launch, MeasuredRun, MeasureRequest
 from profiler.report.exports.csv_table import COMPARISON_COLUMNS, RUN_COLUMNS
 from profiler.report.write import export_comparison, export_run

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import profiled_graphs as graphs
 import pytest
+from recorded_runs import run_and_record
 
 from compiler import Graph, TensorType, ops
 from profiler.analysis.compare import compare_runs
 from profiler.analysis.verdicts import SAME, SLOWER
 from profiler.measure.ceilings.cpu_probes import LIBRARY
 from profiler.measure.in_turns import Contender, run_in_turns
-from profiler.recording import run_and_record
 from profiler.records import FINISHED, MeasureRequest
 from profiler.store import queries
 

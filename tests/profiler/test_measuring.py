@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -17,15 +18,16 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded_runs import run_and_record
 
 from compiler import Graph, TensorType, compile, load_library, ops, reference
+from compiler.backend.runtime import default_threads
 from compiler.options import CompileOptions
-from profiler.measure.ceilings.cpu_probes import LIBRARY
+from profiler.measure.ceilings.cpu_probes import LIBRARY, multiply_rounds
 from profiler.measure.cpu.native import BoundProgram
 from profiler.measure.cpu.timing import buffer_sets
 from profiler.measure.machine import cache_sizes, conditions, machine_with, this_machine, with_card
 from profiler.measure.measuring import measure
-from profiler.recording import run_and_record
 from profiler.records import (
     FAILED,
     FINISHED,
@@ -306,14 +308,31 @@ def test_the_machine_has_one_fingerprint_and_tells_its_load():
     assert {"load", "megahertz", "governor", "notes", "cores"} <= set(conditions())
 
 
-def dependent(rounds, chains=1):
-    """A kernel of known cost: so many multiply-adds, each waiting for the one before."""
-    width = 4
-    with Graph("known", inputs=[TensorType("f32", ((2 + chains) * width,))]) as graph:
-        result = TensorType("f32", (width,))
-        graph.output(ops.custom("kg.multiply_rounds", [graph.inputs[0]], result, rounds=rounds, chains=chains))
-    model = compile(graph, library=load_library(LIBRARY))
-    return model, [np.full((2 + chains) * width, 1 / 128, np.float32)]
+def dependent(rounds, chains=1, threads=1):
+    """A kernel of known cost: so many multiply-adds, each waiting for the one before, in each thread."""
+    graph, array = multiply_rounds("f32", rounds, chains, threads)
+    return compile(graph, library=load_library(LIBRARY)), [array]
+
+
+@pytest.mark.skipif(default_threads() < 2, reason="needs two processors")
+def test_two_threads_have_undisturbed_calls_beside_as_many_busy_programs():
+    model, arrays = dependent(50_000, threads=2)
+    bound = BoundProgram(model.program, [arrays], 2)
+    bound.measure(3)
+    loops = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(default_threads())]
+    try:
+        clean, begun = [], time.monotonic()
+        while len(clean) < 20 and time.monotonic() - begun < 20:
+            time.sleep(random.uniform(0, 0.01))
+            times, lost = bound.measure_watched(32, 0, 1, seconds=0.05)
+            spans = times[:, 1] - times[:, 0]
+            clean += spans[lost <= 0.02 * spans].tolist()
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    assert len(clean) >= 20
+    assert statistics.median(clean) < 1.1 * min(clean), "what lost no processor time took as long as it takes"
 
 
 def test_measuring_costs_less_than_a_microsecond_a_launch():

@@ -10,10 +10,10 @@ import profiled_graphs as graphs
 import pytest
 import records_for_tests as made
 from perfetto_oracle import TraceProcessor
+from recorded_runs import run_and_record
 
 from compiler.options import CompileOptions
 from compiler.trace import PassRecord
-from profiler.recording import run_and_record
 from profiler.records import MeasureRequest
 from profiler.report.document import run_document
 from profiler.report.lanes import lanes

@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import profiled_graphs as graphs
+from recorded_runs import run_and_record
 
 from compiler import compile
 from profiler.measure.outcome import Outcome
 from profiler.measure.processes import joined, process_requests
-from profiler.recording import run_and_record
 from profiler.records import FAILED, FINISHED, LOST, WHOLE, Counter, MeasuredRun, MeasureRequest
 from profiler.store import queries
 

@@ -9,9 +9,9 @@ import shutil
 import profiled_graphs as graphs
 import pytest
 import records_for_tests as made
+from recorded_runs import run_and_record
 
 from compiler.options import CompileOptions
-from profiler.recording import run_and_record
 from profiler.records import CompiledKernel, Decision, Launch, MeasureRequest, StageRecord
 from profiler.report.write import export_run
 from profiler.store import open_store, writer

@@ -8,9 +8,9 @@ from pathlib import Path
 import profiled_graphs as graphs
 import pytest
 import records_for_tests as made
+from recorded_runs import run_and_record
 
 from compiler.options import CompileOptions
-from profiler.recording import run_and_record
 from profiler.records import CompiledKernel, Launch, MeasureRequest, StageRecord
 from profiler.report.document import run_document
 from profiler.report.html import embedded

@@ -239,3 +239,15 @@ def test_no_difference_beyond_a_bound_is_only_said_if_the_bound_is_worth_saying(
     assert all(verdict.words.startswith("cannot tell: the times scatter") for verdict in found if not verdict.enough)
     narrow = compare_times(a_run(rng), a_run(rng))
     assert narrow.words == f"no measurable difference beyond {narrow.bound:.1%}"
+
+
+def test_threads_that_only_waited_for_their_processors_are_not_said_to_be_alike():
+    rng = np.random.default_rng(16)
+    for _ in range(20):
+        runs = []
+        for _work in (1.0, 1.5):  # what they work is nothing beside what they wait, which is the same in both
+            values = 8e6 * np.exp(0.01 * rng.standard_normal(150))
+            lost = (values * 1.0).astype(np.int64)
+            runs.append(Times(values.astype(np.int64), (5,) * 30, (6,) * 5, lost, threads=2))
+        assert compare_times(*runs).verdict == CANNOT_TELL
+        assert compare_times(*runs, turns=True).verdict == CANNOT_TELL

@@ -148,11 +148,11 @@ def _more(store: Store, comparison: Comparison, ending: CannotTell, pairs: int) 
     }
     if not here or store.readonly:
         return None
-    click.echo(f"kernelglass: {ending.message}; measuring both again, in turns", err=True)
+    complain(f"{ending.message}; measuring both again, in turns", "note")
     try:
         return _again(store, [run["id"] for run in runs], pairs)
     except CompilerError as error:
-        click.echo(f"kernelglass: they cannot be measured again: {error.message}", err=True)
+        complain(f"they cannot be measured again: {error.message}", "note")
         return None
 
 
@@ -169,7 +169,7 @@ def _again(store: Store, runs: list[int], pairs: int) -> Comparison:
     contenders: list[Contender] = []
     for run in runs:
         request, graph = stored_contender(store, run)
-        arrays = random_inputs(graph, graph_sizes(graph, request.dims, {}), request.seed)
+        arrays = random_inputs(graph, graph_sizes(graph, request.dims, {}), request.seed, request.libraries)
         contenders.append(Contender(request, graph, arrays, stored_commit(store, run)))
     if contenders[0].request.device != contenders[1].request.device:
         raise ExecutionError("these runs are of different devices, which cannot take turns")

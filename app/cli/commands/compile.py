@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -15,18 +18,22 @@ from app.cli.options import (
     db_option,
     debug_option,
     flow_option,
+    graph_option,
     json_option,
     level_option,
     library_option,
     plain_option,
+    scheduler_option,
     source_argument,
     target_option,
+    tuned_option,
 )
 from app.cli.output import note_refused_cache, print_json, say, write_out
 from app.cli.progress import Step, by_number, progress_line
 from app.cli.terminal import is_terminal
 from app.text_tables import seconds, size, table
 from compiler.errors import CompilerError
+from compiler.importers.llama.graph_choice import with_graph
 from compiler.options import EMITTED, CompileOptions
 from compiler.printable import printable
 
@@ -41,6 +48,7 @@ _PAUSE = 0.1  # seconds between two lines of progress: a kernel has many passes,
 
 @click.command("compile")
 @source_argument
+@graph_option
 @target_option
 @flow_option
 @level_option
@@ -52,15 +60,18 @@ _PAUSE = 0.1  # seconds between two lines of progress: a kernel has many passes,
 @click.option("--weights", type=click.Choice(("inline", "reference")), default="inline", show_default=True,
               help="In FILE.kgx: weights copied, or only where they lie.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")
+@scheduler_option
 @click.option("--no-cache", is_flag=True, help="Compile everything anew.")
 @click.option("--repeat", type=click.IntRange(2, 1000), metavar="N",
               help="Compile N times in new processes, each with an empty cache, and say how long.")  # fmt: skip
 @plain_option
+@tuned_option
 @library_option
 @db_option
 @json_option
 def command(
     src: str,
+    graph: str | None,
     target: str,
     flow: str,
     opt_level: int,
@@ -70,20 +81,23 @@ def command(
     out: str | None,
     weights: str,
     jobs: int | None,
+    scheduler: str | None,
     no_cache: bool,
     repeat: int | None,
     no_recognise: bool,
+    no_tuned: bool,
     libraries: tuple[Path, ...],
     db: str | None,
     as_json: bool,
 ) -> None:
     """Compile SRC and show its kernels, or emit one stage."""
+    src = with_graph(src, graph)
     whole = Path(out) if emit is None and out is not None and out.endswith(".kgx") else None
     if emit is None and (kernel is not None or (out is not None and whole is None)):
         raise click.UsageError("--kernel needs --emit" if kernel is not None else "-o needs --emit, or a FILE.kgx")
     if repeat is not None:
-        if emit is not None or out is not None or db is not None:
-            raise click.UsageError("--repeat measures; it goes with none of --emit, -o and --db")
+        if any(asked is not None for asked in (emit, out, db, scheduler)):
+            raise click.UsageError("--repeat measures; it goes with none of --emit, -o, --db and --scheduler")
         found = _repeated(src, CompileOptions(target, flow, opt_level, debug, jobs), libraries, repeat)
         return print_json(found) if as_json else say(_repeated_text(found))
     from app.compilation import compile_source, emit_each
@@ -95,27 +109,48 @@ def command(
         note_refused_cache()
     with progress_line() as step:
         step("reading the source", None)
-        compiled = compile_source(load_source(src), options, libraries, _watch(step, flow))
-    if db is not None:
-        _keep(compiled, stored_name(src), db)
-    if emit is not None:
-        folder = out is not None and (out.endswith(("/", os.sep)) or Path(out).is_dir())
-        if folder:
-            carried = _written(emit_each(compiled, emit, kernel), Path(out or ""))
-        elif as_json:
-            carried = _carried(emit_stage(compiled, emit, kernel), Path(out) if out else None)
-        else:
-            carried = {}
-            write_out(emit_stage(compiled, emit, kernel), Path(out) if out else None)
+        source = load_source(src)
+        if not no_tuned:
+            from profiler.tuning.kept import library_of, with_kept
+
+            folders = (*source.library_paths, *libraries)
+            options = with_kept(options, lambda: library_of(folders), database=db)
+        with _llvm_at(scheduler, jobs) as slots:
+            compiled = compile_source(source, replace(options, jobs=slots), libraries, _watch(step, flow))
+    with ExitStack() as last:  # what is asked for is told before it is kept: the database may not take it
+        if db is not None:
+            last.callback(_keep, compiled, stored_name(src), db)
+        if emit is not None:
+            folder = out is not None and (out.endswith(("/", os.sep)) or Path(out).is_dir())
+            if folder:
+                carried = _written(emit_each(compiled, emit, kernel), Path(out or ""))
+            elif as_json:
+                carried = _carried(emit_stage(compiled, emit, kernel), Path(out) if out else None)
+            else:
+                carried = {}
+                write_out(emit_stage(compiled, emit, kernel), Path(out) if out else None)
+            if as_json:
+                print_json(_described(compiled) | {"stage": emit, "kernel": kernel} | carried)
+            return
+        if whole is not None:
+            compiled.model.save(whole, weights=weights, source=src)
         if as_json:
-            print_json(_described(compiled) | {"stage": emit, "kernel": kernel} | carried)
+            print_json(summary(compiled) | ({"out": str(whole), "bytes": whole.stat().st_size} if whole else {}))
+        else:
+            say(summary_text(compiled))
+
+
+@contextmanager
+def _llvm_at(scheduler: str | None, jobs: int | None) -> Iterator[int | None]:
+    """Where LLVM's tasks are done, and for how many jobs they are cut: this machine's processes, or a cluster's."""
+    if scheduler is None:
+        yield jobs
         return
-    if whole is not None:
-        compiled.model.save(whole, weights=weights, source=src)
-    if as_json:
-        print_json(summary(compiled) | ({"out": str(whole), "bytes": whole.stat().st_size} if whole else {}))
-    else:
-        say(summary_text(compiled))
+    from app.cluster.farm import GRAIN, farmed
+    from app.cluster.joining import joined
+
+    with joined(scheduler, jobs) as cluster, farmed(cluster):
+        yield GRAIN
 
 
 def _watch(step: Step, flow: str) -> Watch | None:
@@ -136,7 +171,7 @@ def _watch(step: Step, flow: str) -> Watch | None:
 
 def _repeated(src: str, options: CompileOptions, libraries: tuple[Path, ...], repeat: int) -> dict[str, Any]:
     """Cold compilations in processes of their own: what compiling takes, and what starting and importing do."""
-    from app.flow_cells import Cell, Request, measure
+    from app.flows.cells import Cell, Request, measure
     from profiler.analysis.statistics import summarise
 
     cell = Cell(options.flow, options.opt_level, options.debug, "cold")
@@ -169,7 +204,8 @@ def _repeated_text(found: dict[str, Any]) -> str:
         (words[name], seconds(took["median"]), f"{seconds(took['minimum'])} to {seconds(took['maximum'])}")
         for name, took in found["seconds"].items()
     ]
-    title = f"{found['source']} for {found['target']} ({found['flow']}, -O{found['opt_level']}, debug {found['debug']})"
+    how = f"({found['flow']}, -O{found['opt_level']}, debug {found['debug']})"
+    title = f"{printable(found['source'])} for {found['target']} {how}"
     lines = [f"{title}: {found['repeats']} cold compilations, {size(found['peak_bytes'])} at most", ""]
     lines.append(table(("part", "median", "range"), rows, right=(1,)))
     return "\n".join([*lines, *(f"note: {note}" for note in found["notes"])])
@@ -224,11 +260,14 @@ def summary(compiled: Compiled) -> dict[str, Any]:
     """The compilation as one document."""
     from app.compilation import kernel_rows, stats
 
-    return _described(compiled) | {"kernels": kernel_rows(compiled), "stats": stats(compiled)}
+    tuned = compiled.model.tuned if compiled.options.tuned else {}
+    return _described(compiled) | {"kernels": kernel_rows(compiled), "tuned": tuned, "stats": stats(compiled)}
 
 
 def summary_text(compiled: Compiled) -> str:
     """The compilation as a person reads it."""
+    from profiler.tuning.records import tuned_words
+
     document, options = summary(compiled), compiled.options
     kernels, figures = document["kernels"], document["stats"]
     took, held = figures["seconds"], figures["bytes"]
@@ -249,6 +288,7 @@ def summary_text(compiled: Compiled) -> str:
             f"memory peak  {_peak(peak, compiled)}",
             f"cache        {hits} of {len(kernels)} kernels",
             f"imports      {seconds(compiled.imports)}, not part of the compile time",
+            *([f"tuned        {tuned_words(document['tuned'])}"] if document["tuned"] else []),
         ]
     )
 

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.options import json_option, library_option, out_option, source_argument, target_option
+from app.cli.options import (
+    graph_option,
+    json_option,
+    library_option,
+    out_option,
+    scheduler_option,
+    source_argument,
+    target_option,
+)
 from app.cli.output import print_json, say, write_out
 from app.cli.progress import by_number, progress_line
 from app.cli.terminal import is_terminal
 from app.errors import INTERRUPTED
 from app.files import check_place
+from compiler.importers.llama.graph_choice import with_graph
 from compiler.options import DEBUG_LEVELS, OPT_LEVELS
+
+if TYPE_CHECKING:
+    from app.flows.cells import Cell, Measured, Request
+    from app.sources import Source
 
 FORMATS = ("text", "md", "csv", "json")
 
@@ -40,6 +55,7 @@ class Listed(click.ParamType):
 
 @click.command("flows")
 @source_argument
+@graph_option
 @target_option
 @click.option("-O", "levels", default="3", type=Listed(*map(str, OPT_LEVELS)), metavar="2,3", show_default=True)
 @click.option(
@@ -56,6 +72,7 @@ class Listed(click.ParamType):
 @click.option("--repeat", default=3, type=click.IntRange(1, 1000), metavar="N", show_default=True)
 @click.option("--start-up/--no-start-up", default=True, help="Also the time to the first result (CPU only).")
 @library_option
+@scheduler_option
 @click.option("--format", "form", default="text", type=click.Choice(FORMATS), show_default=True)
 @out_option
 @json_option
@@ -63,6 +80,7 @@ class Listed(click.ParamType):
 def command(
     ctx: click.Context,
     src: str,
+    graph: str | None,
     target: str,
     levels: tuple[str, ...],
     debugs: tuple[str, ...],
@@ -70,19 +88,19 @@ def command(
     repeat: int,
     start_up: bool,
     libraries: tuple[Path, ...],
+    scheduler: str | None,
     form: str,
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Compile SRC in both flows, in fresh processes, and compare time and memory."""
-    from app import flow_tables
-    from app.flow_cells import Request, cells, measure
+    from app.flows import tables as flow_tables
+    from app.flows.cells import Request, cells
     from app.sources import load_source
-    from compiler.backend.runtime import default_threads
     from compiler.options import CompileOptions
     from compiler.targets import get_target
-    from profiler.measure.machine import this_machine
 
+    src = with_graph(src, graph)
     source = load_source(src)  # what is wrong with it is said once, here
     unsized = sorted(name for name in source.graph.symbols if name not in source.dims)
     if unsized and start_up:
@@ -94,8 +112,8 @@ def command(
     request = Request(src, CompileOptions(target, jobs=jobs), tuple(map(str, libraries)))
     with progress_line() as step:
         told = by_number(step, len(wanted) * repeat) if is_terminal(sys.stderr) else lambda words: say(words, err=True)
-        measured = measure(request, wanted, repeat, told)
-    found = flow_tables.document(measured, this_machine().name, default_threads())
+        measured, machine, cores = _measured(scheduler, source, request, wanted, repeat, told)
+    found = flow_tables.document(measured, machine, cores)
     if not found["cells"] and not found["start_up"]:
         raise KeyboardInterrupt
     if as_json:
@@ -105,3 +123,26 @@ def command(
         write_out(flow_tables.WRITERS[form](found), out)
     if measured.interrupted:
         ctx.exit(INTERRUPTED)
+
+
+def _measured(
+    scheduler: str | None,
+    source: Source,
+    request: Request,
+    wanted: list[Cell],
+    repeat: int,
+    told: Callable[[str], None],
+) -> tuple[Measured, str, int]:  # fmt: skip
+    """The cells measured here or by a worker of a cluster, with that machine's name and cores."""
+    if scheduler is None:
+        from app.flows.cells import measure
+        from compiler.backend.runtime import default_threads
+        from profiler.measure.machine import this_machine
+
+        return measure(request, wanted, repeat, told), this_machine().name, default_threads()
+    from app.cluster.joining import joined
+    from app.flows.elsewhere import measure_there
+
+    with joined(scheduler, 1) as cluster:
+        found = measure_there(cluster, source, request, wanted, repeat, told)
+    return found.measured, found.where.machine, found.where.cores

@@ -30,7 +30,9 @@ def command(run: str, stage: str, kernel: str, most: int, listing: bool, db: str
     """Show which lines of a run sampled with `run --sample` the time goes into."""
     from dataclasses import asdict
 
+    from app.cli.run_text import counted_lines
     from compiler.errors import ExecutionError
+    from compiler.printable import printable
     from profiler.analysis.advice import advice
     from profiler.report import heat
     from profiler.report.document import run_document
@@ -41,7 +43,8 @@ def command(run: str, stage: str, kernel: str, most: int, listing: bool, db: str
         number = queries.find_run(store, run)
         row = queries.run_row(store, number)
         taken = sampling(store, number)
-        findings = advice(run_document(store, number)) if taken is not None else []
+        document = run_document(store, number) if taken is not None else {}
+        findings = advice(document) if taken is not None else []
     if taken is None:
         words = f"`kernelglass run {row['source']} --sample` makes one that is"
         raise ExecutionError(f"run {number} was not sampled; {words}")
@@ -51,13 +54,15 @@ def command(run: str, stage: str, kernel: str, most: int, listing: bool, db: str
         known = ", ".join(each.kernel for each in taken.kernels) or "none"
         raise ExecutionError(f"run {number} has no samples in a kernel {kernel!r}; kernels with samples: {known}")
     if as_json:
-        document = _document(number, row["source"], found, stage, kernel, most)
-        print_json(document | {"findings": [asdict(finding) for finding in findings]})
+        told = _document(number, row["source"], found, stage, kernel, most)
+        print_json(told | {"findings": [asdict(finding) for finding in findings]})
         return
-    lines = [f"run {number}: {row['source']}: {heat.sampling_words(found)}"]
+    lines = [f"run {number}: {printable(row['source'])}: {heat.sampling_words(found)}"]
     if found["inside"]:
         lines += ["", *_text(found, stage, kernel, most, listing=listing)]
-    lines += [f"{'' if at else chr(10)}finding: {words}" for at, words in enumerate(heat.finding_words(findings))]
+    lines += counted_lines(document)
+    said = [printable(words) for words in heat.finding_words(findings)]
+    lines += [f"{'' if at else chr(10)}finding: {words}" for at, words in enumerate(said)]
     say("\n".join(lines))
 
 

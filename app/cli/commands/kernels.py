@@ -12,7 +12,7 @@ from app.cli.output import print_json, say
 from app.text_tables import table
 
 if TYPE_CHECKING:
-    from compiler.language.catalogue import KernelEntry
+    from compiler.language.kernel import KernelEntry
 
 
 @click.command("kernels")
@@ -37,9 +37,8 @@ def command(name: str | None, libraries: tuple[Path, ...], as_json: bool) -> Non
 
 
 def _row(entry: KernelEntry) -> tuple[str, ...]:
-    inputs = ", ".join(entry.inputs) + (", ..." if entry.variadic else "")
-    only = ", ".join(f"{key} {value}" for key, value in entry.only)
+    words = entry.row
     return (
-        entry.op, entry.kind, entry.name, inputs, entry.fuses, ", ".join(entry.parameters), only,
+        entry.op, entry.kind, entry.name, words["inputs"], entry.fuses, words["parameters"], words["only for"],
         f"{entry.file}:{entry.line}",
     )  # fmt: skip

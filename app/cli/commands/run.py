@@ -16,22 +16,26 @@ from app.cli.options import (
     Finite,
     debug_option,
     flow_option,
+    graph_option,
     json_option,
     level_option,
     library_option,
     plain_option,
     sizes_of,
     source_argument,
+    tuned_option,
 )
-from app.cli.output import note_refused_cache, print_json, say
+from app.cli.output import complain, note_refused_cache, print_json, say
 from app.cli.progress import by_parts, progress_line
 from app.errors import CheckFailed, CompilationFailed
+from compiler.importers.llama.graph_choice import with_graph
 from profiler.analysis.aggregation import BY
 
 if TYPE_CHECKING:
     import numpy as np
 
     from app.checking import OutputCheck
+    from app.cluster.devices import RemoteDevice
     from app.sources import Source
     from profiler.keeping import Begun
     from profiler.measure.outcome import Outcome
@@ -41,7 +45,15 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @source_argument
-@click.option("--device", default="cpu", metavar="cpu|cuda:N", show_default=True, shell_complete=completing.devices)
+@graph_option
+@click.option(
+    "--device",
+    default="cpu",
+    metavar="cpu|cuda:N",
+    show_default=True,
+    shell_complete=completing.devices,
+    help="Where it runs; tcp://HOST:PORT/cpu and .../cuda:0 are a cluster worker's.",
+)
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="CPU threads; all usable cores by default.")
 @click.option(
     "--repeat",
@@ -54,6 +66,7 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Compare with the NumPy reference; a difference exits with 5.")
 @click.option("--stages", is_flag=True, help="Check unfused, fused -O0 and fused -O3 too, node by node.")
 @plain_option
+@tuned_option
 @library_option
 @flow_option
 @level_option
@@ -77,20 +90,22 @@ if TYPE_CHECKING:
 @click.option("--db", type=Database(), metavar="DB", help="Keep the record, with all IR, in this database.")
 @json_option
 def command(
-    src: str, device: str, threads: int | None, repeat: int | None, dims: tuple[tuple[str, int], ...], seed: int,
-    check: bool, stages: bool, flow: str, opt_level: int, debug: str, width: float, budget: float, processes: int,
-    time_limit: float, pin: bool | None, sample: bool, warm: bool, by: str | None, tag: str | None,
-    note: str | None, no_db: bool, db: str | None, no_recognise: bool, libraries: tuple[Path, ...], as_json: bool,
+    src: str, graph: str | None, device: str, threads: int | None, repeat: int | None,
+    dims: tuple[tuple[str, int], ...], seed: int, check: bool, stages: bool, flow: str, opt_level: int, debug: str,
+    width: float, budget: float, processes: int, time_limit: float, pin: bool | None, sample: bool, warm: bool,
+    by: str | None, tag: str | None, note: str | None, no_db: bool, db: str | None, no_recognise: bool,
+    no_tuned: bool, libraries: tuple[Path, ...], as_json: bool,
 ) -> None:  # fmt: skip
     """Run SRC on random inputs and say how long a call takes."""
-    from app.compilation import device_index
-    from app.inputs import graph_sizes, random_inputs
+    from app.compilation import device_index, device_target
+    from app.inputs import graph_sizes, opaque_inputs, random_inputs
     from app.sources import load_source, stored_name
     from compiler.errors import UnavailableError
     from compiler.options import CompileOptions
     from compiler.temporary import clear_abandoned
     from profiler.records import MeasureRequest
     from profiler.store.writer import check_tag
+    from profiler.tuning.kept import library_of, with_kept
 
     if no_db and (db or tag or note):
         raise click.UsageError("--no-db keeps no record to tag, note or put into a database")
@@ -98,16 +113,23 @@ def command(
         check_tag(tag)
     clear_abandoned()  # what runs that were killed left behind
     note_refused_cache()
-    index = device_index(device)
+    there = _elsewhere(device)
+    device = device if there is None else there.device
+    index = None if there is not None else device_index(device)
+    src = with_graph(src, graph)
     source = load_source(src)
     source = replace(source, library_paths=(*source.library_paths, *libraries))
     sizes = graph_sizes(source.graph, source.dims, sizes_of(dims))
-    target = "cpu" if index is None else _cuda_target(index)
-    if source.options is not None and (source.options.target != target and index is not None):
+    target = there.target if there is not None else device_target(index)
+    if source.options is not None and source.options.target != target and (there is not None or index is not None):
         raise UnavailableError(
             f"{src} is compiled for {source.options.target}; {device} needs {target}: compile it for that"
         )
-    inputs = random_inputs(source.graph, sizes, seed)
+    inputs = random_inputs(source.graph, sizes, seed, source.library_paths)
+    if held := opaque_inputs(source.graph):
+        if stages:
+            raise click.UsageError("--stages compares tensors, and this graph takes opaque values; use --check")
+        complain(f"{', '.join(held)}: all zeros, as only kernels make such values", "note")
     request = MeasureRequest(
         source=stored_name(src), device=device, threads=threads, dims=sizes, seed=seed, repeat=repeat,
         width=width / 100, budget=budget, rotate=not warm, time_limit=time_limit,
@@ -116,11 +138,14 @@ def command(
         libraries=tuple(str(folder) for folder in source.library_paths), processes=processes,
         pin=pin, sample=sample,
     )  # fmt: skip
+    if not no_tuned and there is None and source.options is None:
+        folders = source.library_paths
+        request = replace(request, options=with_kept(request.options, lambda: library_of(folders), device, db))
     needed = any(asked is not None for asked in (db, tag, note))
-    begun = None if no_db else begin_run(db, request, needed=needed)
+    begun = None if no_db else begin_run(db, request, needed=needed, machine=there and there.machine)
     outcome, kept = None, False
     try:
-        outcome = _measure(begun, request, source, inputs, texts=db is not None, check=check)
+        outcome = _measure(begun, request, source, inputs, there, texts=db is not None, check=check)
         checks = _check(source, outcome, inputs) if check else None
         staged = _check_stages(source, inputs, threads) if stages else None
         ceilings = _ceilings(begun, request, outcome)
@@ -151,17 +176,19 @@ def command(
         raise CheckFailed(staged["first"]["words"])
 
 
-def _cuda_target(index: int) -> str:
-    """The compile target for a CUDA device; UnavailableError where there is no such device."""
-    from app.compilation import cuda_device
-    from compiler.targets.nvptx import best_target
+def _elsewhere(device: str) -> RemoteDevice | None:
+    """The device of another machine, until the command ends; None for one of this."""
+    if "://" not in device:
+        return None
+    from app.cluster.devices import remote_device
 
-    return best_target(cuda_device(index).target)
+    return click.get_current_context().with_resource(remote_device(device))
 
 
 def _measure(
-    begun: Begun | None, request: Any, source: Source, inputs: list[np.ndarray], *, texts: bool, check: bool
-) -> Outcome:
+    begun: Begun | None, request: Any, source: Source, inputs: list[np.ndarray], there: RemoteDevice | None, *,
+    texts: bool, check: bool,
+) -> Outcome:  # fmt: skip
     """What came of it, if it came to a good end; a run that did not is kept all the same."""
     from compiler.errors import ExecutionError, UnavailableError
     from profiler.measure.cpu.timing import BLOCKS
@@ -171,7 +198,8 @@ def _measure(
 
     with progress_line() as step:
         told = by_parts(step, len(process_requests(request)), BLOCKS)
-        outcome = measure(request, source.graph, inputs, texts=texts, outputs=check, progress=told)
+        made = measure if there is None else there.measure
+        outcome = made(request, source.graph, inputs, texts=texts, outputs=check, progress=told)
     if outcome.error is not None or outcome.result.status != FINISHED:
         run = keep_run(begun, outcome)
         if outcome.error is None:
@@ -203,7 +231,7 @@ def _check(source: Source, outcome: Outcome, inputs: list[np.ndarray]) -> list[O
 
     with progress_line() as step:
         step("checking against the reference", None)
-        return check_against_reference(source.graph, inputs, outcome.outputs)
+        return check_against_reference(source.graph, inputs, outcome.outputs, source.library_paths)
 
 
 def _check_stages(source: Source, inputs: list[np.ndarray], threads: int | None) -> dict[str, Any]:
@@ -232,14 +260,19 @@ def _document(
         | {name: getattr(launch, name) for name in _LAUNCH}
         for launch in result.launches
     ]
-    points = roofline(launches, ceilings, {k.name: kernel_dtype(k.source) for k in compiled.kernels})
-    launches = [launch | {name: getattr(point, name) for name in _POINT} for launch, point in zip(launches, points)]
+    dtypes = {k.name: kernel_dtype(k.source) for k in compiled.kernels}
+    counted = result.sampling.counted if result.sampling is not None else ()
+    points = roofline(launches, ceilings, dtypes, counted)
+    names = (*_POINT, "measured") if counted else _POINT
+    launches = [launch | {name: getattr(point, name) for name in names} for launch, point in zip(launches, points)]
     return {
         "source": source.name, "run": run, "device": request.device, "threads": result.conditions.get("threads"),
         "dims": dict(request.dims), "seed": request.seed, "compile_seconds": compiled.seconds,
         "import_seconds": compiled.stats.get("imports", 0.0),
-        "from_cache": compiled.stats.get("cache", {}).get("hits", 0),
+        "from_cache": 0 if request.artifact else compiled.stats.get("cache", {}).get("hits", 0),
+        "from_file": bool(request.artifact),
         "kernels": [kernel.name for kernel in compiled.kernels],
+        "tuned": compiled.options.get("tuned", {}),
         "outputs": [{"dtype": dtype, "shape": list(shape)} for dtype, shape in outcome.output_types],
         "repeat": figures.count, "processes": figures.processes,
         "seconds": {

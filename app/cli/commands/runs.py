@@ -15,6 +15,7 @@ from app.cli.options import json_option, store_option
 from app.cli.output import print_json, say
 from app.cli.progress import progress_line
 from app.text_tables import seconds, size, table
+from profiler.units import moment
 
 if TYPE_CHECKING:
     from profiler.store import Store
@@ -94,7 +95,7 @@ def _runs(rows: list[dict[str, Any]]) -> str:
         return "no runs"
     lines = [
         (
-            f"{row['id']}{'*' if row['pinned'] else ''}", row["started"][:19].replace("T", " "), row["source"],
+            f"{row['id']}{'*' if row['pinned'] else ''}", moment(row["started"]), row["source"],
             row["device"],
             marked_status(row), seconds(row["median"]) if row["median"] else "",
             f"{seconds(row['low'])} to {seconds(row['high'])}" if row["median"] else row["error"] or "",
@@ -114,7 +115,7 @@ def _compilations(rows: list[dict[str, Any]]) -> str:
     if not rows:
         return "no compilations"
     lines = [
-        (f"c{row['id']}", row["created"][:19].replace("T", " "), row["source"], row["target"], row["flow"],
+        (f"c{row['id']}", moment(row["created"]), row["source"], row["target"], row["flow"],
          f"-O{row['opt_level']}", row["debug"], str(row["kernels"]), seconds(row["seconds"]))
         for row in rows
     ]  # fmt: skip
@@ -295,10 +296,9 @@ def past(store: Store, source: str, by: str) -> Said:
     found = history(store, source, by=by)
     changes = {change.at: change for change in found.changes}
     rows = [
-        (moment.label, moment.started[:19].replace("T", " "), seconds(moment.median),
-         f"{seconds(moment.low)} to {seconds(moment.high)}",
-         f"{changes[at].ratio - 1:+.1%} from run {changes[at].run} on" if at in changes else "")
-        for at, moment in enumerate(found.moments)
+        (point.label, moment(point.started), seconds(point.median), f"{seconds(point.low)} to {seconds(point.high)}",
+         changes[at].words if at in changes else "")
+        for at, point in enumerate(found.moments)
     ]  # fmt: skip
     words = [table((by, "started", "median", "interval", "change"), rows, right=(2,))]
     if found.others:

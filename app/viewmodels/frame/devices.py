@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.cluster.places import is_elsewhere
 from compiler.targets.nvptx import runs_on
 
 TARGETS = (
@@ -30,8 +31,18 @@ class DeviceRow:
 CPU = DeviceRow("cpu", "CPU", "cpu", "this machine's processor")
 
 
+NOT_ASKED = "not asked for yet: choose it to reach it"
+
+
+def remote_row(place: str, target: str = "", words: str = "", missing: str = "") -> DeviceRow:
+    """A device of another machine, `tcp://HOST:PORT/cpu`; one of no target says why it cannot be used."""
+    host, _, device = place.partition("://")[2].rpartition("/")
+    return DeviceRow(place, f"{device.replace('cpu', 'CPU')} at {host}", target, words, missing)
+
+
 def device_for(target: str, devices: Sequence[DeviceRow]) -> DeviceRow:
-    """The device that runs code for a compile target; one that says why there is none otherwise."""
+    """The device here that runs code for a compile target; one that says why there is none otherwise."""
+    devices = [d for d in devices if not is_elsewhere(d.name)]  # those are chosen by name
     if target == "cpu":
         return next((d for d in devices if d.name == "cpu"), CPU)
     if target.startswith("sm_"):

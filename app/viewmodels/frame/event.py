@@ -20,6 +20,10 @@ class Event:
         """Take a listener away; one that is not there is no error, since views close in any order."""
         self._listeners = [known for known in self._listeners if known != listener]
 
+    def clear(self) -> None:
+        """Take every listener away: who said something is closed, and whoever listened may be gone."""
+        self._listeners = []
+
     def emit(self, *values: Any) -> None:
         """Tell everybody."""
         for listener in tuple(self._listeners):

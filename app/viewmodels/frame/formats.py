@@ -23,6 +23,12 @@ def count(value: float) -> str:
     return units.count(int(value)) if value >= 0 else ""
 
 
+def many(number: int, one: str) -> str:
+    """So many things in words: `1 kernel`, `2 kernels`, `3 entries`."""
+    several = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
+    return f"{number:,} {one if number == 1 else several}"
+
+
 def time_scale(value: float) -> tuple[float, str]:
     """What to multiply times of about this size by for an axis, and the unit that gives."""
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "\u00b5s")):

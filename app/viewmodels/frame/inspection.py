@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from app.viewmodels.compilation import Compilation, Decision, NodeRecord
-from app.viewmodels.frame.formats import flops, seconds, size
+from app.viewmodels.frame.formats import flops, many, seconds, size
 from app.viewmodels.requests import RunTimes
+from profiler.counted import KINDS, total
+from profiler.report.counted import counter_words
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -28,8 +34,19 @@ class Section:
     entries: tuple[Entry, ...]
 
 
-def inspect(compilation: Compilation, nodes: frozenset[str], run: RunTimes | None = None) -> tuple[str, list[Section]]:
-    """A title and sections for a selection; the whole model when nothing is selected."""
+def inspect(
+    compilation: Compilation, nodes: frozenset[str], run: RunTimes | None = None, notes: Mapping[str, str] = NOTHING
+) -> tuple[str, list[Section]]:
+    """A title and sections for a selection; the whole model when nothing is selected. `notes` are on kernels."""
+    title, sections = _inspect(compilation, nodes, run)
+    about = [kernel for kernel in compilation.kernels_of(nodes) if kernel in notes] if nodes else list(notes)
+    known = [Entry(kernel, notes[kernel]) for kernel in about if kernel in compilation.kernel_table]
+    if known:
+        sections.insert(1, Section("Notes", tuple(known)))
+    return title, sections
+
+
+def _inspect(compilation: Compilation, nodes: frozenset[str], run: RunTimes | None) -> tuple[str, list[Section]]:
     records = [node for node in compilation.nodes if node.name in nodes]
     if not records:
         return compilation.name, _model(compilation, run)
@@ -42,7 +59,11 @@ def inspect(compilation: Compilation, nodes: frozenset[str], run: RunTimes | Non
             *_ledger(compilation, nodes),
         ]
     calls = sorted({node.call for node in records if node.call >= 0})
-    title = compilation.calls[calls[0]].kernel if len(calls) == 1 else f"{len(records)} nodes in {len(calls)} kernels"
+    title = (
+        compilation.calls[calls[0]].kernel
+        if len(calls) == 1
+        else f"{many(len(records), 'node')} in {many(len(calls), 'kernel')}"
+    )
     sections = [_group(compilation, records, calls, run)]
     listed = tuple(
         Entry(f"{node.number}", f"{node.name}  {node.dtype} {node.shape}", (node.name,)) for node in records[:60]
@@ -60,13 +81,17 @@ def _model(compilation: Compilation, run: RunTimes | None) -> list[Section]:
         Entry("flow", choices.flow),
         Entry("optimisation", f"-O{choices.opt_level}"),
         Entry("compiled in", seconds(compilation.seconds)),
-        Entry("graph", f"{ops} ops, {sum(n.kind == 'input' for n in compilation.nodes)} inputs"),
-        Entry("kernels", f"{len(compilation.kernels)}, launched {len(compilation.calls)} times"),
-        Entry("fusion", f"{accepted} edges fused, {len(compilation.ledger) - accepted} not"),
+        Entry("graph", f"{many(ops, 'op')}, {many(sum(n.kind == 'input' for n in compilation.nodes), 'input')}"),
+        Entry("kernels", f"{len(compilation.kernels)}, launched {many(len(compilation.calls), 'time')}"),
+        Entry("fusion", f"{many(accepted, 'edge')} fused, {len(compilation.ledger) - accepted} not"),
         Entry("memory peak", size(compilation.peak) if not compilation.plan_note else compilation.plan_note),
         Entry("work", flops(sum(call.flops for call in compilation.calls)) + " (estimated)"),
         Entry("traffic", size(sum(call.bytes for call in compilation.calls)) + " (estimated)"),
     ]
+    if compilation.tuned:
+        entries.append(
+            Entry("tuned", f"{len(compilation.tuned)} kernels: {', '.join(k for k, _ in compilation.tuned)}")
+        )
     if compilation.dims:
         entries.insert(3, Entry("sizes", ", ".join(f"{name}={value}" for name, value in compilation.dims)))
     if run is not None and run.summary is not None:
@@ -101,9 +126,11 @@ def _kernel(compilation: Compilation, node: NodeRecord, run: RunTimes | None) ->
         Entry("moves", f"{size(call.bytes)} (estimated)"),
         Entry("work", f"{flops(call.flops)} (estimated)"),
     ]
+    if words := dict(compilation.tuned).get(call.kernel):
+        entries.append(Entry("tuned to", words))
     if run is not None and call.index < len(run.summaries):
         entries.append(Entry("time, median", f"{seconds(run.summaries[call.index].median)} (measured)"))
-    return [Section("Kernel", tuple(entries))]
+    return [Section("Kernel", (*entries, *_counted([call.index], run)))]
 
 
 def _group(compilation: Compilation, records: list[NodeRecord], calls: list[int], run: RunTimes | None) -> Section:
@@ -116,9 +143,20 @@ def _group(compilation: Compilation, records: list[NodeRecord], calls: list[int]
         Entry("work", f"{flops(work)} (estimated)"),
     ]
     if run is not None:
-        total = sum(run.summaries[call].median for call in calls if call < len(run.summaries))
-        entries.append(Entry("time, median", f"{seconds(total)} (measured)"))
-    return Section("Selection", tuple(entries))
+        spent = sum(run.summaries[call].median for call in calls if call < len(run.summaries))
+        entries.append(Entry("time, median", f"{seconds(spent)} (measured)"))
+    return Section("Selection", (*entries, *_counted(calls, run)))
+
+
+def _counted(calls: Sequence[int], run: RunTimes | None) -> list[Entry]:
+    """What the device counted over some launches, beside what was estimated above."""
+    if run is None or run.sampling is None:
+        return []
+    found = total([launch for launch in run.sampling.counted if launch.position in calls])
+    if found is None:
+        return []
+    values = [(kind, getattr(found, kind.field)) for kind in KINDS]
+    return [Entry(kind.words, f"{counter_words(kind, v)} (measured)") for kind, v in values if v is not None]
 
 
 def _memory(compilation: Compilation, nodes: frozenset[str]) -> Section:

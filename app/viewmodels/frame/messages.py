@@ -11,7 +11,10 @@ from app.viewmodels.requests import Failure
 
 @dataclass(frozen=True)
 class Message:
-    """Something to tell the user. `place` names the view whose bar shows it; empty means the log only."""
+    """Something to tell the user. `place` names the view whose bar shows it; empty means the log only.
+
+    `action` is what can be done about it: a button in the bar.
+    """
 
     level: str
     text: str
@@ -19,6 +22,7 @@ class Message:
     detail: str = ""
     file: str = ""
     line: int = 0
+    action: str = ""
     at: float = field(default_factory=time.time)
 
 

@@ -14,14 +14,16 @@ _DEPTH = 200
 class Spot:
     """The exact line that was chosen: the line of source behind it, and the nodes it came from.
 
-    `whole` is a line that stands for all that was made of it, such as one of the generated source or of the graph; a
-    line of machine code stands for those alone that share its line of the kernel library.
+    `whole` is a line that stands for all that was made of it, such as one of the generated source, of the graph or of
+    the kernel library; a line of machine code stands for those alone that share its line of the kernel library.
+    `library` is that line; of what a generated kernel does by itself, the one that called it.
     """
 
     file: str = ""
     line: int = 0
     nodes: frozenset[str] = frozenset()
     whole: bool = False
+    library: tuple[str, int] = ("", 0)
 
 
 class Selection:

@@ -89,7 +89,10 @@ def place(
     made = _Vertices(list(layers), [])
     spans = [layers[b] - layers[a] for a, b in edges]
     # In a deep graph, room for every long edge would be most of the picture: those are drawn straight.
-    reach = _LONG if count > _DEEP and sum(spans) > _LANE_SHARE * count else last + 1
+    lanes = (
+        sum(spans) + sum({port: layers[b] for port, b in enters}.values()) + sum(last - layers[b] for _, b in leaves)
+    )
+    reach = _LONG if lanes > _LANE_SHARE * max(count, _DEEP) else last + 1
     near = [edge for edge, span in zip(edges, spans) if 0 < span <= reach]
     bends = made.trunks(near, {a: (a, layers[a] + 1) for a, _ in near})
     inner = [(port, b) for port, b in enters if 0 < layers[b] <= reach]
@@ -122,12 +125,17 @@ def _coordinates(boxes: tuple[Box, ...], made: _Vertices, edges, bends, ins, out
     corners = np.column_stack((left[:count], top[level[:count]] + (tall[level[:count]] - size[:count, 1]) * share))
     middle = left + size[:, 0] / 2
 
+    foot = top[:-1] + tall
+
     def lane(vertices: list[int]) -> Points:
-        points: Points = []
-        for vertex in vertices:  # each lane crosses its layer vertically
-            at, layer = float(middle[vertex]), level[vertex]
-            points += [(at, float(top[layer])), (at, float(top[layer] + tall[layer]))]
-        return points
+        """Down a lane: it crosses each layer vertically, and has no point where it goes on straight."""
+        if not vertices:
+            return []
+        at, layer = middle[vertices], level[vertices]
+        turns = np.flatnonzero(at[1:] != at[:-1])
+        begins, ends = np.append(0, turns + 1), np.append(turns, len(at) - 1)
+        above, below = top[layer[begins]].tolist(), foot[layer[ends]].tolist()
+        return [point for x, a, b in zip(at[begins].tolist(), above, below) for point in ((x, a), (x, b))]
 
     return Placed(
         corners,
@@ -153,7 +161,8 @@ def _grid(boxes: tuple[Box, ...]) -> Placed:
 
 
 def _layers(count: int, edges: list[tuple[int, int]]) -> list[int]:
-    """Longest path from the sources; a source then sinks to just above its first reader, which keeps edges short.
+    """Longest path from the sources; a source, and what is made of one alone (a weight turned, a constant spread), then
+    sinks to just above its first reader, which keeps edges short and rows narrow.
 
     Folding can close a cycle; where nothing else can go on, the first box that is left goes on without its inputs.
     """
@@ -162,6 +171,7 @@ def _layers(count: int, edges: list[tuple[int, int]]) -> list[int]:
     for a, b in edges:
         users[a].append(b)
         waiting[b] += 1
+    fed = list(waiting)
     sources = [n for n in range(count) if not waiting[n]]
     layer = [0] * count
     queue, done, rest = list(sources), [False] * count, 0
@@ -174,9 +184,13 @@ def _layers(count: int, edges: list[tuple[int, int]]) -> list[int]:
         waiting[rest] = 0
         queue.append(rest)
     _relax(queue, users, waiting, layer, done)
-    for node in sources:
-        if users[node]:
-            layer[node] = min(layer[user] for user in users[node]) - 1
+    floats = set(sources)
+    for node in queue:
+        if node in floats:
+            floats.update(user for user in users[node] if fed[user] == 1)
+    for node in reversed(queue):
+        if node in floats and users[node]:
+            layer[node] = max(min(layer[user] for user in users[node]) - 1, layer[node])
     return np.unique(layer, return_inverse=True)[1].tolist()
 
 
@@ -199,28 +213,28 @@ def _place_across(order: np.ndarray, level: np.ndarray, width: np.ndarray, gap: 
     """Centres across each layer: near the neighbours above and below, in the order given, never overlapping."""
     total = len(level)
     ranked = np.lexsort((order, level))
-    rows = [row for row in np.split(ranked, np.flatnonzero(np.diff(level[ranked])) + 1) if len(row)]
-    steps = []
-    for row in rows:
-        between = (width[row][:-1] + width[row][1:] + gap[row][:-1] + gap[row][1:]) / 2
-        steps.append(np.concatenate(([0.0], np.cumsum(between))))
+    row = np.unique(level[ranked], return_inverse=True)[1]  # of each, in this order: all rows in one array
+    begins = np.flatnonzero(np.diff(row, prepend=-1))
+    ends = np.append(begins[1:], total)
+    room = width[ranked] + gap[ranked]
+    packed = np.cumsum(np.append(0.0, (room[:-1] + room[1:]) / 2))
+    offset = packed - packed[begins][row]
     x = np.zeros(total)
-    for row, offset in zip(rows, steps):
-        x[row] = offset - offset[-1] / 2
+    x[ranked] = offset - (offset[ends - 1] / 2)[row]
     weight = np.bincount(links.ravel(), minlength=total)
+    inside = row[1:] == row[:-1]
     for _ in range(_ROUNDS):
         pull = np.bincount(links[:, 0], x[links[:, 1]], total) + np.bincount(links[:, 1], x[links[:, 0]], total)
-        wish = np.where(weight > 0, pull / np.maximum(weight, 1), x)
-        for row, offset in zip(rows, steps):
-            # Least squares with order kept: pool adjacent wishes, measured from where the packed row would put them.
-            x[row] = _isotonic(wish[row] - offset) + offset
+        # Least squares with order kept: pool adjacent wishes, measured from where the packed row would put them.
+        wish = np.where(weight > 0, pull / np.maximum(weight, 1), x)[ranked] - offset
+        for at in np.unique(row[1:][inside & (wish[1:] < wish[:-1])]).tolist():
+            wish[begins[at] : ends[at]] = _isotonic(wish[begins[at] : ends[at]])
+        x[ranked] = wish + offset
     return x
 
 
 def _isotonic(values: np.ndarray) -> np.ndarray:
     """The nearest non-decreasing sequence (pool adjacent violators)."""
-    if len(values) < 2 or (np.diff(values) >= 0).all():
-        return values
     sums: list[float] = []
     counts: list[int] = []
     for value in values.tolist():

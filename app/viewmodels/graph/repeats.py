@@ -51,21 +51,22 @@ def find_repeats(compilation: Compilation, least: int = LEAST) -> tuple[Repeat, 
 
 
 def _letters(calls: tuple[CallRecord, ...], table: dict[str, NodeRecord]) -> np.ndarray:
-    """A number for each group: equal where the groups compute the same."""
+    """A number for each group: equal where the groups compute the same. Nodes that they compute as well as another
+    group, which has them, count by what they are and not by where they stand."""
     known: dict[object, int] = {}
     result = np.zeros(len(calls), np.int64)
     for index, call in enumerate(calls):
-        local = {name: position for position, name in enumerate(call.nodes)}
-        shape = tuple(
-            (
-                node.op, node.dtype, node.shape, node.attributes, node.call == call.index,
-                tuple(local.get(operand, -1) for operand in node.operands),
-            )
-            for name in call.nodes
-            if (node := table.get(name)) is not None
-        )  # fmt: skip
-        result[index] = known.setdefault(shape, len(known))
+        nodes = [node for name in call.nodes if (node := table.get(name)) is not None]
+        owned = [node for node in nodes if node.call == call.index]
+        local = {node.name: position for position, node in enumerate(owned)}
+        shape = tuple((*_kind(node), tuple(local.get(operand, -1) for operand in node.operands)) for node in owned)
+        others = frozenset(_kind(node) for node in nodes if node.call != call.index)
+        result[index] = known.setdefault((shape, others), len(known))
     return result
+
+
+def _kind(node: NodeRecord) -> tuple[str, str, str, str]:
+    return node.op, node.dtype, node.shape, node.attributes
 
 
 def _readers(nodes: tuple[NodeRecord, ...]) -> dict[str, list[NodeRecord]]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.viewmodels.compilation import Compilation, NodeRecord, Nodes
+from app.viewmodels.frame.formats import many
 from app.viewmodels.graph.modules import Modules, find_modules
 from app.viewmodels.graph.repeats import Repeat, find_repeats
 from app.viewmodels.requests import LayoutRequest
@@ -172,12 +173,14 @@ class _Builder:
         if node.call < 0:
             return self._add(_title(same), _detail(node), node.kind, names, parent, node.number)
         key = Key("call", node.call)
-        mine = tuple(dict.fromkeys(name for n in same for name in calls[n.call].nodes))
-        if key in scene.folds.collapsed:
-            words = f"{len(calls[node.call].nodes)} nodes"
-            title = calls[node.call].kernel + _times(len(same))
-            return self._closed(key, "group", title, words, mine, parent, node.number)
+        if key in self._box_of_frame:
+            return self._box_of_frame[key]
         if key not in self._frame_of:
+            mine = tuple(dict.fromkeys(name for n in same for name in calls[n.call].nodes))
+            if key in scene.folds.collapsed:
+                words = many(len(calls[node.call].nodes), "node")
+                title = calls[node.call].kernel + _times(len(same))
+                return self._closed(key, "group", title, words, mine, parent, node.number)
             self._frame_of[key] = len(scene.frames)
             launches = tuple(n.call for n in same)
             scene.frames.append(Frame(key, calls[node.call].kernel, parent, mine, launches, len(same)))
@@ -197,7 +200,7 @@ class _Builder:
     def _layer_words(self, key: Key) -> tuple[str, str]:
         repeat = self._scene.repeats[key.number]
         name = "layer" if len(self._scene.repeats) == 1 else f"layer {chr(ord('A') + key.number % 26)}"
-        size = f"{len(repeat.calls[0])} kernels, {len(repeat.copies[0])} nodes"
+        size = f"{many(len(repeat.calls[0]), 'kernel')}, {many(len(repeat.copies[0]), 'node')}"
         count = key.last - key.first + 1
         if count == repeat.count:
             return f"{name} \u00d7 {count}", f"{size} each"

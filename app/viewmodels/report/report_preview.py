@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.viewmodels.frame.formats import count, seconds, size
-from profiler.report.markdown import kernel_words, verdict_words
-from profiler.units import percent
+from profiler.report.markdown import KERNEL_COLUMNS, WHOLE_COLUMNS, kernel_rows, whole_rows
+from profiler.units import moment, percent
 
 MOST_ROWS = 40
 
@@ -47,7 +47,7 @@ def run_preview(document: dict[str, Any]) -> ReportPreview:
     return ReportPreview(
         (run["id"],),
         f"{run['source']}, run {run['id']}",
-        f"{str(run['started'])[:19].replace('T', ' ')} on {document['machine']['name']}, {run['device']}{sizes}",
+        f"{moment(run['started'])} on {document['machine']['name']}, {run['device']}{sizes}",
         tuple(section for section in sections if section is not None),
         _state(document),
     )
@@ -73,20 +73,10 @@ def comparison_preview(document: dict[str, Any], runs: tuple[int, ...]) -> Repor
         )
     ]  # fmt: skip
     if document["whole"] and document["whole"][0]:
-        rows = tuple(
-            (name, seconds(t["median"]), f"{seconds(t['low'])} to {seconds(t['high'])}", *verdict_words(v))
-            for name, t, v in zip(labels, document["whole"], document["verdicts"])
-            if t
-        )
-        sections.append(
-            ReportSection("Time of a call", (f"Test: {document['test']}.",),
-                          ("side", "median", "interval", "ratio", "verdict"), rows, (1, 2, 3))
-        )  # fmt: skip
-    kernels = tuple(
-        (kernel_words(k), *(seconds(t["median"]) if t else "" for t in k["times"]), *verdict_words(k["verdicts"][-1]))
-        for k in document["kernels"]
-    )
-    header = ("kernel", *labels, "ratio", "verdict")
+        rows, test = tuple(whole_rows(document, seconds)), f"Test: {document['test']}."
+        sections.append(ReportSection("Time of a call", (test,), ("side", *WHOLE_COLUMNS), rows, (1, 2, 3)))
+    kernels = tuple(row[:-1] for row in kernel_rows(document, seconds))
+    header = ("kernel", *labels, *KERNEL_COLUMNS[:-1])
     sections.append(ReportSection("Kernels", (), header, kernels[:MOST_ROWS], tuple(range(1, len(labels) + 2))))
     title = " against ".join(f"{side['label']} ({side['source']})" for side in document["sides"])
     return ReportPreview(runs, title, "", tuple(sections), "; ".join(document["warnings"]))
@@ -121,6 +111,7 @@ def _kernels(document: dict[str, Any]) -> ReportSection | None:
         for x in launches[:MOST_ROWS]
     )  # fmt: skip
     more = (f"The first {MOST_ROWS} of {len(launches)}; the report has all.",) if len(launches) > MOST_ROWS else ()
+    more += tuple(f"{kernel}: {note}" for kernel, note in document.get("kernel_notes", {}).items())
     header = ("#", "kernel", "median", "interval", "FLOPs", "bytes", "GFLOP/s", "GB/s", "of roof")
     shares = tuple((x["median"] or 0.0) / longest for x in launches[:MOST_ROWS])
     return ReportSection("Kernels", more, header, rows, (0, 2, 3, 4, 5, 6, 7, 8), shares)

@@ -14,11 +14,12 @@ _WHAT = {"force_cut": "cut by hand", "force_fuse": "fused by hand", "sources": "
 
 @dataclass(frozen=True)
 class Side:
-    """One of the things compared, and the stored compilation its texts are of (0 where there is none)."""
+    """One of the things compared, and the stored compilation its texts are of (0 where there is none); its run."""
 
     label: str
     compilation: int
     compile_seconds: float
+    run: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,12 @@ class ComparisonView:
     break_even: tuple[str, ...]
     timed: bool
 
+    @property
+    def runs(self) -> tuple[int, int] | None:
+        """The first and the last run, where runs were compared."""
+        ends = self.sides[0].run, self.sides[-1].run
+        return ends if all(ends) and len(self.sides) > 1 else None
+
     def first_difference(self) -> KernelVerdict | None:
         """The row at which the comparison opens: the earliest stage that differs anywhere."""
         known = [row for row in self.rows if row.differs_at in STAGES]
@@ -77,7 +84,7 @@ class ComparisonView:
 def comparison_view(document: dict[str, Any]) -> ComparisonView:
     """The profiler's comparison document as the window shows it."""
     sides = tuple(
-        Side(_label(side["label"]), side["compilation"] or 0, side["compile_seconds"] or 0.0)
+        Side(_label(side["label"]), side["compilation"] or 0, side["compile_seconds"] or 0.0, side["run"] or 0)
         for side in document["sides"]
     )
     timed = any(side["run"] is not None for side in document["sides"])
@@ -143,8 +150,13 @@ def _row(
 ) -> KernelVerdict:  # fmt: skip
     texts = tuple(f"{seconds(t['median'])}" if t else "" for t in times)
     found = tuple(
-        SideVerdict(v["ratio"], f"{v['low']:.2f} to {v['high']:.2f}", v["verdict"], _told(v)) if v else None
+        SideVerdict(v["ratio"], f"{_ratio(v['low'])} to {_ratio(v['high'])}", v["verdict"], _told(v)) if v else None
         for v in verdicts
     )
     note = "IR not kept" if differs is None else "" if differs else "same IR"
     return KernelVerdict(name, nodes, names, texts, found, differs or "", note if timed else note or "compiled")
+
+
+def _ratio(value: float) -> str:
+    """A ratio with what can be read of it: of a hundredfold nobody wants hundredths."""
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app import flow_tables
-from app.flow_cells import BASE, Cell, Measured, Request, Sample, cells
+from app.flows import tables as flow_tables
+from app.flows.cells import BASE, Cell, Measured, Request, Sample, cells
 from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import FlowsRequest
 

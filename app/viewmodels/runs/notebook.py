@@ -29,11 +29,33 @@ class OpenFlowsRequest:
 
 @dataclass(frozen=True)
 class EditRunsRequest:
-    """Write on runs (`note`, `tag`, `untag`, `pin`, `unpin`), or forget them, compilations or tables of flows."""
+    """Write on runs (`note`, `tag`, `untag`, `pin`, `unpin`), or forget them, compilations or tables of flows.
+
+    `trial` forgets nothing: it fails where that would fail, and tells the database. `database` is the file that is
+    meant, where it may no longer be the one that is open.
+    """
 
     numbers: tuple[int, ...]
     what: str
     text: str = ""
+    trial: bool = False
+    database: str = ""
+
+
+@dataclass(frozen=True)
+class KernelNotesRequest:
+    """The notes on the kernels of a source, by kernel."""
+
+    source: str
+
+
+@dataclass(frozen=True)
+class NoteKernelRequest:
+    """Write a note on a kernel of a source, or take it away; the notes there are then."""
+
+    source: str
+    kernel: str
+    text: str
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import statistics
 from dataclasses import dataclass
 
-from app.viewmodels.frame.formats import seconds
+from app.viewmodels.frame.formats import many, seconds
+from profiler.records import Change, History, Moment
 
 BY = (("run", "By run"), ("commit", "By commit"), ("tag", "By tag"))
 
@@ -20,51 +22,32 @@ class HistoryRequest:
 
 
 @dataclass(frozen=True)
-class Point:
-    """A moment: its newest run's number, what it is called, when it was, and its time with the interval."""
-
-    run: int
-    label: str
-    started: str
-    median: float
-    low: float
-    high: float
-    runs: int = 1
-
-
-@dataclass(frozen=True)
-class Step:
-    """A change: the point from which on it holds, the first run after it, and by which ratio."""
-
-    at: int
-    run: int
-    ratio: float
-
-    @property
-    def words(self) -> str:
-        """How much slower or faster it became, and from where on."""
-        return f"{self.ratio - 1:+.1%} from run {self.run} on"
-
-
-@dataclass(frozen=True)
 class Past:
     """A history; where there is none, `note` says why."""
 
     source: str
     by: str
-    conditions: tuple[tuple[str, str], ...] = ()
-    points: tuple[Point, ...] = ()
-    steps: tuple[Step, ...] = ()
-    others: int = 0
+    found: History | None = None
     note: str = ""
+
+    @property
+    def points(self) -> tuple[Moment, ...]:
+        """The moments, oldest first."""
+        return self.found.moments if self.found is not None else ()
+
+    @property
+    def steps(self) -> tuple[Change, ...]:
+        """Where it changed."""
+        return self.found.changes if self.found is not None else ()
 
     @property
     def title(self) -> str:
         """What is plotted: under which conditions, and what is left out."""
-        if self.note:
+        if self.found is None:
             return self.note
-        shown = [f"{name} {value}" for name, value in self.conditions if value not in ("", "null", "{}")]
-        left = f"; {self.others} runs under other conditions are left out" if self.others else ""
+        known, others = self.found.conditions.items(), self.found.others
+        shown = [_condition(name, value) for name, value in known if value not in ("", "null", "{}")]
+        left = f"; {many(others, 'run')} under other conditions left out" if others else ""
         return f"{', '.join(shown)}{left}"
 
     @property
@@ -87,3 +70,19 @@ class Past:
             for a, b in itertools.pairwise(borders)
             if b > a
         ]
+
+
+def _condition(name: str, value: str) -> str:
+    """A condition as it is written elsewhere: what says by itself what it is stands alone."""
+    if name == "dims" and isinstance(sizes := _read(value), dict):
+        return " ".join(f"{dim}={size}" for dim, size in sizes.items())
+    return {"opt_level": f"-O{value}", "flow": value, "machine": value, "device": f"on {value}"}.get(
+        name, f"{name} {value}"
+    )
+
+
+def _read(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

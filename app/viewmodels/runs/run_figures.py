@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.viewmodels.compilation import Compilation, Nodes
-from app.viewmodels.frame.formats import seconds, time_scale
+from app.viewmodels.frame.formats import seconds, size, time_scale
 from app.viewmodels.requests import RunTimes
 from profiler.analysis.aggregation import between_launches
 from profiler.analysis.roofline import RooflinePoint, kernel_dtype, rates
 from profiler.analysis.statistics import outlier_limit, quartiles, summarise
+from profiler.counted import BYTES, COUNT, KINDS, SHARE, counted_at, total
 from profiler.records import Summary
 
 
@@ -70,12 +71,32 @@ def call_figures(compilation: Compilation, run: RunTimes) -> list[CallFigures]:
     """A row a launch."""
     total = _whole(run)
     rows = []
+    counted = counted_at(run.sampling.counted if run.sampling is not None else ())
     for call, (_, times), summary, (work, moved) in zip(compilation.calls, run.calls, run.summaries, run.work):
         kernel = compilation.kernel_table.get(call.kernel)
         dtype = kernel_dtype(kernel.source) if kernel else ""
-        point = rates(call.kernel, call.index, summary.median, work, moved, dtype=dtype)
+        point = rates(call.kernel, call.index, summary.median, work, moved, None, dtype, counted(call.index))
         share = summary.median / total
         rows.append(CallFigures(call.index, call.kernel, call.nodes, summary, _quartiles(times), share, point, times))
+    return rows
+
+
+def counted_rows(run: RunTimes) -> list[tuple[str, float | None, str, str]]:
+    """What the device counted of each kernel, over all of its launches, as counters of the run; or why it did not."""
+    found = run.sampling
+    if found is None:
+        return []
+    rows: list[tuple[str, float | None, str, str]] = []
+    for kernel in dict.fromkeys(launch.kernel for launch in found.counted):
+        whole = total(found.counted, kernel)
+        moved = sum(run.work[launch.position][1] for launch in found.counted if launch.kernel == kernel)
+        for kind in KINDS:
+            value = getattr(whole, kind.field)
+            note = f"read and written, {size(moved)} were estimated" if kind.unit == BYTES else ""
+            scaled = 100 * value if value is not None and kind.unit == SHARE else value
+            rows.append((f"{kernel}: {kind.words}", scaled, "" if kind.unit == COUNT else kind.unit, note))
+    if found.uncounted:
+        rows.append(("the device's counters", None, "", found.uncounted))
     return rows
 
 

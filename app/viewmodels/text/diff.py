@@ -9,7 +9,7 @@ import numpy as np
 
 from app.viewmodels.compilation import LineText, Nodes
 from app.viewmodels.text.alignment import matched_lines, plain_line, same_but_numbers
-from app.viewmodels.text.text_document import TextDocument, index_text
+from app.viewmodels.text.text_document import TextDocument, index_text, packed_places
 
 _LARGEST = 200_000  # lines on a side; above this the comparison would take seconds
 SAME, CAME, WENT, GAP = 0, 1, -1, 2
@@ -107,10 +107,11 @@ def _built(lines: list[tuple[TextDocument, int]], marks: list[int], rows: list[R
     sets = np.array([table.setdefault(entry, len(table)) for entry in nodes], np.int32)
     files: dict[str, int] = {"": 0}
     at = [text.place(line) if line >= 0 else ("", 0) for text, line in lines]
-    places = np.array([(files.setdefault(file, len(files)), number) for file, number in at], np.int32)
+    calls = [text.library_place(line) if line >= 0 else ("", 0) for text, line in lines]
+    places, library = packed_places(at, files), packed_places(calls, files)
     body = b"".join((text.line_bytes(line) if line >= 0 else b"") + b"\n" for text, line in lines)
     return DiffDocument(
-        index_text(LineText(body, tuple(table), sets.tobytes(), tuple(files), places.tobytes())),
+        index_text(LineText(body, tuple(table), sets.tobytes(), tuple(files), places, library)),
         np.array(marks, np.int8),
         np.array([line + 1 for _, line in lines], np.int32),
         sum(left < 0 for left, _ in rows),

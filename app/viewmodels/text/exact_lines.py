@@ -15,20 +15,22 @@ _WRITTEN = (*WHOLE_STAGES, "source")
 def spot_of(document: TextDocument, stage: str, line: int) -> Spot:
     """What choosing a line means."""
     file, at = ("", 0) if stage == MODEL_SOURCE else document.place(line)
-    return Spot(file, at, frozenset(document.nodes(line)), stage in _WRITTEN)
+    library = ("", 0) if stage in _WRITTEN else document.library_place(line)
+    return Spot(file, at, frozenset(document.nodes(line)), stage in (*_WRITTEN, LIBRARY), library)
 
 
 def exact_lines(document: TextDocument, stage: str, spot: Spot) -> np.ndarray:
     """A bool for each line. Lines of IR and machine code match by their line of source and their nodes; those of the
     graph, its source and the generated kernels, of which whole stretches are made, by their nodes."""
-    at = document.lines_at(spot.file, spot.line)
     if stage == LIBRARY:
-        return at
+        return document.lines_at(*(spot.library if spot.library[1] else (spot.file, spot.line)))
+    chosen_there = spot.whole and bool(spot.library[1])
+    at = document.lines_for(*spot.library) if chosen_there else document.lines_at(spot.file, spot.line)
     if stage in _WRITTEN:
         return at if at.any() else _closest(document, spot.nodes)
     of_nodes = document.lines_of(spot.nodes)
     if spot.whole:
-        return at | of_nodes
+        return at if chosen_there else at | of_nodes
     if not spot.line:
         return of_nodes
     if spot.nodes and (both := at & document.lit_lines(spot.nodes)).any():

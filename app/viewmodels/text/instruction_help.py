@@ -1,6 +1,6 @@
 """What the instruction under the mouse does, in a sentence: LLVM's, PTX's, MLIR's operations and the graph's ops.
 
-The sentences ship with the program (`resources/help/instructions.json`).
+The sentences ship with the program (`resources/help/instructions.json`); those of ops are their documentation's.
 """
 
 from __future__ import annotations
@@ -50,8 +50,16 @@ def help_for(language: str, line: str, column: int) -> str:
 def sentence(language: str, word: str) -> str:
     """What an instruction does."""
     if word.startswith("mo."):
-        return sentences()["ops"].get(word.removeprefix("mo."), "")
+        return _op_sentence(word.removeprefix("mo."))
     return sentences().get(language, {}).get(word, "")
+
+
+def _op_sentence(name: str) -> str:
+    """What an op does: the first line of its builder's own documentation, where it has a builder of its name."""
+    from compiler.graph import ops
+
+    builder = getattr(ops, name, None)
+    return sentences()["ops"].get(name) or (getattr(builder, "__doc__", None) or "").partition("\n")[0]
 
 
 def line_tip(document: TextDocument, stage: str, language: str, line: int, column: int) -> str:
@@ -59,4 +67,7 @@ def line_tip(document: TextDocument, stage: str, language: str, line: int, colum
     file, at = document.place(line) if stage not in (*WHOLE_STAGES, LIBRARY, "source") else ("", 0)
     said = help_for(language, document.line(line, 4000), column) if column >= 0 else ""
     place = f"made at {file.rsplit('/', 1)[-1]}:{at}" if at else ""
+    caller, line_there = document.library_place(line)
+    if at and line_there and (caller, line_there) != (file, at):
+        place += f", for {caller.rsplit('/', 1)[-1]}:{line_there}"
     return "\n".join(part for part in (said, place) if part)

@@ -14,7 +14,7 @@ from app.viewmodels.text.diff import DiffDocument
 from app.viewmodels.text.text_document import EMPTY, TextDocument
 from compiler.targets import emission_of
 
-CURRENT, PREVIOUS = "", "previous"
+CURRENT, PREVIOUS, GIVEN = "", "previous", "given"
 USUAL_GPU = "sm_90a"
 
 
@@ -23,7 +23,8 @@ class TextKey:
     """Which text: a stage of a kernel (none for a model's stage) for a target, or the text after a pass; of the kernel
     library, one of its files in place of a kernel.
 
-    `origin` is the compilation it is of: the current one, the one before, or `c12` of the database.
+    `origin` is the compilation it is of: the current one, the one before, or `c12` of the database; or it begins with
+    `given`, and the text was handed over by whoever shows it.
     """
 
     stage: str
@@ -117,6 +118,11 @@ class IrPaneModel:
         """Ask for the text again: the compilation changed."""
         self.loading, self.error, self.progress = True, "", ("", -1.0)
         self.wanted.emit(self)
+
+    def leave(self) -> None:
+        """The pane is closed: a text that is still on its way finds nobody."""
+        for event in (self.wanted, self.changed, self.progressed):
+            event.clear()
 
     def set_progress(self, words: str, share: float = -1.0) -> None:
         """The text is on its way, and has come this far."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
 
-from app.viewmodels.compilation import Compilation
+from app.viewmodels.compilation import LIBRARY, Compilation
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.runs.run_figures import launch_times
 from app.viewmodels.text.line_costs import LineCosts, line_costs
 from app.viewmodels.text.text_document import TextDocument
 from compiler.options import STAGE_TABLE
-from profiler.sampled import PLACES, HotLine, Sampling, hottest, text_digest
+from profiler.sampled import PLACES, HotLine, SampledKernel, Sampling, hottest, text_digest
 
 
 @dataclass(frozen=True)
@@ -31,33 +33,57 @@ class HotSpot:
 
 
 def sampled_costs(
-    document: TextDocument, stage: str, kernel: str, compilation: Compilation, run: RunTimes
+    document: TextDocument, stage: str, shown: str, compilation: Compilation, run: RunTimes
 ) -> LineCosts | None:
-    """The sampled costs of a kernel's text; None where there are no samples of this very text."""
-    found = run.sampling.kernel(kernel) if run.sampling is not None else None
-    part = found.stage(STAGE_TABLE[stage].same_as or stage) if found is not None else None
-    if run.sampling is None or found is None or part is None or part.digest != _digest(document):
+    """The sampled costs of a text, of the kernel `shown` or of that file of the kernel library; None where there are
+    no samples of this very text."""
+    if run.sampling is None:
         return None
-    counts = np.zeros(document.lines)
-    for line in part.lines:
-        if 0 < line.line <= document.lines:
-            counts[line.line - 1] = line.count
     times = launch_times(run)
-    seconds = sum(times.get(call.index, 0.0) for call in compilation.calls if call.kernel == kernel)
+    counts, seconds = np.zeros(document.lines), np.zeros(document.lines)
+    stalls: dict[int, tuple[tuple[str, int], ...]] = {}
+    for kernel, lines in _sampled_lines(run.sampling, document, stage, shown):
+        duration = sum(times.get(call.index, 0.0) for call in compilation.calls if call.kernel == kernel.kernel)
+        for line in lines:
+            counts[line.line - 1] += line.count
+            seconds[line.line - 1] += line.count / kernel.samples * duration
+            if line.stalls:
+                stalls[line.line - 1] = _added(stalls.get(line.line - 1, ()), line.stalls)
     top = float(counts.max(initial=0.0))
     if top <= 0:
         return None
-    heat = np.sqrt(counts / top)
-    stalls = {line.line - 1: line.stalls for line in part.lines if line.stalls}
-    share = counts / run.sampling.inside
-    return LineCosts(counts / found.samples * seconds, heat, counts > 0, share, stalls)
+    return LineCosts(seconds, np.sqrt(counts / top), counts > 0, counts / run.sampling.inside, stalls)
+
+
+def _sampled_lines(
+    sampling: Sampling, document: TextDocument, stage: str, shown: str
+) -> Iterator[tuple[SampledKernel, list[HotLine]]]:
+    """By kernel, the lines of a text that samples were taken at. A file of the library is every kernel's, and has the
+    lines that still read as they did."""
+    if stage == LIBRARY:
+        for kernel in sampling.kernels:
+            lines = part.lines if (part := kernel.stage(PLACES)) is not None else ()
+            yield kernel, [line for line in lines if line.file == shown and _reads(document, line)]
+    elif (found := sampling.kernel(shown)) is not None and (known := STAGE_TABLE.get(stage)) is not None:
+        part = found.stage(known.same_as or stage)
+        if part is not None and part.digest == _digest(document):
+            yield found, [line for line in part.lines if 0 < line.line <= document.lines]
+
+
+def _reads(document: TextDocument, line: HotLine) -> bool:
+    return 0 < line.line <= document.lines and document.line(line.line - 1).strip() == line.text.strip()
+
+
+def _added(first: tuple[tuple[str, int], ...], second: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    """What two kernels waited for at one line, most first."""
+    return tuple((Counter(dict(first)) + Counter(dict(second))).most_common())
 
 
 def costs_of(
-    document: TextDocument, stage: str, kernel: str, compilation: Compilation, run: RunTimes
+    document: TextDocument, stage: str, shown: str, compilation: Compilation, run: RunTimes
 ) -> LineCosts | None:
     """What the lines of a text cost in a run: by samples of them where there are any, else as `line_costs` has it."""
-    sampled = sampled_costs(document, stage, kernel, compilation, run)
+    sampled = sampled_costs(document, stage, shown, compilation, run)
     return sampled or line_costs(document, stage, compilation, run)
 
 

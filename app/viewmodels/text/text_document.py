@@ -29,6 +29,7 @@ class TextDocument:
     longest: int = 0
     files: tuple[str, ...] = ("",)
     places: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    library: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
 
     @property
     def lines(self) -> int:
@@ -52,17 +53,31 @@ class TextDocument:
 
     def place(self, line: int) -> tuple[str, int]:
         """The file and line of source that a line was made of; an empty name where nobody knows."""
-        if line >= len(self.places):
+        return self._at(self.places, line)
+
+    def library_place(self, line: int) -> tuple[str, int]:
+        """The same in the kernel library: of a line of a generated kernel, the line that called it."""
+        return self._at(self.library if len(self.library) else self.places, line)
+
+    def _at(self, places: np.ndarray, line: int) -> tuple[str, int]:
+        if line >= len(places):
             return "", 0
-        file, at = self.places[line].tolist()
+        file, at = places[line].tolist()
         return self.files[file], at
 
     def lines_at(self, file: str, line: int) -> np.ndarray:
         """A bool for each line: whether it was made of this line of source."""
+        return self._lines_at(self.places, file, line)
+
+    def lines_for(self, file: str, line: int) -> np.ndarray:
+        """A bool for each line: whether it was made for this line of the kernel library, or by what that calls."""
+        return self._lines_at(self.library if len(self.library) else self.places, file, line)
+
+    def _lines_at(self, places: np.ndarray, file: str, line: int) -> np.ndarray:
         result = np.zeros(self.lines, bool)
-        known = min(len(self.places), self.lines)
+        known = min(len(places), self.lines)
         if file in self.files:
-            at = self.places[:known]
+            at = places[:known]
             result[:known] = (at[:, 0] == self.files.index(file)) & (at[:, 1] == line)
         return result
 
@@ -166,18 +181,27 @@ def index_text(text: LineText, cancelled: Callable[[], bool] = lambda: False) ->
     longest = int(np.diff(starts).max()) if len(starts) > 1 else 0
     sets = np.frombuffer(text.line_sets, np.int32)
     places = np.frombuffer(text.line_places, np.int32).reshape(-1, 2)
-    document = TextDocument(data, starts, text.sets, sets, longest, text.files, places)
+    library = np.frombuffer(text.line_library, np.int32).reshape(-1, 2)
+    document = TextDocument(data, starts, text.sets, sets, longest, text.files, places, library)
     _ = document.coverage  # looks at every line: here, rather than where the window would wait for it
     return document
 
 
-def line_text(text: str, nodes: tuple[Nodes, ...], places: Sequence[tuple[str, int]] = ()) -> LineText:
-    """Pack a text, the nodes of its lines and their places in sources."""
+def line_text(
+    text: str, nodes: tuple[Nodes, ...], places: Sequence[tuple[str, int]] = (), library: Sequence[tuple[str, int]] = ()
+) -> LineText:
+    """Pack a text, the nodes of its lines, their places in sources and those in the kernel library."""
     table: dict[Nodes, int] = {(): 0}
     ids = np.fromiter((table.setdefault(entry, len(table)) for entry in nodes), np.int32, len(nodes))
     files: dict[str, int] = {"": 0}
-    at = np.array([(files.setdefault(file, len(files)) if line else 0, line) for file, line in places], np.int32)
-    return LineText(text.encode("utf-8"), tuple(table), ids.tobytes(), tuple(files), at.tobytes())
+    at, calls = packed_places(places, files), packed_places(library, files)
+    return LineText(text.encode("utf-8"), tuple(table), ids.tobytes(), tuple(files), at, calls)
+
+
+def packed_places(places: Sequence[tuple[str, int]], files: dict[str, int]) -> bytes:
+    """Places as `LineText` has them; their files are added to `files`."""
+    pairs = [(files.setdefault(file, len(files)) if line else 0, line) for file, line in places]
+    return np.array(pairs, np.int32).tobytes()
 
 
 EMPTY = index_text(LineText(b""))

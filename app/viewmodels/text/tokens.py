@@ -74,7 +74,8 @@ _LANGUAGES = {
     ),
     "python": (
         ("comment", r"#.*"),
-        ("string", r"[rbf]?(?:'(?:[^'\\]|\\.)*'?|\"(?:[^\"\\]|\\.)*\"?)"),
+        ("string", r"[rbf]?(?:\"{3}(?:(?!\"{3}).)*(?:\"{3})?|'{3}(?:(?!'{3}).)*(?:'{3})?"
+                   r"|'(?:[^'\\]|\\.)*'?|\"(?:[^\"\\]|\\.)*\"?)"),
         ("symbol", r"@\w+"),
         (
             "keyword",
@@ -87,6 +88,7 @@ _LANGUAGES = {
         ("number", _NUMBER),
     ),
 }  # fmt: skip
+_LONG = ('"""', "'''")  # the quotes of strings that may go over lines
 _LIMIT = 4_000  # columns of a line that are coloured; constants can be a megabyte long
 
 
@@ -96,9 +98,36 @@ def _expression(language: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=8192)
-def tokens(language: str, line: str) -> tuple[Token, ...]:
-    """The coloured pieces of a line, left to right; what lies between them is plain text."""
+def tokens(language: str, line: str, inside: str = "") -> tuple[Token, ...]:
+    """The coloured pieces of a line, left to right; what lies between them is plain text. `inside` are the quotes of a
+    string that began on a line before."""
     if language not in _LANGUAGES:
         return ()
-    found = _expression(language).finditer(line, 0, min(len(line), _LIMIT))
-    return tuple((m.start(), m.end(), m.lastgroup or "text") for m in found if m.end() > m.start())
+    begin = (line.find(inside) + len(inside) if inside in line else len(line)) if inside else 0
+    found = _expression(language).finditer(line, begin, min(len(line), _LIMIT))
+    before = ((0, begin, "string"),) if begin else ()
+    return (*before, *((m.start(), m.end(), m.lastgroup or "text") for m in found if m.end() > m.start()))
+
+
+def left_open(line: str, inside: str = "") -> str:
+    """The quotes of a Python string that goes on after this line, if one does."""
+    if inside and inside not in line:
+        return inside
+    for start, stop, kind in tokens("python", line, inside)[bool(inside) :]:
+        words = line[start:stop].lstrip("rbf")
+        if kind == "string" and words[:3] in _LONG and (len(words) < 6 or words[-3:] != words[:3]):
+            return words[:3]
+    return ""
+
+
+def lines_inside_strings(text: bytes) -> dict[int, str]:
+    """The lines of a Python text that begin inside a string, with its quotes."""
+    if not any(quotes.encode() in text for quotes in _LONG):
+        return {}
+    found, inside = {}, ""
+    for number, line in enumerate(text.decode("utf-8", "replace").split("\n")):
+        if inside:
+            found[number] = inside
+        if inside or any(quotes in line for quotes in _LONG):
+            inside = left_open(line, inside)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.viewmodels.compilation import Compilation, MemoryBlock
-from app.viewmodels.frame.formats import size
+from app.viewmodels.frame.formats import many, size
 from profiler.analysis.memory import alive_bytes
 
 
@@ -29,7 +29,7 @@ def summary(compilation: Compilation) -> str:
     saved = f", {size(without - compilation.peak)} saved by reuse" if without > compilation.peak else ""
     used = alive(compilation)
     busiest = f"; fullest at launch {used.index(max(used)) + 1}" if used else ""
-    return f"{len(blocks)} blocks, peak {size(compilation.peak)}{saved}{busiest}"
+    return f"{many(len(blocks), 'block')}, peak {size(compilation.peak)}{saved}{busiest}"
 
 
 def _launch(compilation: Compilation, index: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from functools import cache
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -18,7 +19,8 @@ PARTS = ("PySide6_Essentials", "xdsl", "llvmlite", "numpy", "pyqtgraph", "igraph
 _WIDE = 420  # pixels of the words
 
 
-def versions() -> list[tuple[str, str]]:
+@cache
+def versions() -> Sequence[tuple[str, str]]:
     """(part, version) of this program and of what it is built on; what is not installed is left out."""
     from importlib.metadata import PackageNotFoundError, version
 

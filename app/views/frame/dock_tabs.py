@@ -1,9 +1,15 @@
-"""The tab bars that Qt makes when docks are stacked: named, never shortened, scrolled where they are many."""
+"""The tab bars that Qt makes when docks are stacked: named, never shortened; a list of all where they are many."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QChildEvent, QEvent, QObject, Qt
-from PySide6.QtWidgets import QMainWindow, QTabBar
+from PySide6.QtCore import QChildEvent, QEvent, QObject, QRect, Qt
+from PySide6.QtWidgets import QMainWindow, QMenu, QTabBar, QToolButton
+from shiboken6 import isValid
+
+from app.views.parts.plain import plain_tip
+
+_NAME = "every-tab"
+_WIDE = 26  # pixels of the button: it lies over the two arrows by which Qt would have one look for a tab
 
 
 class DockTabs(QObject):
@@ -12,6 +18,7 @@ class DockTabs(QObject):
     def __init__(self, window: QMainWindow, name: str) -> None:
         super().__init__(window)
         self._name = name
+        self._every: list[EveryTab] = []  # nobody else in Python holds them, and Qt knows nothing of what they know
         window.installEventFilter(self)
         for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             self._dress(bar)
@@ -21,8 +28,11 @@ class DockTabs(QObject):
             child = event.child()
             if isinstance(child, QTabBar):
                 self._dress(child)
-        elif event.type() == QEvent.Type.Paint and isinstance(watched, QTabBar) and watched.drawBase():
-            watched.setDrawBase(False)  # Qt asks for it again when it uses a bar anew
+        elif event.type() == QEvent.Type.Paint and isinstance(watched, QTabBar):
+            if watched.drawBase():
+                watched.setDrawBase(False)  # Qt asks for it again when it uses a bar anew
+            if (every := every_tab(watched)) is not None:
+                every.fit()
         return False
 
     def _dress(self, bar: QTabBar) -> None:
@@ -30,4 +40,47 @@ class DockTabs(QObject):
         bar.setElideMode(Qt.TextElideMode.ElideNone)
         bar.setUsesScrollButtons(True)
         bar.setDrawBase(False)  # in the style's own colours, it would be a bright line through a dark window
+        if every_tab(bar) is None:
+            self._every = [button for button in self._every if isValid(button)] + [EveryTab(bar, self._name)]
         bar.installEventFilter(self)
+
+
+class EveryTab(QToolButton):
+    """At the end of a bar that has no room for all of its tabs: a list of them."""
+
+    def __init__(self, bar: QTabBar, name: str) -> None:
+        super().__init__(bar)
+        self._bar = bar
+        self.setObjectName(_NAME)
+        self.setArrowType(Qt.ArrowType.DownArrow)
+        self.setToolTip(plain_tip(f"{name}: every one, also those that have no room here"))
+        self.setAccessibleName(f"{name}: every one")
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.clicked.connect(self._list)
+        self.hide()
+
+    def fit(self) -> None:
+        """Come and go with the room there is."""
+        bar, last = self._bar, self._bar.count() - 1
+        over = last > 0 and bar.tabRect(last).right() - bar.tabRect(0).left() >= bar.width()
+        place = QRect(bar.width() - _WIDE, 0, _WIDE, bar.height())
+        if over and self.geometry() != place:
+            self.setGeometry(place)
+        if over == self.isHidden():
+            self.setVisible(over)
+            self.raise_()
+
+    def _list(self) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for index in range(self._bar.count()):
+            action = menu.addAction(self._bar.tabText(index), lambda i=index: self._bar.setCurrentIndex(i))
+            action.setCheckable(True)
+            action.setChecked(index == self._bar.currentIndex())
+        menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
+
+
+def every_tab(bar: QTabBar) -> EveryTab | None:
+    """The button of a bar. By its name: Qt's own buttons in there are of no class that Python knows apart."""
+    found = bar.findChild(QToolButton, _NAME)
+    return found if isinstance(found, EveryTab) else None

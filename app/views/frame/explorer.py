@@ -24,6 +24,7 @@ from app.views.parts.plain import plain_tip
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.text.passes import PassesView
+from compiler.printable import printable
 
 
 class KernelsView(QWidget):
@@ -36,10 +37,11 @@ class KernelsView(QWidget):
         self._selection = selection
         self._compilation: Compilation | None = None
         self._times: dict[str, float] = {}
+        self._notes: dict[str, str] = {}
         self.view = RecordView(
             "Kernels",
             [
-                Column("Kernel", lambda k: k.name),
+                Column("Kernel", lambda k: k.name, words=self._words, tip=self._tip),
                 Column("Nodes", lambda k: len(k.nodes), right=True, width=58),
                 Column("Time", lambda k: self._times.get(k.name, -1.0), seconds, right=True, width=76),
             ],
@@ -64,6 +66,19 @@ class KernelsView(QWidget):
         self._compilation, self._times = None, {}
         self.view.table.setColumnHidden(2, True)
         self.view.set_records(kernels)
+
+    def set_notes(self, notes: dict[str, str]) -> None:
+        """Notes on kernels, by name."""
+        changed, self._notes = notes != self._notes, notes
+        if changed:
+            self.view.table.viewport().update()
+
+    def _words(self, kernel: KernelRecord) -> str:
+        """Its name, and that there is a note on it, which its tip says."""
+        return f"{kernel.name} \u270e" if kernel.name in self._notes else kernel.name
+
+    def _tip(self, kernel: KernelRecord) -> str:
+        return "\n".join(filter(None, (kernel.name, self._notes.get(kernel.name, ""))))
 
     def set_times(self, times: dict[str, float]) -> None:
         """Measured seconds of each kernel, over all of its calls."""
@@ -143,10 +158,10 @@ class SamplesView(QListWidget):
         """Entries are (source, title, description)."""
         self.clear()
         for source, title, description in entries:
-            item = QListWidgetItem(self._look.icon(self._icon), title)
+            item = QListWidgetItem(self._look.icon(self._icon), printable(title))
             item.setData(Qt.ItemDataRole.UserRole, source)
             item.setToolTip(plain_tip(description))
-            item.setData(_DESCRIPTION, description)
+            item.setData(_DESCRIPTION, printable(description))
             self.addItem(item)
 
     def _restyle(self) -> None:

@@ -17,6 +17,8 @@ from app.viewmodels.requests import RunTimes
 from app.views.frame.histogram import HIGH, WIDE, histogram_image
 from app.views.parts.later import one_shot
 
+_MOST = 40  # entries of a section: more are counted
+
 
 class Inspector(QTextBrowser):
     """One page of rich text, made anew for each selection: ten times cheaper than widgets, and it can be copied.
@@ -31,6 +33,7 @@ class Inspector(QTextBrowser):
         self._look, self._selection = look, selection
         self._compilation: Compilation | None = None
         self._run: RunTimes | None = None
+        self._notes: dict[str, str] = {}
         self._links: list[tuple[str, ...]] = []
         self._weights: dict[str, Weights | str] = {}  # by constant: what it holds, or why that is not known
         self.setOpenLinks(False)
@@ -54,6 +57,12 @@ class Inspector(QTextBrowser):
         """Measured times to show beside the estimates."""
         self._run = run
         self._timer.start(0)
+
+    def set_notes(self, notes: dict[str, str]) -> None:
+        """What was noted on kernels."""
+        if notes != self._notes:
+            self._notes = notes
+            self._timer.start(0)
 
     def set_weights(self, weights: Weights) -> None:
         """What a constant holds."""
@@ -94,7 +103,7 @@ class Inspector(QTextBrowser):
                 f"<p style='color:{theme.faint}'>Compile something, then click a node, a line or a kernel.</p>"
             )
             return
-        title, sections = inspect(self._compilation, self._selection.nodes, self._run)
+        title, sections = inspect(self._compilation, self._selection.nodes, self._run, self._notes)
         parts = [f"<div style='font-size:15px; font-weight:600'>{escape(title)}</div>"]
         parts += [self._section(section) for section in sections if section.entries]
         if node := self._constant():
@@ -112,15 +121,17 @@ class Inspector(QTextBrowser):
     def _section(self, section: Section) -> str:
         theme = self._look.theme
         head = self._head(section.title)
-        entries = section.entries[:100]
+        entries = section.entries[:_MOST]
+        rest = len(section.entries) - len(entries)
+        more = f"<p style='color:{theme.faint}; margin:3px 0 0 0'>and {rest:,} more</p>" if rest else ""
         if any(entry.good is not None for entry in entries):
-            return head + "".join(self._decision(entry) for entry in entries)
+            return head + "".join(self._decision(entry) for entry in entries) + more
         rows = "".join(
             f"<tr><td style='color:{theme.muted}; white-space:nowrap'>{escape(entry.name)}</td>"
             f"<td>{self._value(entry)}</td></tr>"
             for entry in entries
         )
-        return f"{head}<table cellspacing='0' cellpadding='0'>{rows}</table>"
+        return f"{head}<table cellspacing='0' cellpadding='0'>{rows}</table>{more}"
 
     def _weights_section(self, weights: Weights | str | None) -> str:
         """The statistics of a constant, or the offer to read them."""

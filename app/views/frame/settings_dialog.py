@@ -1,8 +1,13 @@
-"""The settings dialog. Every change is told at once; there is no OK to press."""
+"""The settings dialog. Every change is told at once; there is no OK to press.
+
+Its pages are made one by one: all of them at once would be felt.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -22,7 +27,7 @@ from PySide6.QtWidgets import (
 
 from app.theme.look import LEAST_PIXELS, MOST_PIXELS, Look
 from app.viewmodels.frame.devices import TARGETS
-from app.viewmodels.frame.formats import size
+from app.viewmodels.frame.formats import many, size
 from app.viewmodels.frame.preferences import CACHE_MIB, THEMES, TRUST, Preferences
 from app.viewmodels.requests import StorageTold
 from app.views.parts.controls import column, line_field, paragraph, push_button, spin_box
@@ -44,24 +49,56 @@ class SettingsDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Settings")
         self.preferences = preferences
-        self.fields: dict[str, Any] = {}
+        self._families = families
+        self._fixed, self._usual = False, ""  # whether a setting of the database matters, and where runs are kept
+        self._fields: dict[str, Any] = {}
         self.bar = MessageBar(look, "settings")
         self.sections = QListWidget()
         self.sections.setAccessibleName("Sections")
         self.sections.setFixedWidth(150)
         self.sections.setObjectName("sections")
         self._pages = QStackedWidget()
-        self.sections.currentRowChanged.connect(self._pages.setCurrentIndex)
-        ui, code = families
-        self._appearance(ui, code)
-        self._compile()
-        self._run()
-        self._storage()
-        self._opening()
-        self.sections.setCurrentRow(0)
+        self.database_note, self.cache_note, self.trust_note = paragraph(), paragraph(), paragraph()
+        self.browse = push_button("Browse...", self.browse_wanted, name="Browse for a trace database")
+        self.clear = push_button("Clear now", self.clear_cache_wanted, name="Clear the compilation cache now")
+        self.forget = push_button("Forget trusted files", self.forget_trust_wanted)
+        makers = {"Appearance": self._appearance, "Compile": self._compile, "Run": self._run,
+                  "Storage": self._storage, "Opening": self._opening}  # fmt: skip
+        for title in makers:
+            entry = QListWidgetItem(title)
+            entry.setSizeHint(QSize(0, self.fontMetrics().height() + 16))
+            self.sections.addItem(entry)
+        self._makers: deque[Callable[[], None]] = deque(makers.values())
+        self.sections.currentRowChanged.connect(self._show_page)
         self._build()
-        self.set_preferences(preferences)
         self.resize(760, 460)
+
+    def begin(self) -> None:
+        """Make what is seen first."""
+        self._make(min(self.sections.count() - 1, len(self._makers)))
+
+    def steps(self) -> Iterator[Callable[[], None]]:
+        """What makes its pages, a step each; one that was made meanwhile is not made again."""
+        for left in range(len(self._makers) - 1, -1, -1):
+            yield lambda left=left: self._make(left)
+
+    def _make(self, left: int) -> None:
+        """Make pages until so many are left."""
+        while len(self._makers) > left:
+            self._makers.popleft()()
+            self.set_preferences(self.preferences)
+            if self.sections.currentRow() < 0:
+                self.sections.setCurrentRow(0)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The field of each preference, on whatever page."""
+        self._make(0)
+        return self._fields
+
+    def _show_page(self, row: int) -> None:
+        self._make(min(self.sections.count() - 1 - row, len(self._makers)))
+        self._pages.setCurrentIndex(row)
 
     def _build(self) -> None:
         default = {f.name: f.default for f in fields(Preferences)}
@@ -84,7 +121,7 @@ class SettingsDialog(QDialog):
     def set_preferences(self, preferences: Preferences) -> None:
         """Show these without telling anybody."""
         self.preferences = preferences
-        for name, widget in self.fields.items():
+        for name, widget in self._fields.items():
             value = getattr(preferences, name)
             with QSignalBlocker(widget):
                 match widget:
@@ -99,9 +136,10 @@ class SettingsDialog(QDialog):
 
     def set_storage(self, told: StorageTold) -> None:
         """What the cache holds, and where runs are kept."""
-        self.cache_note.setText(f"{told.entries} entries, {size(told.bytes)}, in {told.cache}")
+        self.cache_note.setText(f"{many(told.entries, 'entry')}, {size(told.bytes)}, in {told.cache}")
         self.clear.setEnabled(told.entries > 0)
-        self.fields["database"].setPlaceholderText(told.database)
+        self._usual = told.database
+        self._show_database()
 
     def set_trusted(self, count: int) -> None:
         """How many files are trusted."""
@@ -110,15 +148,22 @@ class SettingsDialog(QDialog):
 
     def fix_database(self, fixed: bool) -> None:
         """Whether the environment says where runs are kept, so that a setting would not matter."""
-        self.fields["database"].setEnabled(not fixed)
-        self.browse.setEnabled(not fixed)
-        self.database_note.setText("Given by KERNELGLASS_DB, which goes before this setting." if fixed else "")
-        self.database_note.setVisible(fixed)
+        self._fixed = fixed
+        self._show_database()
+
+    def _show_database(self) -> None:
+        if (path := self._fields.get("database")) is None:  # its page is to come
+            return
+        path.setEnabled(not self._fixed)
+        path.setPlaceholderText(self._usual)
+        self.browse.setEnabled(not self._fixed)
+        self.database_note.setText("Given by KERNELGLASS_DB, which goes before this setting." if self._fixed else "")
+        self.database_note.setVisible(self._fixed)
 
     # Pages -------------------------------------------------------------------------------------------------------
 
-    def _page(self, title: str, *rows: tuple[str, QWidget]) -> None:
-        """A section with its rows: what is said at the left of each, and the field."""
+    def _page(self, *rows: tuple[str, QWidget]) -> None:
+        """The page of the next section with its rows: what is said at the left of each, and the field."""
         form = QFormLayout()
         for words, field in rows:
             form.addRow(words, field)
@@ -133,14 +178,11 @@ class SettingsDialog(QDialog):
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._pages.addWidget(area)
-        entry = QListWidgetItem(title)
-        entry.setSizeHint(QSize(0, self.fontMetrics().height() + 16))
-        self.sections.addItem(entry)
 
-    def _appearance(self, ui: list[str], code: list[str]) -> None:
+    def _appearance(self) -> None:
+        ui, code = self._families
         best = ("", "The best that is installed")
         self._page(
-            "Appearance",
             ("Theme", self._choice("theme", "Theme", THEMES)),
             ("Interface font", self._choice("ui_family", "Interface font", [best, *((f, f) for f in ui)])),
             ("Interface size", self._pixels("ui_pixels", "Size of the interface font")),
@@ -152,7 +194,6 @@ class SettingsDialog(QDialog):
     def _compile(self) -> None:
         levels = [(str(n), f"-O{n}") for n in OPT_LEVELS]
         self._page(
-            "Compile",
             ("Target", self._choice("target", "Target of a new window", TARGETS)),
             ("Flow", self._choice("flow", "Flow of a new window", [(f, f) for f in FLOWS])),
             ("Optimisation", self._choice("opt_level", "Optimisation level of a new window", levels)),
@@ -163,7 +204,7 @@ class SettingsDialog(QDialog):
         )
 
     def _libraries(self) -> QLineEdit:
-        field = self.fields["libraries"] = line_field("Folders of more kernels")
+        field = self._fields["libraries"] = line_field("Folders of more kernels")
         field.setPlaceholderText(f"folders of more kernels, with {os.pathsep} between them")
         field.editingFinished.connect(lambda: self._change(libraries=field.text().strip()))
         return field
@@ -171,32 +212,25 @@ class SettingsDialog(QDialog):
     def _run(self) -> None:
         sure = "until the median is known"
         self._page(
-            "Run",
             ("Threads", self._spin("threads", "CPU threads", 0, 1024, "", "all usable cores")),
             ("Calls", self._spin("repeats", "Calls to time", 0, 1_000_000, "", sure)),
             ("", self._check("check", "Check every run against NumPy")),
         )
 
     def _storage(self) -> None:
-        self.browse = push_button("Browse...", self.browse_wanted, name="Browse for a trace database")
-        path = self.fields["database"] = line_field("Trace database")
+        path = self._fields["database"] = line_field("Trace database")
         path.editingFinished.connect(lambda: self._change(database=path.text().strip()))
-        self.database_note, self.cache_note = paragraph(), paragraph()
-        self.clear = push_button("Clear now", self.clear_cache_wanted, name="Clear the compilation cache now")
         limit = self._spin("cache_mib", "Most the compilation cache may take", 16, CACHE_MIB, " MiB")
         self._page(
-            "Storage",
             ("Trace database", _beside(path, self.browse)),
             ("", self.database_note),
             ("Compilation cache", _beside(limit, self.clear)),
             ("", self.cache_note),
         )
+        self._show_database()
 
     def _opening(self) -> None:
-        self.trust_note = paragraph()
-        self.forget = push_button("Forget trusted files", self.forget_trust_wanted)
         self._page(
-            "Opening",
             ("Python files", self._choice("ask_trust", "When to ask before a Python file is run", TRUST)),
             ("", _beside(self.trust_note, self.forget)),
             ("", self._check("restore", "Open the last source when the window opens")),
@@ -211,14 +245,14 @@ class SettingsDialog(QDialog):
         field.setMinimumContentsLength(20)
         kind = type(getattr(self.preferences, name))
         field.chosen.connect(lambda value: self._change(**{name: kind(value)}))
-        self.fields[name] = field
+        self._fields[name] = field
         return field
 
     def _spin(self, name: str, title: str, least: int, most: int, suffix: str = "", zero: str = "") -> QSpinBox:
         field = spin_box(title, least, most, suffix, zero)
         field.setKeyboardTracking(False)  # 4 on the way to 48 is not a wish
         field.valueChanged.connect(lambda value: self._change(**{name: value}))
-        self.fields[name] = field
+        self._fields[name] = field
         return field
 
     def _pixels(self, name: str, title: str) -> QSpinBox:
@@ -227,7 +261,7 @@ class SettingsDialog(QDialog):
     def _check(self, name: str, words: str) -> QCheckBox:
         field = QCheckBox(words)
         field.toggled.connect(lambda on: self._change(**{name: on}))
-        self.fields[name] = field
+        self._fields[name] = field
         return field
 
     def _change(self, **changes: Any) -> None:

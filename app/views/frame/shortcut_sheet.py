@@ -1,36 +1,38 @@
-"""The shortcut sheet: every key, grouped, in one page, with a field to find one."""
+"""The shortcut sheet: every key, grouped, in one page, with a field to find one.
+
+The page paints itself: a label for each key and each word would take the window a tenth of a second to make.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QDialog,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
+from app.theme.look import Look
 from app.views.parts.controls import line_field
-from app.views.parts.widgets import label, scrolled
+from app.views.parts.widgets import scrolled
+
+Groups = Mapping[str, Sequence[tuple[str, str]]]
+_COLUMNS, _BETWEEN, _TOP, _GAP, _INSET = 2, 36, 12, 14, 7
+_WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
 class ShortcutSheet(QDialog):
     """Groups of (keys, what they do), in columns."""
 
-    def __init__(self, groups: Mapping[str, Sequence[tuple[str, str]]], parent: QWidget | None = None) -> None:
+    def __init__(self, look: Look, groups: Groups, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Keyboard shortcuts")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(940, 640)
         self.entries = [entry for entries in groups.values() for entry in entries]
-        self._rows: list[tuple[str, QLabel, QLabel]] = []
-        self._heads: list[tuple[QLabel, list[int]]] = []
         self.field = line_field("Find a shortcut", "Find a key or what it does", self._filter)
-        scroll = scrolled(self._page(groups))
+        self.page = ShortcutPage(look, groups)
+        scroll = scrolled(self.page)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setAccessibleName("Shortcuts")
         layout = QVBoxLayout(self)
@@ -39,43 +41,102 @@ class ShortcutSheet(QDialog):
         layout.addWidget(scroll, 1)
         self.field.setFocus()
 
-    def _page(self, groups: Mapping[str, Sequence[tuple[str, str]]]) -> QWidget:
-        page = QWidget()
-        columns = QHBoxLayout(page)
-        columns.setContentsMargins(0, 12, 12, 12)
-        columns.setSpacing(36)
-        grids = [QGridLayout() for _ in range(2)]
-        for title, entries in groups.items():
-            grid = min(grids, key=lambda g: g.rowCount())
-            row = grid.rowCount()
-            head = label(title, "heading")
-            head.setContentsMargins(0, 12 if row > 1 else 0, 0, 2)
-            grid.addWidget(head, row, 0, 1, 2)
-            mine = []
-            for keys, words in entries:
-                row += 1
-                key, text = label(keys, "key"), label(words)
-                text.setWordWrap(True)
-                grid.addWidget(key, row, 0, Qt.AlignmentFlag.AlignLeft)
-                grid.addWidget(text, row, 1)
-                mine.append(len(self._rows))
-                self._rows.append((f"{keys} {words} {title}".lower(), key, text))
-            self._heads.append((head, mine))
-        widest = max((key.sizeHint().width() for _, key, _ in self._rows), default=0)  # both columns begin alike
-        for grid in grids:
-            grid.setHorizontalSpacing(14)
-            grid.setVerticalSpacing(5)
-            grid.setColumnStretch(1, 1)
-            grid.setColumnMinimumWidth(0, max(widest, 128))
-            grid.setRowStretch(grid.rowCount(), 1)
-            columns.addLayout(grid, 1)
-        return page
-
     def _filter(self, text: str) -> None:
+        self.page.show_only(text)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A heading (without keys), or keys and what they do; where it is painted."""
+
+    keys: str
+    words: str
+    place: QRect
+
+
+class ShortcutPage(QWidget):
+    """As high as what it shows needs at its width."""
+
+    def __init__(self, look: Look, groups: Groups) -> None:
+        super().__init__()
+        self._look, self._groups = look, groups
+        self._lines: list[_Line] = []
+        self._high = 0
+        self.shown: dict[str, list[tuple[str, str]]] = {}
+        self.show_only("")
+
+    def show_only(self, text: str) -> None:
+        """The entries that hold every word of a text."""
         words = text.lower().split()
-        for known, key, what in self._rows:
-            shown = all(word in known for word in words)
-            key.setVisible(shown)
-            what.setVisible(shown)
-        for head, rows in self._heads:
-            head.setVisible(any(self._rows[row][1].isVisibleTo(self) for row in rows))
+        found = {
+            title: [(k, w) for k, w in entries if all(word in f"{k} {w} {title}".lower() for word in words)]
+            for title, entries in self._groups.items()
+        }
+        self.shown = {title: entries for title, entries in found.items() if entries}
+        said = (f"{title}: " + "; ".join(f"{keys}, {what}" for keys, what in e) for title, e in self.shown.items())
+        self.setAccessibleName("Shortcuts")
+        self.setAccessibleDescription(". ".join(said))
+        self._place()
+
+    def sizeHint(self) -> QSize:
+        return QSize(880, self._high)
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        """Groups one below the other, each in the column that is shortest so far."""
+        metrics, head = QFontMetrics(self.font()), QFontMetrics(self._heading)
+        every = (keys for entries in self._groups.values() for keys, _ in entries)
+        self._key = max([128, *(metrics.horizontalAdvance(keys) + 2 * _INSET for keys in every)])
+        wide = (max(self.width(), 400) - _BETWEEN - _TOP) // _COLUMNS
+        ends = [_TOP] * _COLUMNS
+        self._lines = []
+        for title, entries in self.shown.items():
+            column = ends.index(min(ends))
+            left, y = column * (wide + _BETWEEN), ends[column] + (_TOP if ends[column] > _TOP else 0)
+            self._lines.append(_Line("", title, QRect(left, y, wide, head.height() + 6)))
+            y += head.height() + 10
+            room = wide - self._key - _GAP
+            for keys, words in entries:
+                high = metrics.boundingRect(QRect(0, 0, room, 1000), _WRAPPED, words).height() + 8
+                self._lines.append(_Line(keys, words, QRect(left, y, wide, high)))
+                y += high + 2
+            ends[column] = y
+        self._high = max(ends) + _TOP
+        self.setMinimumHeight(self._high)
+        self.updateGeometry()
+        self.update()
+
+    @property
+    def _heading(self) -> QFont:
+        font = QFont(self.font())
+        font.setPixelSize(round(font.pixelSize() * 14 / 13) if font.pixelSize() > 0 else 14)
+        font.setWeight(QFont.Weight.DemiBold)
+        return font
+
+    def _in_sight(self, area: QRect) -> Iterator[_Line]:
+        return (line for line in self._lines if line.place.intersects(area))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, metrics = self._look.theme, self.fontMetrics()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for line in self._in_sight(event.rect()):
+            if not line.keys:
+                painter.setFont(self._heading)
+                painter.setPen(QColor(theme.text))
+                painter.drawText(line.place, Qt.AlignmentFlag.AlignVCenter, line.words)
+                painter.setFont(self.font())
+                continue
+            wide = metrics.horizontalAdvance(line.keys) + 2 * _INSET
+            chip = QRectF(line.place.left(), line.place.top(), wide, metrics.height() + 6).translated(0.5, 0.5)
+            painter.setPen(QPen(QColor(theme.border), 1))
+            painter.setBrush(QColor(theme.raised))
+            painter.drawRoundedRect(chip, 4, 4)
+            painter.setPen(QColor(theme.muted))
+            painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, line.keys)
+            painter.setPen(QColor(theme.text))
+            painter.drawText(line.place.adjusted(self._key + _GAP, 0, 0, -2), _WRAPPED, line.words)
+        painter.end()

@@ -7,7 +7,7 @@ import time
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QProgressBar, QStatusBar
 
-from app.viewmodels.frame.formats import duration, seconds, size
+from app.viewmodels.frame.formats import duration, many, seconds, size
 from app.views.parts.controls import push_button
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Elided, label
@@ -95,7 +95,7 @@ class Status(QStatusBar):
     def set_cache(self, entries: int, held: int, folder: str) -> None:
         """What the compilation cache holds."""
         self.cache.setText(f"cache {size(held)}" if entries else "cache empty")
-        self.cache.setToolTip(plain_tip(f"Compilation cache: {entries} entries, {size(held)}, in {folder}"))
+        self.cache.setToolTip(plain_tip(f"Compilation cache: {many(entries, 'entry')}, {size(held)}, in {folder}"))
 
     def set_device(self, title: str, words: str) -> None:
         """What a run will be on."""

@@ -12,13 +12,16 @@ from app.viewmodels.frame.devices import CPU, TARGETS, DeviceRow
 from app.views.parts.controls import push_button
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Choice, label
+from compiler.importers.llama.graph_choice import GRAPHS
 from compiler.options import FLOWS, OPT_LEVELS, CompileOptions
+from compiler.printable import printable
 
 
 class ChoiceBar(QToolBar):
     """Choices are told one by one; the buttons only say that they were pressed."""
 
     source_chosen = Signal(str)
+    graph_chosen = Signal(str)
     choice_made = Signal(str, object)
     device_chosen = Signal(object)
     compile_pressed = Signal()
@@ -31,6 +34,8 @@ class ChoiceBar(QToolBar):
         self._look = look
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.source = Choice("Source", [("", "Choose a sample"), *sources])
+        self.graph = Choice("Graph of the language model", [(graph, graph) for graph in GRAPHS])
+        self.graph.setToolTip("prefill takes a prompt at once, decode one token after others")
         self.target = Choice("Target", TARGETS)
         self.flow = Choice("Flow", [(flow, flow) for flow in FLOWS])
         self.level = Choice("Optimisation level", [(str(n), f"-O{n}") for n in OPT_LEVELS])
@@ -42,13 +47,20 @@ class ChoiceBar(QToolBar):
         self.source.setMaximumWidth(260)
         self.device.setMaximumWidth(220)
         self.source.chosen.connect(lambda value: value and self.source_chosen.emit(value))
+        self.graph.chosen.connect(self.graph_chosen)
         self.target.chosen.connect(lambda value: self.choice_made.emit("target", value))
         self.flow.chosen.connect(lambda value: self.choice_made.emit("flow", value))
         self.level.chosen.connect(lambda value: self.choice_made.emit("opt_level", int(value)))
-        for text, widget in (("Source", self.source), ("Target", self.target), ("Flow", self.flow), ("", self.level)):
+        rows = (
+            ("Source", self.source), ("", self.graph), ("Target", self.target), ("Flow", self.flow), ("", self.level)
+        )  # fmt: skip
+        for text, widget in rows:
             if text:
                 self.addWidget(label(text, "muted"))
-            self.addWidget(widget)
+            action = self.addWidget(widget)
+            if widget is self.graph:
+                self._graph_action = action
+        self.set_graph("")
         room = QWidget()
         room.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         room.setStyleSheet("background: transparent")
@@ -91,8 +103,14 @@ class ChoiceBar(QToolBar):
     def set_source(self, source: str, title: str) -> None:
         """Show what is open; a file that is no sample gets an entry of its own."""
         if self.source.findData(source) < 0:
-            self.source.addItem(title, source)
+            self.source.addItem(printable(title), source)
         self.source.set_value(source)
+
+    def set_graph(self, graph: str) -> None:
+        """Show which graph of a language model is open; nothing for what has only one."""
+        self._graph_action.setVisible(bool(graph))
+        if graph:
+            self.graph.set_value(graph)
 
     def set_enabled(self, compile_: bool, run: bool) -> None:
         """What can be pressed now."""
@@ -108,7 +126,8 @@ class ChoiceBar(QToolBar):
 
     def _restyle(self) -> None:
         height = max(30, self.fontMetrics().height() + 14)  # one height for all, whatever the font
-        for widget in (self.source, self.target, self.flow, self.level, self.device, self.compile, self.run):
+        choices = (self.source, self.graph, self.target, self.flow, self.level, self.device)
+        for widget in (*choices, self.compile, self.run):
             widget.setFixedHeight(height)
         self.compile.setIcon(self._look.icon("compile", "accent_text"))
         self.run.setIcon(self._look.icon("run", "good"))

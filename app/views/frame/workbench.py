@@ -39,6 +39,7 @@ class Workbench(QMainWindow):
 
     pane_added = Signal(object)
     pane_woken = Signal(object)  # one that was there before, and rested
+    pane_used = Signal()  # one that rested is in use: another may be prepared
 
     def __init__(self, look: Look, selection: Selection, graph: GraphPanel, source: SourcePane) -> None:
         super().__init__()
@@ -70,16 +71,24 @@ class Workbench(QMainWindow):
         self.graph_dock.raise_()
 
     def add_pane(self, stage: str, kernel: str = "", beside: bool = True, model: IrPaneModel | None = None) -> IrPane:
-        """One more IR pane, right of the others."""
-        pane = IrPane(self._look, model or IrPaneModel(stage=stage, kernel=kernel), self._selection)
-        name = self._free_name()
-        self._put(pane, self._dock(name, name, pane, pane.header), beside)
+        """One more IR pane, right of the others: one that rests, where there is any."""
+        wanted = model or IrPaneModel(stage=stage, kernel=kernel)
+        if self._resting:
+            pane = self._wake(wanted, beside)
+            self.pane_used.emit()
+        else:
+            pane = IrPane(self._look, wanted, self._selection)
+            name = self._free_name()
+            self._put(pane, self._dock(name, name, pane, pane.header), beside)
+            self._listen(pane)
+            self._rename(pane)
+            self.pane_added.emit(pane)
+        self._evening.start(0)
+        return pane
+
+    def _listen(self, pane: IrPane) -> None:
         pane.close_wanted.connect(self.remove_pane)
         pane.model.changed.connect(lambda: self._rename(pane))
-        self._rename(pane)
-        self._evening.start(0)
-        self.pane_added.emit(pane)
-        return pane
 
     def _free_name(self) -> str:
         taken = {dock.objectName() for dock in self._pane_docks.values()}
@@ -93,24 +102,32 @@ class Workbench(QMainWindow):
         self.panes.append(pane)
         self._pane_docks[pane] = dock
 
-    def prepare(self) -> tuple[Callable[[], None], Callable[[], None]]:
-        """Two steps that make a pane in advance, for the layout that has one more than there are."""
-        made: list[IrPane] = []
+    def prepare(self) -> tuple[Callable[[], None], ...]:
+        """Steps that make a pane in advance, unless one rests; each is short enough not to be felt."""
+        panes: list[IrPane] = []
+        docks: list[QDockWidget] = []
 
         def make() -> None:
-            made.append(IrPane(self._look, IrPaneModel(), self._selection))
+            if not self._resting:
+                panes.append(IrPane(self._look, IrPaneModel(), self._selection))
+
+        def dock() -> None:
+            for pane in panes:
+                docks.append(self._dock("", "", pane, None))
+
+        def crown() -> None:
+            for pane, dock in zip(panes, docks):
+                dock.setTitleBarWidget(pane.header)
 
         def rest() -> None:
-            pane = made[0]
-            dock = self._dock("", "", pane, pane.header)
-            dock.setParent(self)
-            dock.hide()  # a child that nobody hid would come into sight with its parent
-            self._resting.append((pane, dock))
-            pane.close_wanted.connect(self.remove_pane)
-            pane.model.changed.connect(lambda: self._rename(pane))
-            self.pane_added.emit(pane)
+            for pane, dock in zip(panes, docks):
+                dock.setParent(self)
+                dock.hide()  # a child that nobody hid would come into sight with its parent
+                self._resting.append((pane, dock))
+                self._listen(pane)
+                self.pane_added.emit(pane)
 
-        return make, rest
+        return make, dock, crown, rest
 
     def _rest(self, pane: IrPane) -> None:
         """Take a pane out of sight until a layout wants as many again."""
@@ -120,21 +137,23 @@ class Workbench(QMainWindow):
         dock.setObjectName("")  # a layout restored meanwhile must not find it
         self._resting.append((pane, dock))
 
-    def _wake(self, stage: str, kernel: str) -> None:
+    def _wake(self, wanted: IrPaneModel, beside: bool = True) -> IrPane:
+        """A pane that rests, for what a new one would show."""
         pane, dock = self._resting.pop()
         dock.setObjectName(self._free_name())
-        self._put(pane, dock)
+        self._put(pane, dock, beside)
         dock.show()
-        pane.model.stage, pane.model.kernel, pane.model.target = stage, kernel, ""
+        pane.take(wanted)
         self._rename(pane)
         self.pane_woken.emit(pane)
+        return pane
 
     def remove_pane(self, pane: IrPane) -> None:
         """Close a pane."""
         if pane in self.panes:
             self.panes.remove(pane)
             pane.release()
-            pane.model.changed.disconnect(pane.refresh)  # a text on its way finds nobody
+            pane.model.leave()
             dock = self._pane_docks.pop(pane)
             self.removeDockWidget(dock)
             dock.setObjectName("")  # it lives on until the next turn, and a layout restored now must not find it
@@ -146,14 +165,21 @@ class Workbench(QMainWindow):
         return [{**pane.model.state(), "dock": self._pane_docks[pane].objectName()} for pane in self.panes]
 
     def set_panes(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """The panes that were kept, in place of those there are; their docks get the names they had."""
-        for pane in list(self.panes):
+        """Those there are become the panes that were kept; their docks get the names they had."""
+        for pane in self.panes[len(states) :]:
             self.remove_pane(pane)
-        for state in states:
-            pane = self.add_pane("asm", model=pane_model(state, PANE_STAGES))
-            name = state.get("dock")
-            if isinstance(name, str) and name.startswith("pane-"):
-                self._pane_docks[pane].setObjectName(name)
+        for dock in self._pane_docks.values():
+            dock.setObjectName("")
+        for place, state in enumerate(states):
+            wanted, name = pane_model(state, PANE_STAGES), state.get("dock")
+            if place < len(self.panes):  # making one takes longer than turning it to another text
+                pane = self.panes[place]
+                pane.take(wanted)
+                self.pane_woken.emit(pane)
+            else:
+                pane = self.add_pane("asm", model=wanted)
+            kept = name if isinstance(name, str) and name.startswith("pane-") else self._free_name()
+            self._pane_docks[pane].setObjectName(kept)
         self._evening.stop()  # they were kept with their widths
 
     def free_panes(self, wanted: int) -> list[IrPane]:
@@ -183,8 +209,6 @@ class Workbench(QMainWindow):
             if place < len(self.panes):
                 if not self.panes[place].model.locked:
                     self.panes[place].model.show(stage=stage, target="")
-            elif self._resting:
-                self._wake(stage, kernel)
             else:
                 self.add_pane(stage, kernel)
         self._evening.stop()  # they are arranged afterwards

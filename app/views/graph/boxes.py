@@ -9,9 +9,10 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from app.theme.look import Look, tint
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.marks import GraphMarks
-from app.views.parts.primitives import draw_rects
+from app.views.parts.primitives import draw_rects, in_sight
+from compiler.printable import printable
 
-MANY = 350  # boxes in sight above which only blocks are drawn
+MANY = 250  # boxes in sight above which only blocks are drawn
 NAMES, TYPES = 0.30, 0.55  # scales from which names and types are drawn
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
@@ -38,10 +39,7 @@ class BoxPainter:
 
     def near(self, seen: QRectF) -> np.ndarray:
         """The boxes in sight."""
-        x, y, w, h = self._rects.T
-        return np.flatnonzero(
-            (x + w >= seen.left()) & (x <= seen.right()) & (y + h >= seen.top()) & (y <= seen.bottom())
-        )
+        return in_sight(self._rects, seen)
 
     def paint(self, painter: QPainter, boxes: np.ndarray, scale: float) -> None:
         """Each with as much as can be read of it at this scale."""
@@ -109,7 +107,7 @@ class BoxPainter:
         )
         number = str(int(model.scene.numbers[box]))
         room = line.width() - len(number) * 7 - 6
-        label = self._name_metrics.elidedText(model.scene.labels[box], Qt.TextElideMode.ElideMiddle, room)
+        label = self._name_metrics.elidedText(printable(model.scene.labels[box]), Qt.TextElideMode.ElideMiddle, room)
         painter.drawText(line, _LEFT, label)
         painter.setFont(self._small_font)
         painter.setPen(series if muted != text else muted)

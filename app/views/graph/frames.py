@@ -8,7 +8,8 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, 
 
 from app.theme.look import Look, tint
 from app.viewmodels.graph.folded_graph import GraphModel
-from app.views.parts.primitives import draw_rects
+from app.views.parts.primitives import draw_rects, in_sight
+from compiler.printable import printable
 
 _MANY, _NAMES = 350, 0.30
 _TITLE, _CHIP_HIGH = 24.0, 16.0
@@ -44,7 +45,7 @@ class FramePainter:
     def paint(self, painter: QPainter, seen: QRectF, scale: float, whole: bool) -> None:
         """The frames in sight."""
         theme, model = self._look.theme, self._model
-        near = self._near(seen)
+        near = in_sight(self._boxes, seen)
         if len(near) > _MANY and not whole:
             layers = self._layers[near]
             for index in near[layers][:_MANY].tolist():
@@ -66,17 +67,11 @@ class FramePainter:
 
     def paint_titles(self, painter: QPainter, seen: QRectF, scale: float, whole: bool) -> None:
         """Over the edges, so that they stay readable."""
-        near = self._near(seen)
+        near = in_sight(self._boxes, seen)
         if len(near) > _MANY and not whole:
             near = near[self._layers[near]][:_MANY]
         for index in near.tolist():
             self._title(painter, self._ids[index], QRectF(*self._boxes[index].tolist()), scale, seen)
-
-    def _near(self, seen: QRectF) -> np.ndarray:
-        x, y, w, h = self._boxes.T
-        return np.flatnonzero(
-            (x + w >= seen.left()) & (x <= seen.right()) & (y + h >= seen.top()) & (y <= seen.bottom())
-        )
 
     def _layer(self, painter: QPainter, frame: int, rect: QRectF, scale: float) -> None:
         """A layer; one that stands for several copies lies on others."""
@@ -118,7 +113,9 @@ class FramePainter:
             painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, cost)
             right -= wide + 10
         painter.setPen(QColor(theme.text if layer else theme.muted))
-        title = self._metrics.elidedText(model.scene.frames[frame].title, Qt.TextElideMode.ElideRight, right - left)
+        title = self._metrics.elidedText(
+            printable(model.scene.frames[frame].title), Qt.TextElideMode.ElideRight, right - left
+        )
         box = QRectF(left, rect.top() + 4, right - left, _TITLE - 6)
         ground = QRectF(left - 2, rect.top() + 5, self._metrics.horizontalAdvance(title) + 5, _TITLE - 8)
         painter.fillRect(ground, tint(theme.window if layer else theme.panel, 210))
@@ -143,7 +140,7 @@ class FramePainter:
         font.setPixelSize(max(round(11 / scale), 1))
         painter.setFont(font)
         painter.setPen(QColor(self._look.theme.text))
-        title, metrics = self._model.scene.frames[frame].title, QFontMetricsF(font)
+        title, metrics = printable(self._model.scene.frames[frame].title), QFontMetricsF(font)
         if layer:
             self._beside(painter, title.split("  ")[0], rect, metrics, scale, seen)
             return

@@ -21,6 +21,43 @@ _PIECES = 6000  # pieces of edges that are drawn from bend to bend
 CURVES = 0.25  # the scale from which edges are drawn as curves
 
 
+_FAR = 4  # times the view: edges that are longer are drawn thin
+_SPECKS, _DRAWN = 0.01, 2500  # the scale below which a box is less than a pixel high, and how many are drawn then
+_BENDS = 40  # points of an edge of which only those in sight are drawn
+_PASSING = 100  # of them that are drawn where both their ends are out of sight: more lie on each other
+
+
+def _hair(colour: QColor) -> QPen:
+    """A pen of one pixel at every scale. Any wider one makes an outline of each curve first, which takes long."""
+    pen = QPen(colour, 1)
+    pen.setCosmetic(True)
+    return pen
+
+
+def _some(things: np.ndarray, most: int) -> np.ndarray:
+    """As many of these as can be told apart where each is smaller than a pixel."""
+    return things[:: max(len(things) // most, 1)]
+
+
+def _told_apart(lines: np.ndarray, seen: QRectF) -> np.ndarray:
+    """Which of these to draw: of those that only pass by from far away to far away, and of those that go far away from
+    one place, as many as can be told apart."""
+    kept = np.ones(len(lines), bool)
+    x1, y1, x2, y2 = lines.T
+    long = (np.abs(x2 - x1) > _FAR * seen.width()) | (np.abs(y2 - y1) > _FAR * seen.height())
+    if np.count_nonzero(long) > _PASSING:
+        left, right, top, bottom = seen.left(), seen.right(), seen.top(), seen.bottom()
+        begins = (left <= x1) & (x1 <= right) & (top <= y1) & (y1 <= bottom)
+        ends = (left <= x2) & (x2 <= right) & (top <= y2) & (y2 <= bottom)
+        groups = [np.flatnonzero(long & ~begins & ~ends)]
+        leaving = np.flatnonzero(long & begins & ~ends)
+        groups += [leaving[x1[leaving] == x] for x in np.unique(x1[leaving]).tolist()]
+        for group in groups:
+            kept[group] = False
+            kept[group[:: max(len(group) // _PASSING, 1)]] = True
+    return kept
+
+
 class GraphPainter:
     """Holds what can be computed once per layout, and paints what a camera sees."""
 
@@ -87,6 +124,8 @@ class GraphPainter:
         if scale >= NAMES:
             self.frames.paint_titles(painter, seen, scale, whole)
         boxes = self._boxes.near(seen)
+        if scale < _SPECKS and not whole:
+            boxes = _some(boxes, _DRAWN)
         if not whole and (scale < NAMES or len(boxes) > MANY):
             self._boxes.blocks(painter, boxes)
         else:
@@ -105,55 +144,84 @@ class GraphPainter:
             & (high[:, 1] >= seen.top())
             & (low[:, 1] <= seen.bottom())
         )
+        if not whole:
+            shown = shown[_told_apart(self._lines[shown], seen)]
         painter.setBrush(Qt.BrushStyle.NoBrush)
         # Far away lines lie on lines: fainter, so that what they join can still be seen.
         alpha = 190 if scale > CURVES else int(50 + 60 * max(scale, 0.0) / CURVES)
-        painter.setPen(QPen(tint(theme.faint, alpha), 1.1 if scale > CURVES else 0))
+        painter.setPen(_hair(tint(theme.faint, alpha)))
         if not whole and (scale < CURVES or len(shown) > 2 * MANY):
-            draw_lines(painter, self._far_lines(shown, seen))
+            lines = self._far_lines(shown, seen)
+            draw_lines(painter, _some(lines, _DRAWN // 3) if scale < _SPECKS else lines)
         else:
             for edge in shown.tolist():
-                painter.drawPath(self.path(edge))
+                painter.drawPath(self.path(edge, None if whole else seen))
         if whole or len(marks.lit) != len(model.scene.labels):
             return
         if marks.lit.any():
             ends = np.array(model.scene.edges, np.int64)[shown]
             near = shown[marks.lit[ends].any(axis=1)]
-            painter.setPen(QPen(QColor(theme.accent), 1.8 if scale > CURVES else 0))
             if len(near) > MANY:
+                painter.setPen(_hair(QColor(theme.accent)))
                 draw_lines(painter, self._lines[near])
             else:
-                for edge in near.tolist():
-                    painter.drawPath(self.path(edge))
+                self._lit(painter, near, seen, scale)
         if 0 <= marks.current_edge < len(model.scene.edges):
             painter.setPen(QPen(QColor(theme.warning), 2.6 / max(scale, 0.5)))
             painter.drawPath(self.path(marks.current_edge))
+
+    def _lit(self, painter: QPainter, edges: np.ndarray, seen: QRectF, scale: float) -> None:
+        """Edges of what is selected: thicker, but for those that go on far out of sight."""
+        room = np.array([_FAR * seen.width(), _FAR * seen.height()])
+        far = np.flatnonzero(((self._edge_high - self._edge_low)[edges] > room).any(axis=1))
+        thin = set(edges[far].tolist())
+        for edge in edges.tolist():
+            hair = edge in thin
+            colour = QColor(self._look.theme.accent)
+            painter.setPen(_hair(colour) if hair or scale <= CURVES else QPen(colour, 1.8))
+            painter.drawPath(self.path(edge, seen))
 
     def _far_lines(self, edges: np.ndarray, seen: QRectF) -> np.ndarray:
         """Edges without their curves: from bend to bend while there are few in sight, else straight."""
         x1, y1, x2, y2 = self._pieces.T
         near = (np.maximum(x1, x2) >= seen.left()) & (np.minimum(x1, x2) <= seen.right())
         near &= (np.maximum(y1, y2) >= seen.top()) & (np.minimum(y1, y2) <= seen.bottom())
-        return self._pieces[near] if np.count_nonzero(near) <= _PIECES else self._lines[edges]
+        pieces = self._pieces[near]
+        pieces = pieces[_told_apart(pieces, seen)]
+        return pieces if len(pieces) <= _PIECES else self._lines[edges]
 
-    def path(self, edge: int) -> QPainterPath:
-        """A smooth vertical curve through the edge's points, with a small arrow head."""
+    def path(self, edge: int, seen: QRectF | None = None) -> QPainterPath:
+        """A smooth vertical curve through the edge's points, with a small arrow head; of one with very many points
+        only what is in sight, where that is given."""
         path = self._paths.get(edge)
         if path is None:
             layout = self._model.layout
             assert layout is not None
-            points = layout.points[layout.edge_starts[edge] : layout.edge_starts[edge + 1]].tolist()
-            path = QPainterPath(QPointF(*points[0]))
-            for (ax, ay), (bx, by) in itertools.pairwise(points):
-                if abs(ax - bx) < 0.5:
-                    path.lineTo(bx, by)
-                else:
-                    bend = (by - ay) / 2
-                    path.cubicTo(ax, ay + bend, bx, by - bend, bx, by)
-            x, y = points[-1]
-            path.moveTo(x - 3, y - 5)
-            path.lineTo(x, y)
-            path.lineTo(x + 3, y - 5)
-            if len(self._paths) < 20_000:
+            points = layout.points[layout.edge_starts[edge] : layout.edge_starts[edge + 1]]
+            clipped = seen is not None and len(points) > _BENDS
+            path = _curve((_in_sight(points, seen) if seen is not None and clipped else points).tolist())
+            if not clipped and len(self._paths) < 20_000:
                 self._paths[edge] = path
         return path
+
+
+def _in_sight(points: np.ndarray, seen: QRectF) -> np.ndarray:
+    """From the last point above what is in sight to the first below it."""
+    y = points[:, 1]
+    near = np.flatnonzero((np.maximum(y[:-1], y[1:]) >= seen.top()) & (np.minimum(y[:-1], y[1:]) <= seen.bottom()))
+    return points[near[0] : near[-1] + 2] if len(near) else points[:2]
+
+
+def _curve(points: list[list[float]]) -> QPainterPath:
+    path = QPainterPath(QPointF(*points[0]))
+    for (ax, ay), (bx, by) in itertools.pairwise(points):
+        if abs(ax - bx) < 0.5:
+            path.lineTo(bx, by)
+        else:
+            bend = (by - ay) / 2
+            path.cubicTo(ax, ay + bend, bx, by - bend, bx, by)
+    x, y = points[-1]
+    path.moveTo(x - 3, y - 5)
+    path.lineTo(x, y)
+    path.lineTo(x + 3, y - 5)
+    return path

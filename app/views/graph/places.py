@@ -11,10 +11,12 @@ from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.camera import MARGIN, Camera
 from app.views.graph.frames import FramePainter
 
+_LEGEND = 50.0  # pixels at the bottom of the view
 _WHOLE, _READABLE = 0.66, 0.8  # scales at which all of a graph is worth seeing, and at which a part of it is read
 SMALL = 40  # boxes up to which a graph is small: it opens whole, and no map lies over it
 _SMALL_WHOLE = 0.4  # down to this scale
 _MANY = 2000  # boxes from which on a part of a graph is no better a beginning than all of it
+_SEEN = 0.02  # unless boxes would be less than a pixel high then
 _BUTTONS = 0.3  # the scale from which frames have buttons
 _EDGE = 6.0  # pixels beside an edge that still count as on it
 _T = np.linspace(0.0, 1.0, 13)
@@ -104,9 +106,13 @@ def rect_of(model: GraphModel, boxes: np.ndarray) -> QRectF | None:
 
 
 def whole(camera: Camera, model: GraphModel) -> Camera:
-    """Everything in sight."""
+    """Everything in sight, above the legend of the heat where there is one."""
     layout = model.layout
-    return camera if layout is None else camera.fitted(QRectF(0, 0, layout.width, layout.height), 1.25)
+    if layout is None:
+        return camera
+    below = _LEGEND if model.heat != "none" and camera.height > 3 * _LEGEND else 0.0
+    above = camera.resized(camera.width, camera.height - below)
+    return above.fitted(QRectF(0, 0, layout.width, layout.height), 1.25).resized(camera.width, camera.height)
 
 
 def opening(camera: Camera, model: GraphModel) -> Camera:
@@ -114,7 +120,9 @@ def opening(camera: Camera, model: GraphModel) -> Camera:
     layout = model.layout
     camera = whole(camera, model)
     boxes = len(model.scene.labels)
-    if layout is None or camera.scale >= (_SMALL_WHOLE if boxes <= SMALL else _WHOLE) or boxes >= _MANY:
+    if layout is None or camera.scale >= (_SMALL_WHOLE if boxes <= SMALL else _WHOLE):
+        return camera
+    if boxes >= _MANY and camera.scale >= _SEEN:
         return camera
     scale = max(_READABLE, min(1.0, (camera.width - 2 * MARGIN) / max(layout.width, 1)))
     middle = layout.width / 2

@@ -23,6 +23,7 @@ from app.views.graph.camera import Camera
 from app.views.graph.marks import NO_MARKS
 from app.views.graph.painter import GraphPainter
 from app.views.graph.places import Hit, edge_at, hit, opening, rect_of, revealing, tip_of, whole
+from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.speech import announce
 
@@ -55,6 +56,7 @@ class GraphView(QWidget):
         self._fitted = False  # whether that was to see everything, which then holds for every size and layout
         self._press: QPointF | None = None
         self._dragging = False
+        self._moving = one_shot(self, self.update)  # a wheel that is turned on leaves time between two pictures
         self.painter = GraphPainter(look, model)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -74,7 +76,8 @@ class GraphView(QWidget):
             self.camera = camera
             if by_hand:
                 self._touched, self._fitted = True, False
-            self.update()
+            if not self._moving.isActive():
+                self._moving.start()
 
     def fit(self) -> None:
         """Show everything, also when the view gets another size."""
@@ -223,6 +226,8 @@ class GraphView(QWidget):
 
     def _recoloured(self) -> None:
         self.painter.minimap.forget()
+        if self.model.layout is not None and not self._touched:
+            self._look_again()  # a legend came or went
         self.update()
 
     def _restyle(self) -> None:

@@ -54,8 +54,14 @@ def paragraph(words: str = "", margins: tuple[int, int, int, int] | None = None)
     return text
 
 
+_LEAST = 40  # of what fills a view
+
+
 def column(holder: QWidget, *widgets: QWidget, main: QWidget | None = None) -> QVBoxLayout:
-    """Fill a holder with widgets below each other, nothing lost between them; `main` gets the room that is left."""
+    """Fill a holder with widgets below each other, nothing lost between them; `main` gets the room that is left, and
+    asks for little: a message above it must not make all views of its place higher."""
+    if main is not None:
+        main.setMinimumHeight(_LEAST)
     layout = QVBoxLayout(holder)
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(0)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from PySide6.QtCore import QObject, QRunnable, QThreadPool, QTimer, Signal
+from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 Done = Callable[[Any], None]
+_POLISHED = 6  # widgets at a time
 
 
 def one_shot(parent: QObject, slot: Callable[[], object], pause: int = 0) -> QTimer:
@@ -63,3 +66,12 @@ def in_thread(parent: QObject, work: Callable[[Callable[[], bool]], Any], done: 
         done(result)
 
     thread.start(work, finished)
+
+
+def polishing(widget: QWidget) -> Iterator[Callable[[], object]]:
+    """Steps that work out the looks of a widget that was never shown, and of all that is in it: what is inside first,
+    as Qt goes on into it."""
+    inside = [*list(widget.findChildren(QWidget))[::-1], widget]
+    for at in range(0, len(inside), _POLISHED):
+        some = inside[at : at + _POLISHED]
+        yield lambda some=some: [each.ensurePolished() for each in some if isValid(each)]

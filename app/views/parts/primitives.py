@@ -22,3 +22,9 @@ def draw_lines(painter: QPainter, lines: np.ndarray) -> None:
     if len(lines):
         data = np.array(lines, np.float64, order="C")
         painter.drawLines(cast(QLineF, shiboken6.wrapInstance(data.ctypes.data, QLineF)), len(data))
+
+
+def in_sight(rects: np.ndarray, seen: QRectF) -> np.ndarray:
+    """Which rows of (x, y, width, height) reach into what is seen, by their numbers."""
+    x, y, w, h = rects.T
+    return np.flatnonzero((x + w >= seen.left()) & (x <= seen.right()) & (y + h >= seen.top()) & (y <= seen.bottom()))

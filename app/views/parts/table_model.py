@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFont
 
 from app.viewmodels.frame.filtering import column_name, compile_filter
 from app.views.parts.plain import plain_tip
+from compiler.printable import printable
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -132,7 +133,7 @@ class RecordTable(QAbstractTableModel):
         column = self.columns[index.column()]
         record = self._rows[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
-            return column.text(record)
+            return printable(column.text(record))
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(column.tip(record) if column.tip is not None else column.text(record))
         if role == Qt.ItemDataRole.AccessibleTextRole:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QPaintEvent
@@ -21,41 +22,55 @@ from PySide6.QtWidgets import (
     QToolButton,
     QWidget,
 )
-from shiboken6 import isValid
 
 from app.theme.look import Look
 from app.theme.tokens import BAR
 from app.viewmodels.frame.messages import Message
 from app.views.parts.plain import plain_tip
-from compiler.printable import printable_lines
+from compiler.printable import printable, printable_lines
 
 
 def flat_button(look: Look, icon: str, tip: str, slot: Callable[..., object], checkable: bool = False) -> QToolButton:
     """An icon button without a frame; the tip is also its name for screen readers."""
-    button = QToolButton()
+    button = _IconButton(look, icon)
     button.setProperty("flat", True)
     button.setIconSize(QSize(16, 16))
     button.setToolTip(tip)
     button.setAccessibleName(tip)
     button.setCheckable(checkable)
     (button.toggled if checkable else button.clicked).connect(slot)
-    _keep_icon(look, button, icon)
     return button
 
 
-def _keep_icon(look: Look, button: QToolButton, name: str) -> None:
-    def update() -> None:
-        if isValid(button):
-            button.setIcon(look.icon(name))
+class _IconButton(QToolButton):
+    """Its icon has the colours of the theme. A method listens to that, not a function: Qt forgets it with the button,
+    while panes come and go."""
 
-    update()
-    look.changed.connect(update)
+    def __init__(self, look: Look, name: str) -> None:
+        super().__init__()
+        self._look, self._icon = look, name
+        self._dress()
+        look.changed.connect(self._dress)
+
+    def _dress(self) -> None:
+        self.setIcon(self._look.icon(self._icon))
+
+
+class PlainLabel(QLabel):
+    """A label that shows words as they are, with what would be obeyed written out."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(printable_lines(text))
+        self.setTextFormat(Qt.TextFormat.PlainText)
+
+    def setText(self, text: str) -> None:
+        """Show a text."""
+        super().setText(printable_lines(text))
 
 
 def label(text: str = "", role: str = "") -> QLabel:
     """A label in one of the style sheet's roles."""
-    result = QLabel(text)
-    result.setTextFormat(Qt.TextFormat.PlainText)
+    result = PlainLabel(text)
     if role:
         result.setProperty("role", role)
     return result
@@ -208,26 +223,55 @@ class Choice(QComboBox):
         if flat:
             self.setProperty("flat", True)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self._entries: list[tuple[str, str]] = []
+        self._places: dict[str, int] = {}  # of their values: finding one in a long list would be felt
+        self._measured = (
+            ("", "", False),
+            QSize(),
+        )  # the size that is wanted, of which text in which font: asked for often
         self.set_entries(entries)
         self.activated.connect(lambda _: (self.updateGeometry(), self.chosen.emit(self.value)))
 
     @property
     def value(self) -> str:
         """The chosen value; empty when there is none."""
-        return self.currentData() or ""
+        return self.itemData(self.currentIndex())
 
     def set_entries(self, entries: Sequence[tuple[str, str]]) -> None:
         """Replace the entries; the choice stays where it still exists."""
-        before = self.value
+        if (wanted := list(entries)) == self._entries:
+            return
+        before, self._entries = self.value, wanted
+        self._places = {value: at for at, (value, _) in reversed(list(enumerate(wanted)))}
         self.blockSignals(True)
         self.clear()
-        for value, title in entries:
-            self.addItem(title, value)
-        if entries:
-            longest = max(self.fontMetrics().horizontalAdvance(title) for _, title in entries)
-            self.view().setMinimumWidth(min(longest + 40, 420))
+        # All at once: a model of hundreds of kernels would be felt.
+        self.addItems([printable(title) for _, title in wanted])
         self.set_value(before)
         self.blockSignals(False)
+
+    def addItem(self, title: str, value: str) -> None:  # type: ignore[override]
+        """One more, at the end."""
+        self._places.setdefault(value, len(self._entries))
+        self._entries.append((value, title))
+        super().addItem(printable(title))
+
+    def itemData(self, at: int, role: int = Qt.ItemDataRole.UserRole) -> Any:
+        """The value at a place, empty where there is none; another role's data is Qt's."""
+        if role != Qt.ItemDataRole.UserRole:
+            return super().itemData(at, role)
+        return self._entries[at][0] if 0 <= at < len(self._entries) else ""
+
+    def findData(self, value: str, *_how: object) -> int:
+        """The place of a value, or -1."""
+        return self._places.get(value, -1)
+
+    def showPopup(self) -> None:
+        """The list, as wide as its entries need. Measured here: making a list that nobody opens takes long."""
+        if self._entries:
+            longest = max(self.fontMetrics().horizontalAdvance(title) for _, title in self._entries)
+            self.view().setMinimumWidth(min(longest + 40, 420))
+        super().showPopup()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(52, super().minimumSizeHint().height()) if self.property("flat") else super().minimumSizeHint()
@@ -236,8 +280,11 @@ class Choice(QComboBox):
         """A flat one is as wide as its own text, not as the longest entry."""
         if not self.property("flat"):
             return super().sizeHint()
-        width = self.fontMetrics().horizontalAdvance(self.currentText()) + 34
-        return QSize(min(max(width, 48), 260), super().sizeHint().height())
+        known = (self.currentText(), self.font().key(), self.testAttribute(Qt.WidgetAttribute.WA_WState_Polished))
+        if known != self._measured[0]:
+            width = self.fontMetrics().horizontalAdvance(self.currentText()) + 34
+            self._measured = known, QSize(min(max(width, 48), 260), super().sizeHint().height())
+        return self._measured[1]
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """A flat one whose text does not fit shortens it in its middle, where names differ least."""
@@ -261,7 +308,7 @@ class Choice(QComboBox):
             self.updateGeometry()
 
 
-_BAR_NARROW = 460
+_BAR_NARROW, _BAR_LEAST = 460, 34
 
 
 class MessageBar(QFrame):
@@ -269,6 +316,7 @@ class MessageBar(QFrame):
 
     show_location = Signal(str, int)
     show_log = Signal()
+    acted = Signal()  # what the message offered
 
     def __init__(self, look: Look, place: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -285,10 +333,14 @@ class MessageBar(QFrame):
         self._log = QToolButton()
         self._log.setText("Log")
         self._log.clicked.connect(self.show_log)
+        self.action = QToolButton()
+        self.action.setAccessibleName("What can be done about it")
+        self.action.clicked.connect(self.acted)
         self._doings, self._below = QWidget(), False
         self._doings.setStyleSheet("background: transparent")
         doings = QHBoxLayout(self._doings)
         doings.setContentsMargins(0, 0, 0, 0)
+        doings.addWidget(self.action)
         doings.addWidget(self._line)
         doings.addWidget(self._log)
         doings.addStretch(1)
@@ -313,6 +365,9 @@ class MessageBar(QFrame):
         where = f"line {message.line}: " if message.line else ""
         self._text.setText(where + message.text)
         self._line.setVisible(bool(message.line))
+        self.action.setText(message.action)
+        self.action.setAccessibleName(message.action or "What can be done about it")
+        self.action.setVisible(bool(message.action))
         self.setAccessibleName(f"{message.level}: {message.text}")
         self.show()
         self._fit()
@@ -322,14 +377,16 @@ class MessageBar(QFrame):
         self._fit()
 
     def _fit(self) -> None:
-        """As high as the words need at this width, and no higher: a view below it would lose the room."""
+        """As high as the words need at this width, and no higher: a view below it would lose the room. It gets that
+        where there is room; asked for, it would make the views beside this one higher as well."""
         below = self.width() < _BAR_NARROW  # where the words need the whole width
         if below != self._below:
             self._below = below
             self._grid.addWidget(self._doings, *((1, 1) if below else (0, 2)))
         needed = self.layout().heightForWidth(self.width())
         if needed > 0 and needed != self.maximumHeight():
-            self.setFixedHeight(needed)
+            self.setMinimumHeight(min(needed, _BAR_LEAST))
+            self.setMaximumHeight(needed)
 
     @property
     def text(self) -> str:

@@ -9,10 +9,11 @@ from app.theme.look import Look
 from app.viewmodels.compilation import STAGE_TITLES, STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict
-from app.views.parts.controls import column, paragraph
+from app.views.parts.controls import column, paragraph, push_button
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, flat_button, header, label
+from app.views.runs.bisect_strip import BisectStrip
 
 _VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower", "no measurable difference": "no difference",
             "cannot tell": "? cannot tell"}  # fmt: skip
@@ -25,6 +26,7 @@ class CompareView(QWidget):
 
     pair_wanted = Signal(object, str)  # the row, and the stage to show both sides at
     ended = Signal()
+    bisect_wanted = Signal()
 
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
@@ -56,11 +58,15 @@ class CompareView(QWidget):
         self._moved = False  # by the user: then it stays where it was put
         back = flat_button(look, "close", "Both panes back to the compilation on show", self.ended.emit)
         words = label("IR of both sides:", "faint")
-        for fixed in (self.title, words):
+        words.setContentsMargins(8, 0, 0, 0)
+        tip = "Which fusion or pass makes the last run wrong, or slower than the first"
+        self.bisect = push_button("Bisect", self.bisect_wanted, tip, role="small")
+        for fixed in (self.title, words, self.bisect):
             fixed.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
-        top = header(self.title, self.notes, words, self.stage, back).spare(words)
+        self.bisection = BisectStrip(look)
+        top = header(self.title, self.notes, self.bisect, words, self.stage, back).spare(words)
         full = QWidget()
-        column(full, top, self.differs, self.split, self.method)
+        column(full, top, self.bisection, self.differs, self.split, self.method)
         empty = paragraph(
             "Nothing is compared yet. Select two or more runs or compilations in the explorer (Runs) and press "
             "Compare; cut or fuse an edge in the graph; or time an edited kernel.",
@@ -92,6 +98,7 @@ class CompareView(QWidget):
     def set_comparison(self, comparison: ComparisonView) -> None:
         """Show it, opened at the first stage whose IR differs."""
         self.comparison = comparison
+        self.bisect.setVisible(comparison.runs is not None)
         self._stack.setCurrentIndex(1)
         self.title.setText(comparison.title)
         self._set_columns(comparison)

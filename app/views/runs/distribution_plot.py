@@ -12,11 +12,14 @@ from app.theme.look import Look, tint
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.runs.run_figures import Distribution, distribution
 from app.views.parts.controls import column
+from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
+from app.views.parts.plots import make_plot, name_axes
 from app.views.parts.widgets import Choice, Elided, header
 from profiler.records import Summary
 
 MODES = (("bars", "Distribution"), ("calls", "Every call"))
+_LATER = 15  # milliseconds: the figures are painted first
 _TALL = 170  # pixels below which the plot needs the room of its lower label itself
 _FAR = 1.6  # outliers further out than this share of the bars' end are drawn at the edge, so that the bars keep room
 
@@ -41,6 +44,7 @@ class DistributionPlot(QWidget):
         self._layout = column(self, controls)
         self.setMinimumWidth(240)
         look.changed.connect(self._draw)
+        self._drawing = one_shot(self, self._draw, _LATER)
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
@@ -59,7 +63,7 @@ class DistributionPlot(QWidget):
         self.shown = distribution(times, summary)
         self.name = name
         self._name()
-        self._draw()
+        self._drawing.start()
 
     def describe(self) -> str:
         """The plot in words, for those who do not see it."""
@@ -74,16 +78,10 @@ class DistributionPlot(QWidget):
 
     def prepare(self) -> None:
         """Make the plot, which takes long enough to be felt: before there is something to show, where there is time."""
-        if self._plot is not None:
-            return
-        import pyqtgraph
-
-        self._plot = pyqtgraph.PlotWidget()
-        self._plot.setMenuEnabled(False)
-        self._plot.setMouseEnabled(x=False, y=False)
-        self._plot.hideButtons()
-        self._plot.setMinimumHeight(60)
-        self._layout.addWidget(self._plot, 1)
+        if self._plot is None:
+            self._plot = make_plot(60)
+            self._plot.setMouseEnabled(x=False, y=False)
+            self._layout.addWidget(self._plot, 1)
 
     def _draw(self) -> None:
         if self.shown is None:
@@ -98,12 +96,8 @@ class DistributionPlot(QWidget):
         self._plot.setToolTip(plain_tip(self.describe()))
         self._plot.getViewBox().enableAutoRange()
         words = self._bars(pyqtgraph) if self.mode.value == "bars" else self._calls(pyqtgraph)
-        for side, text in zip(("bottom", "left"), words):
-            axis = self._plot.getAxis(side)
-            axis.setLabel(text, color=theme.muted)
-            axis.showLabel(side == "left" or self.height() >= _TALL)
-            axis.setPen(theme.strong_border)
-            axis.setTextPen(theme.muted)
+        name_axes(self._plot, theme, *words)
+        self._plot.getAxis("bottom").showLabel(self.height() >= _TALL)
 
     def _bars(self, pyqtgraph: Any) -> tuple[str, str]:
         found, theme, plot = self.shown, self._look.theme, self._plot

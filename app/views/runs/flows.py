@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.flow_cells import CACHES, Cell
+from app.flows.cells import CACHES, Cell
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.runs.flows import (

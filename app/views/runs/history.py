@@ -12,8 +12,11 @@ from app.theme.look import Look, tint
 from app.viewmodels.frame.formats import seconds, time_scale
 from app.viewmodels.runs.past import BY, Past
 from app.views.parts.controls import column, paragraph
+from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
+from app.views.parts.plots import make_plot, name_axes
 from app.views.parts.widgets import Choice, Elided, MessageBar, header
+from profiler.records import Moment
 
 _EMPTY = (
     "Run what is compiled (F5) a few times: its history is plotted here, with changes marked from about ten runs on."
@@ -31,6 +34,8 @@ class HistoryView(QWidget):
         super().__init__()
         self._look = look
         self._plot: Any = None
+        self._undrawn = False
+        self._come = one_shot(self, self._draw)  # into sight, with something to draw
         self.shown: Past | None = None
         self.bar = MessageBar(look, "history")
         self.by = Choice("What is one point", BY, flat=True)
@@ -52,25 +57,34 @@ class HistoryView(QWidget):
         self.title.setText(past.title)
         self._draw()
 
+    def paintEvent(self, event) -> None:
+        super().paintEvent(event)
+        if self._undrawn:
+            self._come.start()
+
+    def prepare(self) -> None:
+        """Make the plot, which takes long enough to be felt: before there is something to show, where there is time."""
+        if self._plot is None:
+            self._plot = make_plot(80)
+            self._plot.setMouseEnabled(x=True, y=False)
+            self._plot.hide()
+            self._layout.addWidget(self._plot, 1)
+
     def _draw(self) -> None:
         past = self.shown
         points = past.points if past is not None else ()
         self.empty.setVisible(not points)
         if self._plot is not None:
             self._plot.setVisible(bool(points))
-        if past is None or not points:
+        self._undrawn = bool(points) and self.visibleRegion().isEmpty()  # behind another tab: not for nobody
+        if past is None or not points or self._undrawn:
             return
         import pyqtgraph
 
         theme = self._look.theme
-        if self._plot is None:
-            self._plot = pyqtgraph.PlotWidget()
-            self._plot.setMenuEnabled(False)
-            self._plot.hideButtons()
-            self._plot.setMouseEnabled(x=True, y=False)
-            self._plot.setMinimumHeight(80)
-            self._layout.addWidget(self._plot, 1)
-        plot = self._plot
+        self.prepare()
+        plot: Any = self._plot
+        plot.show()
         plot.clear()
         plot.setBackground(theme.panel)
         plot.setAccessibleName(past.words)
@@ -109,19 +123,15 @@ class HistoryView(QWidget):
         bottom, top = float(low.min()), float(high.max())
         room = max(top - bottom, top * 0.02) * 0.15
         plot.setYRange(max(bottom - room, 0), top + room, padding=0)
-        for side, text in (("bottom", past.by), ("left", f"time, {unit}")):
-            axis = plot.getAxis(side)
-            axis.setLabel(text, color=theme.muted)
-            axis.setPen(theme.strong_border)
-            axis.setTextPen(theme.muted)
+        name_axes(plot, theme, past.by, f"time, {unit}")
 
     def _clicked(self, found: Any) -> None:
         if self.shown is not None and len(found):
-            self.open_wanted.emit(self.shown.points[int(found[0].data())].run)
+            self.open_wanted.emit(self.shown.points[int(found[0].data())].newest)
 
 
-def _tip(point: Any) -> str:
-    several = f", {point.runs} runs" if point.runs > 1 else ""
+def _tip(point: Moment) -> str:
+    several = f", {len(point.runs)} runs" if len(point.runs) > 1 else ""
     return (
         f"{point.label}{several}, {point.started[:16].replace('T', ' ')}: "
         f"{seconds(point.median)} ({seconds(point.low)} to {seconds(point.high)})"

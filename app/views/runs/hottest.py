@@ -1,16 +1,23 @@
-"""The hottest lines of the kernel language: a list that leads to the line in every pane."""
+"""Where inside kernels the time goes: a flame of all samples, and the hottest lines as a list that leads to them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from app.theme.look import Look
+from app.viewmodels.text.flame import FlameCell
 from app.viewmodels.text.sampled_costs import HotSpot
-from app.views.parts.controls import column, paragraph
+from app.views.parts.controls import column
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
+from app.views.parts.widgets import Elided
+from app.views.runs.flame import FlameBar
 
 _EMPTY = "Run and sample (Shift+F5) to see which lines the time goes into."
+_WAITS = 4  # the column of what lines wait for, which only GPUs tell
 
 
 class HottestView(QWidget):
@@ -18,9 +25,11 @@ class HottestView(QWidget):
 
     chosen = Signal(object)
 
-    def __init__(self) -> None:
+    def __init__(self, look: Look, number_of: Callable[[str], int]) -> None:
         super().__init__()
-        self.words = paragraph()
+        self.words = Elided()
+        self.words.setContentsMargins(10, 3, 10, 3)
+        self.flame = FlameBar(look, number_of)
         self.view = RecordView(
             "Hottest lines",
             [
@@ -37,11 +46,14 @@ class HottestView(QWidget):
         )
         self.view.current.connect(self.chosen)
         self.view.activated.connect(self.chosen)
-        column(self, self.words, self.view)
+        column(self, self.words, self.flame, self.view, main=self.view)
         self.words.hide()
+        self.flame.hide()
 
-    def show_spots(self, spots: list[HotSpot], words: str) -> None:
-        """The lines, and a sentence on how they are known."""
+    def show_spots(self, spots: list[HotSpot], cells: list[FlameCell], words: str) -> None:
+        """The lines, the same as a flame, and a sentence on how they are known."""
+        self.flame.set_cells(cells)
         self.words.setText(words)
         self.words.setVisible(bool(words))
         self.view.set_records(spots)
+        self.view.table.setColumnHidden(_WAITS, not any(spot.line.stalls for spot in spots))

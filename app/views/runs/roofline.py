@@ -16,6 +16,7 @@ from app.viewmodels.runs.roofline import RoofPoint, nearby, points
 from app.viewmodels.runs.run_figures import CallFigures
 from app.views.parts.controls import column, push_button
 from app.views.parts.later import one_shot
+from app.views.parts.plots import make_plot, name_axes
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, header, label
@@ -25,7 +26,7 @@ from profiler.units import figure, rate
 
 OWN = ""
 """Each kernel under the peak of the dtype it computes in."""
-DTYPES = (("own dtype", OWN), ("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
+DTYPES = ((OWN, "own dtype"), ("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
 _DOT = 11  # pixels across
 
 
@@ -101,7 +102,9 @@ class RooflineView(QWidget):
         self.measure.setText(f"Measure {where}")
         self.measure.setEnabled(not self._elsewhere)
         if self.ceilings:
-            self.note.setText(";  ".join(f"{c.name} {rate(c.value, c.unit)}" for c in self.ceilings))
+            known = [f"{c.name} {rate(c.value, c.unit)}" for c in self.ceilings]
+            counted = ["bytes as the device counted them"] * any(point.measured for point in self.points)
+            self.note.setText(";  ".join([*counted, *known]))
         else:
             self.note.setText(f"The ceilings of {self._elsewhere or where} have not been measured yet.")
         self._draw()
@@ -115,26 +118,30 @@ class RooflineView(QWidget):
         if self._undrawn:
             self._come.start()
 
+    def prepare(self) -> None:
+        """Make the plot, which takes long enough to be felt: before there is something to show, where there is time."""
+        if self._plot is None:
+            from app.views.parts.log_axis import LogAxis
+
+            self._plot = make_plot(60, **{side: LogAxis(side) for side in ("bottom", "left")})
+            self._plot.setLogMode(True, True)
+            self._plot.setAccessibleName("Roofline plot")
+            self._plot.hide()
+            self._split.addWidget(self._plot)
+            self._split.setSizes([380, 420])
+            self._split.setStretchFactor(1, 1)
+
     def _draw(self) -> None:
-        # Making the plot takes long enough to be felt: not for nobody. What is behind another tab is "visible", to Qt.
+        # Drawing it takes long enough to be felt: not for nobody. What is behind another tab is "visible", to Qt.
         self._undrawn = self.visibleRegion().isEmpty()
         if self._undrawn or (not self.points and not self.ceilings):
             return
         import pyqtgraph
 
-        from app.views.parts.log_axis import LogAxis
-
         theme = self._look.theme
-        if self._plot is None:
-            self._plot = pyqtgraph.PlotWidget(axisItems={side: LogAxis(side) for side in ("bottom", "left")})
-            self._plot.setLogMode(True, True)
-            self._plot.setMenuEnabled(False)
-            self._plot.hideButtons()
-            self._plot.setAccessibleName("Roofline plot")
-            self._split.addWidget(self._plot)
-            self._split.setSizes([380, 420])
-            self._split.setStretchFactor(1, 1)
-        plot = self._plot
+        self.prepare()
+        plot: Any = self._plot
+        plot.show()
         plot.clear()
         plot.setBackground(theme.panel)
         low, high = self._range()
@@ -144,11 +151,7 @@ class RooflineView(QWidget):
         plot.setXRange(float(np.log10(low)), float(np.log10(high)), padding=0)
         bottom, top = self._heights()
         plot.setYRange(float(np.log10(bottom)), float(np.log10(top)), padding=0)
-        for side, words in (("bottom", "FLOP per byte"), ("left", "GFLOP/s")):
-            axis = plot.getAxis(side)
-            axis.setLabel(words, color=theme.muted)
-            axis.setPen(theme.strong_border)
-            axis.setTextPen(theme.muted)
+        name_axes(plot, theme, "FLOP per byte", "GFLOP/s")
 
     def _range(self) -> tuple[float, float]:
         """The intensities on show: the launches', and the ridge where memory stops being what limits."""

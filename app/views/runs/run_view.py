@@ -26,6 +26,7 @@ from app.viewmodels.runs.run_figures import (
     CallFigures,
     between_figures,
     call_figures,
+    counted_rows,
     whole_figures,
 )
 from app.views.parts.controls import column, paragraph, push_button, spin_box
@@ -65,6 +66,7 @@ class RunView(QWidget):
     """What to run with on top; below, launches and counters beside the plot of the chosen row."""
 
     run_wanted = Signal()
+    tune_wanted = Signal()
 
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
@@ -83,6 +85,8 @@ class RunView(QWidget):
 
     def _controls(self) -> QWidget:
         self.run = push_button("Run", self.run_wanted, "Run and time (F5)", "Run and time", "primary")
+        tip = "Tune this model: try what its kernels leave to choose, on this device"
+        self.tune = push_button("Tune", self.tune_wanted, tip, "Tune this model", "small")
         self.device = label("on the CPU", "muted")
         self.threads = spin_box("Threads", 0, 1024, " threads", "all cores", "CPU threads")
         tip = "How many calls are timed; by default until the median is known well, or a second"
@@ -94,7 +98,7 @@ class RunView(QWidget):
         self.sizes.setMinimumWidth(160)
         self.sizes.returnPressed.connect(self.run_wanted)
         self.sizes.setMaximumWidth(320)
-        controls = header(self.run, self.device, self.threads, self.repeats, self.sizes, None)
+        controls = header(self.run, self.device, self.threads, self.repeats, self.sizes, None, self.tune)
         return controls.spare(self.device).spaced()
 
     def _make_tables(self) -> None:
@@ -104,18 +108,18 @@ class RunView(QWidget):
                 Column("#", lambda c: c.index + 1, lambda v: str(v) if v > 0 else "", right=True, width=36),
                 Column("Kernel", lambda c: c.kernel, tip=lambda c: c.why or c.kernel),
                 Column("Launches", lambda c: c.launches, lambda v: str(v) if v > 1 else "", right=True, width=88,
-                       room=640),
+                       room=780),
                 Column("Median", lambda c: c.median * 1e6, _signed, right=True, unit="us", width=80),
                 Column("Quartiles", lambda c: c.quartiles,
                        lambda v: f"{seconds(v[0])} to {seconds(v[1])}" if v[1] else "",
-                       right=True, width=164, room=740),
+                       right=True, width=164, room=880),
                 Column("Share", lambda c: c.share * 100, lambda v: f"{v:.0f} %", right=True, width=64),
                 Column("Bandwidth", lambda c: c.point.gbytes or 0.0, lambda v: rate(v, "GB/s") if v else "",
                        right=True, width=108, room=440),
                 Column("Work", lambda c: c.point.gflops or 0.0, lambda v: rate(v, "GFLOP/s") if v else "", right=True,
-                       width=130, room=560),
+                       width=130, room=620),
                 Column("Threads", lambda c: c.uneven, lambda v: f"uneven, {v:.1f}\u00d7" if v else "", width=96,
-                       room=500, colour=lambda c: self._look.theme.warning if c.uneven else None),
+                       room=700, colour=lambda c: self._look.theme.warning if c.uneven else None),
             ],
             stretch=1,
             key=lambda row: row.index,
@@ -180,9 +184,10 @@ class RunView(QWidget):
         """Show a run."""
         self._run, self._calls = run, call_figures(compilation, run)
         self._list()
-        self.counters.set_records(sorted(run.counters, key=lambda counter: counter[1] is None))  # what is known first
-        missing = sum(value is None for _, value, _, _ in run.counters)
-        self.tabs.setTabText(1, f"Counters ({len(run.counters) - missing} of {len(run.counters)})")
+        counters = [*counted_rows(run), *run.counters]
+        self.counters.set_records(sorted(counters, key=lambda counter: counter[1] is None))  # what is known first
+        missing = sum(value is None for _, value, _, _ in counters)
+        self.tabs.setTabText(1, f"Counters ({len(counters) - missing} of {len(counters)})")
         self.summary.setText(self._words(run))
         self.notes.setText("\n".join(self._notes(run)) or "Nothing to note.")
         self.tabs.setTabText(2, f"Notes ({len(self._notes(run))})")

@@ -46,6 +46,7 @@ class RunsView(QWidget):
         self.bar = MessageBar(look, "runs")
         self.runs: tuple[RunRow, ...] = ()
         self._kept: dict[str, Sequence[Any]] = {}
+        self._hidden: set[tuple[str, int]] = set()  # deleted, and may come back
         self._first: set[int] = set()  # ids of rows that begin a group
         kinds = [(RUNS, "Runs"), (COMPILATIONS, "Compilations"), (FLOWS, "Flows tables")]
         self.kind = Choice("What is listed", kinds, flat=True)
@@ -139,7 +140,7 @@ class RunsView(QWidget):
             ("note", "Note...", "N", (RUNS,)), ("tag", "Tag...", "T", (RUNS,)),
             ("pin", "Baseline of its source, or no longer", "B", (RUNS,)),
             ("command", "Copy as command", "", (RUNS, COMPILATIONS)),
-            ("delete", "Delete...", "Del", (RUNS, COMPILATIONS, FLOWS)),
+            ("delete", "Delete", "Del", (RUNS, COMPILATIONS, FLOWS)),
         )  # fmt: skip
         self.row_actions: dict[tuple[str, str], QAction] = {}
         for what, text, keys, kinds in wanted:
@@ -172,6 +173,11 @@ class RunsView(QWidget):
         """Show these; the newest is first."""
         self._set(FLOWS, rows)
 
+    def hide_rows(self, rows: set[tuple[str, int]]) -> None:
+        """Leave out rows that are deleted, by kind and number: all of them, and no others."""
+        self._hidden = rows
+        self._arrange()
+
     def chosen(self) -> list[int]:
         """Numbers of the selected rows of the kind that is listed."""
         return [row.number for row in self._table.selected()]
@@ -182,7 +188,7 @@ class RunsView(QWidget):
 
     def _set(self, kind: str, rows: Sequence[Any]) -> None:
         self._kept[kind] = rows
-        self.tables[kind].set_records(self._grouped(rows))
+        self.tables[kind].set_records(self._grouped([row for row in rows if (kind, row.number) not in self._hidden]))
         self._enable()
 
     def _arrange(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import LIBRARY, PANE_STAGES, WHOLE_STAGES, Compilation, language_of, stage_title
@@ -15,7 +15,6 @@ from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
-from app.viewmodels.text.definitions import definition_at
 from app.viewmodels.text.diff import DiffDocument
 from app.viewmodels.text.exact_lines import exact_lines, spot_of
 from app.viewmodels.text.folding import directive_lines, metadata_regions
@@ -27,16 +26,17 @@ from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
 from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
-from app.views.parts.widgets import ANY_WIDTH, Choice, MessageBar, flat_button, header, label
+from app.views.parts.widgets import Choice, MessageBar, flat_button, header, label
+from app.views.text import pane_places
 from app.views.text.find_bar import FindBar
-from app.views.text.pane_menu import pane_menu
+from app.views.text.kernel_row import KernelRow
+from app.views.text.pane_menu import edit_button, pane_menu
 from app.views.text.pane_strip import PaneStrip
 from app.views.text.text_view import TextView
 from app.views.text.waiting import Waiting
 
 _MACHINE = ("asm", "sass")  # stages with directives and comments that are no instructions
 _LATE = 200  # milliseconds after which a text that has not come leaves its place empty
-_BUTTON = 32  # what a button of the header takes, with its share of the spacing
 
 
 class IrPane(QWidget):
@@ -46,6 +46,7 @@ class IrPane(QWidget):
     beside_wanted = Signal(object, str)  # the pane, and the target to open the same kernel for, in a pane beside it
     close_wanted = Signal(object)
     cancel_wanted = Signal(object)  # its text, which is on its way
+    edit_wanted = Signal(object)
     library_line = Signal(object, str, int)  # the pane, and a line of the kernel library that was clicked
 
     def __init__(self, look: Look, model: IrPaneModel, selection: Selection) -> None:
@@ -55,6 +56,8 @@ class IrPane(QWidget):
         self._run: RunTimes | None = None
         self.costs: LineCosts | None = None
         self._pending = -1  # a line to go to once its text is there
+        self._shown: TextKey | None = None  # which text it is that is on show
+        self._stale = ""  # says that it is another model's than the open one's
         self.text = TextView(look)
         self.find_bar = FindBar(look, self.text)
         self.waiting = Waiting(self.text)
@@ -70,30 +73,24 @@ class IrPane(QWidget):
         self.coverage = label("", "faint")
         self.coverage.setContentsMargins(0, 0, 6, 0)
         self.coverage.setToolTip("The share of lines that know the graph node they came from")
-        self.lock = flat_button(
-            look, "lock", "Lock: keep this text when the selection moves", self._lock, checkable=True
-        )
+        lock = lambda on: setattr(model, "locked", on)  # noqa: E731
+        self.lock = flat_button(look, "lock", "Lock: keep this text when the selection moves", lock, checkable=True)
         self.compare = flat_button(look, "diff", "Compare with the stage before (D)", self._compare, checkable=True)
         self.quiet = flat_button(
             look, "pass", "Hide assembler directives and comments", self._hide_noise, checkable=True
         )
         self.quiet.setChecked(True)
         self.more = flat_button(look, "settings", "More for this pane", self._menu)
+        self.edit = edit_button(look, self)
         self._lists_files = False  # whether the kernels' place is taken by the library's files
         self.stage.chosen.connect(lambda stage: model.show(stage=stage))
         self.kernel.chosen.connect(lambda k: model.show_file(k) if self._lists_files else model.show(kernel=k))
         self.target.chosen.connect(self.set_target)
         self.header = header(
-            self.stage, self.kernel, self.target, None, self.coverage, self.quiet, self.compare, self.lock, self.more,
-            flat_button(look, "close", "Close this pane", lambda: self.close_wanted.emit(self)),
-        ).spare(self.coverage, self.quiet, self.compare, self.lock, self.target, self.more)  # fmt: skip
-        self._kernel_row = QFrame()  # where the kernel's name goes while the header is too narrow to show it whole
-        self._kernel_row.setProperty("role", "header")
-        row = QHBoxLayout(self._kernel_row)
-        row.setContentsMargins(8, 0, 6, 1)
-        row.setSpacing(2)
-        row.addStretch(1)
-        self._kernel_row.hide()
+            self.stage, self.kernel, self.target, None, self.coverage, self.edit, self.quiet, self.compare, self.lock,
+            self.more, flat_button(look, "close", "Close this pane", lambda: self.close_wanted.emit(self)),
+        ).spare(self.coverage, self.quiet, self.compare, self.lock, self.target, self.edit, self.more)  # fmt: skip
+        self._kernel_row = KernelRow(self.header, self.stage, self.kernel, self.target)
         column(self, self._kernel_row, self.bar, self.strip, self.text, self.find_bar)
         self.text.tip_of = self._tip
         self.text.symbol_wanted.connect(self.go_to_definition)
@@ -119,6 +116,20 @@ class IrPane(QWidget):
         self.selection.changed.disconnect(self._selected)
         self.selection.hovered.disconnect(self._light)
 
+    def take(self, wanted: IrPaneModel) -> None:
+        """Be what a new pane with this model would be; its text is asked for with the compilation."""
+        model = self.model
+        model.stage, model.kernel, model.target, model.locked = (
+            wanted.stage,
+            wanted.kernel,
+            wanted.target,
+            wanted.locked,
+        )
+        model.file, model.target_implied = wanted.file, wanted.target_implied
+        self.lock.setChecked(wanted.locked)
+        self.text.set_document(EMPTY, "python", badge_numbers(EMPTY, None))  # what it showed before is another's
+        self._show_choice()
+
     def set_compilation(self, compilation: Compilation) -> None:
         """Another compilation: its kernels are the ones to choose from, and the text is asked for again."""
         model, before = self.model, self._compilation
@@ -132,10 +143,11 @@ class IrPane(QWidget):
         if model.target == compilation.choices.target:
             model.target = ""
         model.origin, model.step, model.note, model.against = "", -1, "", None  # they were of the other compilation
+        self._stale = ""
         self._show_choice()
-        model.ask()
         if before is None or before.source != compilation.source:
-            self._let_go()  # no line of another model under this one's name, however short
+            self._clear()  # no line of another model under this one's name, however short
+        model.ask()
 
     def _list_entries(self) -> None:
         """What the second choice offers: kernels, or the files of the library."""
@@ -147,9 +159,10 @@ class IrPane(QWidget):
             self.kernel.set_entries([(kernel.name, kernel.name) for kernel in found.kernels])
 
     def show_stale(self, words: str) -> None:
-        """What is on show is of another source than the open one, which is on its way."""
-        if self.model.document.lines:
-            self.strip.show_words(words, "", False)
+        """What is on show is of another source than the open one, and says so until the open one's comes."""
+        self._stale = words
+        self._say_what()
+        self._selected(self.selection.nodes, None)  # nodes of the open one that have the same name are others
 
     def set_target(self, target: str) -> None:
         """Show the same stage and kernel compiled for another target; the compilation's own is the usual."""
@@ -178,16 +191,23 @@ class IrPane(QWidget):
         else:
             self.bar.hide()
         self._set_document()
-        words = [part for part in (model.note, model.against.words if model.against else "") if part]
-        self.strip.show_words(
-            ", ".join(words), model.diff.summary if model.diff else "", bool(model.diff and model.diff.changes)
-        )
+        self._say_what()
         if model.diff is not None and model.diff.changes:
             self.text.reveal(model.diff.changes[0])
         if self._pending >= 0 and not model.error:
             self.text.go_to_line(self._pending)
         self._pending = -1
         self._say_coverage()
+
+    def _say_what(self) -> None:
+        """What the strip above the text says of it: that it is another model's, of a pass, compared with something."""
+        model = self.model
+        words = [part for part in (self._stale, model.note, model.against.words if model.against else "") if part]
+        if not model.document.lines and not model.diff:
+            words = words if not self._stale else []
+        self.strip.show_words(
+            ", ".join(words), model.diff.summary if model.diff else "", bool(model.diff and model.diff.changes)
+        )
 
     def show_line(self, stage: str, kernel: str, line: int) -> None:
         """Show a line of a stage, now or when its text is there."""
@@ -199,36 +219,36 @@ class IrPane(QWidget):
 
     def step_difference(self, by: int) -> None:
         """F7 and Shift+F7."""
-        changes = self.diff.changes if self.diff else []
-        if not changes:
-            return
-        at = self.text.shown.caret if self.text.shown.caret >= 0 else self.text.visible_range()[0] - 1
-        later = [line for line in changes if line > at]
-        earlier = [line for line in changes if line < at]
-        self.text.go_to_line((later or changes)[0] if by > 0 else (earlier or changes)[-1])
+        pane_places.step_difference(self, by)
 
     def ask_line(self) -> None:
         """Ctrl+G."""
-        lines, caret = self.text.document.lines, max(self.text.shown.caret, 0)
-        words = f"Line (1 to {lines:,}):"
-        number, good = QInputDialog.getInt(self, "Go to line", words, caret + 1, 1, max(lines, 1))
-        if good:
-            self.text.go_to_line(number - 1)
+        pane_places.ask_line(self)
+
+    def go_to_definition(self, line: int = -1, column: int = 0) -> None:
+        """Where the symbol at a place is defined: Ctrl+click there, or F12 where it was clicked."""
+        pane_places.go_to_definition(self, line, column)
 
     def _asked(self) -> None:
+        if self.model.key != self._shown:
+            self._clear()  # what the header no longer says must not stay under it
         self._show_choice()
         self._late.start()
 
+    def _clear(self) -> None:
+        self._shown = None
+        self.text.set_document(EMPTY, "python", badge_numbers(EMPTY, None))
+        self.strip.show_words("", "", False)
+
     def _let_go(self) -> None:
-        """The text is long in coming: what the header no longer says must not stay under it."""
+        """The text is long in coming: say so in its place."""
         if self.model.loading:
-            self.text.set_document(EMPTY, "python", badge_numbers(EMPTY, None))
-            self.strip.show_words("", "", False)
+            self._clear()
             self._progressed()
 
     def _progressed(self) -> None:
         """Say how far a text is whose place is empty."""
-        if not self.text.document.lines and self.model.loading:
+        if not self.text.document.lines and self.model.loading and not self._late.isActive():
             words, share = self.model.progress
             if self._compilation is not None and self._compilation.kernels:
                 self.waiting.show_progress(self._on_its_way(words or "is being made"), share)
@@ -241,6 +261,7 @@ class IrPane(QWidget):
 
     def _set_document(self) -> None:
         model, document = self.model, self.model.shown
+        self._shown = model.key
         same_place = self.text.first_row if document.lines == self.text.document.lines else 0
         language = language_of(model.stage, model.target or model.own_target)
         self.text.set_document(document, language, badge_numbers(document, self._compilation))
@@ -288,21 +309,7 @@ class IrPane(QWidget):
         return "Loading\u2026" if self.model.loading else "This stage has no text."
 
     def _place_kernel(self) -> None:
-        """The kernel and a target of its own: into the header where the whole name fits there, else below it."""
-        moved, room = (self.kernel, self.target), self.width()  # the kernel's name gives way before the stage's
-        self.stage.setMinimumWidth(min(self.stage.sizeHint().width(), max(room - 2 * _BUTTON - 16, 48)))
-        self.target.setMinimumWidth(min(self.target.sizeHint().width(), max(room // 2 - 12, 48)))
-        own = self.target.sizeHint().width() if self.model.key.target else 0
-        needed = self.stage.sizeHint().width() + self.kernel.sizeHint().width() + own + 4 * _BUTTON
-        below = self.width() < needed and self._of_kernel
-        if below == self._kernel_row.isHidden():
-            for at, widget in enumerate(moved):
-                layout, place = (self._kernel_row.layout(), at) if below else (self.header.layout(), at + 1)
-                layout.insertWidget(place, widget)  # type: ignore[attr-defined]
-                widget.setMaximumWidth(ANY_WIDTH)
-            self.kernel.setVisible(self._of_kernel)
-            self.target.setVisible(bool(self.model.key.target))
-            self._kernel_row.setVisible(below)
+        self._kernel_row.fit(self.width(), self._of_kernel, bool(self.model.key.target))
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
@@ -321,15 +328,13 @@ class IrPane(QWidget):
         model = self.model
         self.costs = None
         if self._run is not None and self._compilation is not None and not model.origin and not model.target:
-            self.costs = costs_of(self.text.document, model.stage, model.kernel, self._compilation, self._run)
+            shown = model.file if model.stage == LIBRARY else model.kernel
+            self.costs = costs_of(self.text.document, model.stage, shown, self._compilation, self._run)
         self.text.show_heat(*((self.costs.heat, self.costs.shares) if self.costs else (None, None)))
 
     def _hide_noise(self, on: bool) -> None:
         noisy = self.model.stage in _MACHINE and self.diff is None
         self.text.set_noise(directive_lines(self.text.document, self.text.shown.language) if on and noisy else None)
-
-    def _lock(self, on: bool) -> None:
-        self.model.locked = on
 
     def _compare(self, on: bool) -> None:
         if on:
@@ -364,29 +369,21 @@ class IrPane(QWidget):
         said = line_tip(self.text.document, self.model.stage, self.text.shown.language, line, column)
         return "\n".join(part for part in (said, self.costs.words(line) if self.costs else "") if part)
 
-    def go_to_definition(self, line: int = -1, column: int = 0) -> None:
-        """Where the symbol at a place is defined: Ctrl+click there, or F12 where it was clicked."""
-        if line < 0:
-            line, column = self.text.pressed
-        symbol, found = definition_at(self.text.document, self.text.shown.language, line, column)
-        if found >= 0:
-            self.text.go_to_line(found)
-        elif symbol:
-            self.bar.show_message(Message("info", f"{symbol} is not defined in this text", "pane"))
-
     def _selected(self, nodes: frozenset[str], origin: object) -> None:
-        spot = self.selection.spot
+        spot = self.selection.spot if not self._stale else None
+        nodes = nodes if not self._stale else frozenset()
         if self._compilation is not None and origin is not self:
             if nodes:
                 self.model.follow(self._compilation, nodes)
-            if spot is not None and spot.file:
-                self.model.follow_file(self._compilation, spot.file)
+            if spot is not None and (spot.library[0] or spot.file):
+                self.model.follow_file(self._compilation, spot.library[0] or spot.file)
         document = self.text.document  # which may be another one by now
         exact = exact_lines(document, self.model.stage, spot) if spot is not None else None
         self.text.set_lit(document.lit_lines(nodes), origin is not self, exact)
 
     def _light(self, nodes: frozenset[str], _origin: object) -> None:
-        document, spot = self.text.document, self.selection.hover_spot
+        document, spot = self.text.document, self.selection.hover_spot if not self._stale else None
+        nodes = nodes if not self._stale else frozenset()
         if spot is not None:
             hovered = exact_lines(document, self.model.stage, spot)
         else:

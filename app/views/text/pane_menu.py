@@ -5,10 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QToolButton
 
+from app.theme.look import Look
+from app.viewmodels.compilation import EDITABLE
 from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.text.ir_pane import Against
+from app.views.parts.widgets import flat_button
+
+
+def edit_button(look: Look, pane: Any) -> QToolButton:
+    """A button of an IrPane that asks to edit what it shows, while that is something that was written."""
+    button = flat_button(look, "source", "Edit this text (Ctrl+Alt+E)", lambda: pane.edit_wanted.emit(pane))
+    model = pane.model
+
+    def editable() -> bool:
+        return model.stage in EDITABLE and not model.origin and model.step < 0
+
+    for event in (model.wanted, model.changed):
+        event.connect(lambda *_: button.setVisible(editable()))
+    if not editable():  # not shown before it stands in the pane: it would be a window of its own
+        button.hide()
+    return button
 
 
 def pane_menu(pane: Any) -> QMenu:
@@ -19,6 +37,8 @@ def pane_menu(pane: Any) -> QMenu:
     menu.addAction("Find...\tCtrl+F", pane.find_bar.open)
     menu.addAction("Go to line...\tCtrl+G", pane.ask_line)
     menu.addAction("Go to definition\tF12", pane.go_to_definition)
+    if pane.model.stage in EDITABLE:
+        menu.addAction("Edit this text...", lambda: pane.edit_wanted.emit(pane))
     menu.addSeparator()
     menu.addAction("Compare with the stage before\tD", lambda: pane.compare_wanted.emit(pane, "stage"))
     menu.addAction("Compare with the previous compilation", lambda: pane.compare_wanted.emit(pane, "previous"))

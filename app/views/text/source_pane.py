@@ -18,10 +18,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from app.theme.look import Look, tint
-from app.viewmodels.text.tokens import tokens
+from app.viewmodels.text.tokens import left_open, tokens
 from app.views.parts.controls import column, push_button
 from app.views.parts.widgets import Choice, MessageBar, header, label
 from app.views.text.edit_strip import EditStrip
+
+_QUOTES = ("", '"""', "'''")  # of a string that goes on after a line
 
 
 class _Colouring(QSyntaxHighlighter):
@@ -31,7 +33,9 @@ class _Colouring(QSyntaxHighlighter):
         self.language = "python"
 
     def highlightBlock(self, text: str) -> None:
-        for start, stop, kind in tokens(self.language, text):
+        inside = _QUOTES[max(self.previousBlockState(), 0)] if self.language == "python" else ""
+        self.setCurrentBlockState(_QUOTES.index(left_open(text, inside)) if self.language == "python" else 0)
+        for start, stop, kind in tokens(self.language, text, inside):
             style = QTextCharFormat()
             style.setForeground(QColor(self._look.theme.syntax[kind]))
             self.setFormat(start, stop - start, style)
@@ -74,6 +78,12 @@ class CodeEditor(QPlainTextEdit):
     def gutter_width(self) -> int:
         """Room for the line numbers."""
         return int((max(len(str(self.blockCount())), 3) + 2) * self._look.column)
+
+    def go_to_line(self, line: int) -> None:
+        """Put a line (from 1) into the middle, with the cursor in it."""
+        self.setTextCursor(QTextCursor(self.document().findBlockByNumber(max(line - 1, 0))))
+        self.centerCursor()
+        self.setFocus()
 
     def mark_error(self, line: int) -> None:
         """Mark a line (0 for none) and go to it."""

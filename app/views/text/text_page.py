@@ -23,6 +23,7 @@ class TextPage:
     language: str = ""
     empty: str = ""  # what is said where there is no text
     badges: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # provenance number of each set
+    strings: dict[int, str] = field(default_factory=dict)  # the lines that begin inside a string, and its quotes
     regions: dict[int, int] = field(default_factory=dict)
     folded: dict[int, int] = field(default_factory=dict)
     noise: np.ndarray | None = None  # lines that are not worth a row

@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygon
 from app.theme.look import Look, tint
 from app.viewmodels.text.text_document import displayed
 from app.viewmodels.text.tokens import tokens
-from app.views.text.heat_gutter import heat_width, paint_shares
+from app.views.text.heat_gutter import HeatGutter
 from app.views.text.text_page import TextPage
 
 RULER = 8  # width of the strip beside the scroll bar that shows where lit lines are
@@ -44,6 +44,7 @@ class TextPainter:
         self.fold_width = _LEFT + _FOLD
         self._ruler: tuple[object, object, list[int], list[int]] | None = None
         self._lines: OrderedDict[tuple[int, int], QTextLayout] = OrderedDict()
+        self._heat_gutter = HeatGutter(look)
 
     def forget(self) -> None:
         """Another document: nothing remembered applies."""
@@ -62,7 +63,7 @@ class TextPainter:
         self._small.setPixelSize(max(self._look.code_pixels - 2, 7))
         badge = "0" * max(len(str(int(page.badges.max(initial=0)))), 2) + "+"
         self._badge = QFontMetricsF(self._small).horizontalAdvance(badge) + 10
-        self._heat = heat_width(page, self._small)
+        self._heat = self._heat_gutter.measure(page, self._small, self.row)
         self.gutter = self.fold_width + (self._digits + 0.5) * self._look.column + self._badge + self._heat + 8
 
     def fitting(self, height: float) -> int:
@@ -87,7 +88,7 @@ class TextPainter:
         rows = [(page.line_of_row(row), (row - first) * self.row) for row in range(first, last)]
         for line, y in rows:
             self._ground(painter, page, area, line, y)
-        paint_shares(painter, self._look, page, rows, QPointF(self.gutter - 10, self._top + 1), self._small)
+        self._heat_gutter.paint(painter, page, (first, last), self.gutter - 6)
         painter.save()
         painter.setClipRect(QRectF(self.gutter, 0, area.width() - self.gutter, area.height()))
         for line, y in rows:
@@ -104,10 +105,6 @@ class TextPainter:
             return
         if page.diff is not None and page.diff[line]:
             painter.fillRect(full, tint(theme.good if page.diff[line] > 0 else theme.bad, 38))
-        if page.heat is not None and page.heat[line] > 0:
-            share = float(page.heat[line])
-            colour = theme.heat[min(int(share * len(theme.heat)), len(theme.heat) - 1)]
-            painter.fillRect(QRectF(self.gutter - 6, y, 4, self.row), _colour(colour))
         strong = page.strong
         if line < len(strong) and strong[line]:
             painter.fillRect(full, tint(theme.selection, 190 if theme.dark else 255))
@@ -172,7 +169,7 @@ class TextPainter:
             text = page.document.line(line, 1 << key[1])[: 2 * _LONGEST]
             layout = QTextLayout(text, self._look.code_font)
             ranges = []
-            for start, stop, kind in tokens(page.language, text):
+            for start, stop, kind in tokens(page.language, text, page.strings.get(line, "")):
                 if kind != "text":  # the pen's own colour
                     entry = QTextLayout.FormatRange()
                     entry.start, entry.length, entry.format = start, stop - start, _format(theme.syntax[kind])  # type: ignore[misc]
@@ -204,6 +201,8 @@ class TextPainter:
         piece = text[start:stop]
         if stop <= start or piece.isspace():
             return
+        if not piece.isprintable():  # a sign in its place: what turns the direction of writing would turn the line
+            piece = "".join(letter if letter.isprintable() or letter == "\t" else "\ufffd" for letter in piece)
         painter.setPen(_colour(colour))
         painter.drawText(QPointF(x0 + start * self._look.column, base), piece)
 

@@ -23,10 +23,12 @@ from PySide6.QtWidgets import QAbstractScrollArea, QToolTip, QWidget
 from app.theme.look import Look
 from app.viewmodels.text.folding import fold_regions, visible_lines
 from app.viewmodels.text.text_document import TextDocument, displayed, widest
+from app.viewmodels.text.tokens import lines_inside_strings
 from app.views.parts.plain import plain_tip
 from app.views.text.text_page import Place, TextPage
 from app.views.text.text_painter import RULER, TextPainter
 
+_WRITTEN = 1 << 20  # bytes of a text that somebody wrote, in which strings go over lines
 _MEASURED = 1 << 20  # bytes of a text up to which the widest of the lines on show is looked for
 
 
@@ -76,8 +78,10 @@ class TextView(QAbstractScrollArea):
     def set_document(self, document: TextDocument, language: str, badges: np.ndarray) -> None:
         """Show another text from its top; what was lit, folded and found is forgotten."""
         regions = fold_regions(document, language) if len(document.data) < 4 << 20 else {}
+        written = language == "python" and len(document.data) < _WRITTEN
+        strings = lines_inside_strings(bytes(document.data)) if written else {}
         dark = np.zeros(document.lines, bool)
-        self.shown = TextPage(document, language, self.shown.empty, badges, regions, lit=dark, hovered=dark)
+        self.shown = TextPage(document, language, self.shown.empty, badges, strings, regions, lit=dark, hovered=dark)
         self._hover_line = -1
         self._painter.forget()
         self._measure_width()

@@ -46,8 +46,10 @@ class Waiting(QFrame):
 
     def show_progress(self, words: str, share: float) -> None:
         """It is being made; `share` is negative where nobody knows how much of it is done."""
-        self.bar.setRange(0, 0 if share < 0 else 100)
-        self.bar.setValue(int(max(share, 0) * 100))
+        most, value = 0 if share < 0 else 100, int(max(share, 0) * 100)
+        if (most, value) != (self.bar.maximum(), self.bar.value()):  # a bar that is told something paints at once
+            self.bar.setRange(0, most)
+            self.bar.setValue(value)
         self._show(words, cancelled=False)
 
     def show_cancelled(self, words: str) -> None:

@@ -14,6 +14,7 @@ from app.viewmodels.timeline.timeline import Timeline, Track
 from app.views.parts.primitives import draw_rects
 from app.views.timeline.camera import AXIS, LABEL, LANE, TimeCamera
 from app.views.timeline.marks import TimeMarks
+from compiler.printable import printable
 
 _TICK = 90.0  # pixels between two ticks, at least
 _WORDS = 34.0  # pixels a slice needs for any text
@@ -129,7 +130,7 @@ class TimelinePainter:
             room = end - begin - 9
             if room < _WORDS - 9:
                 continue
-            text = timeline.label(int(events[index]))
+            text = printable(timeline.label(int(events[index])))
             box = QRectF(begin + 5, y, room, LANE)
             painter.drawText(box, _LEFT, metrics.elidedText(text, Qt.TextElideMode.ElideRight, room))
 

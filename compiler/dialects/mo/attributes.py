@@ -13,20 +13,22 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from compiler.constants.file_arrays import identity, is_large
-from compiler.dialects.mo.literals import parse_array, parse_dims_attr, parse_shaped
+from compiler.dialects.mo.literals import parse_array, parse_dims_attr, parse_entries, parse_shaped
 from compiler.errors import GraphError
 from compiler.graph.attrs import are_sizes, frozen_array, plain
 from compiler.graph.dims import Dim
 from compiler.graph.literals import array_text
 from compiler.graph.text import value_text
-from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueType, Shape, TensorType
+from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueBufferType, OpaqueType, Shape, TensorType
 
 _SAMPLED = 1 << 14  # bytes from which on a hash looks at some of the elements only
 
 
-def _opaque_parameters(parser: AttrParser) -> tuple[str]:
+def _opaque_parameters(parser: AttrParser) -> tuple[str, dict[str, Any]]:
+    """`<"rng", {lanes = 4}>`, the parameters where there are any."""
     with parser.in_angle_brackets():
-        return (parser.parse_str_literal(),)
+        label = parser.parse_str_literal()
+        return label, parse_entries(parser) if parser.parse_optional_punctuation(",") is not None else {}
 
 
 def _form(kind: type[Any], make: Callable[..., Any], parse: Callable[[AttrParser], Sequence[Any]]) -> type[Attribute]:
@@ -43,9 +45,16 @@ TYPE_FORMS = (
     _form(TensorType, TensorType.of, parse_shaped),
     _form(BufferType, BufferType.of, parse_shaped),
     _form(ChainType, lambda: CHAIN, lambda parser: ()),
-    _form(OpaqueType, OpaqueType, _opaque_parameters),
+    _form(OpaqueType, lambda label, params: OpaqueType(label, **params), _opaque_parameters),
+    _form(OpaqueBufferType, lambda label, params: OpaqueBufferType(label, **params), _opaque_parameters),
 )
-for _kind in (TensorType, BufferType, ChainType, OpaqueType):  # the records themselves are what IR holds
+for _kind in (
+    TensorType,
+    BufferType,
+    ChainType,
+    OpaqueType,
+    OpaqueBufferType,
+):  # the records themselves are what IR holds
     ParametrizedAttribute.register(_kind)
     TypeAttribute.register(_kind)
 

@@ -10,16 +10,13 @@ from xdsl.ir import Attribute, Operation, Region
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.lexer import Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from compiler.dialects import operations
 from compiler.dialects.mo.attributes import decode, encode
-from compiler.dialects.mo.literals import parse_string, parse_value
+from compiler.dialects.mo.literals import parse_entries
 from compiler.errors import GraphError
 from compiler.graph.text import entries_text, signature_text
 from compiler.graph.types import Type
-
-_K = MLIRTokenKind
 
 
 def print_op(op: Operation, printer: Printer) -> None:
@@ -60,25 +57,6 @@ def print_graph_op(op: Any, printer: Printer) -> None:
         printer.print_string(f" -> ({', '.join([str(o.type) for o in op.output.operands])})")
     printer.print_string(" ")
     printer.print_region(op.regions[0], print_entry_block_args=False, print_empty_block=False)
-
-
-def parse_entries(parser: Parser) -> dict[str, Any]:
-    """`{axis = 1, eps = 1.0e-05}`, or nothing."""
-    entries: dict[str, Any] = {}
-
-    def entry() -> None:
-        span = parser._current_token.span
-        if parser._current_token.kind is _K.BYTES_LIT:
-            name = parse_string(parser)
-        else:
-            name = parser.expect(parser.parse_optional_identifier_or_str_literal, "an attribute name expected")
-        if name in entries:
-            parser.raise_error(f"attribute {name!r} is given twice", span)
-        parser.parse_punctuation("=")
-        entries[name] = parse_value(parser)
-
-    parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, entry)
-    return entries
 
 
 def encoded(parser: Parser, entries: dict[str, Any], span: Span) -> dict[str, Attribute]:

@@ -184,3 +184,22 @@ def parse_string(parser: AttrParser) -> str:
         parser.raise_error("the string is not UTF-8")
     parser._consume_token()
     return text
+
+
+def parse_entries(parser: AttrParser) -> dict[str, Any]:
+    """`{axis = 1, eps = 1.0e-05}`, or nothing."""
+    entries: dict[str, Any] = {}
+
+    def entry() -> None:
+        span = parser._current_token.span
+        if parser._current_token.kind is _K.BYTES_LIT:
+            name = parse_string(parser)
+        else:
+            name = parser.expect(parser.parse_optional_identifier_or_str_literal, "an attribute name expected")
+        if name in entries:
+            parser.raise_error(f"attribute {name!r} is given twice", span)
+        parser.parse_punctuation("=")
+        entries[name] = parse_value(parser)
+
+    parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, entry)
+    return entries

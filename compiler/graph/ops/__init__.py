@@ -20,6 +20,7 @@ from compiler.graph.ops import (
     indexing,
     logic,
     norm,
+    ordering,  # noqa: F401  for importers: steps that nobody would write by hand
     products,
     reduce,
     slicing,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.errors import GraphError
+from compiler.graph.dtypes import dtype_info
 from compiler.graph.location import builder
 from compiler.graph.ops.build import Operand, emit, tensors
 from compiler.graph.ops.specs import define
@@ -39,7 +40,7 @@ def relu(x: Operand) -> Value:
     <relu_0: f32 (M, 4)>
     """
     (value,) = tensors("relu", x)
-    return value if value.dtype in ("bool", "u8") else emit("relu", (value,))
+    return value if dtype_info(value.dtype).kind in "bu" else emit("relu", (value,))
 
 
 @builder

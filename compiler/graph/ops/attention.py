@@ -19,6 +19,9 @@ from compiler.graph.value import Value
 
 __all__ = ["rope", "scaled_dot_product_attention"]
 
+MOST_HEAD = 8192
+"""Elements of a head: kernels keep a block of rows of each operand on their stack."""
+
 
 def _rope_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
     """x[..., S, D] with cos and sin of shape [S, D/2]."""
@@ -46,6 +49,8 @@ def _attention_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorTy
     for size in (q.shape[-1], v.shape[-1]):
         if not isinstance(size, int):
             refuse(op, f"{shapes}: the size of a head must be a number, not {size}")
+        if size > MOST_HEAD:
+            refuse(op, f"{shapes}: a head has at most {MOST_HEAD} elements, not {size}")
     if k.shape[:-1] != v.shape[:-1]:
         refuse(op, f"{shapes}: k and v differ before the last axis")
     if attrs["enable_gqa"]:

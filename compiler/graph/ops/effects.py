@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from compiler.errors import GraphError
 from compiler.graph.location import builder
@@ -11,10 +11,14 @@ from compiler.graph.ops.build import Operand, as_tensor, find_graph, to_dtype, t
 from compiler.graph.ops.specs import define
 from compiler.graph.opspec import MANY, free
 from compiler.graph.rules import Attrs, refuse, sequence
-from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueType, TensorType, Type
-from compiler.graph.value import Value
+from compiler.graph.types import CHAIN, BufferType, ChainType, OpaqueBufferType, OpaqueType, TensorType, Type
+from compiler.graph.value import Scope, Value
 
-__all__ = ["buffer_load", "buffer_store", "custom"]
+__all__ = ["buffer_load", "buffer_store", "custom", "update"]
+
+
+_BUFFERS = (BufferType, OpaqueBufferType)
+_VALUES = (TensorType, OpaqueType)
 
 
 def _chain_rule(types: Sequence[Any], attrs: Attrs) -> tuple[Type, ...]:
@@ -25,7 +29,7 @@ def _chain_rule(types: Sequence[Any], attrs: Attrs) -> tuple[Type, ...]:
 def _buffer_load_rule(types: Sequence[Any], attrs: Attrs) -> tuple[Type, ...]:
     """Read a whole buffer."""
     buffer, after = types
-    if not isinstance(buffer, BufferType) or not isinstance(after, ChainType):
+    if not isinstance(buffer, _BUFFERS) or not isinstance(after, ChainType):
         refuse("mo.buffer_load", f"operands must be a buffer and a chain, not {buffer} and {after}")
     return (buffer.tensor, CHAIN)
 
@@ -33,8 +37,8 @@ def _buffer_load_rule(types: Sequence[Any], attrs: Attrs) -> tuple[Type, ...]:
 def _buffer_store_rule(types: Sequence[Any], attrs: Attrs) -> tuple[Type, ...]:
     """Write a whole buffer."""
     buffer, value, after = types
-    if not isinstance(buffer, BufferType) or not isinstance(value, TensorType) or not isinstance(after, ChainType):
-        refuse("mo.buffer_store", f"operands must be a buffer, a tensor and a chain, not {buffer}, {value} and {after}")
+    if not isinstance(buffer, _BUFFERS) or not isinstance(value, _VALUES) or not isinstance(after, ChainType):
+        refuse("mo.buffer_store", f"operands must be a buffer, a value and a chain, not {buffer}, {value} and {after}")
     if buffer.tensor != value:
         refuse("mo.buffer_store", f"a {value} does not fit in a {buffer}")
     return (CHAIN,)
@@ -43,11 +47,12 @@ def _buffer_store_rule(types: Sequence[Any], attrs: Attrs) -> tuple[Type, ...]:
 define("chain", _chain_rule, 0, effects=True, flops=free)
 define("buffer_load", _buffer_load_rule, 2, effects=True, flops=free)
 define("buffer_store", _buffer_store_rule, 3, effects=True, flops=free)
+define("update", None, (2, MANY), attrs={"kernel": "str"}, open_attrs=True, effects=True, flops=lambda s: None)
 define("custom", None, (0, MANY), attrs={"kernel": "str"}, open_attrs=True, flops=lambda s: None)
 
 
-def _buffer(op: str, buffer: Any) -> BufferType:
-    if not isinstance(buffer, Value) or not isinstance(buffer.type, BufferType):
+def _buffer(op: str, buffer: Any) -> BufferType | OpaqueBufferType:
+    if not isinstance(buffer, Value) or not isinstance(buffer.type, _BUFFERS):
         raise GraphError(f"{op}: needs a buffer, not {buffer!r}; give the graph a BufferType input")
     find_graph(op, (buffer,))
     return buffer.type
@@ -74,11 +79,18 @@ def buffer_store(buffer: Value, value: Operand) -> None:
     """
     type = _buffer("buffer_store", buffer)
     graph = buffer.graph
-    tensor = as_tensor("buffer_store", value, graph, type.dtype)
-    tensor = to_shape(to_dtype(tensor, type.dtype), type.shape)
+    if isinstance(type, OpaqueBufferType):
+        if not isinstance(value, Value) or not isinstance(value.type, OpaqueType):
+            raise GraphError(f"buffer_store: needs a {type.tensor}, not {value!r}")
+        find_graph("buffer_store", (buffer, value))
+        tensor = value
+    else:
+        tensor = as_tensor("buffer_store", value, graph, type.dtype)
+        tensor = to_shape(to_dtype(tensor, type.dtype), type.shape)
     (graph.chain,) = graph.emit("mo.buffer_store", (buffer, tensor, graph.chain))
 
 
+@runtime_checkable
 class Shapes(Protocol):
     """The part of a kernel library that knows the types of results."""
 
@@ -102,30 +114,62 @@ def custom(
     >>> ops.custom("my_scale", [x], TensorType("f32", ("M", 4)), factor=2.0)
     <custom_0: f32 (M, 4)>
     """
-    if not isinstance(kernel, str) or not kernel:
-        raise GraphError(f"custom: the kernel is named by a string, not {kernel!r}")
-    if "kernel" in params:
-        raise GraphError("custom: 'kernel' cannot be a parameter")
-    listed = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
-    graph = find_graph("custom", listed)
-    operands = [v if isinstance(v, Value) and v.graph is graph else as_tensor("custom", v, graph) for v in listed]
+    graph, operands = _given("custom", kernel, inputs, params)
     if result_types is None:
         if library is None:
             raise GraphError("custom: needs result_types, or the library whose @shape function computes them")
-        if not hasattr(library, "result_types"):
+        if not isinstance(library, Shapes):
             raise GraphError(f"custom: the library comes from load_library, it is not {library!r}")
         result_types = list(library.result_types(kernel, [operand.type for operand in operands], params))
-    types = (
-        [result_types]
-        if isinstance(result_types, (TensorType, OpaqueType))
-        else sequence("custom", "result_types", result_types)
-    )
-    for type in types:
-        if not isinstance(type, (TensorType, OpaqueType)):
-            raise GraphError(f"custom: a result type is a TensorType or an OpaqueType, not {type!r}")
+    types = _result_types("custom", result_types)
     if not types:
         raise GraphError("custom: needs at least one result type")
     values = graph.emit("mo.custom", operands, {"kernel": kernel, **params}, types)
     if reference is not None:
         graph.custom_references[kernel] = reference
     return values[0] if len(values) == 1 else values
+
+
+@builder
+def update(
+    kernel: str,
+    buffer: Value,
+    inputs: Sequence[Operand] = (),
+    result_types: TensorType | OpaqueType | Sequence[TensorType | OpaqueType] = (),
+    reference: Callable[..., Any] | None = None,
+    **params: Any,
+) -> Any:
+    """A kernel of the library that changes a buffer in place; later loads see what it wrote.
+
+    Its sinks are the results, if there are any, and then the buffer, which it may read as well. Gives what `custom`
+    gives, or None where there is no result. `reference(buffer, *arrays, **params)` changes a NumPy array, or the table
+    of an opaque value's fields, in place.
+
+    >>> ops.update("append", cache, [x])
+    """
+    _buffer("update", buffer)
+    graph, operands = _given("update", kernel, [buffer, *inputs], params)
+    types = [*_result_types("update", result_types), CHAIN]
+    *values, graph.chain = graph.emit("mo.update", [*operands, graph.chain], {"kernel": kernel, **params}, types)
+    if reference is not None:
+        graph.custom_references[kernel] = reference
+    return tuple(values) if len(values) > 1 else values[0] if values else None
+
+
+def _given(op: str, kernel: str, inputs: Any, params: Mapping[str, Any]) -> tuple[Scope, list[Value]]:
+    """The graph and the operands of an op whose kernel the library has."""
+    if not isinstance(kernel, str) or not kernel:
+        raise GraphError(f"{op}: the kernel is named by a string, not {kernel!r}")
+    if "kernel" in params:
+        raise GraphError(f"{op}: 'kernel' cannot be a parameter")
+    listed = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+    graph = find_graph(op, listed)
+    return graph, [v if isinstance(v, Value) and v.graph is graph else as_tensor(op, v, graph) for v in listed]
+
+
+def _result_types(op: str, given: Any) -> list[Any]:
+    types = [given] if isinstance(given, _VALUES) else sequence(op, "result_types", given)
+    for type in types:
+        if not isinstance(type, _VALUES):
+            raise GraphError(f"{op}: a result type is a TensorType or an OpaqueType, not {type!r}")
+    return list(types)

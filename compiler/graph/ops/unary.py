@@ -15,9 +15,9 @@ from compiler.graph.types import TensorType
 from compiler.graph.value import Value
 
 __all__ = [
-    "abs", "absolute", "astype", "bitwise_not", "cast", "ceil", "cos", "erf", "exp", "exp2", "expm1", "floor",
-    "invert", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "logical_not", "neg", "negative", "reciprocal",
-    "rint", "round", "rsqrt", "sign", "sin", "sqrt", "square", "tanh", "trunc",
+    "abs", "absolute", "astype", "bitcast", "bitwise_not", "cast", "ceil", "cos", "erf", "exp", "exp2", "expm1",
+    "floor", "invert", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "logical_not", "neg", "negative",
+    "reciprocal", "rint", "round", "rsqrt", "sign", "sin", "sqrt", "square", "tanh", "trunc",
 ]  # fmt: skip
 
 
@@ -25,6 +25,15 @@ def _cast_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
     """Any dtype to any dtype."""
     (x,) = types
     dtype_info(attrs["dtype"])
+    return (TensorType.of(attrs["dtype"], x.shape),)
+
+
+def _bitcast_rule(types: Sequence[TensorType], attrs: Attrs) -> tuple[TensorType]:
+    """Numbers to numbers of as many bits."""
+    (x,) = types
+    here, there = dtype_info(x.dtype), dtype_info(attrs["dtype"])
+    if here.bits != there.bits or "b" in (here.kind, there.kind):
+        raise GraphError(f"mo.bitcast: the bits of {x.dtype} are no {attrs['dtype']}")
     return (TensorType.of(attrs["dtype"], x.shape),)
 
 
@@ -39,6 +48,7 @@ for _short in ("isnan", "isinf"):
 define("logical_not", unary("mo.logical_not", BOOL), elementwise=True)
 define("bitwise_not", unary("mo.bitwise_not", BITS), elementwise=True)
 define("cast", _cast_rule, attrs={"dtype": "dtype"}, elementwise=True, flops=free)
+define("bitcast", _bitcast_rule, attrs={"dtype": "dtype"}, elementwise=True, flops=free)
 
 
 def _kind(value: Value) -> str:
@@ -217,6 +227,17 @@ def cast(x: Operand, dtype: str) -> Value:
     dtype_info(dtype)
     (value,) = tensors("cast", x)
     return to_dtype(value, dtype)
+
+
+@builder
+def bitcast(x: Operand, dtype: str) -> Value:
+    """The same bits read as another dtype of as many.
+
+    >>> ops.bitcast(x, "i32")
+    <bitcast_0: i32 (M, 4)>
+    """
+    (value,) = tensors("bitcast", x)
+    return value if value.dtype == dtype else emit("bitcast", (value,), {"dtype": dtype})
 
 
 negative = neg

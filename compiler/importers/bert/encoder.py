@@ -18,7 +18,7 @@ from compiler.graph import ops
 from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType
 from compiler.graph.value import Value
-from compiler.importers.config_file import Numbers, read_json
+from compiler.importers.config_file import Numbers, quoted, read_json
 from compiler.importers.weights.safetensors_file import read_folder
 
 SENTENCES, TOKENS = "B", "S"
@@ -45,6 +45,8 @@ def sentence_encoder(folder: str | os.PathLike[str]) -> Graph:
     place = Path(folder)
     config = encoder_config(place)
     found = read_folder(place)
+    if config.layers > len(found):
+        raise ParseError(f"{place}: {config.layers} layers are more than it has weights")
     shapes = weight_shapes(config)
     missing = [name for name in shapes if name not in found]
     if missing:
@@ -62,7 +64,8 @@ def encoder_config(folder: Path) -> EncoderConfig:
     found = read_json(path)
     if found.get("model_type") != "bert" or found.get("hidden_act") != "gelu":
         kind, act = found.get("model_type"), found.get("hidden_act")
-        raise ParseError(f"{path}: a model of type {kind!r} with {act!r} is not one that is built here (bert, gelu)")
+        words = f"a model of type {quoted(kind)} with {quoted(act)}"
+        raise ParseError(f"{path}: {words} is not one that is built here (bert, gelu)")
     if found.get("position_embedding_type", "absolute") != "absolute":
         raise ParseError(f"{path}: only absolute positions are built here")
     if (folder / _POOLING).is_file():

@@ -1,7 +1,8 @@
 """Elements at computed places: gather and scatter along an axis or by coordinates, one-hot, the largest few.
 
 Scattering is written from the result's side (which update arrives here?), so that it needs no op that writes to
-computed places; it costs as many comparisons as there are results times updates along the axis.
+computed places. Where results times updates along the axis are few, all are compared, which fuses with what is around;
+many are sorted by their places first. The same holds of the largest few: beyond some thousands they are sorted.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from compiler.errors import GraphError
 from compiler.graph import ops
 from compiler.graph.dims import Dim, product
 from compiler.graph.dtypes import dtype_info, numpy_dtype
+from compiler.graph.ops.ordering import argsort, scatter_sorted
 from compiler.graph.types import Shape, Size
 from compiler.graph.value import Value
 from compiler.importers.compose.functions import size_value
 
 _MOST_ROUNDS = 16  # of the largest by searching again and again; beyond that places are counted
+_MOST_COUNTED = 2048  # elements of a row whose places are counted; longer rows are sorted
+_MOST_COMPARED = 1 << 22  # results times updates that are all compared; more are sorted
 
 
 def wrapped(index: Value, size: Size) -> Value:
@@ -77,6 +81,8 @@ _NEUTRAL = {"add": 0, "mul": 1}
 
 def scatter_along(x: Value, index: Value, updates: Value, axis: int, reduction: str = "none") -> Value:
     """x with x[.., index[.., j, ..], ..] replaced by updates[.., j, ..], or combined with it; later updates win."""
+    if _many(x.shape[axis], index.shape[axis]) and _sortable(x, index, reduction):
+        return _scatter_by_sorting(x, index, updates, axis, reduction)
     # Axis by axis the updates may be fewer than x has: those places are left alone.
     low = [0] * x.rank
     high = [0 if at == axis else x.shape[at] - index.shape[at] for at in range(x.rank)]
@@ -89,6 +95,41 @@ def scatter_along(x: Value, index: Value, updates: Value, axis: int, reduction: 
     places = ops.reshape(ops.iota((size,)), (size, 1, *(1,) * (x.rank - axis - 1)))
     arrives = ops.equal(ops.expand_dims(index, axis), places)
     return _arrived(x, updates, arrives, axis, reduction)
+
+
+def _many(results: Size, updates: Size) -> bool:
+    return isinstance(results, int) and isinstance(updates, int) and results * updates > _MOST_COMPARED
+
+
+def _combines(x: Value, reduction: str) -> bool:
+    return x.dtype != "bool" or reduction == "none"
+
+
+def _sortable(x: Value, index: Value, reduction: str) -> bool:
+    """Whether updates can be sorted: how many there are is known, and their places are numbers of one list."""
+    return all(isinstance(size, int) for size in (*x.shape, *index.shape)) and _combines(x, reduction)
+
+
+def _scatter_by_sorting(x: Value, index: Value, updates: Value, axis: int, reduction: str) -> Value:
+    """Every update with the number of its place among all elements of x."""
+    strides, size = _strides(x.shape), x.shape[axis]
+    along = wrapped(index, size)
+    inside = ops.logical_and(ops.greater_equal(along, 0), ops.less(along, as_number(size)))
+    place = ops.mul(along, as_number(strides[axis]))
+    for at in range(x.rank):
+        if at != axis:
+            place = ops.add(place, ops.mul(ops.iota(index.shape, at), as_number(strides[at])))
+    place = ops.where(inside, place, -1)
+    flat, new = ops.reshape(x, (product(x.shape), 1)), ops.reshape(updates, (product(updates.shape), 1))
+    return ops.reshape(_sorted_in(flat, ops.ravel(place), new, reduction), x.shape)
+
+
+def _sorted_in(x: Value, place: Value, updates: Value, reduction: str) -> Value:
+    """Rows of x with updates at places, whose number is known."""
+    if reduction not in ("none", "add", "mul", "min", "max"):
+        raise GraphError(f"scatter: the reduction {reduction!r} is not none, add, mul, min or max")
+    order = argsort(place)
+    return scatter_sorted(x, ops.gather(place, order, 0), order, updates, reduction)
 
 
 def _arrived(x: Value, updates: Value, arrives: Value, axis: int, reduction: str) -> Value:
@@ -138,6 +179,8 @@ def scatter_coordinates(x: Value, index: Value, updates: Value, reduction: str =
     rows, count, width = product(picked), product(index.shape[:-1]), product(rest)
     flat = ops.reshape(x, (rows, width))
     new = ops.reshape(updates, (count, width))
+    if _many(rows, count) and isinstance(count, int) and _combines(x, reduction):
+        return ops.reshape(_sorted_in(flat, ops.reshape(place, (count,)), new, reduction), x.shape)
     to = ops.broadcast_to(ops.reshape(place, (count, 1)), (count, width))
     return ops.reshape(scatter_along(flat, to, new, 0, reduction), x.shape)
 
@@ -148,7 +191,14 @@ def top_k(x: Value, k: int, axis: int, largest: bool = True) -> tuple[Value, Val
     if k == 0:
         none = ops.slice(x, [0], [0], axes=[at])
         return none, ops.cast(none, "i64")
-    order = _by_searching(x, k, at, largest) if k <= _MOST_ROUNDS else _by_counting(x, k, at, largest)
+    size = x.shape[at]
+    if k <= _MOST_ROUNDS:
+        order = _by_searching(x, k, at, largest)
+    elif isinstance(size, int) and size > _MOST_COUNTED:
+        order = ops.moveaxis(argsort(ops.moveaxis(x, at, -1), largest), -1, at)
+        order = ops.slice(order, [0], [k], axes=[at])
+    else:
+        order = _by_counting(x, k, at, largest)
     return gather_along(x, order, at), order
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -85,8 +86,13 @@ def interpolated(x: Value, axis: int, index: np.ndarray, weights: np.ndarray) ->
     return total
 
 
-def sampled(x: Value, places: list[Value], mode: str, padding: str, aligned: bool) -> Value:
-    """x (N, C, spatial...) at places (N, points): one value of coordinates for each spatial axis, in elements."""
+def sampled(
+    x: Value, places: list[Value], mode: str, padding: str, aligned: bool, join: Callable[..., Value] = ops.add
+) -> Value:
+    """x (N, C, spatial...) at places (N, points): one value of coordinates for each spatial axis, in elements.
+
+    `join` puts the weighted neighbours of a place together.
+    """
     batch, channels, *sizes = x.shape
     if any(not isinstance(s, int) for s in sizes):
         raise GraphError("sampling needs an image of known size")
@@ -105,7 +111,7 @@ def sampled(x: Value, places: list[Value], mode: str, padding: str, aligned: boo
         wide = ops.broadcast_to(ops.expand_dims(index, 1), (batch, channels, points))
         part = gather_along(flat, wide, 2)
         part = part if weight is None else ops.mul(part, ops.cast(ops.expand_dims(weight, 1), x.dtype))
-        total = part if total is None else ops.add(total, part)
+        total = part if total is None else join(total, part)
     assert total is not None
     return total
 

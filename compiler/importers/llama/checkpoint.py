@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from compiler.importers.weights.gguf_file import read_gguf
 from compiler.importers.weights.safetensors_file import read_folder
 from compiler.importers.weights.stored_tensor import StoredTensor
 
+_SMALLEST_FACTOR = 1e-3  # that frequencies of the rotary embedding are divided by
+_COMPUTED = (".rotary_emb.inv_freq", ".attn_rot_embd.weight")  # what the graph computes itself
 _GGUF = {
     "embed": "token_embd.weight", "norm": "output_norm.weight", "head": "output.weight",
     "input_norm": "blk.{}.attn_norm.weight", "q": "blk.{}.attn_q.weight", "k": "blk.{}.attn_k.weight",
@@ -81,6 +84,8 @@ def _from_gguf(path: Path) -> Checkpoint:
         if factors.encoding != "f32" or factors.shape != (config.head_size // 2,):
             raise ParseError(f"{path}: rope_freqs.weight must be {config.head_size // 2} numbers in f32")
         divided = np.array(factors.array(), np.float64)
+        if not (np.isfinite(divided) & (divided > _SMALLEST_FACTOR)).all():
+            raise ParseError(f"{path}: rope_freqs.weight must be numbers above zero")
     return Checkpoint(path.stem, config, weights, divided, given)
 
 
@@ -119,6 +124,23 @@ def _named(found: dict[str, StoredTensor], names: dict[str, str], config: LlamaC
         else:
             chosen[purpose] = tensor
     if missing:
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise ParseError(f"{where} lacks {', '.join(missing[:3])}{more}")
+        raise ParseError(f"{where} lacks {_some(missing)}")
+    left = [name for name in _of_layers(found, names, c.layers) if not name.endswith(_COMPUTED)]
+    unused = sorted(set(left) - {tensor.name for tensor in chosen.values()})
+    if unused:  # biases, or norms of other models: without them the text would be another
+        raise ParseError(f"{where} has weights that are not built here: {_some(unused)}")
     return chosen
+
+
+def _of_layers(found: Iterable[str], names: dict[str, str], layers: int) -> Iterator[str]:
+    """The weights that belong to the layers which are built, by how their names begin."""
+    start = names["q"].partition("{}")[0]
+    for name in found:
+        number, dot, _ = name.removeprefix(start).partition(".")
+        if name.startswith(start) and dot and number.isdecimal() and len(number) < 9 and int(number) < layers:
+            yield name
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(name[:80] for name in names[:3]) + more

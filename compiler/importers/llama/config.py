@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from compiler.errors import ParseError
-from compiler.importers.config_file import Numbers
+from compiler.importers.config_file import Numbers, quoted
+
+_SMALLEST_FACTOR = 1e-3  # of a scaling: what it divides frequencies by
 
 
 @dataclass(frozen=True)
@@ -69,57 +71,68 @@ def config_from_json(found: Mapping[str, Any], name: str) -> LlamaConfig:
     """The configuration in a `config.json`."""
     kind = found.get("model_type")
     if kind not in ("llama", "mistral"):
-        raise ParseError(f"{name}: the model type {kind!r} is not one that is built here (llama, mistral)")
-    if found.get("hidden_act", "silu") != "silu" or found.get("attention_bias") or found.get("mlp_bias"):
-        raise ParseError(f"{name}: activations other than SiLU and biases are not built here")
+        raise ParseError(f"{name}: the model type {quoted(kind)} is not one that is built here (llama, mistral)")
     read = Numbers(found, name)
+    if found.get("hidden_act", "silu") != "silu" or read.flag("attention_bias") or read.flag("mlp_bias"):
+        raise ParseError(f"{name}: activations other than SiLU and biases are not built here")
     heads, hidden = read.size("num_attention_heads"), read.size("hidden_size")
-    rope = found.get("rope_parameters") or {}
-    theta = found.get("rope_theta") or rope.get("rope_theta") or 10000.0
-    scaling = found.get("rope_scaling") or rope or None
-    ends = found.get("eos_token_id")
+    rope = read.part("rope_parameters") or {}
+    if any(read_in.number("partial_rotary_factor", 1.0) != 1.0 for read_in in (read, Numbers(rope, name))):
+        raise ParseError(f"{name}: a partial_rotary_factor is not built here; all of a head is rotated")
+    words, positions = read.size("vocab_size"), read.size("max_position_embeddings", 2048)
     return LlamaConfig(
         hidden, read.size("num_hidden_layers"), heads, read.size("num_key_value_heads", heads),
-        read.size("head_dim", hidden // heads), read.size("intermediate_size"), read.size("vocab_size"),
-        read.number("rms_norm_eps", 1e-6), read.size("max_position_embeddings", 2048), float(theta),
-        _scaling(scaling, name), bool(found.get("tie_word_embeddings", False)),
-        ends=tuple(ends) if isinstance(ends, list) else () if ends is None else (int(ends),),
-        begin=found.get("bos_token_id"),
+        read.size("head_dim", hidden // heads), read.size("intermediate_size"), words,
+        read.number("rms_norm_eps", 1e-6),
+        min(positions, read.size("sliding_window", positions)),  # up to there a window shows all that came before
+        read.number("rope_theta", Numbers(rope, name).number("rope_theta", 10000.0)),
+        _scaling(read.part("rope_scaling") or rope, name), read.flag("tie_word_embeddings"),
+        ends=read.tokens("eos_token_id", words), begin=read.token("bos_token_id", words),
     )  # fmt: skip
 
 
-def _scaling(found: Mapping[str, Any] | None, name: str) -> RopeScaling | None:
-    kind = (found or {}).get("rope_type", (found or {}).get("type", "default"))
-    if found is None or kind == "default":
+def _scaling(found: Mapping[str, Any], name: str) -> RopeScaling | None:
+    kind = found.get("rope_type", found.get("type", "default"))
+    if kind == "default":
         return None
     read = Numbers(found, name)
     if kind == "linear":
-        return RopeScaling("linear", read.number("factor"))
+        return RopeScaling("linear", _factor(read, "factor", name))
     if kind == "llama3":
-        return RopeScaling(
-            "llama3", read.number("factor"), read.number("low_freq_factor"), read.number("high_freq_factor"),
-            read.size("original_max_position_embeddings"),
-        )  # fmt: skip
-    raise ParseError(f"{name}: the rotary embedding's scaling {kind!r} is not built here (linear, llama3)")
+        low, high = read.number("low_freq_factor"), read.number("high_freq_factor")
+        if low >= high:
+            raise ParseError(f"{name}: low_freq_factor {low} must be below high_freq_factor {high}")
+        original = read.size("original_max_position_embeddings")
+        return RopeScaling("llama3", _factor(read, "factor", name), low, high, original)
+    raise ParseError(f"{name}: the rotary embedding's scaling {quoted(kind)} is not built here (linear, llama3)")
+
+
+def _factor(read: Numbers, key: str, name: str) -> float:
+    factor = read.number(key)
+    if factor < _SMALLEST_FACTOR:
+        raise ParseError(f"{name}: a {key} of {factor} is too small for a rotary embedding")
+    return factor
 
 
 def config_from_gguf(found: Mapping[str, Any], name: str) -> LlamaConfig:
     """The configuration in the metadata of a GGUF file."""
     kind = found.get("general.architecture")
-    if kind != "llama":
-        raise ParseError(f"{name}: the architecture {kind!r} is not one that is built here (llama)")
+    if not isinstance(kind, str) or kind != "llama":
+        raise ParseError(f"{name}: the architecture {quoted(kind)} is not one that is built here (llama)")
     read = Numbers({key.removeprefix("llama."): value for key, value in found.items()}, name)
     heads, hidden = read.size("attention.head_count"), read.size("embedding_length")
-    tokens = found.get("tokenizer.ggml.tokens")
+    tokens, stretched = found.get("tokenizer.ggml.tokens"), found.get("llama.rope.scaling.type")
     scaling = None
-    if found.get("llama.rope.scaling.type") == "linear":
-        scaling = RopeScaling("linear", read.number("rope.scaling.factor"))
-    end = found.get("tokenizer.ggml.eos_token_id")
+    if isinstance(stretched, str) and stretched == "linear":
+        scaling = RopeScaling("linear", _factor(read, "rope.scaling.factor", name))
+    elif stretched is not None and not (isinstance(stretched, str) and stretched == "none"):
+        raise ParseError(f"{name}: the rotary embedding's scaling {quoted(stretched)} is not built here (none, linear)")
+    words = read.size("vocab_size", len(tokens) if isinstance(tokens, Sequence) else 0)
     return LlamaConfig(
         hidden, read.size("block_count"), heads, read.size("attention.head_count_kv", heads),
         read.size("rope.dimension_count", hidden // heads), read.size("feed_forward_length"),
-        read.size("vocab_size", len(tokens) if isinstance(tokens, list) else 0),
-        read.number("attention.layer_norm_rms_epsilon", 1e-6), read.size("context_length", 2048),
+        words, read.number("attention.layer_norm_rms_epsilon", 1e-6), read.size("context_length", 2048),
         read.number("rope.freq_base", 10000.0), scaling, interleaved=True,
-        ends=() if not isinstance(end, int) else (end,), begin=found.get("tokenizer.ggml.bos_token_id"),
+        ends=read.tokens("tokenizer.ggml.eos_token_id", words),
+        begin=read.token("tokenizer.ggml.bos_token_id", words),
     )  # fmt: skip

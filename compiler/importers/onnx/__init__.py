@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from compiler.collector_pauses import rare_collection
 from compiler.errors import CompilerError, Location, ParseError
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ def from_onnx(model: Any, values: Mapping[str, Any] | None = None) -> Graph:
     path = Path(model) if isinstance(model, (str, os.PathLike)) else None
     file = "<onnx>" if path is None else str(path)
     try:
-        message = model if path is None else read_model(path)
-        return Walk(message, file, None if path is None else path.parent, values).graph()
+        with rare_collection():
+            message = model if path is None else read_model(path)
+            return Walk(message, file, None if path is None else path.parent, values).graph()
     except CompilerError as error:
         error.message = _one_line(error.message)
         raise

@@ -19,9 +19,16 @@ from compiler.importers.onnx.reading import array_of, onnx_package
 from compiler.importers.onnx.tables import TABLE
 
 OLDEST, NEWEST = 1, 28
+_DEPENDS = "the size of its result depends on the data"
+_REASONS = {
+    "NonMaxSuppression": _DEPENDS, "Unique": _DEPENDS, "ImageDecoder": "decode the image before the model",
+    "StringNormalizer": "strings are not read", "Multinomial": "random ops are not read",
+}  # fmt: skip
+"""Why an op is not here, where that is more than that nobody has written it."""
 _ATTRIBUTE_KINDS = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 9: "tensors",
                     10: "graphs"}  # fmt: skip
-_ELEMENTS = {"f32": 1, "u8": 2, "i8": 3, "i16": 5, "i32": 6, "i64": 7, "bool": 9, "f16": 10, "f64": 11, "bf16": 16}
+_ELEMENTS = {"f32": 1, "u8": 2, "i8": 3, "u16": 4, "i16": 5, "i32": 6, "i64": 7, "bool": 9, "f16": 10, "f64": 11,
+             "u32": 12, "u64": 13, "bf16": 16}  # fmt: skip
 
 
 def domain_of(node: Any) -> str:
@@ -126,7 +133,8 @@ class Bodies:
         listed = []
         for (domain, op), (version, name, count) in sorted(missing.items()):
             more = f" and {count - 1} more" if count > 1 else ""
-            listed.append(f"{domain + '.' if domain else ''}{op} (opset {version}, node {name!r}{more})")
+            why = f": {_REASONS[op]}" if not domain and op in _REASONS else ""
+            listed.append(f"{domain + '.' if domain else ''}{op} (opset {version}, node {name!r}{more}{why})")
         word = "an op" if len(listed) == 1 else f"{len(listed)} ops"
         raise GraphError(
             f"the model uses {word} that this version does not have: {', '.join(listed)}", Location(self.file)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from compiler.errors import GraphError, Location, ParseError, UnavailableError
+from compiler.importers.files import check_fetched, read_file
 
 _LARGEST_FILE = 2**31 - 1  # protobuf's own limit
 _TYPES: dict[int, tuple[str, str, str]] = {  # TensorProto.DataType: NumPy's name, the field of unpacked data, ours
@@ -39,6 +41,7 @@ def read_model(path: str | os.PathLike[str]) -> Any:
     onnx = onnx_package()
     name = os.fspath(path)
     data = _bytes(Path(name), name)
+    check_fetched(data[:64], name)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
@@ -52,17 +55,11 @@ def read_model(path: str | os.PathLike[str]) -> Any:
 
 
 def _bytes(path: Path, name: str) -> bytes:
-    try:
+    with suppress(OSError, ValueError):
         if path.stat().st_size > _LARGEST_FILE:
             raise ParseError("larger than 2 GB, which an ONNX file cannot be; keep weights as external data",
                              Location(name))  # fmt: skip
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise ParseError(f"there is no file {name}") from None
-    except IsADirectoryError:
-        raise ParseError(f"{name} is a folder, not a file") from None
-    except (OSError, ValueError) as error:
-        raise ParseError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
+    return read_file(path, _LARGEST_FILE, name)
 
 
 def type_name(elem_type: int) -> str:

@@ -6,8 +6,10 @@ from compiler.importers.onnx.families.arithmetic import ARITHMETIC
 from compiler.importers.onnx.families.attention import ATTENTION
 from compiler.importers.onnx.families.control import CONTROL
 from compiler.importers.onnx.families.convolution import CONVOLUTION
+from compiler.importers.onnx.families.deformable import DEFORMABLE
 from compiler.importers.onnx.families.elements import ELEMENTS
 from compiler.importers.onnx.families.indexing import INDEXING
+from compiler.importers.onnx.families.ngrams import NGRAMS
 from compiler.importers.onnx.families.norms import NORMS
 from compiler.importers.onnx.families.products import PRODUCTS
 from compiler.importers.onnx.families.quantization import QUANTIZATION
@@ -19,5 +21,5 @@ from compiler.importers.onnx.node import Handler
 
 TABLE: dict[str, Handler] = {
     **ELEMENTS, **ARITHMETIC, **SHAPES, **INDEXING, **REDUCTIONS, **PRODUCTS, **NORMS, **CONVOLUTION, **RESIZING,
-    **ATTENTION, **RECURRENT, **QUANTIZATION, **CONTROL,
+    **ATTENTION, **RECURRENT, **QUANTIZATION, **CONTROL, **DEFORMABLE, **NGRAMS,
 }  # fmt: skip

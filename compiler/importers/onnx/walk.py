@@ -13,6 +13,7 @@ from compiler.errors import CompilerError, GraphError, Location, ParseError
 from compiler.graph.dims import is_name
 from compiler.graph.dtypes import DTYPES
 from compiler.graph.graph import Graph
+from compiler.graph.location import user_place
 from compiler.graph.types import TensorType
 from compiler.graph.value import Value
 from compiler.importers.modules import module_of_name
@@ -52,6 +53,7 @@ class Walk:
         name = plain_name(source.name) or "model"
         self.names = _distinct(inputs)
         self.made = Graph(name, list(inputs.values()), input_names=list(self.names.values()))
+        self.made.place = user_place()
         for original, value in zip(inputs, self.made.inputs, strict=True):
             scope[original] = Tensor(original, None, value)
         with self.made:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,9 @@ def read_exported(path: str | os.PathLike[str]) -> Any:
         raise ParseError(f"there is no file {name}")
     torch = torch_package()
     try:
-        return _decomposed(torch.export.load(name))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what PyTorch says to itself about its own file
+            return _decomposed(torch.export.load(name))
     except Exception as error:  # a damaged archive fails in many ways
         raise ParseError(f"{name} is not a file that torch.export.save wrote: {_first_line(error)}") from error
 

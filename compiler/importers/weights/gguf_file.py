@@ -18,6 +18,7 @@ import numpy as np
 
 from compiler.constants.file_arrays import MappedFile
 from compiler.errors import ParseError
+from compiler.importers.files import check_fetched
 from compiler.importers.weights.stored_tensor import StoredTensor, encoded_bytes
 
 _ENCODINGS = {
@@ -43,6 +44,7 @@ class GgufFile:
 def read_gguf(path: str | os.PathLike[str]) -> GgufFile:
     """A GGUF file; a ParseError for one that is damaged or in a format that this program does not read."""
     file, name = MappedFile(path), os.fspath(path)
+    check_fetched(file.data[:64], name)
     try:
         return _read(file)
     except ParseError as error:

@@ -12,11 +12,13 @@ import msgspec
 
 from compiler.constants.file_arrays import MappedFile
 from compiler.errors import ParseError
+from compiler.importers.config_file import quoted, read_json
+from compiler.importers.files import check_fetched
 from compiler.importers.weights.stored_tensor import StoredTensor
 
 _DTYPES = {
     "F64": "f64", "F32": "f32", "F16": "f16", "BF16": "bf16", "I64": "i64", "I32": "i32", "I16": "i16", "I8": "i8",
-    "U8": "u8", "BOOL": "bool",
+    "U64": "u64", "U32": "u32", "U16": "u16", "U8": "u8", "BOOL": "bool",
 }  # fmt: skip
 _MOST_HEAD = 100 << 20  # the format's own limit
 
@@ -30,6 +32,7 @@ class _Entry(msgspec.Struct):
 def read_safetensors(path: str | os.PathLike[str]) -> dict[str, StoredTensor]:
     """The tensors of a file by name; a ParseError for one that is damaged."""
     file, name = MappedFile(path), os.fspath(path)
+    check_fetched(file.data[:64], name)
     length = int.from_bytes(file.data[:8], "little")
     if file.state.size < 8 or length > min(file.state.size - 8, _MOST_HEAD):
         raise ParseError(f"{name} is not a safetensors file, or a part of one: its head is longer than the file")
@@ -56,6 +59,7 @@ def _tensor(key: str, entry: _Entry, file: MappedFile, start: int, name: str) ->
 
 def read_folder(folder: Path) -> dict[str, StoredTensor]:
     """The tensors of every safetensors file of a folder; a name that two of them have is an error."""
+    _check_whole(folder)
     found: dict[str, StoredTensor] = {}
     for path in sorted(folder.glob("*.safetensors")):
         for key, tensor in read_safetensors(path).items():
@@ -65,3 +69,18 @@ def read_folder(folder: Path) -> dict[str, StoredTensor]:
     if not found:
         raise ParseError(f"{folder} has no .safetensors file")
     return found
+
+
+def _check_whole(folder: Path) -> None:
+    """Raise where an index names files of weights that are not here, as after a download that was cut short."""
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        return
+    listed = read_json(index).get("weight_map")
+    if not isinstance(listed, dict):
+        raise ParseError(f"{index}: weight_map must be an object, not {quoted(listed)}")
+    there = {path.name for path in folder.glob("*.safetensors")}
+    missing = sorted({name if isinstance(name, str) else quoted(name) for name in listed.values()} - there)
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise ParseError(f"{folder} lacks {' '.join(missing[0].split())[:80]}{more}, which {index.name} names")

@@ -17,7 +17,7 @@ from compiler.graph.value import Value
 from compiler.importers.weights.blocks import BLOCKS
 
 _NOT_IN_NAMES = re.compile(r"[^\w$.-]", re.ASCII)
-PLAIN = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool")
+PLAIN = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool")
 
 
 @dataclass(frozen=True, eq=False)

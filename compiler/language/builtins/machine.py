@@ -16,6 +16,7 @@ from compiler.language.context import Context
 from compiler.language.kernel import Launch
 from compiler.language.values import memory
 from compiler.language.values.arguments import to_dtype, to_shape, to_width
+from compiler.language.values.arithmetic import as_index
 from compiler.language.values.dtypes import INDEX, DType, element_type
 from compiler.language.values.loadables import FusedInput, FusedOutput, Loadable, Tensor
 from compiler.language.values.positions import position_of
@@ -105,6 +106,28 @@ def _barrier(run: Context) -> None:
     run.b.emit(kgen.BarrierOp, (), ())
 
 
+@builtin("takes_parts")
+def _takes_parts(run: Context) -> bool:
+    """Whether this loop may use take_part. A kernel has one that does, as it is made again only when all have met."""
+    kernel = run.host.kernel
+    if run.host.target.emission.grid is not None or kernel is None or kernel.takes_parts or len(run.b.scopes) > 1:
+        return False
+    kernel.takes_parts = True
+    return True
+
+
+@builtin("take_part")
+def _take_part(run: Context, items: Any, item_bytes: Any, before: Any) -> tuple[Simd, Simd]:
+    kernel = run.host.kernel
+    if kernel is None or not kernel.takes_parts:
+        raise KernelError("take_part belongs in a kernel of the CPU, in a loop for which takes_parts() was true")
+    run.b.effects = True
+    operands = tuple([as_index(run.b, number).ssa for number in (items, item_bytes, before)])
+    found = run.b.emit(kgen.TakePartOp, operands, (element_type(INDEX),) * 2).results
+    run.b.nonnegative.update({id(ssa): ssa for ssa in found})
+    return Simd(found[0], INDEX, 1), Simd(found[1], INDEX, 1)
+
+
 @builtin("launch")
 def _launch(
     run: Context,
@@ -150,10 +173,16 @@ def _fused_input(run: Context, function: Any, dtype: Any, shape: Any) -> FusedIn
         read = fetch.read_at_position()
         return bool(read) and all(isinstance(x, Loadable) and axis < x.rank and x.contiguity(axis) for x in read)
 
+    def unit_step(axis: int) -> bool:
+        """The same, forwards or backwards."""
+        read = fetch.read_at_position()
+        return bool(read) and all(isinstance(x, Loadable) and axis < x.rank and x.adjacency(axis) for x in read)
+
     sources = fetch.captured  # looked for when somebody asks what it reads
     return FusedInput(
-        lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), to_shape(shape), unit_stride, sources=sources
-    )
+        lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), to_shape(shape), unit_stride, unit_step,
+        sources=sources,
+    )  # fmt: skip
 
 
 @builtin("FusedOutput")

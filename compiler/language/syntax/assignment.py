@@ -14,6 +14,7 @@ from compiler.language.values.arguments import static_index
 from compiler.language.values.loadables import FusedOutput, Tensor, put
 from compiler.language.values.positions import check_inside, position_of
 from compiler.language.values.records import Position, Simd, describe
+from compiler.language.values.structs import Struct
 
 
 def assign(run: Run, target: ast.expr, value: Any, frame: Frame) -> None:
@@ -28,6 +29,9 @@ def assign(run: Run, target: ast.expr, value: Any, frame: Frame) -> None:
             assign(run, item, part, frame)
     elif isinstance(target, ast.Subscript):
         _store(run, target, value, frame)
+    elif isinstance(target, ast.Attribute) and isinstance(base := run.evaluate(target.value, frame), Struct):
+        run.node = target
+        base.set(run, target.attr, value)
     else:
         raise run.fail("this cannot be assigned to", target)
 

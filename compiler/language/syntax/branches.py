@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region
 
+from compiler.errors import KernelError
 from compiler.language.syntax import liveness
 from compiler.language.syntax.functions import UNDEFINED, Frame, Returned, Undefined
+from compiler.language.syntax.loops import Break, Continue
 from compiler.language.syntax.merging import Unmergeable, completed, paired
-from compiler.language.syntax.run import After, Run
+from compiler.language.syntax.run import After, NextTurns, Rest, Run
 from compiler.language.values import arithmetic as math
 from compiler.language.values import static
 from compiler.language.values.dtypes import BOOL, register_type
@@ -29,16 +30,37 @@ class _Arm:
         self.env = dict(before)
         self.outcome: Returned | None = None
 
-    def go_on(self, statements: Sequence[ast.stmt], after: After | str | None) -> None:
-        """Elaborate more statements at the end of this arm."""
+    def go_on(self, rest: After | NextTurns) -> Break | None:
+        """Elaborate more at the end of this arm; how it left the unrolled loop around it, if it did so there."""
         b = self.run.b
         b.open(self.block, barrier=True)
         self.frame.env = self.env
-        place = (b.line, b.provenance)
-        self.outcome = self.run.block(statements, self.frame, after)
+        place, depth = (b.line, b.provenance), len(b.scopes)
+        leaving = None
+        try:
+            self.outcome = rest.go_on(self.run, self.frame)
+        except Break as problem:
+            if len(b.scopes) != depth:
+                raise
+            leaving = problem
         b.line, b.provenance = place
         self.env = self.frame.env
         b.close()
+        return leaving
+
+    def finish(self, rest: Rest, node: ast.If) -> None:
+        """Elaborate all that follows the branch, up to the return that every way ends in."""
+        while self.outcome is None and rest is not None:
+            if isinstance(rest, str):
+                raise self.run.fail(rest, node)
+            leaving = self.go_on(rest)
+            rest = rest.outer
+            if leaving is not None:  # the turn ends here; so does its loop, unless other turns follow
+                while isinstance(rest, After):
+                    rest = rest.outer
+                if not isinstance(rest, NextTurns):
+                    raise KernelError(leaving.message, leaving.location)
+                rest = rest if isinstance(leaving, Continue) else rest.outer
 
 
 def branch(run: Run, node: ast.If, after: After, frame: Frame) -> Returned | None:
@@ -52,16 +74,12 @@ def branch(run: Run, node: ast.If, after: After, frame: Frame) -> Returned | Non
     before = frame.env
     arms = (_Arm(run, frame, before), _Arm(run, frame, before))
     for arm, statements in zip(arms, (node.body, node.orelse), strict=True):
-        arm.go_on(statements, after)
+        if (leaving := arm.go_on(After(statements, 0, after))) is not None:  # on a run-time condition
+            raise KernelError(leaving.message, leaving.location)
     if any(arm.outcome is not None for arm in arms):
         # What follows belongs to the arm that falls through, so that every way ends in a return.
         for arm in arms:
-            rest: After | str | None = after
-            while arm.outcome is None and rest is not None:
-                if isinstance(rest, str):
-                    raise run.fail(rest, node)
-                arm.go_on(rest.statements[rest.position :], rest.outer)
-                rest = rest.outer
+            arm.finish(after, node)
         frame.env = before
         run.node = node
         values = [arm.outcome.value if arm.outcome is not None else None for arm in arms]

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from compiler.errors import KernelError, Location
+from compiler.graph.opaque import laid_out
+from compiler.graph.types import OpaqueType
 from compiler.language import limits
 from compiler.language.syntax.definitions import annotation_name
 from compiler.language.syntax.functions import Closure, Frame, Generator
@@ -19,6 +21,7 @@ from compiler.language.values import methods
 from compiler.language.values.dtypes import F32, DType
 from compiler.language.values.loadables import FusedOutput, Loadable, Tensor, tensor_sink
 from compiler.language.values.records import Bound, Simd, describe
+from compiler.language.values.structs import Struct, StructType, struct_over
 
 
 def inline(run: Run, generator: Generator, args: list[Any], kwargs: dict[str, Any], parent: Frame | None) -> Any:
@@ -29,12 +32,14 @@ def inline(run: Run, generator: Generator, args: list[Any], kwargs: dict[str, An
     if run.depth > limits.MAX_DEPTH:
         raise KernelError(f"{generator.name} calls itself without end")
     b = run.b
-    saved = (b.file, b.line, b.provenance, run.node, run.file)
+    saved = (b.file, b.line, b.provenance, run.node, run.file, run.caller)
+    if generator.line_slots and b.file != generator.file:
+        run.caller = (b.file, b.line)
     try:
         outcome = run.block(generator.body, frame, None)
     except Break as problem:  # no loop of this function was around it
         raise KernelError(problem.message, problem.location) from None
-    b.file, b.line, b.provenance, run.node, run.file = saved
+    b.file, b.line, b.provenance, run.node, run.file, run.caller = saved
     run.depth -= 1
     return outcome.value if outcome is not None else None
 
@@ -47,6 +52,8 @@ _GIVING = frozenset({"elementwise", "view", "pointwise"})  # kinds that are call
 
 
 def _generator(run: Run, function: Generator, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if function.kind == "opaque":
+        return _opaque(run, function, args, kwargs)
     if function.kind in ("function", "outlined"):
         return run.host.instantiate(run, function, args, kwargs)
     if function.kind == "elementwise":
@@ -60,6 +67,22 @@ def _generator(run: Run, function: Generator, args: list[Any], kwargs: dict[str,
             Location(function.file, last.lineno, last.col_offset + 1),
         )
     return result
+
+
+def layout_of(function: Generator, made: Any) -> tuple[tuple[str, str, Any], ...]:
+    """The fields that an `@opaque` definition declares: what it returned."""
+    if not isinstance(made, StructType):
+        place = Location(function.file, function.line, 1)
+        raise KernelError(f"{function.name} returns struct(...), the fields of the type, not {describe(made)}", place)
+    return made.fields
+
+
+def _opaque(run: Run, function: Generator, args: list[Any], kwargs: dict[str, Any]) -> Struct:
+    """`rng(bytes, lanes=4)`: an opaque value over the bytes that hold it."""
+    if len(args) != 1:
+        raise KernelError(f"{function.name} is made of the tensor of bytes that holds it; {len(args)} are given")
+    fields = layout_of(function, inline(run, function, [], kwargs, None))
+    return struct_over(run, laid_out(OpaqueType(function.registers), fields), args[0])
 
 
 def _conversion(run: Run, dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -132,6 +155,14 @@ def _fitted(value: Any, annotation: ast.expr, generator: Generator, name: str) -
             return tensor_sink(value)
         if isinstance(value, FusedOutput):
             return value
+    elif kind == "Opaque":
+        wanted = annotation.slice if isinstance(annotation, ast.Subscript) else None
+        label = wanted.value if isinstance(wanted, ast.Constant) else None
+        if isinstance(value, Struct) and label in (None, value.label):
+            return value
+        kind = f"value of the opaque type {label}" if label is not None else "value of an opaque type"
+        if isinstance(value, Struct):
+            raise KernelError(f"{generator.name} asks for a {kind} as {name}, not for one of {value.label}")
     elif kind == "Tensor" or kind == "Workspace":
         if isinstance(value, Tensor):
             return value

@@ -9,10 +9,12 @@ from compiler.errors import KernelError, Location
 from compiler.graph.dtypes import DTYPES
 from compiler.language.syntax import liveness
 from compiler.language.syntax.functions import Generator, Parameter
+from compiler.options import ChoiceValue
 
+CHOICES = "choices"
 _CONDITIONS = {"dtype": str, "rank": int, "target": str}
-BESIDE = frozenset({"reduction", "shape"})
-"""Kinds that say more about a kernel of the same op, and are none themselves."""
+BESIDE = frozenset({"opaque", "reduction", "shape"})
+"""Kinds that say more about a kernel of the same op, or what kernels work on, and are none themselves."""
 KINDS = frozenset({"function", "inline", "outlined", "elementwise", "view", "pointwise", "kernel"}) | BESIDE
 
 
@@ -31,8 +33,29 @@ def definition(node: ast.FunctionDef, file: str, line_slots: tuple[tuple[int, ..
         arguments=tuple((a.arg, a.annotation) for a in arguments.args),
         variadic=arguments.vararg.arg if arguments.vararg else None,
         parameters=_defaults(arguments), body=tuple(node.body), file=file, line=node.lineno, raw=raw,
-        line_slots=line_slots, only=only,
+        line_slots=line_slots, only=only, choices=_choices(node, kind, file),
     )  # fmt: skip
+
+
+def _choices(node: ast.FunctionDef, kind: str, file: str) -> tuple[tuple[str, ChoiceValue], ...]:
+    """What `@kernel("name", choices={...})` has chosen, by name."""
+    call = node.decorator_list[0]
+    given = [k.value for k in call.keywords if k.arg == CHOICES] if isinstance(call, ast.Call) else []
+    if not given:
+        return ()
+    try:
+        found = ast.literal_eval(given[0])
+    except (ValueError, TypeError, MemoryError, RecursionError):
+        found = None
+    if kind != "kernel" or not isinstance(found, dict) or not all(_is_chosen(*pair) for pair in found.items()):
+        words = "a kernel's choices are a table of names with numbers, words, or several of them in parentheses"
+        raise KernelError(words, Location(file, node.lineno, node.col_offset + 1))
+    return tuple(found.items())
+
+
+def _is_chosen(name: Any, value: Any) -> bool:
+    values = value if isinstance(value, tuple) else (value,)
+    return isinstance(name, str) and all(isinstance(item, bool | int | str) for item in values)
 
 
 def _decorator(node: ast.FunctionDef, file: str) -> tuple[str, str, bool, tuple[tuple[str, str | int], ...]]:
@@ -53,10 +76,13 @@ def _decorator(node: ast.FunctionDef, file: str) -> tuple[str, str, bool, tuple[
         value: Any = given.value if isinstance(given, ast.Constant) else getattr(given, "id", None)
         if keyword.arg == "raw" and isinstance(value, bool):
             raw = value
+        elif keyword.arg == CHOICES:
+            continue
         elif keyword.arg in _CONDITIONS and type(value) is _CONDITIONS[keyword.arg] and arguments:
             only.append((keyword.arg, value))
         else:
-            raise KernelError("a decorator's options are raw=True, dtype=f32, rank=2 and target='nvidia'", place)
+            words = "a decorator's options are raw=True, dtype=f32, rank=2, target='nvidia' and choices={}"
+            raise KernelError(words, place)
     if dict(only).get("dtype", "f32") not in DTYPES:
         raise KernelError(f"no dtype is called {dict(only)['dtype']}; they are {' '.join(DTYPES)}", place)
     return name.id, str(arguments[0]) if arguments else "", raw, tuple(sorted(only))

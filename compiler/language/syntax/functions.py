@@ -8,6 +8,7 @@ from typing import Any
 
 from compiler.language.syntax import liveness
 from compiler.language.values.records import Function
+from compiler.options import ChoiceValue
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Generator(Function):
     line: int
     raw: bool = False
     only: tuple[tuple[str, str | int], ...] = ()  # for which dtype, rank, target it is registered
+    choices: tuple[tuple[str, ChoiceValue], ...] = ()  # a kernel's, in place of what it would take by itself
     line_slots: tuple[tuple[int, ...], ...] = ()  # generated source only: slots of each line, from line 1
     constants: dict[str, Any] = field(default_factory=dict)  # the file's top-level constants
     own: frozenset[str] = frozenset()  # of a closure: names it assigns, which therefore never mean outer ones

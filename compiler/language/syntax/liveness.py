@@ -18,24 +18,12 @@ def rebound(body: Sequence[ast.stmt]) -> frozenset[str]:
 
 def exposed(body: Sequence[ast.stmt]) -> frozenset[str]:
     """Names a block may read before it has surely assigned them."""
-
-    def compute() -> frozenset[str]:
-        reads: set[str] = set()
-        _scan(body, set(), reads)
-        return frozenset(reads)
-
-    return _cached(body, "exposed", compute)
+    return _cached(body, "exposed", lambda: frozenset(_scanned(body)[1]))
 
 
 def settled(body: Sequence[ast.stmt]) -> frozenset[str]:
     """Names a block surely assigns, whatever way is taken through it."""
-
-    def compute() -> frozenset[str]:
-        defined: set[str] = set()
-        _scan(body, defined, set())
-        return frozenset(defined)
-
-    return _cached(body, "settled", compute)
+    return _cached(body, "settled", lambda: frozenset(_scanned(body)[0]))
 
 
 def _cached(body: Sequence[ast.stmt], kind: str, compute: Callable[[], frozenset[str]]) -> frozenset[str]:
@@ -46,6 +34,13 @@ def _cached(body: Sequence[ast.stmt], kind: str, compute: Callable[[], frozenset
     if found is None:
         found = known[kind] = compute()
     return found
+
+
+def _scanned(body: Sequence[ast.stmt]) -> tuple[set[str], set[str]]:
+    defined: set[str] = set()
+    reads: set[str] = set()
+    _scan(body, defined, reads)
+    return defined, reads
 
 
 def target_names(target: ast.expr, subscripts: bool = True) -> Iterable[str]:
@@ -147,3 +142,5 @@ def _scan_target(target: ast.expr, defined: set[str], reads: set[str]) -> None:
             _scan_target(item, defined, reads)
     elif isinstance(target, ast.Subscript):
         reads |= (names_read(target.value) | set(target_names(target.value)) | names_read(target.slice)) - defined
+    elif isinstance(target, ast.Attribute):
+        reads |= names_read(target.value) - defined

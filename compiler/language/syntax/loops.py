@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 from math import gcd
 from typing import Any
 
@@ -15,7 +16,7 @@ from compiler.language.syntax import liveness
 from compiler.language.syntax.assignment import assign
 from compiler.language.syntax.functions import Closure, Frame, Returned, Undefined
 from compiler.language.syntax.merging import Unmergeable, fitted, parts_of, rebuilt, same
-from compiler.language.syntax.run import Run
+from compiler.language.syntax.run import NextTurns, Rest, Run
 from compiler.language.values import arithmetic as math
 from compiler.language.values import memory, static
 from compiler.language.values.dtypes import BOOL, INDEX, element_type
@@ -23,7 +24,6 @@ from compiler.language.values.loadables import FusedOutput, Tensor
 from compiler.language.values.records import RuntimeRange, Simd, describe
 
 _NO_RETURN = "return inside a run-time loop"
-_NO_RETURN_UNROLLED = "an unrolled loop cannot be left by a return that depends on a run-time condition"
 
 
 class Break(KernelError):
@@ -37,8 +37,8 @@ class Continue(Break):
     """`continue`, on its way to the unrolled loop around it."""
 
 
-def loop(run: Run, node: ast.For, frame: Frame) -> Returned | None:
-    """`for`: repeated at elaboration over compile-time values, one run-time loop over `range`."""
+def loop(run: Run, node: ast.For, after: Rest, frame: Frame) -> Returned | None:
+    """`for`: repeated at elaboration over compile-time values, one run-time loop over `range`. `after` follows it."""
     if node.orelse:
         raise run.fail("the kernel language has no for/else", node)
     iterable = run.evaluate(node.iter, frame)
@@ -47,23 +47,24 @@ def loop(run: Run, node: ast.For, frame: Frame) -> Returned | None:
         items = static.items(iterable)
         if items is None:
             raise run.fail(f"cannot loop over {describe(iterable)}", node)
-        return _unrolled(run, node, items, frame)
+        return _unrolled(run, node, items, after, frame)
     start, stop, step = iterable.start, iterable.stop, iterable.step
     known = isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)
     if known and (start + step >= stop if step > 0 else start + step <= stop):
-        return _unrolled(run, node, range(start, stop, step), frame)  # no loop at all: the body once, or never
+        return _unrolled(run, node, range(start, stop, step), after, frame)  # no loop at all: the body once, or never
     if not isinstance(step, Simd) and not (isinstance(step, int) and step > 0):
         raise run.fail(f"the step of a run-time range must be positive, not {describe(step)}", node)
     _runtime_loop(run, node, (start, stop, step), frame)
     return None
 
 
-def _unrolled(run: Run, node: ast.For, items: Sequence[Any], frame: Frame) -> Returned | None:
+def _unrolled(run: Run, node: ast.For, items: Sequence[Any], after: Rest, frame: Frame) -> Returned | None:
     depth = len(run.b.scopes)
-    for item in items:
+    for number, item in enumerate(items, 1):
         assign(run, node.target, item, frame)
+        others = NextTurns(partial(_unrolled, run, node, items[number:], after, frame), after)
         try:
-            outcome = run.block(node.body, frame, _NO_RETURN_UNROLLED)
+            outcome = run.block(node.body, frame, others)
         except Break as leaving:
             if len(run.b.scopes) != depth:
                 raise  # it came out of a run-time branch: not allowed

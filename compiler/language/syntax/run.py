@@ -26,6 +26,7 @@ class Language:
     expressions: Mapping[type[ast.AST], Callable[[Run, Any, Frame], Any]]
     statements: Mapping[type[ast.AST], Callable[[Run, Any, Frame], Returned | None]]
     branch: Callable[[Run, ast.If, After, Frame], Returned | None]
+    loop: Callable[[Run, ast.For, After, Frame], Returned | None]
     calls: Mapping[type, Callable[[Run, Any, list[Any], dict[str, Any]], Any]]
     names: Mapping[str, Any]
 
@@ -35,7 +36,25 @@ class After(NamedTuple):
 
     statements: Sequence[ast.stmt]
     position: int
-    outer: After | str | None  # None: the end of the function; a text: why a return cannot be delayed past here
+    outer: After | NextTurns | str | None  # None: the function's end; a text: why a return cannot be delayed past here
+
+    def go_on(self, run: Run, frame: Frame) -> Returned | None:
+        """Elaborate it here."""
+        return run.block(self.statements[self.position :], frame, self.outer)
+
+
+class NextTurns(NamedTuple):
+    """What follows a turn of an unrolled loop: those for the other values, then what follows the loop."""
+
+    turns: Callable[[], Returned | None]
+    outer: After | NextTurns | str | None
+
+    def go_on(self, run: Run, frame: Frame) -> Returned | None:
+        """Elaborate it here."""
+        return self.turns()
+
+
+Rest = After | NextTurns | str | None
 
 
 class Run:
@@ -49,6 +68,7 @@ class Run:
         self.file = ""
         self.depth = 0
         self.steps = 0
+        self.caller: tuple[str, int] = ("", 0)  # the line of the library that called the generated code now elaborated
         self.closed_over: list[Frame] = []  # frames that nested functions see, which they see in turn
 
     def where(self) -> Location:
@@ -81,13 +101,15 @@ class Run:
         """Call anything callable: a library function, a closure, a builtin, a method, a dtype."""
         return self.language.calls[type(function)](self, function, args, kwargs or {})
 
-    def block(self, body: Sequence[ast.stmt], frame: Frame, after: After | str | None) -> Returned | None:
+    def block(self, body: Sequence[ast.stmt], frame: Frame, after: Rest) -> Returned | None:
         """Elaborate statements in order; the outcome is a value when they return. `after` is what follows the block."""
         language = self.language
         for position, statement in enumerate(body):
             self.enter_line(statement, frame)
             if type(statement) is ast.If:
                 outcome = language.branch(self, statement, After(body, position + 1, after), frame)
+            elif type(statement) is ast.For:
+                outcome = language.loop(self, statement, After(body, position + 1, after), frame)
             else:
                 handler = language.statements.get(type(statement))
                 if handler is None:
@@ -107,6 +129,7 @@ class Run:
         b = self.b
         self.file = b.file = generator.file
         b.line = node.lineno
-        kernel = self.host.kernel if generator.line_slots else None
-        if kernel is not None:
-            b.provenance = kernel.provenance(generator.line_slots, b.line) or b.provenance
+        if generator.line_slots:
+            if self.host.kernel is not None:
+                b.provenance = self.host.kernel.provenance(generator.line_slots, b.line) or b.provenance
+            self.host.callers.setdefault((b.file, b.line, b.provenance), {})[self.caller] = None

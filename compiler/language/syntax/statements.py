@@ -83,6 +83,6 @@ def _pass(run: Run, node: ast.Pass, frame: Frame) -> None:
 
 STATEMENTS: dict[type[ast.AST], Any] = {
     ast.Assign: _assignment, ast.AnnAssign: _annotated, ast.AugAssign: _augmented, ast.Expr: _expression,
-    ast.Return: _return, ast.For: loops.loop, ast.While: loops.while_loop, ast.FunctionDef: _definition,
+    ast.Return: _return, ast.While: loops.while_loop, ast.FunctionDef: _definition,
     ast.Assert: _check, ast.Break: _break, ast.Continue: _continue, ast.Pass: _pass,
 }  # fmt: skip

@@ -9,10 +9,12 @@ from compiler.errors import KernelError
 from compiler.language.syntax.functions import Frame
 from compiler.language.syntax.run import Run
 from compiler.language.values import lanes
-from compiler.language.values.arguments import static_index
+from compiler.language.values.arguments import static_index, to_shape
+from compiler.language.values.dtypes import DType
 from compiler.language.values.loadables import Loadable
 from compiler.language.values.positions import check_inside, position_of
 from compiler.language.values.records import Position, Simd, describe
+from compiler.language.values.structs import FieldType
 
 
 def subscript(run: Run, node: ast.Subscript, frame: Frame) -> Any:
@@ -35,6 +37,8 @@ def subscript(run: Run, node: ast.Subscript, frame: Frame) -> Any:
         return lanes.extract(run.b, base, index)
     if isinstance(base, Position):
         return base.index[static_index(index, len(base.index))]
+    if isinstance(base, DType):
+        return FieldType(base, to_shape(index))
     raise KernelError(f"{describe(base)} has no elements")
 
 

@@ -1,4 +1,4 @@
-"""Element types as the kernel language sees them: the graph's ten, plus `index`, the type of run-time positions.
+"""Element types as the kernel language sees them: the graph's, plus `index`, the type of run-time positions.
 
 xDSL is loaded by who asks for the IR type of one; to know a library's functions does not take it.
 """

@@ -44,6 +44,10 @@ class Loadable:
         """Whether loads along an axis are known to be unit-stride in memory."""
         return False
 
+    def adjacency(self, axis: int) -> bool:
+        """Whether neighbours along an axis are known to be neighbours in memory, in either direction."""
+        return self.contiguity(axis)
+
     def reads(self) -> tuple[Loadable, ...]:
         """What it is known to load from: itself, where it lies in memory."""
         return (self,)
@@ -57,21 +61,31 @@ class Loadable:
             return self.load(run, permuted(at, perm, inverse))
 
         shape = tuple(self.shape[k] for k in perm)
-        return FusedInput(fetch, self.dtype, shape, lambda axis: self.contiguity(perm[axis]))
+        return FusedInput(
+            fetch, self.dtype, shape, lambda axis: self.contiguity(perm[axis]), lambda axis: self.adjacency(perm[axis])
+        )
 
     def slice(self, starts: Sequence[Any], steps: Sequence[Any], shape: Shape) -> Loadable:
         """Element i of each axis of the result is element start + i*step of this."""
 
         def fetch(run: Context, at: Position) -> Simd:
-            if at.width > 1 and steps[at.axis] != 1:
+            backwards = at.width > 1 and steps[at.axis] == -1  # the same elements from the other end
+            if at.width > 1 and steps[at.axis] != 1 and not backwards:
                 return lanes(run.b, at, lambda one: fetch(run, one))
-            index = tuple(
+            index = [
                 math.binary(run.b, "+", start, math.binary(run.b, "*", i, step))
                 for i, start, step in zip(at.index, starts, steps, strict=True)
-            )
-            return self.load(run, replace(at, index=index))
+            ]
+            if not backwards:
+                return self.load(run, replace(at, index=tuple(index)))
+            index[at.axis] = math.binary(run.b, "-", index[at.axis], at.width - 1)
+            ahead = self.load(run, replace(at, index=tuple(index)))
+            return shuffle(run.b, ahead, ahead, tuple(reversed(range(at.width))))
 
-        return FusedInput(fetch, self.dtype, shape, lambda axis: steps[axis] == 1 and self.contiguity(axis))
+        return FusedInput(
+            fetch, self.dtype, shape, lambda axis: steps[axis] == 1 and self.contiguity(axis),
+            lambda axis: steps[axis] in (1, -1) and self.adjacency(axis),
+        )  # fmt: skip
 
     def broadcast(self, shape: Shape) -> Loadable:
         """Repeated along new leading axes and along axes of size 1."""
@@ -127,6 +141,7 @@ class FusedInput(Loadable):
     dtype: DType  # pyright: ignore[reportIncompatibleVariableOverride]
     shape: Shape  # pyright: ignore[reportIncompatibleVariableOverride]
     unit_stride: Callable[[int], bool] = lambda axis: False
+    unit_step: Callable[[int], bool] | None = None  # in either direction, where that is known apart
     sources: Callable[[], tuple[Any, ...]] = tuple
 
     def reads(self) -> tuple[Loadable, ...]:
@@ -143,6 +158,9 @@ class FusedInput(Loadable):
 
     def contiguity(self, axis: int) -> bool:
         return self.unit_stride(axis % self.rank if self.rank else 0)
+
+    def adjacency(self, axis: int) -> bool:
+        return self.contiguity(axis) if self.unit_step is None else self.unit_step(axis % self.rank if self.rank else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +220,9 @@ class Tensor(Loadable):
     def contiguity(self, axis: int) -> bool:
         return self.rank > 0 and self.strides[axis] in (0, 1)
 
+    def adjacency(self, axis: int) -> bool:
+        return self.rank > 0 and self.strides[axis] in (-1, 0, 1)
+
     def permute(self, perm: Sequence[int]) -> Tensor:
         return replace(self, shape=tuple(self.shape[k] for k in perm), strides=tuple(self.strides[k] for k in perm))
 
@@ -223,6 +244,8 @@ class Tensor(Loadable):
         return replace(self, shape=shape, strides=strides)
 
     def reshape(self, shape: Shape) -> Loadable:
+        if not self.is_fixed:  # strides of the run: every index is computed
+            return super().reshape(shape)
         strides = reshaped_strides(self.shape, self.strides, shape)
         if strides is None:
             return super().reshape(shape)
@@ -252,6 +275,7 @@ class FusedOutput:
     put: Callable[[Any, Position, Simd], None]
     dtype: DType
     shape: Shape
+    memory: Tensor | None = None  # where what is handed over lies as it is, if nothing else is done with it
 
     @property
     def rank(self) -> int:
@@ -292,7 +316,7 @@ class FusedOutput:
 
 def tensor_sink(tensor: Tensor) -> FusedOutput:
     """A tensor as a sink."""
-    return FusedOutput(lambda run, at, value: tensor.store(run, at, value), tensor.dtype, tensor.shape)
+    return FusedOutput(lambda run, at, value: tensor.store(run, at, value), tensor.dtype, tensor.shape, tensor)
 
 
 def lanes(b: Builder, at: Position, one: Callable[[Position], Any]) -> Simd:

@@ -61,6 +61,7 @@ def load(b: Builder, buffer: SSAValue, dtype: DType, position: Any, width: int) 
 
 def note_write(b: Builder, buffer: SSAValue) -> None:
     """Note that a buffer is stored to; an input's may not be."""
+    buffer = b.sources.get(id(buffer), buffer)
     if id(buffer) in b.read_only:
         raise KernelError("this stores to an input; a kernel stores to its outputs, which come first among its tensors")
     b.written[id(buffer)] = True
@@ -68,7 +69,7 @@ def note_write(b: Builder, buffer: SSAValue) -> None:
 
 def note_address(b: Builder, buffer: SSAValue) -> None:
     """Note that raw instructions have a buffer's address: nobody knows whether they store to it."""
-    b.written.setdefault(id(buffer), False)
+    b.written.setdefault(id(b.sources.get(id(buffer), buffer)), False)
 
 
 def store(b: Builder, buffer: SSAValue, dtype: DType, position: Any, value: Simd) -> None:

@@ -19,10 +19,13 @@ from compiler.language.values.positions import check_inside, position_of
 from compiler.language.values.records import Bound, Position, Simd, StaticSize, describe
 from compiler.language.values.shapes import element_count, shape_text
 from compiler.language.values.static import is_number
+from compiler.language.values.structs import Struct
 from compiler.targets.target import Target
 
 _SIMD_METHODS = frozenset({"cast", "bits", "sum", "prod", "max", "min", "any", "all", "insert"})
-_LOADABLE_METHODS = frozenset({"load", "permute", "reshape", "broadcast", "slice", "drop", "is_contiguous"})
+_LOADABLE_METHODS = frozenset(
+    {"load", "permute", "reshape", "broadcast", "slice", "drop", "is_contiguous", "runs_along"}
+)
 _TENSOR_METHODS = _LOADABLE_METHODS | {"store", "atomic_add", "place"}
 _SINK_METHODS = frozenset({"store", "permute", "reshape"})
 _DTYPE_FIELDS = frozenset(
@@ -59,6 +62,9 @@ def attribute(run: Context, value: Any, name: str) -> Any:
             return reduce(lambda count, size: math.binary(run.b, "*", count, size), value.shape, 1)
         if name == "reads" and isinstance(value, Loadable):
             return value.reads()
+        if name == "writes" and isinstance(value, (Tensor, FusedOutput)):
+            memory = value if isinstance(value, Tensor) else value.memory
+            return () if memory is None else (memory,)
         if name == "is_strided":
             return isinstance(value, Tensor)
         if name in ("strides", "offset") and isinstance(value, Tensor):
@@ -79,6 +85,8 @@ def attribute(run: Context, value: Any, name: str) -> Any:
             return Bound(value, name)
         if name in ("dtype", "width") and isinstance(value, (int, Dim)) and not isinstance(value, bool):
             return INDEX if name == "dtype" else 1
+    elif isinstance(value, Struct):
+        return value.get(run, name)
     elif isinstance(value, list) and name == "append":
         raise KernelError("lists do not grow in place; write xs = [*xs, x]")
     raise KernelError(f"{describe(value)} has no attribute {name}")
@@ -87,7 +95,7 @@ def attribute(run: Context, value: Any, name: str) -> Any:
 _PARAMETERS = {
     "cast": ("dtype",), "bits": ("dtype",), "insert": ("lane", "value"), "lanes": ("function",), "simd": ("dtype",),
     "permute": ("perm",), "reshape": ("shape",), "broadcast": ("shape",), "slice": ("starts", "steps", "shape"),
-    "drop": ("axis", "index"), "is_contiguous": ("axis",),
+    "drop": ("axis", "index"), "is_contiguous": ("axis",), "runs_along": ("axis",),
     "sum": (), "prod": (), "max": (), "min": (), "any": (), "all": (),
 }  # fmt: skip
 
@@ -160,8 +168,10 @@ def _view(owner: Loadable | FusedOutput, name: str, args: list[Any]) -> Any:
         return owner.permute(perm)
     if name == "reshape":
         shape = to_shape(args[0])
-        if isinstance(owner, Tensor) and not owner.is_fixed:
-            raise KernelError("a tensor of run-time sizes or strides cannot be reshaped")
+        if any(isinstance(size, Simd) for size in owner.shape):
+            raise KernelError(
+                "a tensor of run-time sizes cannot be reshaped: its elements are not counted before it runs"
+            )
         if element_count(shape) != element_count(owner.shape):
             raise KernelError(f"reshape of {shape_text(owner.shape)} to {shape_text(shape)}: other numbers of elements")
         return owner.reshape(shape)
@@ -170,13 +180,13 @@ def _view(owner: Loadable | FusedOutput, name: str, args: list[Any]) -> Any:
         return owner.broadcast(to_shape(args[0]))
     if name == "slice":
         return owner.slice(*_slice_arguments(owner, *args))
-    if name == "is_contiguous" and not owner.rank:
+    if name in ("is_contiguous", "runs_along") and not owner.rank:
         return False
     axis = axis_number(args[0], owner.rank)
     if name == "drop":
         position_of(1, (args[1],))
         return owner.drop(axis, args[1])
-    return owner.contiguity(axis)
+    return owner.contiguity(axis) if name == "is_contiguous" else owner.adjacency(axis)
 
 
 def _slice_arguments(owner: Loadable, starts: Any, steps: Any, sizes: Any) -> tuple[Any, Any, tuple[StaticSize, ...]]:

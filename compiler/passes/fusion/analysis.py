@@ -17,13 +17,15 @@ from compiler.constants.file_arrays import is_large
 from compiler.dialects.mo import RECOGNISED, attrs_of, nodes_of
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim, product
-from compiler.graph.types import ChainType, OpaqueType, TensorType
-from compiler.language.library import Case
+from compiler.graph.dtypes import is_float
+from compiler.graph.opaque import stored_type
+from compiler.graph.types import BufferType, ChainType, OpaqueBufferType, OpaqueType, TensorType
+from compiler.language.library import Case, Library, Signature
 from compiler.passes.fusion.facts.layout import asks_for_layout
 from compiler.passes.fusion.facts.view_method import view_method
 from compiler.passes.fusion.facts.work import work_of
 from compiler.passes.fusion.paths import Step, made_step
-from compiler.passes.fusion.records import Buffer, KernelLibrary, Signature
+from compiler.passes.fusion.records import Buffer
 
 _SPLAT_PROBE = 64
 DEEPEST = 128  # views in a row that are looked through at once
@@ -35,14 +37,19 @@ def count(shape: tuple[int | Dim, ...]) -> int | Dim:
     return product(shape)
 
 
+OpaqueKind = tuple[str, tuple[tuple[str, Any], ...]]
+"""An opaque type: the name of its definition in the library, and its parameters."""
+
+
 class Value:
     """An SSA value of the graph and what fusion decides about it."""
 
-    __slots__ = ("buffer", "name", "node", "outputs", "ssa", "type", "users")
+    __slots__ = ("buffer", "name", "node", "opaque", "outputs", "ssa", "type", "users")
 
     def __init__(self, ssa: SSAValue, node: Node | None, name: str) -> None:
         self.ssa = ssa
         self.type: Any = ssa.type
+        self.opaque: OpaqueKind | None = None  # of an opaque value, whose type here is that of its bytes
         self.node = node
         self.name = name
         self.users: list[Node] = []  # once for each operand that it is
@@ -59,12 +66,18 @@ class Value:
         """The sizes of its axes."""
         return self.type.shape
 
+    @property
+    def declared(self) -> str:
+        """How a kernel declares a value that it takes or gives whole, in words."""
+        return "declared Tensor" if self.opaque is None else "declared Opaque"
+
 
 class Node:
     """A graph op: its kind is elementwise, view, pointwise, kernel, literal, constant, chain, load or store."""
 
-    __slots__ = ("ancestors", "asks", "attrs", "bit", "cost", "depth", "index", "kind", "literal", "name", "nodes",
-                 "note", "op", "operands", "own_work", "results", "signature", "step", "view", "work")  # fmt: skip
+    __slots__ = ("after", "ancestors", "asks", "attrs", "bit", "cost", "dear", "depth", "index", "kind", "literal",
+                 "memory", "name", "nodes", "note", "op", "operands", "own_work", "results", "signature", "step",
+                 "view", "work")  # fmt: skip
 
     def __init__(self, index: int, op: Operation, operands: list[Value]) -> None:
         self.index = index
@@ -73,6 +86,8 @@ class Node:
         self.nodes = nodes_of(op)
         self.name = self.nodes[0] if self.nodes else f"op{index}"
         self.results = [Value(r, self, r.name_hint or self.name) for r in op.results]
+        self.memory: Value | None = None  # of a kernel that changes a buffer in place: that one, its last result
+        self.after: tuple[Value, ...] = ()  # what else must have been done before
         self.ancestors = 0
         self.attrs: dict[str, Any] = {}
         self.signature: Any = None
@@ -87,6 +102,7 @@ class Node:
         self.asks = False  # for a kernel: whether it asks how its operands lie in memory
         self.own_work = 1  # operations for an element, by this op's definition
         self.work = 1  # the same of the expression tree that ends here
+        self.dear = 1  # the most work of one op of that tree on floating-point numbers
         self.cost = 1  # ops in the expression tree that ends here, for deciding whether to compute it again
 
     @property
@@ -113,7 +129,7 @@ def _step(node: Node) -> Step | None:
 class Analysis:
     """All nodes of a graph in order, its inputs, and its outputs."""
 
-    def __init__(self, graph: Operation, library: KernelLibrary, target: str = "cpu") -> None:
+    def __init__(self, graph: Operation, library: Library, target: str = "cpu") -> None:
         self.library = library
         self.target = target
         self.nodes: list[Node] = []
@@ -123,6 +139,7 @@ class Analysis:
         self.inputs: list[Value] = []
         for k, argument in enumerate(block.args):
             value = values[id(argument)] = Value(argument, None, argument.name_hint or f"x{k}")
+            self._store_opaque(value)
             self.inputs.append(value)
         self.stores: dict[Value, list[Node]] = {}  # per mutable buffer, in order
         terminator = block.last_op
@@ -130,9 +147,13 @@ class Analysis:
             if op is terminator:
                 break
             node = Node(len(self.nodes), op, [values[id(u)] for u in op._operands])
+            for result in node.results:
+                self._store_opaque(result)
             self.nodes.append(node)
+            if op.name == "mo.update":
+                self._update(node)
             self._classify(node)
-            for operand in node.operands:
+            for operand in (*node.operands, *node.after):
                 operand.users.append(node)
                 if operand.node is not None:
                     node.ancestors |= operand.node.ancestors | operand.node.bit
@@ -147,6 +168,24 @@ class Analysis:
             node.cost = 1 + sum(map(_private_cost, node.operands))
             private = [operand.node for operand in node.operands if operand.node and _private_cost(operand)]
             node.work = node.own_work + sum(above.work for above in private)
+            node.dear = max([_float_work(node), *(above.dear for above in private)])
+
+    def _store_opaque(self, value: Value) -> None:
+        """Make an opaque value the bytes that hold it: only the kernels that work on it see more in them."""
+        if isinstance(value.type, (OpaqueType, OpaqueBufferType)):
+            value.opaque = self.library.opaque(value.type).name, value.type.params
+            value.type = stored_type(value.type, self.library.layout(value.type))
+
+    def _update(self, node: Node) -> None:
+        """A kernel that changes a buffer: what the buffer then holds is its last result, in the place of the chain."""
+        memory, *given = node.operands
+        if not given or not isinstance(memory.type, BufferType) or not isinstance(node.results[-1].type, ChainType):
+            raise KernelError(f"{node.name}: mo.update takes a buffer first and a chain last, and gives a chain last")
+        *node.operands, last = given
+        node.memory, node.after = memory, (last,)
+        held = node.results[-1]
+        held.type, held.opaque = memory.type.tensor, memory.opaque
+        self.stores.setdefault(memory, []).append(node)
 
     def values(self) -> Iterator[Value]:
         """Every value of the graph, inputs first."""
@@ -161,10 +200,10 @@ class Analysis:
 
     def _case(self, node: Node) -> Case:
         """What an overload for the node is chosen by."""
-        first = node.operands[0].type if node.operands else node.results[0].type
-        if not isinstance(first, TensorType):
+        first = node.operands[0] if node.operands else node.results[0]
+        if first.opaque or not isinstance(first.type, TensorType):
             return Case("", 0, self.target)
-        return Case(first.dtype, len(first.shape), self.target)
+        return Case(first.type.dtype, len(first.shape), self.target)
 
     def _classify(self, node: Node) -> None:
         op = node.op
@@ -185,7 +224,8 @@ class Analysis:
                 self.stores.setdefault(node.operands[0], []).append(node)
                 return
         node.attrs = attrs_of(op)
-        name = node.attrs["kernel"] if op.name == "mo.custom" else op.name
+        own = op.name in ("mo.custom", "mo.update")  # the user's
+        name = node.attrs["kernel"] if own else op.name
         key = (name, len(node.operands), len(node.results), self._case(node))
         if key not in self._known:
             signature = self.library.signature(*key)
@@ -197,13 +237,19 @@ class Analysis:
         signature, node.view, node.own_work, node.asks = self._known[key]
         if signature is None:
             raise KernelError(f"{node.name}: {_why_no_entry(self.library, *key)}")
-        unknown = set(node.attrs) - {"kernel", *signature.params} if op.name == "mo.custom" else None
+        unknown = set(node.attrs) - {"kernel", *signature.params} if own else None
         if unknown:
             raise KernelError(f"{node.name}: {signature.name} has no parameter {', '.join(sorted(unknown))}")
         node.signature = signature
         node.kind = signature.kind
-        if any(isinstance(v.type, (OpaqueType, ChainType)) for v in (*node.operands, *node.results)):
-            raise KernelError(f"{node.name}: {name!r} works on opaque values, which no kernel can hold")
+        if any(isinstance(v.type, ChainType) for v in (*node.operands, *node.results)):
+            raise KernelError(f"{node.name}: {name!r} works on a chain, which no kernel can hold")
+        if node.kind != "kernel" and any(v.opaque for v in (*node.operands, *node.results)):
+            raise KernelError(f"{node.name}: {signature.name} is @{node.kind}; only a @kernel works on opaque values")
+        if node.memory is not None and node.kind != "kernel":
+            raise KernelError(
+                f"{node.name}: {signature.name} is @{node.kind}; only a @kernel changes a buffer in place"
+            )
         if len(node.results) != 1 and node.kind != "kernel":
             raise KernelError(f"{node.name}: {name!r} has {len(node.results)} results; only a kernel may have several")
         if node.kind == "view":
@@ -213,12 +259,16 @@ class Analysis:
             node.step = _step(node) if node.depth % DEEPEST else None
 
 
-def _why_no_entry(library: KernelLibrary, name: str, count: int, results: int, case: Case) -> str:
+def _why_no_entry(library: Library, name: str, count: int, results: int, case: Case) -> str:
     """What is wrong with a name, or with the number of operands and results it is given."""
     if library.signature(name, count, results) is not None:
         return f"no entry for {name!r} is for {case.dtype} of rank {case.rank} on {case.target}"
     other = library.signature(name, None, results)
     if other is None:
+        meant = library.find(name)
+        if meant is not None and meant.kind in ("elementwise", "view", "pointwise", "kernel"):
+            place = f"{meant.name} at {meant.file}:{meant.line}"
+            return f"{place} is registered for no op; @{meant.kind}({name!r}) registers it"
         return f"the kernel library has no entry for {name!r}"
     takes = f"{len(other.inputs)}{' or more' if other.variadic else ''} input{'s' * (len(other.inputs) != 1)}"
     beside = f" beside {results} results" if results > 1 else ""
@@ -241,6 +291,14 @@ def _splat(array: np.ndarray) -> Any:
         if flat.size > _SPLAT_PROBE and not (raw == raw[0]).all():
             return None
     return flat[0]
+
+
+def _float_work(node: Node) -> int:
+    """The operations of an op on floating-point numbers; those on integers take what was packed apart."""
+    if node.own_work == 1 or not node.operands:
+        return 1
+    kind = node.operands[0].type
+    return node.own_work if isinstance(kind, TensorType) and is_float(kind.dtype) else 1
 
 
 def _private_cost(value: Value) -> int:

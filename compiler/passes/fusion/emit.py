@@ -67,12 +67,12 @@ def _kernel(written: Expressions, core: Node, stores: list[Store]) -> Line:
     nodes = [core]
     for operand in core.operands:
         text, extra = written.loadable(operand)
-        operands.append(text)
+        operands.append(written.as_value(operand, text))
         nodes += extra
     plain = len(stores) == 1 and not main_contexts(written.contexts) and stores[0].register is core.result
     sinks: list[Text]
     if plain or len(core.results) > 1 or core.result not in written.group.positions:
-        sinks = [(sink,) for sink, _ in _sinks(written, stores)]
+        sinks = [written.as_value(store.value, (sink,)) for (sink, _), store in zip(_sinks(written, stores), stores)]
         nodes += [n for store in stores for n in _stored_nodes(written.group, store) if n is not core]
     else:
         body = Lambda(written.frame)

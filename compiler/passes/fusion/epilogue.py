@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.choices import Choices
-from compiler.passes.fusion.facts.work import why_not_singly
-from compiler.passes.fusion.groups import LARGEST, Group, Groups
+from compiler.passes.fusion.facts.work import LIGHT, why_not_another, why_not_singly
+from compiler.passes.fusion.groups import LARGEST, Group, Groups, comes_singly
 from compiler.passes.fusion.paths import Path
 from compiler.passes.fusion.rows.join import RowJoiner
 from compiler.passes.fusion.strides import is_storable, stores_across
@@ -79,20 +79,15 @@ def _refusal(node: Node, group: Group, path: Path, groups: Groups, choices: Choi
             continue
         if operand.node is not None and literal_of(operand) is None and groups.needs(operand, group.first) & group.mask:
             return "would create a cycle"
-    if choices.has_vectors and _comes_singly(group):
+    dear = choices.has_vectors and node.own_work > LIGHT
+    if dear and group.core is not None and not group.core.signature.reduction:
+        before = sum(member.own_work for member in group.members if member.own_work > LIGHT)
+        if reason := why_not_another(node.own_work, before, node.result.numel):
+            return reason
+    if choices.has_vectors and comes_singly(group):
         work = node.own_work + sum(member.own_work for member in group.members)  # with all that it does already
         return why_not_singly(work, node.result.numel)
     return ""
-
-
-def _comes_singly(group: Group) -> bool:
-    """Whether a kernel has its results one at a time: it reduces the last axis, or has one result along it."""
-    core = group.core
-    if core is None or len(core.results) != 1:
-        return False
-    shape = core.operands[0].shape if core.signature.reduction else core.result.shape
-    last = len(shape) - 1
-    return last in core.attrs["axes"] if core.signature.reduction else last > 0 and shape[last] == 1
 
 
 def _note(choices: Choices, producer: Value, consumer: Node, reason: str) -> None:

@@ -165,6 +165,13 @@ class Expressions:
                 made.append((f"shape={self.names.shape(result.shape)}",))
         return made
 
+    def as_value(self, value: Value, text: Text) -> Text:
+        """Memory as what a kernel works on: bytes that hold an opaque value are that value."""
+        if value.opaque is None:
+            return text
+        definition, params = value.opaque
+        return call(definition, [text, *((f"{name}={self.names.parameter(given, 'f64')}",) for name, given in params)])
+
     def at(self, value: Value, context: Context, body: Lambda) -> tuple[Text, list[Node], bool]:
         """A value at the lambda's position: its text, the ops that stand in it, whether it has one lane only."""
         element = literal_of(value)

@@ -9,6 +9,7 @@ from functools import partial
 
 from xdsl.ir import Operation
 
+from compiler.language.library import Library
 from compiler.options import CompileOptions
 from compiler.passes.fusion.analysis import Analysis, Node, Value
 from compiler.passes.fusion.assemble import Emitted
@@ -24,7 +25,6 @@ from compiler.passes.fusion.records import (
     FusedKernel,
     FusionResult,
     KernelCall,
-    KernelLibrary,
     Origin,
 )
 from compiler.passes.fusion.rows.join import member_below
@@ -37,7 +37,7 @@ _LONGEST = 5  # ops that a kernel is named after
 _UNNAMED = "\ue000"  # what a source is called while its hash, a part of its name, is taken
 
 
-def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | None = None) -> FusionResult:
+def fuse(graph: Operation, library: Library, options: CompileOptions | None = None) -> FusionResult:
     """Divide a `mo.graph` into kernels. The graph is read, never changed; equal graphs give equal text."""
     options = options or CompileOptions()
     analysis = Analysis(graph, library, options.target)
@@ -49,6 +49,7 @@ def fuse(graph: Operation, library: KernelLibrary, options: CompileOptions | Non
     ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")
     functions = frozenset(n.signature.name for n in analysis.nodes if n.signature is not None) | {driver, ROW_PHASES}
+    functions |= {value.opaque[0] for value in analysis.values() if value.opaque is not None}
     emitted = [emit(group, groups, functions, driver) for group in ordered]
     if options.fuse and emission_of(options.target).grid is None:  # threads of a grid cannot meet
         in_sequence(ordered, emitted, functions, options.force_cut)
@@ -105,7 +106,9 @@ def _in_order(analysis: Analysis, groups: Groups) -> list[Group]:
     before: dict[Group, set[Group]] = {}
     after: dict[Group, list[Group]] = {group: [] for group in live}
     for group in live:
-        read = [operand for node in group.members for operand in node.operands if not _has(group, operand)]
+        read = [
+            operand for node in group.members for operand in (*node.operands, *node.after) if not _has(group, operand)
+        ]
         read += [store.register for store in group.stores]
         needed = frozenset[Group]().union(*(sources[value.node] for value in read if value.node is not None))
         before[group] = {g for g in needed if g.stores and g is not group}
@@ -140,12 +143,14 @@ def _sources(analysis: Analysis, groups: Groups) -> dict[Node, frozenset[Group]]
         if owner is not None:
             found[node] = frozenset((owner.merged,))
         else:
-            found[node] = frozenset().union(*(found[u.node] for u in node.operands if u.node is not None))
+            found[node] = frozenset().union(
+                *(found[u.node] for u in (*node.operands, *node.after) if u.node is not None)
+            )
     return found
 
 
 def _share(
-    groups: list[Group], emitted: list[Emitted], library: KernelLibrary, origin: Origin
+    groups: list[Group], emitted: list[Emitted], library: Library, origin: Origin
 ) -> tuple[tuple[FusedKernel, ...], tuple[KernelCall, ...]]:
     """Kernels with the same text become one; each gets a name from the ops inside."""
     known: dict[object, FusedKernel] = {}

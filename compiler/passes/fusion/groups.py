@@ -19,13 +19,14 @@ LARGEST = 256  # ops in one kernel
 class Access:
     """How a group reads a value: in which contexts, how often as a loadable, and whether whole as a tensor."""
 
-    __slots__ = ("contexts", "expands", "loads", "tensor")
+    __slots__ = ("contexts", "expands", "loads", "straight", "tensor")
 
     def __init__(self) -> None:
         self.contexts: dict[Context, None] = {}
         self.loads = 0  # evaluations per element of the kernel through views, pointwise ops and the core
         self.tensor = False
         self.expands = False  # read more often than it has elements
+        self.straight = False  # read along its own last axis by what is not at the kernel's position
 
     def merge(self, other: Access) -> None:
         """Add what another access does."""
@@ -33,6 +34,12 @@ class Access:
         self.loads += other.loads
         self.tensor |= other.tensor
         self.expands |= other.expands
+        self.straight |= other.straight
+
+    @property
+    def goes_along(self) -> bool:
+        """Whether it is read along its own last axis, as far as that is known."""
+        return self.straight or any(not isinstance(context, Value) for context in self.contexts)
 
 
 class Store:
@@ -69,7 +76,7 @@ class Group:
         self.final: Group = self  # the group this one was merged into
         if core is not None:
             self.add(core, "core")
-            if core.signature.output == "fused" and len(core.results) == 1:
+            if core.signature.output == "fused" and len(core.results) == 1 and core.memory is None:
                 self.positions[core.result] = IDENTITY
 
     @property
@@ -201,6 +208,7 @@ class Groups:
                     read = self.read(group, operand)
                     read.contexts.update(contexts)
                     read.expands |= access.expands
+                    read.straight |= access.straight
             return
         for path in [c for c in access.contexts if not isinstance(c, Value) and c != IDENTITY]:
             del access.contexts[path]  # only a lambda of its own can be seen through views
@@ -230,6 +238,28 @@ class Groups:
             else:
                 read.loads += times
             read.expands |= access.expands or _is_larger(value.numel, operand.numel)
+            if _shows_straight(node, operand):
+                read.straight |= access.goes_along
+
+
+def comes_singly(group: Group) -> bool:
+    """Whether a kernel has its results one at a time: it reduces the last axis, or has one result along it. Row kernels
+    go over whole rows as well."""
+    core = group.core
+    if core is None or group.rows is not None or len(core.results) != 1:
+        return False
+    shape = core.operands[0].shape if core.signature.reduction else core.result.shape
+    last = len(shape) - 1
+    return last in core.attrs["axes"] if core.signature.reduction else last > 0 and shape[last] == 1
+
+
+def _shows_straight(node: Node, operand: Value) -> bool:
+    """Whether going along the last axis of a view or pointwise op is going along that of all of its operand. Views in
+    a row are looked at together (`strides.reads_across`)."""
+    perm = None if node.step is None else node.step.perm
+    in_a_row = node.kind == operand.node.kind == "view" if operand.node is not None else False
+    kept = not perm or perm[-1] == len(perm) - 1
+    return kept and not in_a_row and not _is_larger(operand.numel, node.result.numel)
 
 
 def _is_larger(size: int | Dim, than: int | Dim) -> bool:

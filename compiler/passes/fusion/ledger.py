@@ -135,11 +135,13 @@ def _why_not(producer: Node, consumer: Node, value: Value, owner: Group | None) 
     if consumer.kind == "view":
         return "stored once, read through the view"
     if consumer.kind in ("kernel", "pointwise") and consumer.declares(position) == "tensor":
-        return "input is declared Tensor"
+        return f"input is {value.declared}"
     if producer.kind == "kernel" and consumer.kind == "kernel":
         return "both are kernels"
-    if producer.kind == "kernel" and (producer.signature.output == "tensor" or len(producer.results) > 1):
-        return "output is declared Tensor"
+    if producer.kind == "kernel" and (value.opaque is not None or producer.signature.output == "tensor"):
+        return f"output is {value.declared}"
+    if producer.kind == "kernel" and len(producer.results) > 1:
+        return "one of several results"
     if producer.kind == "kernel" and consumer.kind == "pointwise":
         return "reads at other positions than it is stored"
     if producer.kind == "view" and producer.step is None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from compiler.dialects.mo import OutputOp, make, make_graph, nodes_loc, print_with_nodes, set_name
+from compiler.dialects.mo import OutputOp, attrs_of, make, make_graph, nodes_loc, nodes_of, print_with_nodes, set_name
 from compiler.dialects.mogg import KernelOp, YieldOp, make_kernel
 from compiler.graph.dtypes import numpy_dtype
-from compiler.graph.types import TensorType
+from compiler.graph.types import OpaqueType, TensorType
 from compiler.passes.fusion.records import Buffer, FusedGraph, KernelCall
 
 
@@ -54,7 +55,11 @@ def _fill(block: Block, buffers: tuple[Buffer, ...], held: dict[Buffer, SSAValue
 def _kernel(call: KernelCall, held: dict[Buffer, SSAValue], stored: Mapping[SSAValue, Buffer]) -> KernelOp:
     targets = [held[b] if b.kind == "mutable" else None for b in call.results]
     own = [b for b in call.results if b.kind != "mutable"]
-    kernel = make_kernel(call.kernel.name, [held[b] for b in call.operands], targets, [b.type for b in own])
+    kinds = [
+        value.type if isinstance(value.type, OpaqueType) else b.type
+        for b, value in zip(call.results, call.values) if b.kind != "mutable"
+    ]  # fmt: skip
+    kernel = make_kernel(call.kernel.name, [held[b] for b in call.operands], targets, kinds)
     kernel.location = nodes_loc(call.all_nodes)
     arguments = dict(zip(call.operands, kernel.body.args))
     values: dict[SSAValue, SSAValue] = {}
@@ -67,7 +72,8 @@ def _kernel(call: KernelCall, held: dict[Buffer, SSAValue], stored: Mapping[SSAV
         if op.name == "mo.buffer_load":
             values[op.results[0]] = arguments[stored[op.operands[0]]]
         elif op.name != "mo.buffer_store":
-            inner = _copy(op, {operand: look_up(operand) for operand in op.operands})
+            given = [look_up(operand) for operand in _data(op)]
+            inner = _copy(op, given) if op.name != "mo.update" else _new_content(op, given)
             inner.attributes["role"] = StringAttr(role)
             kernel.body.add_op(inner)
             values.update(zip(op.results, inner.results))
@@ -78,9 +84,24 @@ def _kernel(call: KernelCall, held: dict[Buffer, SSAValue], stored: Mapping[SSAV
     return kernel
 
 
-def _copy(op: Operation, operands: dict[SSAValue, SSAValue]) -> Operation:
+def _data(op: Operation) -> Sequence[SSAValue]:
+    """What an op computes with: without the buffer that it changes, and the chain."""
+    return op.operands[1:-1] if op.name == "mo.update" else op.operands
+
+
+def _new_content(op: Operation, operands: list[SSAValue]) -> Operation:
+    """A kernel that changes a buffer, as the one that computes what the buffer then holds."""
+    memory: Any = op.operands[0].type
+    kinds = [*[r.type for r in op.results[:-1]], memory.tensor]
+    made = make("mo.custom", operands, kinds, attrs_of(op), nodes_of(op))
+    for old, new in zip(op.results, made.results):
+        set_name(new, old.name_hint)
+    return made
+
+
+def _copy(op: Operation, operands: list[SSAValue]) -> Operation:
     made = type(op).create(
-        operands=[operands[o] for o in op.operands],
+        operands=operands,
         result_types=[r.type for r in op.results],
         properties=dict(op.properties),
         location=op.location,

@@ -10,14 +10,16 @@ from collections.abc import Iterable
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, count, literal_of, views_between
 from compiler.passes.fusion.choices import Choices
-from compiler.passes.fusion.facts.work import LIGHT, why_not_repeat, why_not_twice
-from compiler.passes.fusion.groups import LARGEST, Access, Context, Group, Groups, Store
+from compiler.passes.fusion.facts.work import LIGHT, why_not_inside, why_not_repeat, why_not_singly, why_not_twice
+from compiler.passes.fusion.groups import LARGEST, Access, Context, Group, Groups, Store, comes_singly
 from compiler.passes.fusion.paths import IDENTITY, Path, followed
 from compiler.passes.fusion.records import Buffer
+from compiler.passes.fusion.rows.again import why_not_again, why_not_kept
 from compiler.passes.fusion.strides import is_storable, reads_across, stores_across
 
 MOST_EVALUATIONS = 8  # of one value per element of a kernel
 MOST_REPEATED = 4  # ops in an expression that a broadcast makes a kernel compute again and again
+_KEPT_ROW = 2048  # elements of a row that kernels keep on their stack, whatever their dtype
 _FEW = 64  # elements whose work is no matter
 MOST_OUTPUTS = 256  # of one kernel: with its inputs they fit in the 4096 bytes of arguments that a GPU's kernel takes
 
@@ -77,7 +79,7 @@ class Placement:
             return "fusion is off"
         access = group.access[node.result]
         if access.tensor:
-            return "input is declared Tensor"
+            return f"input is {node.result.declared}"
         if len(group.members) >= LARGEST:
             return "the kernel is full"
         if self.choices.is_forced(node, group):
@@ -86,7 +88,11 @@ class Placement:
             return f"would be computed {times} times per element"
         if access.expands and node.cost > MOST_REPEATED:
             return "a broadcast would repeat the whole computation"
+        if reason := _why_not_before(node, group):
+            return reason
         if self.choices.has_vectors:
+            if (why := why_not_again(node, group)) or (why := _why_not_after(node, group)):
+                return why
             if _one_by_one(node, group):
                 return "would be computed one element at a time, as the last axis has one"
             if reason := why_not_twice(node.work, node.result.numel, times):
@@ -149,12 +155,14 @@ class Placement:
         at_hand = any(not isinstance(context, Value) for context in read)
         whole = core is not None and value in core.operands
         before = [context for context in read if core is not None and context in core.operands]
-        if not elements or not (at_hand or whole or before):
+        near = at_hand or whole or before
+        if not elements or not (near or group.access[value].straight):
             return ""
-        if core is None or (core.asks and not at_hand):
+        if near and (core.asks and not at_hand if core is not None else _goes_in_tiles(group, value)):
             same = read if core is None else before
             if not any(
-                _is_straight(other, node, group) and _meets(access, same) for other, access in group.access.items()
+                _is_straight(other, node, group) and (_meets(access, same) or (core is None and access.straight))
+                for other, access in group.access.items()
             ):
                 return ""
         return f"{elements} elements would be read from a cache line each; a copy is made of whole ones"
@@ -180,7 +188,10 @@ class Placement:
                 continue  # not computed where the group stores
             if group.rows is not None and group.rows.path(value) is None:
                 continue  # of another shape than the rows that are walked
-            if len(group.stores) >= MOST_OUTPUTS or self.refusal(node, group):
+            reason = self.refusal(node, group) or (why_not_kept(node, group) if self.choices.has_vectors else "")
+            if reason:
+                self.choices.explain(node, reason)
+            if reason or len(group.stores) >= MOST_OUTPUTS:
                 continue
             others = [other for other in readers if other is not group and other.mask]
             above = min((other.first for other in others), default=0)
@@ -239,6 +250,39 @@ def _is_straight(value: Value, view: Node, group: Group) -> bool:
     if node is None or node.kind != "view":
         return True
     return value.buffer is not None or (node.index < view.index and not reads_across(node))
+
+
+def _why_not_before(node: Node, group: Group) -> str:
+    """Why a kernel had better not compute a value while it loads its operands; empty when it may."""
+    core, access = group.core, group.access[node.result]
+    if core is None or core.signature.reduction or group.rows is not None:
+        return ""
+    if not access.loads and not any(isinstance(context, Value) for context in access.contexts):
+        return ""
+    if _keeps_rows(core):
+        return ""
+    return why_not_inside(node.dear, node.result.numel, core.signature.name)
+
+
+def _keeps_rows(core: Node) -> bool:
+    """Whether a kernel goes along the last axis, in rows that are known and short, and its signature says that it keeps
+    such rows: it then asks for each element once, and has the row at hand for what follows."""
+    if "kept_bytes" not in core.signature.params:
+        return False
+    shape = core.operands[0].shape
+    row = shape[-1] if shape and core.attrs.get("axis") == len(shape) - 1 else None
+    return isinstance(row, int) and row <= _KEPT_ROW
+
+
+def _why_not_after(node: Node, group: Group) -> str:
+    """Why a kernel had better not compute a value beside its results, which it has one at a time; empty when it may."""
+    at_hand = any(not isinstance(context, Value) for context in group.access[node.result].contexts)
+    return why_not_singly(node.work, node.result.numel) if at_hand and comes_singly(group) else ""
+
+
+def _goes_in_tiles(group: Group, value: Value) -> bool:
+    """Whether an elementwise kernel can as well go along memory, which it then does a register at a time."""
+    return not group.access[value].straight and all(member.own_work <= LIGHT for member in group.members)
 
 
 def _one_by_one(node: Node, group: Group) -> bool:

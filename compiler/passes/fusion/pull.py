@@ -47,7 +47,10 @@ def pull(analysis: Analysis, groups: Groups, choices: Choices) -> Placement:
 def _kernel(placed: Placement, node: Node) -> None:
     group = placed.groups.owner[node]
     for result in node.results:
-        if placed.groups.readers(result) or result.outputs or len(node.results) > 1:
+        if node.memory is not None and result is node.results[-1]:
+            assert node.memory.buffer is not None
+            group.stores.append(Store(result, result, IDENTITY, IDENTITY, node.memory.buffer))
+        elif placed.groups.readers(result) or result.outputs or len(node.results) > 1:
             placed.store_from(group, result, result, IDENTITY, IDENTITY)
             if result not in group.positions:
                 placed.copy_rest(group, result)
@@ -57,7 +60,9 @@ def _kernel(placed: Placement, node: Node) -> None:
         if node.declares(position) == "tensor" or not placed.choices.fuse:
             placed.groups.read(group, operand).tensor = True
         elif literal_of(operand) is None:
-            placed.groups.read(group, operand).loads += 1
+            read = placed.groups.read(group, operand)
+            read.loads += 1
+            read.straight = True
 
 
 def _epilogue(placed: Placement, node: Node, group: Group) -> None:

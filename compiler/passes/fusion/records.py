@@ -1,12 +1,12 @@
-"""What fusion takes and gives: signatures, buffers, fused kernels, their calls, and the decisions."""
+"""What fusion gives: buffers, fused kernels, their calls, and the decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from compiler.graph.dims import Dim, evaluate
 from compiler.graph.dtypes import dtype_info
@@ -16,53 +16,9 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation, SSAValue
 
     from compiler.graph.types import TensorType
-    from compiler.language.library import Case
-    from compiler.language.syntax.functions import Generator
 
 Edge = tuple[str, str]
 """(producer node, consumer node), as the ledger names them."""
-
-
-class Signature(Protocol):
-    """All that fusion may know about a library entry.
-
-    `kind` is elementwise, view, pointwise or kernel; `inputs` says "fused" or "tensor" for each operand, the last one
-    standing for the rest; `output` likewise; `params` are the keyword-only parameters. `reduction` names what a kernel
-    combines the elements of its operand with, over its parameter `axes`, so that others can do so too; or is empty.
-    """
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def inputs(self) -> tuple[str, ...]: ...
-    @property
-    def variadic(self) -> bool: ...
-    @property
-    def output(self) -> str: ...
-    @property
-    def params(self) -> tuple[str, ...]: ...
-    @property
-    def reduction(self) -> str: ...
-
-
-class KernelLibrary(Protocol):
-    """The part of a kernel library that fusion uses."""
-
-    def signature(
-        self, op: str, count: int | None = None, results: int = 1, case: Case | None = None
-    ) -> Signature | None:
-        """The signature of the entry for an op (or a custom kernel) of `count` operands and some results in a case."""
-        ...
-
-    def names(self) -> Iterable[str]:
-        """Every name the library defines."""
-        ...
-
-    def find(self, name: str) -> Generator | None:
-        """The definition called `name`."""
-        ...
 
 
 @dataclass(frozen=True)

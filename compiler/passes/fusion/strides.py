@@ -32,11 +32,7 @@ def stores_across(path: Path) -> int:
 
 def reads_across(node: Node) -> int:
     """The same of reading through the views that end in one."""
-    value: Value = node.result
-    chain: list[Node] = []
-    while value.node is not None and value.node.kind == "view" and value.buffer is None and len(chain) < DEEPEST:
-        chain.append(value.node)
-        value = value.node.operands[0]
+    value, chain = _below(node.result)
     if not any(view.view == "permute" for view in chain):
         return 0
     strides: Shape | None = _dense(value.shape)
@@ -45,6 +41,15 @@ def reads_across(node: Node) -> int:
         if strides is not None:
             strides = _reshaped(before, strides, after) if view.view == "reshape" else _strided(view, strides)
     return 0 if strides is None else _across(node.result.shape, strides)
+
+
+def _below(value: Value) -> tuple[Value, list[Node]]:
+    """What lies under the views that end in a value and are not in memory, and those views, the last one first."""
+    chain: list[Node] = []
+    while value.node is not None and value.node.kind == "view" and value.buffer is None and len(chain) < DEEPEST:
+        chain.append(value.node)
+        value = value.node.operands[0]
+    return value, chain
 
 
 def _across(shape: Shape, strides: Shape) -> int:
@@ -72,11 +77,7 @@ def _strides_of(path: Path) -> Shape | None:
 
 def scatters(node: Node) -> bool:
     """Whether reading through a reshape would fall apart into single elements: neither strides nor whole rows do."""
-    chain: list[Node] = []
-    value: Value = node.result
-    while value.node is not None and value.node.kind == "view" and value.buffer is None and len(chain) < DEEPEST:
-        chain.append(value.node)
-        value = value.node.operands[0]
+    value, chain = _below(node.result)
     strides: Shape | None = _dense(value.shape)
     if value.node is not None and (value.node.kind == "pointwise" or len(chain) == DEEPEST):
         strides = None

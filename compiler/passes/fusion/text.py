@@ -9,16 +9,13 @@ from typing import Any
 
 from compiler.graph.dims import Dim, substitute, symbol
 from compiler.graph.dtypes import DTYPES
+from compiler.language.builtins import BUILTINS
+from compiler.language.syntax.definitions import KINDS
+from compiler.language.values.dtypes import LANGUAGE_DTYPES
 
 _GENERATED = re.compile(r"(in|out|v|input|view|pass|after|phase)\d+\Z|(at|epilogue|kept|row|finish)\Z")
-_WORDS = """
-index Tensor FusedInput FusedOutput min max abs fmin fmax fma muladd sqrt floor ceil trunc roundeven copysign select
-splat zeros iota vector concat shuffle ctlz cttz popcount lshr range unroll len tuple list zip enumerate int float
-ceildiv static is_static error stack shared thread_index thread_count block_index block_count barrier launch target
-workspace can_map map_axes tensor_map
-intrinsic asm position split kernel elementwise pointwise view function inline print str sum any all
-"""
-_TAKEN = frozenset(keyword.kwlist) | frozenset(DTYPES) | frozenset(_WORDS.split())
+_TAKEN = frozenset(keyword.kwlist) | LANGUAGE_DTYPES.keys() | BUILTINS.keys() | KINDS
+_TAKEN |= {"Tensor", "print", "split", "target"}
 
 
 class SymbolNames:

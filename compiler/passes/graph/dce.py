@@ -9,7 +9,7 @@ from compiler.passes.graph.rewrite import erase, mo_ops
 
 
 def dce(graph: GraphOp) -> int:
-    """Remove ops that nothing needs; how many. Buffer stores are kept, except one that is overwritten at once."""
+    """Remove ops that nothing needs; how many. What changes buffers is kept, except a store overwritten at once."""
     removed = 0
     for op in reversed(mo_ops(graph)):
         if op.name == "mo.buffer_store":
@@ -18,7 +18,7 @@ def dce(graph: GraphOp) -> int:
             op.results[0].replace_all_uses_with(op.operands[2])
         elif op.name == "mo.buffer_load" and op.results[0].first_use is None:
             op.results[1].replace_all_uses_with(op.operands[1])
-        elif any(result.first_use is not None for result in op.results):
+        elif op.name == "mo.update" or any(result.first_use is not None for result in op.results):
             continue
         erase(op)
         removed += 1

@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.mo import MoOp, TensorType, attrs_of
 from compiler.graph.dtypes import DTYPES, numpy_dtype
+from compiler.graph.ops.attention import MOST_HEAD
 from compiler.passes.graph.pattern import (
     Found,
     below,
@@ -48,7 +49,7 @@ def attention(op: MoOp) -> Found | None:
     if product is None or len(list(products.uses)) > shifts:
         return None
     q, turned = product.operands
-    if not all(isinstance(size, int) for size in (shape_of(q)[-1], shape_of(v)[-1])):
+    if not all(isinstance(size, int) and size <= MOST_HEAD for size in (shape_of(q)[-1], shape_of(v)[-1])):
         return None
     k = _transposed(op, turned)
     few_k, few_v = _shared(k), _shared(v)

@@ -52,9 +52,11 @@ def mo_ops(graph: GraphOp) -> list[MoOp]:
     return found
 
 
-def maker(value: SSAValue) -> Operation | None:
-    """The op a value is a result of; None for an input. (`isinstance` of xDSL's classes goes through their `ABC`.)"""
-    return value.op if type(value) is OpResult else None
+def maker(value: SSAValue, *names: str) -> Operation | None:
+    """The op a value is a result of, if it is one of these where some are named; None for an input. (`isinstance` of
+    xDSL's classes goes through their `ABC`.)"""
+    owner = value.op if type(value) is OpResult else None
+    return None if names and owner is not None and owner.name not in names else owner
 
 
 def is_view(op: Operation) -> bool:

@@ -17,11 +17,6 @@ from compiler.passes.graph.rewrite import maker, splat_of
 Rule = Callable[[MoOp], Any]
 
 
-def _maker(value: SSAValue, *names: str) -> Operation | None:
-    owner = maker(value)
-    return owner if owner is not None and owner.name in names else None
-
-
 def _is_float(value: SSAValue) -> bool:
     return DTYPES[value.type.dtype].kind == "f"  # type: ignore[attr-defined]
 
@@ -66,7 +61,8 @@ def _extreme(value: SSAValue, sign: int) -> bool:
 
 
 def _all_bits(value: SSAValue) -> bool:
-    return _equals(value, {"b": 1, "u": 255}.get(DTYPES[value.type.dtype].kind, -1))  # type: ignore[attr-defined]
+    info = DTYPES[value.type.dtype]  # type: ignore[attr-defined]
+    return _equals(value, 2**info.bits - 1 if info.kind in "bu" else -1)
 
 
 def _no_bits(value: SSAValue) -> bool:
@@ -90,7 +86,7 @@ def _undoes(*names: str) -> Rule:
     """op(op(x)) is x."""
 
     def rule(op: MoOp) -> SSAValue | None:
-        inner = _maker(op.operands[0], *names)
+        inner = maker(op.operands[0], *names)
         return inner.operands[0] if inner is not None else None
 
     return rule
@@ -100,7 +96,7 @@ def _settled(*names: str) -> Rule:
     """op(y) is y when y comes from one of these."""
 
     def rule(op: MoOp) -> SSAValue | None:
-        return op.operands[0] if _maker(op.operands[0], *names) is not None else None
+        return op.operands[0] if maker(op.operands[0], *names) is not None else None
 
     return rule
 
@@ -109,7 +105,7 @@ def _forgets(*names: str) -> Rule:
     """op(inner(x)) is op(x)."""
 
     def rule(op: MoOp) -> Any:
-        inner = _maker(op.operands[0], *names)
+        inner = maker(op.operands[0], *names)
         return None if inner is None else (op.name, (inner.operands[0],), attrs_of(op), inner)
 
     return rule
@@ -122,7 +118,7 @@ def _negation(op: MoOp) -> Any:
         x = a if _equals(b, -1) else b if _equals(a, -1) else None
     else:
         x = b if _zero_to_add(a) else None
-    return None if x is None or x.type.dtype == "u8" else ("mo.neg", (x,), {})  # type: ignore[attr-defined]
+    return None if x is None or DTYPES[x.type.dtype].kind == "u" else ("mo.neg", (x,), {})  # type: ignore[attr-defined]
 
 
 def _times_zero(op: MoOp) -> SSAValue | None:
@@ -181,7 +177,7 @@ def _chosen(op: MoOp) -> Any:
     element = splat_of(condition)
     if element is not None:
         return a if bool(element) else b
-    flipped = _maker(condition, "mo.logical_not")
+    flipped = maker(condition, "mo.logical_not")
     return None if flipped is None else ("mo.where", (flipped.operands[0], b, a), {}, flipped)
 
 
@@ -209,7 +205,7 @@ def _cast(op: MoOp) -> Any:
     x = op.operands[0]
     if x.type == op.results[0].type:
         return x
-    inner = _maker(x, "mo.cast")
+    inner = maker(x, "mo.cast")
     if inner is None:
         return None
     source = inner.operands[0]

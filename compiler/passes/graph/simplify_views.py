@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from compiler.dialects.mo import MoOp, attrs_of
 from compiler.graph.dims import product
 from compiler.passes.graph.rewrite import maker
 
 Rule = Callable[[MoOp], Any]
-
-
-def _maker(value: SSAValue, name: str) -> Operation | None:
-    owner = maker(value)
-    return owner if owner is not None and owner.name == name else None
 
 
 def _shape(value: SSAValue) -> tuple[Any, ...]:
@@ -30,13 +25,13 @@ def _unchanged(op: MoOp) -> SSAValue | None:
 
 def _into_inner(op: MoOp) -> Any:
     """reshape(reshape(x)) and broadcast(broadcast(x)): only the last shape counts."""
-    inner = _maker(op.operands[0], op.name)
+    inner = maker(op.operands[0], op.name)
     return None if inner is None else (op.name, (inner.operands[0],), attrs_of(op), inner)
 
 
 def _of_scalar(op: MoOp) -> Any:
     """Any view of one broadcast element is that element broadcast to the view's shape."""
-    inner = _maker(op.operands[0], "mo.broadcast_to")
+    inner = maker(op.operands[0], "mo.broadcast_to")
     if inner is None or any(size != 1 for size in _shape(inner.operands[0])):
         return None
     element, shape = inner.operands[0], _shape(op.results[0])
@@ -47,7 +42,7 @@ def _of_scalar(op: MoOp) -> Any:
 
 def _broadcast_of_reshape(op: MoOp) -> Any:
     """A broadcast adds leading axes by itself: a reshape that only puts 1s in front need not."""
-    inner = _maker(op.operands[0], "mo.reshape")
+    inner = maker(op.operands[0], "mo.reshape")
     if inner is None:
         return None
     source, padded = _shape(inner.operands[0]), _shape(op.operands[0])
@@ -67,7 +62,7 @@ def _transpose(op: MoOp) -> Any:
     x, perm = op.operands[0], tuple(attrs_of(op)["perm"])
     if perm == tuple(range(len(perm))):
         return x
-    inner = _maker(x, "mo.transpose")
+    inner = maker(x, "mo.transpose")
     if inner is not None:
         first = tuple(attrs_of(inner)["perm"])  # type: ignore[arg-type]
         return "mo.transpose", (inner.operands[0],), {"perm": tuple(first[axis] for axis in perm)}, inner
@@ -83,7 +78,7 @@ def _slice(op: MoOp) -> Any:
     starts, steps = attrs["starts"], attrs["steps"]
     if _shape(x) == attrs["shape"] and not any(starts) and all(step == 1 for step in steps):
         return x
-    inner = _maker(x, "mo.slice")
+    inner = maker(x, "mo.slice")
     if inner is None:
         return None
     first = attrs_of(inner)

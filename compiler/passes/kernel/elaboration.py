@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.dialects.kgen import make_offload
 from compiler.dialects.operations import count_operations
 from compiler.errors import CompilerError
+from compiler.language.context import Callers
 from compiler.language.elaborate import Elaborator
 from compiler.language.kernel import ElaboratedKernel, KernelSource
 from compiler.language.library import Library
@@ -27,6 +28,8 @@ class KernelModule:
     kernels: tuple[ElaboratedKernel, ...]
     uses: Mapping[str, frozenset[str]]
     """The library names that each kernel looked up."""
+    callers: Callers
+    """Who called the lines of the sources."""
 
     @property
     def owner(self) -> str:
@@ -43,6 +46,7 @@ def elaborate(kernels: Sequence[FusedKernel], library: Library, target: Target, 
     elaborator.alone = len(kernels) == 1
     records: list[ElaboratedKernel] = []
     uses: dict[str, frozenset[str]] = {}
+    callers: Callers = {}
     for kernel in kernels:
         with trace.span("elaborate", "kgen", kernel.name) as span:
             made, tables = len(elaborator.operations), len(elaborator.globals)
@@ -53,13 +57,14 @@ def elaborate(kernels: Sequence[FusedKernel], library: Library, target: Target, 
             _check_interface(kernel, record)
             records.append(record)
             uses[record.name] = frozenset(elaborator.looked_up)
+            callers |= elaborator.callers
             # What is shared counts for the kernel that needed it first: the others got it for nothing.
             functions = elaborator.operations[made:]
             span.ops_after = len(functions) + sum(map(count_operations, functions)) + len(elaborator.globals) - tables
     module = elaborator.module()
     if not target.emission.in_process:
         module = ModuleOp([make_offload(module.detach_region(0), target.name)])
-    return KernelModule(module, tuple(kernels), tuple(records), uses)
+    return KernelModule(module, tuple(kernels), tuple(records), uses, callers)
 
 
 def _check_interface(kernel: FusedKernel, record: ElaboratedKernel) -> None:

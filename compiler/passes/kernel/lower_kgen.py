@@ -30,6 +30,8 @@ from compiler.passes.kernel.census import put_before, replace
 
 _UNIT = UnitAttr()
 _BARRIER = "kg_barrier"
+TAKE = "kg_take"
+"""The run time's function that hands out parts of a kernel's work: (rt, thread, threads, items, bytes, before)."""
 _RUNTIME = MemRefType(IntegerType(8), [DYNAMIC_INDEX])
 
 
@@ -47,25 +49,30 @@ def lower_kgen(module: ModuleOp, *, gpu_target: bool, facts: Mapping[str, Kernel
     """A kgen module as func/scf/arith/... for one target, and its number of operations; the kgen module is used up."""
     operations: list[Operation] = []
     block = module.body.block
-    waits = False
+    waits = takes = False
     count = 0
     for operation in list(block.ops):
         operation.detach()
         if isinstance(operation, kgen.FuncOp):
-            function, barriers, inside = _function(operation, gpu_target, facts)
+            function, found, inside = _function(operation, gpu_target, facts)
             operations.append(function)
-            waits = waits or barriers
+            waits = waits or kgen.BarrierOp in found
+            takes = takes or kgen.TakePartOp in found
             count += inside
         else:
             operations.append(operation)
             count += count_operations(operation)
     if waits and not gpu_target:  # a function of the run time: named, so that the text stands on its own
         operations.append(func.FuncOp.external(_BARRIER, [_RUNTIME, IndexType()], []))
+    if takes:
+        operations.append(func.FuncOp.external(TAKE, [_RUNTIME, *[IndexType()] * 5], [IndexType()] * 2))
     return ModuleOp(operations), count + len(operations)
 
 
-def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> tuple[func.FuncOp, bool, int]:
-    """The function bound to the target, whether its threads wait for each other, and how many operations it has."""
+def _function(
+    old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFacts]
+) -> tuple[func.FuncOp, set[type[Operation]], int]:
+    """The function bound to the target, which kinds of operations were, and how many operations it has."""
     kernel = old.kernel is not None
     name = old.sym_name.data
     block = old.body.block
@@ -89,6 +96,8 @@ def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFact
             _thread(operation, threads, gpu_target)
         elif isinstance(operation, kgen.BarrierOp):
             _barrier(operation, threads, gpu_target)
+        elif isinstance(operation, kgen.TakePartOp):
+            _take_part(operation, threads)
     role = "kg.kernel" if kernel else "kg.outlined" if old.outlined is not None else "kg.inline"
     attributes: dict[str, Attribute] = {role: _UNIT}
     properties: dict[str, Attribute] = {"sym_name": old.sym_name, "function_type": FunctionType.from_lists(
@@ -101,7 +110,7 @@ def _function(old: kgen.FuncOp, gpu_target: bool, facts: Mapping[str, KernelFact
         if known.per_processor:
             attributes["kg.per_processor"] = IntegerAttr(known.per_processor, i64)
     function = func.FuncOp.create(properties=properties, attributes=attributes, regions=[body], location=old.location)
-    return function, any(isinstance(operation, kgen.BarrierOp) for operation in found), count
+    return function, {type(operation) for operation in found}, count
 
 
 _FACTS = {
@@ -170,4 +179,13 @@ def _barrier(operation: kgen.BarrierOp, threads: Mapping[str, SSAValue], gpu_tar
         location=operation.location))  # fmt: skip
 
 
-_LOWERED = frozenset({kgen.CallOp, kgen.ReturnOp, kgen.ThreadOp, kgen.BarrierOp})
+def _take_part(operation: kgen.TakePartOp, threads: Mapping[str, SSAValue]) -> None:
+    from xdsl.dialects.builtin import SymbolRefAttr
+
+    _replace(operation, func.CallOp.create(
+        operands=[threads["rt"], threads["tid"], threads["nthreads"], *operation.operands],
+        result_types=[IndexType()] * 2, properties={"callee": SymbolRefAttr(TAKE)}, location=operation.location,
+    ))  # fmt: skip
+
+
+_LOWERED = frozenset({kgen.CallOp, kgen.ReturnOp, kgen.ThreadOp, kgen.BarrierOp, kgen.TakePartOp})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -66,7 +67,7 @@ def kernel_passes(
         span.module, span.changed = module, True
     if opt_level >= 2:
         _shrink(module, owner, trace, without)
-    return KernelModule(module, elaborated.sources, elaborated.kernels, elaborated.uses)
+    return replace(elaborated, module=module)
 
 
 def _shrink(module: ModuleOp, owner: str, trace: Trace, without: Collection[str]) -> None:

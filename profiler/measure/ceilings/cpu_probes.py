@@ -58,14 +58,23 @@ def _copy(name: str, count: int, rounds: int) -> Probe:
     return Probe(f"{COPY}{name}", "copy_rounds", graph, (array,), 2 * count * 4 * rounds * 1e-9, GBYTES)
 
 
-def _multiply(dtype: str, threads: int) -> Probe:
+def multiply_rounds(dtype: str, rounds: int, chains: int, threads: int) -> tuple[Graph, np.ndarray]:
+    """A graph in which each thread has `chains` chains of so many dependent multiply-adds, and its input."""
+    width = _width(dtype)
+    kind, result = TensorType(dtype, ((2 + chains) * width,)), TensorType(dtype, (threads * width,))
+    with Graph("multiply", inputs=[kind]) as graph:
+        graph.output(ops.custom("kg.multiply_rounds", [graph.inputs[0]], result, rounds=rounds, chains=chains))
+    return graph, np.full((2 + chains) * width, 1 / 128, numpy_dtype(dtype))  # sums grow slowly: nothing overflows
+
+
+def _width(dtype: str) -> int:
     from compiler.targets import get_target
 
-    width = max(get_target("cpu").simd_bytes // numpy_dtype(dtype).itemsize, 1)
+    return max(get_target("cpu").simd_bytes // numpy_dtype(dtype).itemsize, 1)
+
+
+def _multiply(dtype: str, threads: int) -> Probe:
     rounds = 20_000
-    kind, result = TensorType(dtype, ((2 + CHAINS) * width,)), TensorType(dtype, (threads * width,))
-    with Graph("multiply", inputs=[kind]) as graph:
-        graph.output(ops.custom("kg.multiply_rounds", [graph.inputs[0]], result, rounds=rounds, chains=CHAINS))
-    array = np.full((2 + CHAINS) * width, 1 / 128, numpy_dtype(dtype))  # sums grow slowly: no overflow, no denormals
-    work = 2.0 * threads * width * rounds * CHAINS * 1e-9
+    graph, array = multiply_rounds(dtype, rounds, CHAINS, threads)
+    work = 2.0 * threads * _width(dtype) * rounds * CHAINS * 1e-9
     return Probe(f"{MULTIPLY}{dtype}", "multiply_rounds", graph, (array,), work, GFLOPS)

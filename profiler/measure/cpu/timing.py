@@ -7,9 +7,10 @@ and with it the processor time that other programs took from it.
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, sleep
 
 import numpy as np
 
@@ -25,8 +26,15 @@ MOST_BLOCKS = 200
 MOST_SAMPLES = 20_000
 MOST_SETS = 64
 _UNDISTURBED = 6
-"""Calls that lost no processor time and are waited for, until the budget is spent `_PATIENCE` times over."""
-_PATIENCE = 4
+"""Calls that lost no processor time and are waited for, until the budget is spent `_PATIENCE` times over and the
+seconds of `_LEAST_PATIENCE` are too."""
+_PATIENCE, _LEAST_PATIENCE = 4, 2.0
+_TOGETHER = 64
+_APART = 10e-3
+"""The longest pause before a block on a busy machine: threads that share their processors with others by turns could
+have their turns one after the other for good, and none together."""
+_LONG_BLOCK = 0.05
+"""Seconds within which calls of a block are begun, unless the budget has more for each block."""
 _WARM_SECONDS = 0.05
 _CLOCK_SECONDS = 100e-6
 """How far apart the clock of processor time is read: it costs up to a microsecond, so this is one percent of it."""
@@ -78,7 +86,14 @@ def time_program(
     def block(count: int) -> np.ndarray:
         report(len(whole))
         first = 2 * sum(map(len, whole))
-        times, missing = _watched(bound, count, first, every, None)
+        # Where other programs run, a call that begins as threads are being woken is disturbed; the next need not be.
+        busy = repeat is None and 2 * _clean_calls(lost, whole) < sum(map(len, whole))
+        together = min(count << min(len(whole), 10), _TOGETHER) if busy else 1
+        if busy and bound.threads > 1:
+            sleep(random.uniform(0, _APART))
+        count, seconds = max(count, together), math.inf if repeat is not None else max(budget / BLOCKS, _LONG_BLOCK)
+        times, missing = _watched(bound, count, first, every, None, seconds)
+        count = len(times)
         trace = bound.new_trace(count)
         _, missing_traced = _watched(bound, count, first + count, every, trace)
         whole.append(times[:, 1] - times[:, 0])
@@ -89,8 +104,9 @@ def time_program(
 
     size, begun = block_size(per_call, budget), perf_counter()
     reached = in_blocks(block, size, repeat=repeat, width=width, budget=budget)
-    while repeat is None and perf_counter() - begun < _PATIENCE * budget and len(whole) < MOST_BLOCKS:
-        if sum(int(np.sum(missing <= CLEAN * times)) for missing, times in zip(lost, whole)) >= _UNDISTURBED:
+    longest = max(_PATIENCE * budget, _LEAST_PATIENCE)
+    while repeat is None and perf_counter() - begun < longest and len(whole) < MOST_BLOCKS:
+        if _clean_calls(lost, whole) >= _UNDISTURBED:
             break
         block(size)  # other programs left hardly a call alone, and such calls are what runs are compared by
     joined = np.concatenate(traces)
@@ -102,6 +118,11 @@ def time_program(
         np.concatenate(whole), launches, spans, blocks, joined[middle], reached, sets,
         np.concatenate(lost), np.concatenate(lost_traced),
     )  # fmt: skip
+
+
+def _clean_calls(lost: Sequence[np.ndarray], whole: Sequence[np.ndarray]) -> int:
+    """Calls so far that lost no processor time."""
+    return sum(int(np.sum(missing <= CLEAN * times)) for missing, times in zip(lost, whole))
 
 
 def in_blocks(
@@ -126,12 +147,12 @@ def in_blocks(
 
 
 def _watched(
-    bound: BoundProgram, count: int, first: int, every: int, trace: np.ndarray | None
+    bound: BoundProgram, count: int, first: int, every: int, trace: np.ndarray | None, seconds: float = math.inf
 ) -> tuple[np.ndarray, np.ndarray]:
     """Times and losses of a block. A thread that sleeps of its own will loses nothing, and where the system tells how
     long threads waited for a processor, no more than that is put down as lost."""
     before = waited_nanoseconds()
-    times, lost = bound.measure_watched(count, first, every, trace)
+    times, lost = bound.measure_watched(count, first, every, trace, seconds)
     after = waited_nanoseconds()
     if before is not None and after is not None and lost.sum() > after - before:
         lost = (lost * ((after - before) / lost.sum())).astype(np.int64)

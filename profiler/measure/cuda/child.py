@@ -71,22 +71,22 @@ def run(request: CudaRequest, index: int, say: Any) -> CudaResponse:
             for name, f in executable.loaded.functions.items()
         }
         after = _conditions(device) | {"before": before}
-        sampled, sampling = _sampled(request, device) if request.cubins else ((), {})
+        sampled, counted, sampling = _sampled(request, device) if request.cubins else ((), (), {})
         return CudaResponse(
             FINISHED, tuple(outputs), mutable, timing.traces, replay_ms, equal, memory, tuple(moved), functions,
             after, executable.log, blocks=timing.blocks, reached=timing.reached, sets=sets, sampled=sampled,
-            sampling=sampling,
+            sampling=sampling, counted=counted,
         )  # fmt: skip
 
 
-def _sampled(request: CudaRequest, device: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _sampled(request: CudaRequest, device: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
     """Where the warps of the same launches are, from code of its own; what went wrong is a note, not a failed run."""
     from profiler.measure.cuda.sampling import sample_program
 
     try:
-        return sample_program(device, request.program, request.cubins, request.arrays)
+        return sample_program(device, request.program, request.cubins, request.arrays, request.rotate)
     except (UnavailableError, CudaError) as error:
-        return (), {"note": str(error)}
+        return (), (), {"note": str(error)}
 
 
 def _timed(request: CudaRequest, executable: Any, resident: Any, stack: ExitStack, say: Any) -> tuple[CudaTiming, int]:

@@ -24,7 +24,7 @@ Start = tuple[Callable[..., Any], tuple[Any, ...]]
 _UNASKED_SHARED = 48 << 10  # what a block may have without asking
 _KINDS = {
     "bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "i32": "INT32", "i64": "INT64",
-    "u8": "UINT8", "i8": "UINT8", "bool": "UINT8",
+    "u8": "UINT8", "i8": "UINT8", "bool": "UINT8", "u16": "UINT16", "u32": "UINT32", "u64": "UINT64",
 }  # fmt: skip
 _SWIZZLES = {128: "128B", 64: "64B", 32: "32B"}  # by bytes of a box's rows
 _MAP_BYTES = 128

@@ -91,8 +91,10 @@ class _Samples:
         """What was found, line by line."""
         note = self._note or str(response.sampling.get("note", ""))
         if note:
-            return Sampling(note=note)
-        return self._listings.sampling(response.sampled, response.sampling, launches)
+            found = Sampling(note=note, uncounted=str(response.sampling.get("uncounted", "")))
+        else:
+            found = self._listings.sampling(response.sampled, response.sampling, launches)
+        return replace(found, counted=response.counted)
 
 
 def _with_kernel(

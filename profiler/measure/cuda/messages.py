@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from compiler.processes.frames import named
+from profiler.counted import CountedLaunch
 from profiler.measure.cuda.program import DeviceProgram
 
 FINISHED, FAILED = "finished", "failed"
@@ -68,6 +69,8 @@ class CudaResponse:
     sampled: tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...] = ()
     """Function, offset, and samples by reason; `sampling` are the figures of that pass, or a note why there is none."""
     sampling: Mapping[str, Any] = field(default_factory=dict)
+    counted: tuple[CountedLaunch, ...] = ()
+    """The hardware counters of each launch of that pass."""
 
 
 @dataclass(frozen=True)

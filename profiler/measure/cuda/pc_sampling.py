@@ -1,20 +1,17 @@
 """Where a GPU's warps are: CUPTI's samples of program counters with the reason each warp waited, through its library.
 
-The library comes with the CUDA toolkit and with PyTorch; there is no other way to these samples than its structures,
-which say their own size so that versions can tell each other apart. Start and stop are given by hand, and a buffer must
-be configured before anything is read.
+There is no other way to these samples than its structures (`profiler/measure/cuda/cupti.py`). Start and stop are given
+by hand, and a buffer must be configured before anything is read.
 """
 
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Iterator
 from ctypes import (
     POINTER,
     Structure,
     addressof,
-    byref,
     c_char_p,
     c_int,
     c_size_t,
@@ -23,12 +20,9 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
-from glob import glob
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from compiler.errors import UnavailableError
+from profiler.measure.cuda.cupti import ask
 
 _PERIOD, _STALLS, _MODE, _CONTROL, _BUFFER = 1, 2, 5, 6, 8
 """Attributes of a configuration: the period, the reasons, how samples are collected, who starts, where they go."""
@@ -36,15 +30,10 @@ _CONTINUOUS, _BY_HAND = 1, 1
 _PERIOD_LOG2 = 14
 """A sample of each multiprocessor every 2 to the power of so many of its cycles."""
 _MOST = 20_000
-_NOT_ALLOWED = (35, 38)
 _AGAIN = "_not_issued"
 """Samples of cycles without any instruction are counted a second time under a reason of this ending."""
 _FULL = 8
 """The device's own buffer ran over before it was read: what came after is lost."""
-_HOW = (
-    "the driver lets only administrators sample: run as root, or load the driver with "
-    "NVreg_RestrictProfilingToAdminUsers=0"
-)
 
 
 class _Context(Structure):
@@ -104,10 +93,9 @@ class PcSampler:
     own buffer."""
 
     def __init__(self, context: int) -> None:
-        self._library = _library()
         self._context = context
         self._enabled = False
-        self._call("cuptiPCSamplingEnable", _Context(_size(_Context), None, context))
+        _call("cuptiPCSamplingEnable", _Context(_size(_Context), None, context))
         self._enabled = True
         try:
             self._reasons = self._stall_reasons()
@@ -120,17 +108,17 @@ class PcSampler:
 
     def start(self) -> None:
         """Take samples from now on."""
-        self._call("cuptiPCSamplingStart", _Context(_size(_Context), None, self._context))
+        _call("cuptiPCSamplingStart", _Context(_size(_Context), None, self._context))
 
     def stop(self) -> tuple[list[Sampled], int]:
         """Take no more, when all work is done: what was found, and how many samples were dropped."""
-        self._call("cuptiPCSamplingStop", _Context(_size(_Context), None, self._context))
+        _call("cuptiPCSamplingStop", _Context(_size(_Context), None, self._context))
         own = self._own
         found: list[Sampled] = []
         dropped = 0
         while True:
             own.count = 0
-            full = self._call(
+            full = _call(
                 "cuptiPCSamplingGetData", _Get(_size(_Get), None, self._context, addressof(own)), tolerated=_FULL
             )
             found += self._rows(own)
@@ -145,7 +133,7 @@ class PcSampler:
         """Let the context go."""
         if self._enabled:
             self._enabled = False
-            self._call("cuptiPCSamplingDisable", _Context(_size(_Context), None, self._context))
+            _call("cuptiPCSamplingDisable", _Context(_size(_Context), None, self._context))
 
     def _configure(self) -> None:
         indices = (c_uint32 * len(self._reasons))(*self._reasons)
@@ -158,19 +146,19 @@ class PcSampler:
             attribute.kind = kind
             for at, word in enumerate(words):
                 attribute.value[at] = word
-        self._call(
+        _call(
             "cuptiPCSamplingSetConfigurationAttribute",
             _Configuration(_size(_Configuration), None, self._context, len(values), addressof(attributes)),
         )
 
     def _stall_reasons(self) -> dict[int, str]:
         number = c_size_t(0)
-        self._call("cuptiPCSamplingGetNumStallReasons", _Number(_size(_Number), None, self._context, addressof(number)))
+        _call("cuptiPCSamplingGetNumStallReasons", _Number(_size(_Number), None, self._context, addressof(number)))
         count = number.value
         indices = (c_uint32 * count)()
         texts = [ctypes.create_string_buffer(128) for _ in range(count)]
         pointers = (c_void_p * count)(*[addressof(text) for text in texts])
-        self._call(
+        _call(
             "cuptiPCSamplingGetStallReasons",
             _Names(_size(_Names), None, self._context, count, addressof(indices), addressof(pointers)),
         )
@@ -189,13 +177,9 @@ class PcSampler:
                 name = counter.name.decode(errors="replace") if counter.name else ""
                 yield name, int(counter.offset), tuple(sorted(stalls.items(), key=lambda item: -item[1]))
 
-    def _call(self, name: str, argument: Structure, tolerated: int = 0) -> int:
-        status = getattr(self._library, name)(byref(argument))
-        if status in (0, tolerated):
-            return status
-        if status in _NOT_ALLOWED:
-            raise UnavailableError(f"there are no samples: {_HOW}")
-        raise UnavailableError(f"there are no samples: {name} of CUPTI answered {status}")
+
+def _call(name: str, argument: Structure, tolerated: int = 0) -> int:
+    return ask(name, argument, what="samples", tolerated=tolerated)
 
 
 def _size(kind: type[Structure]) -> int:
@@ -217,29 +201,3 @@ def _buffer(reasons: int) -> tuple[Any, Any]:
 def _plain(reason: str) -> str:
     """A reason without CUPTI's words around it: `long_scoreboard`."""
     return reason.removeprefix("smsp__pcsamp_warps_issue_stalled_")
-
-
-def _library() -> Any:
-    for path in _places():
-        try:
-            return ctypes.CDLL(path)
-        except OSError:
-            continue
-    raise UnavailableError("there are no samples: libcupti is not on this machine; it comes with the CUDA toolkit")
-
-
-def _places() -> list[str]:
-    found: list[str] = []
-    spec = find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        found += sorted(glob(os.path.join(folder, "**", "libcupti.so*"), recursive=True), reverse=True)
-    roots = [
-        os.environ.get("CUDA_HOME", ""),
-        os.environ.get("CUDA_PATH", ""),
-        "/usr/local/cuda",
-        *glob("/usr/local/cuda-*"),
-    ]
-    for root in filter(None, roots):
-        for inner in ("extras/CUPTI/lib64", "lib64", "targets/*/lib"):
-            found += sorted(map(str, Path("/").glob(f"{root.lstrip('/')}/{inner}/libcupti.so*")), reverse=True)
-    return [*dict.fromkeys(found), "libcupti.so"]

@@ -18,7 +18,8 @@ from compiler.errors import ExecutionError
 from compiler.frameworks.arrays import as_numpy, framework_taker, immutable
 from compiler.frameworks.dlpack import CUDA, Lent, Offered
 from compiler.frameworks.lending import is_tensor, torch_dtype
-from compiler.frameworks.tensors import TensorsLike, bind_tensors, tensors_like
+from compiler.frameworks.tensors import TensorsLike, bind_tensors, overlapping, tensors_like
+from compiler.program.opaque_arguments import run_on_values
 from profiler.measure.cuda.device import Device
 from profiler.measure.cuda.driver import check, driver
 from profiler.measure.cuda.launching import direct_start, make_current
@@ -65,6 +66,12 @@ class PlacedModel:
         Tensors on the device are read on PyTorch's current stream and the results are ready on it, which is not waited
         for; with arrays of other frameworks, and with arrays on the host, the results are there when this returns.
         """
+        interface = self.model.host.interface
+        if interface.opaques is not None:
+            return run_on_values(interface.opaques, interface.types, interface.names, arrays, self._call)
+        return self._call(arrays)
+
+    def _call(self, arrays: Sequence[Any]) -> list[Any]:
         again = self._again
         if again is not None:
             outputs = self._call_again(again, arrays)
@@ -106,6 +113,8 @@ class PlacedModel:
         table: dict[int, int] = {}
         if not bind_tensors(again.like, (*arrays, *outputs), table):
             return None
+        if given is not None and overlapping(again.like, table):
+            return None
         with self._lock:
             if again is not self._again:
                 return None
@@ -143,7 +152,7 @@ class PlacedModel:
         resident = self._resident(stream, lent, given)
         resident.launch()
         places = tuple(slots.index(slot) for slot in program.outputs)
-        like = tensors_like((*arrays, *outputs), (*program.inputs, *slots), self.device.index)
+        like = tensors_like(arrays, outputs, (*program.inputs, *slots), self.device.index)
         if like is not None:
             starts = tuple((kernel, *direct_start(start)) for kernel, start in resident.starts)
             self._again = _Again(stream, like, makers, places, resident, starts, make_current(self.device.context))

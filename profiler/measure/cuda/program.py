@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compiler.errors import ExecutionError
-from compiler.graph.dims import evaluate
+from compiler.graph.dims import Dim, evaluate
 from compiler.graph.dtypes import dtype_info, numpy_dtype
 from compiler.language.kernel import Launch
 from compiler.program.host_program import launch_outside
@@ -23,7 +23,7 @@ from compiler.program.memory_plan import plan
 if TYPE_CHECKING:
     from compiler.language.kernel import TensorMap
     from compiler.model import Model
-    from compiler.program.host_program import HostCall
+    from compiler.program.host_program import HostCall, HostProgram
 
 DEFAULT_LAUNCH = (1024, 256)
 """Blocks and threads of a kernel that states no launch of its own: kernels split their work over the whole grid."""
@@ -132,19 +132,7 @@ def program_of(
         Slot(buffer.name, buffer.kind, buffer.type.dtype, buffer.shape(sizes), offsets.get(buffer, 0))
         for buffer in host.slots
     )
-    steps: list[Step] = []
-    for call in host.calls:
-        name = call.kernel.name
-        launch = call.launch
-        if launches and name in launches:
-            asked = launch_outside(launches[name], call.fused)
-            launch = replace(launch or asked, blocks=asked.blocks, threads=asked.threads)
-        blocks, threads = _grid(launch, sizes, name)
-        numbers = tuple(host.slots[buffer] for buffer in call.buffers)
-        dims = tuple(sizes[symbol] for symbol in call.sizes)
-        how = (launch.shared, launch.resident, launch.together) if launch else (0, False, False)
-        maps = tuple(_map_slot(asked, call, numbers, sizes) for asked in call.maps)
-        steps.append(Step(name, blocks, threads, numbers, dims, *how, maps))
+    steps = [_step(host, call, sizes, launches) for call in host.calls]
     return DeviceProgram(
         host.fusion.name,
         model.target.name,
@@ -156,6 +144,36 @@ def program_of(
         ptx_of(model) if ptx is None else ptx,
         tuple((number, buffer.array) for buffer, number in host.slots.items() if buffer.array is not None),
     )
+
+
+def varying_steps(host: HostProgram) -> tuple[int, ...]:
+    """The calls whose launches are not the same for all sizes."""
+    return tuple(
+        number
+        for number, call in enumerate(host.calls)
+        if call.sizes or call.maps or (call.launch and any(isinstance(size, Dim) for size in call.launch.blocks))
+    )
+
+
+def steps_of(host: HostProgram, sizes: Mapping[str, int], numbers: Sequence[int]) -> dict[int, Step]:
+    """Some of the launches for other sizes, by number."""
+    return {number: _step(host, host.calls[number], sizes, None) for number in numbers}
+
+
+def _step(
+    host: HostProgram, call: HostCall, sizes: Mapping[str, int], launches: Mapping[str, Launch] | None
+) -> Step:  # fmt: skip
+    name = call.kernel.name
+    launch = call.launch
+    if launches and name in launches:
+        asked = launch_outside(launches[name], call.fused)
+        launch = replace(launch or asked, blocks=asked.blocks, threads=asked.threads)
+    blocks, threads = _grid(launch, sizes, name)
+    numbers = tuple(host.slots[buffer] for buffer in call.buffers)
+    dims = tuple(sizes[symbol] for symbol in call.sizes)
+    how = (launch.shared, launch.resident, launch.together) if launch else (0, False, False)
+    maps = tuple(_map_slot(asked, call, numbers, sizes) for asked in call.maps)
+    return Step(name, blocks, threads, numbers, dims, *how, maps)
 
 
 def _map_slot(asked: TensorMap, call: HostCall, numbers: tuple[int, ...], sizes: Mapping[str, int]) -> MapSlot:

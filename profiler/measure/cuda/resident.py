@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,8 @@ from profiler.measure.cuda.driver import call, check, driver, milliseconds
 from profiler.measure.cuda.launching import Start, allow_shared, encoded_map, resident_blocks, start_of
 from profiler.measure.cuda.memory import Allocation
 from profiler.measure.cuda.module import Loaded, load, load_cubins
-from profiler.measure.cuda.program import DeviceProgram, MapSlot, Packed
+from profiler.measure.cuda.program import DeviceProgram, MapSlot, Packed, Step
+from profiler.measure.cuda.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,14 @@ class KernelTime:
 
 
 class Executable:
-    """The loaded code and the constants of a program; serves every choice of sizes."""
+    """The loaded code and the constants of a program; serves every choice of sizes.
 
-    def __init__(self, device: Device, program: DeviceProgram, cubins: Sequence[bytes] = ()) -> None:
+    `weights` is what several programs share, and belongs to whoever gave it.
+    """
+
+    def __init__(
+        self, device: Device, program: DeviceProgram, cubins: Sequence[bytes] = (), weights: Weights | None = None
+    ) -> None:
         device.require(program.target)
         device.activate()
         self.device = device
@@ -54,28 +60,21 @@ class Executable:
         )
         for step in program.steps:
             allow_shared(self.loaded.functions[step.kernel], step)
-        self._stream = device.stream()
-        self._constants: dict[int, Allocation] = {}
-        for number, data in program.constants:
-            made = device.pool.allocate(data.nbytes, program.slots[number].name)
-            device.transfers.to_device(made.pointer, data, made.label, self._stream)
-            self._constants[number] = made
+        self._own = Weights(device) if weights is None else None
+        held = weights or self._own
+        assert held is not None
+        self.constants = {number: held.place(data, program.slots[number].name) for number, data in program.constants}
+        """The address of each constant by slot."""
 
     @property
     def log(self) -> str:
         """What the driver's compiler said."""
         return self.loaded.log
 
-    @property
-    def constants(self) -> dict[int, int]:
-        """The address of each constant by slot."""
-        return {number: made.pointer for number, made in self._constants.items()}
-
     def close(self) -> None:
         """Give the constants' memory back."""
-        for made in self._constants.values():
-            self.device.pool.free(made)
-        self._constants = {}
+        if self._own is not None:
+            self._own.close()
 
 
 class Resident:
@@ -109,7 +108,9 @@ class Resident:
         self._packed: list[Packed] = []
         self._uses: dict[int, list[tuple[Any, int]]] = {}  # where a slot's address stands among launches' parameters
         self._maps: dict[int, list[MapSlot]] = {}
-        self._launches: list[tuple[str, Start]] = []
+        self._functions = executable.loaded.functions
+        self._steps = list(program.steps)
+        self._starts: list[tuple[str, Start] | None] = []
         for step in program.steps:
             for asked in step.maps:
                 self._write_map(asked)
@@ -118,10 +119,8 @@ class Resident:
             self._packed.append(packed)
             for place, slot in enumerate(step.slots):
                 self._uses.setdefault(slot, []).append((packed.values, place))
-            if all(step.blocks):  # a grid without blocks is an error to the driver, and nothing to do
-                function = executable.loaded.functions[step.kernel]
-                blocks = resident_blocks(self.device, function, step) if step.resident else step.blocks
-                self._launches.append((step.kernel, start_of(step, function, blocks, self.stream, packed)))
+            self._starts.append(self._start(step, packed))
+        self._launches = [start for start in self._starts if start is not None]
 
     def __enter__(self) -> Resident:
         return self
@@ -147,6 +146,35 @@ class Resident:
         self._arena = arena
         return pointers
 
+    def _start(self, step: Step, packed: Packed) -> tuple[str, Start] | None:
+        if not all(step.blocks):  # a grid without blocks is an error to the driver, and nothing to do
+            return None
+        function = self._functions[step.kernel]
+        blocks = resident_blocks(self.device, function, step) if step.resident else step.blocks
+        return step.kernel, start_of(step, function, blocks, self.stream, packed)
+
+    def resize(self, steps: Mapping[int, Step]) -> list[int]:
+        """Let launches have other sizes from the next one on, for which the memory that was taken is enough.
+
+        Gives the numbers of those that are started otherwise than before, not only told other sizes.
+        """
+        changed: list[int] = []
+        for number, step in steps.items():
+            packed, before = self._packed[number], self._steps[number]
+            for place, size in enumerate(step.dims, len(step.slots)):
+                packed.values[place] = size % (1 << 64)
+            for asked in step.maps:
+                kept = self._maps[asked.source]
+                kept[:] = [asked if known.slot == asked.slot else known for known in kept]
+                self._write_map(asked)
+            if step.blocks != before.blocks:
+                self._starts[number] = self._start(step, packed)
+                changed.append(number)
+            self._steps[number] = step
+        if changed:
+            self._launches = [start for start in self._starts if start is not None]
+        return changed
+
     def point(self, slot: int, pointer: int) -> None:
         """Let a buffer that was given lie elsewhere from the next launch on."""
         if self.pointers[slot] == pointer:
@@ -161,6 +189,11 @@ class Resident:
     def starts(self) -> list[tuple[str, Start]]:
         """The launches in order: the kernel's name, and the driver's call that starts it."""
         return self._launches
+
+    @property
+    def steps(self) -> list[tuple[str, Start] | None]:
+        """The same by the program's steps; None for one that has nothing to do."""
+        return self._starts
 
     def _write_map(self, asked: MapSlot) -> None:
         """Tell the copy engine of a tensor, where the kernel will look for it."""

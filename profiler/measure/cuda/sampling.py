@@ -1,4 +1,4 @@
-"""A sampled pass on a device: the launches of a program again and again, from machine code of its own."""
+"""A sampled pass on a device: the launches of a program again and again, from machine code of its own, and counted."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from compiler.errors import UnavailableError
+from profiler.counted import CountedLaunch
+from profiler.measure.cuda.counting import count_launches
 from profiler.measure.cuda.device import Device
 from profiler.measure.cuda.driver import call, driver
 from profiler.measure.cuda.pc_sampling import PcSampler, Sampled
 from profiler.measure.cuda.program import DeviceProgram
 from profiler.measure.cuda.resident import Executable, Resident
+from profiler.measure.cuda.timing import rotating_sets
 
 SECONDS = 1.0
 _TURN = 0.05
@@ -23,14 +27,35 @@ _WARM, _STRETCH, _MOST = 3, 20, 20_000
 
 
 def sample_program(
-    device: Device, program: DeviceProgram, cubins: Sequence[bytes], arrays: Sequence[np.ndarray | None]
-) -> tuple[tuple[Sampled, ...], dict[str, Any]]:
-    """Samples by function and offset, and what taking them was like."""
+    device: Device,
+    program: DeviceProgram,
+    cubins: Sequence[bytes],
+    arrays: Sequence[np.ndarray | None],
+    rotate: bool = False,
+) -> tuple[tuple[Sampled, ...], tuple[CountedLaunch, ...], dict[str, Any]]:
+    """Samples by function and offset, the counters of each launch, and what taking them was like.
+
+    Where timed calls rotate among copies of the buffers, so do those that are counted.
+    """
     with ExitStack() as stack:
         executable = Executable(device, program, cubins)
         stack.callback(executable.close)
         resident = stack.enter_context(Resident(executable, program))
         resident.upload(arrays)
+        try:
+            rows, figures = _sampled(resident)  # first: in a process that has counted, CUPTI begins no sampling
+        except UnavailableError as error:
+            rows, figures = (), {"note": str(error)}
+        sets = rotating_sets(program.call_bytes, device.attribute("L2_CACHE_SIZE"), device.memory_info()[0], rotate)
+        others = [stack.enter_context(Resident(executable, program)) for _ in range(sets - 1)]
+        for other in others:
+            other.upload(arrays)
+        counted, uncounted = count_launches(resident, others)
+    return rows, counted, {**figures, "uncounted": uncounted}
+
+
+def _sampled(resident: Resident) -> tuple[tuple[Sampled, ...], dict[str, Any]]:
+    with ExitStack() as stack:
         plain = _calls(resident, _WARM, SECONDS / 4)
         sampler = PcSampler(int(call(driver().cuCtxGetCurrent)))
         stack.callback(sampler.close)

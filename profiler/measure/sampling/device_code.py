@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from compiler.backend.places import NOWHERE, Place, line_places
+from compiler.backend.provenance import NOWHERE, Written, line_places
 from compiler.backend.sass import SassReport, cubin_of, sass_offsets
 from compiler.errors import UnavailableError
 from profiler.measure.sampling.mapping import OwnLines, sampled_record
@@ -84,7 +84,7 @@ def _kernel(
 
 
 def _ptx(
-    report: SassReport, ptx: str, places: Sequence[Place], sass: Mapping[int, int], stalls: Mapping[int, Counter[str]]
+    report: SassReport, ptx: str, places: Sequence[Written], sass: Mapping[int, int], stalls: Mapping[int, Counter[str]]
 ) -> OwnLines:
     """The same by the PTX line that each instruction was made from."""
     counts: Counter[int] = Counter()
@@ -97,7 +97,7 @@ def _ptx(
     return OwnLines("asm", ptx, places, counts, _most(reasons))
 
 
-def _place(places: Sequence[Place], number: int) -> Place:
+def _place(places: Sequence[Written], number: int) -> Written:
     return places[number - 1] if 0 < number <= len(places) else NOWHERE
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compiler.backend.listing import ObjectFunction, functions_of, laid_out, object_functions
+from compiler.backend.listing import functions_of, laid_out, object_functions
 from compiler.backend.llvm import CompiledUnit, compile_llvm
-from compiler.backend.places import Place, line_places
+from compiler.backend.provenance import Written, line_places
 from compiler.backend.runtime import load_runtime, runtime_object
 from compiler.program.execution import Program
 from compiler.targets import get_target
@@ -35,7 +35,7 @@ class LinedKernel:
             stage
         ]()
 
-    def places(self, stage: str) -> tuple[str, list[Place]]:
+    def places(self, stage: str) -> tuple[str, list[Written]]:
         """A stage's text, and the place in the kernel language of each of its lines."""
         if stage in ("kgen", "kernel"):
             return self.kernel.places(stage)
@@ -80,7 +80,7 @@ def loaded_ranges(program: Program, kernels: Sequence[LinedKernel]) -> LoadedRan
     rows: list[tuple[int, int, int, str]] = []
 
     def add(image: bytes, symbol: str, address: int, owner: int) -> None:
-        functions: tuple[ObjectFunction, ...] = object_functions(image)
+        functions = object_functions(image)
         base = address - next(function.start for function in functions if function.name == symbol)
         rows.extend((base + f.start, base + f.start + f.size, owner, f.name) for f in functions)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compiler.backend.places import NOWHERE, Place
+from compiler.backend.provenance import NOWHERE, Written
 from compiler.model import Kernel
 from profiler.measure.sampling.lined import LinedKernel, LoadedRanges, instruction_lines
 from profiler.sampled import PLACES, HotLine, SampledKernel, StageHeat, text_digest
@@ -39,7 +39,7 @@ class OwnLines:
 
     stage: str
     text: str
-    places: Sequence[Place]
+    places: Sequence[Written]
     counts: Mapping[int, int]
     stalls: Mapping[int, tuple[tuple[str, int], ...]] = field(default_factory=dict)
 
@@ -57,11 +57,11 @@ def _sampled_kernel(lined: LinedKernel, samples: Sequence[tuple[str, int]], seco
 
 
 def sampled_record(
-    kernel: Kernel, samples: int, own: Sequence[OwnLines], places_of: Callable[[str], tuple[str, Sequence[Place]]],
+    kernel: Kernel, samples: int, own: Sequence[OwnLines], places_of: Callable[[str], tuple[str, Sequence[Written]]],
     seconds: Sequence[float],
 ) -> SampledKernel:  # fmt: skip
     """A kernel's samples on the lines of every stage: of the first of its `own`, from which the others follow."""
-    by_place: Counter[Place] = Counter()
+    by_place: Counter[Written] = Counter()
     stalls: dict[tuple[str, int], Counter[str]] = {}
     for line, count in own[0].counts.items():
         place = own[0].places[line]
@@ -82,7 +82,7 @@ def _own_lines(own: OwnLines, kernel: Kernel) -> StageHeat:
 
 
 def _hot_lines(
-    stage: str, text: str, places: Sequence[Place], counts: Mapping[int, float], kernel: Kernel,
+    stage: str, text: str, places: Sequence[Written], counts: Mapping[int, float], kernel: Kernel,
     stalls: Mapping[int, tuple[tuple[str, int], ...]] | None = None,
 ) -> StageHeat:  # fmt: skip
     """A stage's lines with their samples, each with its nodes and its place."""
@@ -100,11 +100,11 @@ def _hot_lines(
 
 
 def _divided(
-    stage: str, text: str, places: Sequence[Place], by_place: Mapping[Place, int], kernel: Kernel
+    stage: str, text: str, places: Sequence[Written], by_place: Mapping[Written, int], kernel: Kernel
 ) -> StageHeat:
     """The samples of each place among the lines that have it. Where a helper was expanded later, the nodes of its lines
     are not its callers' yet: then the lines of the same file and line."""
-    exact: dict[Place, list[int]] = {}
+    exact: dict[Written, list[int]] = {}
     loose: dict[tuple[str, int], list[int]] = {}
     for number, place in enumerate(places):
         if place != NOWHERE and place[1]:
@@ -119,7 +119,7 @@ def _divided(
 
 
 def _kernel_language(
-    by_place: Mapping[Place, int], stalls: Mapping[tuple[str, int], Counter[str]], kernel: Kernel
+    by_place: Mapping[Written, int], stalls: Mapping[tuple[str, int], Counter[str]], kernel: Kernel
 ) -> StageHeat:
     """The lines of the kernel library, and of the kernel's own source, that the code was written in."""
     counts: Counter[tuple[str, int]] = Counter()
@@ -153,7 +153,7 @@ def _lines_of(file: str, kernel: Kernel) -> list[str]:
         return []
 
 
-def _source(by_place: Mapping[Place, int], kernel: Kernel) -> StageHeat:
+def _source(by_place: Mapping[Written, int], kernel: Kernel) -> StageHeat:
     """The lines of the kernel's own source: those written there, and those that called what was written elsewhere."""
     slots, table = kernel.fused.line_slots, kernel.record.provenance
     counts: dict[int, float] = {}
@@ -166,14 +166,14 @@ def _source(by_place: Mapping[Place, int], kernel: Kernel) -> StageHeat:
         for number in lines:
             counts[number] = counts.get(number, 0.0) + count / len(lines)
     text = kernel.source
-    places: list[Place] = [NOWHERE] * (text.count("\n") + 1)
+    places: list[Written] = [NOWHERE] * (text.count("\n") + 1)
     numbers = {tuple(own): number for number, own in enumerate(table)}
     for at in counts:
         places[at] = (f"{kernel.name}.py", at + 1, numbers.get(tuple(slots[at]), 0))
     return _hot_lines("source", text, places, counts, kernel)
 
 
-def _nodes(by_place: Mapping[Place, int], kernel: Kernel, seconds: Sequence[float]) -> dict[str, float]:
+def _nodes(by_place: Mapping[Written, int], kernel: Kernel, seconds: Sequence[float]) -> dict[str, float]:
     """The samples of each graph node: evenly among those that a line has, and among calls by how long they took."""
     table = kernel.record.provenance
     times = list(seconds) if len(seconds) == len(kernel.calls) and sum(seconds) > 0 else [1.0] * len(kernel.calls)

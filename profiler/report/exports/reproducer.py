@@ -31,7 +31,7 @@ MEDIAN = {median}  # seconds, as recorded on {machine}
 def main() -> int:
     graph = parse_graph(GRAPH, {source})
     request = request_from_json(json.dumps(REQUEST))
-    inputs = random_inputs(graph, request.dims, request.seed)
+    inputs = random_inputs(graph, request.dims, request.seed, request.libraries)
     outcome = measure(request, graph, inputs)
     if outcome.error or outcome.result.error:
         print(outcome.error or outcome.result.error, file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -17,8 +18,19 @@ from app.main_window import MainWindow
 HARMLESS = tuple(
     f"This plugin does not support {what}" for what in ("propagateSizeHints()", "raise()", "grabbing the keyboard")
 )
+HERE = Path(__file__).parent
 WAIT = 60_000
 FEW = 24  # calls of a run whose times are not what a test is about; "until sure" takes a second on every core
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files whose tests make windows of their own come first: a change of theme or font walks through every widget
+    there is, and those of the shared window, once it is there, are most of them."""
+    ours = [item for item in items if item.path.parent == HERE]
+    sharing = {item.path for item in ours if "shared" in getattr(item, "fixturenames", ())}
+    first = [item for item in ours if item.path not in sharing]
+    alone = set(first)
+    items[:] = [*first, *(item for item in items if item not in alone)]
 
 
 @pytest.fixture(scope="session")

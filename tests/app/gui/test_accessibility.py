@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QHeaderView,
+    QLabel,
     QLineEdit,
     QMenuBar,
     QPlainTextEdit,
@@ -53,11 +54,13 @@ def own(widget: QWidget) -> bool:
 
 
 def interactive(root: QWidget) -> list[QWidget]:
-    """What takes clicks or keys: the known kinds, and painted views that take the focus."""
+    """What takes clicks or keys: the known kinds, and painted views that take the focus. A label whose words can be
+    selected says them itself; a name would be read in their place."""
     found = []
     for widget in root.findChildren(QWidget):
         known = isinstance(widget, INTERACTIVE)
         painted = widget.focusPolicy() != Qt.FocusPolicy.NoFocus and type(widget).__module__.startswith("app.")
+        painted = painted and not isinstance(widget, QLabel)
         if (known or painted) and own(widget) and widget.focusProxy() is None:
             found.append(widget)
     return found

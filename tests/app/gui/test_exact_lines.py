@@ -108,3 +108,18 @@ def test_a_click_is_answered_within_fifty_milliseconds(qtbot, compiled):
         took.append(time.thread_time() - begun)
         loaded(qtbot, compiled)
     assert sorted(took)[len(took) // 2] < 0.05, took
+
+
+def test_a_line_of_the_generated_kernel_lights_the_line_of_the_library_that_called_it(qtbot, compiled):
+    asm, source, library, _ = panes_with(qtbot, compiled, "asm", "source", "library", "mo")
+    document = asm.text.document
+    own = f"{KERNEL}.py"
+    line = next(n for n in range(document.lines) if document.place(n)[0] == own and document.library_place(n)[1])
+    click(qtbot, asm, line)
+    loaded(qtbot, compiled)
+    file, number = document.library_place(line)
+    assert library.model.file == file and strong(library).tolist() == [number - 1]
+    assert strong(source).tolist() == [document.place(line)[1] - 1]
+    click(qtbot, library, number - 1)
+    assert line in strong(asm), "and back"
+    assert "for " in asm.text.tip_of(line, -1)

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
-from app.flow_cells import Cell
+from app.flows.cells import Cell
 
 pytestmark = pytest.mark.gui
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QInputDialog, QMenu, QMessageBox, QTabBar
+from PySide6.QtWidgets import QInputDialog, QLineEdit, QMenu, QMessageBox, QTabBar
 
 from app.controllers.settings import LAST_SESSION, Settings
 from app.main_window import MainWindow
@@ -214,3 +214,39 @@ def test_columns_of_times_have_room_for_any_time(compiled, value):
         assert view.table.columnWidth(column) >= needed or view.table.isColumnHidden(column), (
             view.table.accessibleName()
         )
+
+
+def test_a_path_is_completed_from_what_can_be_opened(qtbot, compiled, tmp_path):
+    """Folders are read off the window's thread, and one of many files holds nobody up."""
+    for name in ("model.py", "model.onnx", "notes.txt", ".hidden.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    (tmp_path / "models").mkdir()
+    compiled.opening.browse()
+    dialog = qtbot.waitUntil(lambda: compiled.opening._dialog.isVisible()) or compiled.opening._dialog
+    field = dialog.findChild(QLineEdit)
+    field.setFocus()
+    for typed, expected in (("m", ["model.onnx", "model.py", "models/"]), (".h", [".hidden.py"]), ("n", [])):
+        field.clear()
+        qtbot.keyClicks(field, f"{tmp_path}/{typed}")
+        completer = field.completer()
+
+        def offered(completer=completer) -> list[str]:
+            return [completer.completionModel().index(at, 0).data() for at in range(completer.completionCount())]
+
+        qtbot.waitUntil(lambda e=expected, o=offered: o() == [f"{tmp_path}/{name}" for name in e], timeout=10_000)
+    completer.popup().hide()
+    dialog.close()
+
+
+def test_what_is_chosen_in_the_dialog_is_opened_once_it_is_closed(qtbot, compiled, tmp_path):
+    path = tmp_path / "chosen.db"
+    path.write_bytes(b"")
+    opened = []
+    compiled.opening._visit, before = lambda found: opened.append((found, dialog.isVisible())), compiled.opening._visit
+    compiled.opening.browse()
+    dialog = compiled.opening._dialog
+    qtbot.waitUntil(dialog.isVisible)
+    dialog.findChild(QLineEdit).setText(str(path))
+    dialog.accept()
+    qtbot.waitUntil(lambda: opened == [(str(path), False)], timeout=10_000)
+    compiled.opening._visit = before

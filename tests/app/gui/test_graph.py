@@ -309,3 +309,16 @@ def test_heat_says_what_is_measured_and_what_is_divided_up(qtbot, compiled):
 def test_a_view_that_has_no_room_yet_still_looks_at_the_graph(compiled):
     camera = opening(Camera(width=30, height=0), compiled.graph.model)
     assert all(np.isfinite([camera.x, camera.y, camera.scale]))
+
+
+def test_no_node_lies_under_the_legend_of_the_heat(qtbot, compiled):
+    view, model = compiled.graph.panel.view, compiled.graph.model
+    view.fit()
+    before = view.camera
+    model.set_heat("bytes")
+    lowest = max(view.point_of(node.name).y() for node in compiled.state.compilation.nodes)
+    assert view.height() - lowest > 45
+    assert min(view.point_of(node.name).y() for node in compiled.state.compilation.nodes) > 0
+    model.set_heat("none")
+    assert view.camera == before, "the room is given back"
+    view.start_view()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from profiler.records import MeasuredRun
+from app.viewmodels.runs.past import Past
+from profiler.records import History, MeasuredRun
 from profiler.store import open_store, writer
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "profiler"))
@@ -31,7 +32,7 @@ def test_the_history_of_the_open_source_is_plotted_with_its_changes(qtbot, compi
     window.features.do("history")
     qtbot.waitUntil(lambda: view.shown is not None and len(view.shown.points) == 20, timeout=WAIT)
     past = view.shown
-    assert [point.run for point in past.points] == runs
+    assert [point.newest for point in past.points] == runs
     (step,) = past.steps
     assert (step.at, step.run) == (10, runs[10]) and step.words.startswith("+50.0%")
     assert [level[:2] for level in past.levels()] == [(0, 9), (10, 19)]
@@ -39,9 +40,18 @@ def test_the_history_of_the_open_source_is_plotted_with_its_changes(qtbot, compi
     view.by.set_value("commit")
     view.ask_wanted.emit()
     qtbot.waitUntil(lambda: view.shown.by == "commit", timeout=WAIT)
-    assert [(point.label, point.runs) for point in view.shown.points] == [("abcdef0123", 10), ("1234567890", 10)]
+    assert [(point.label, len(point.runs)) for point in view.shown.points] == [("abcdef0123", 10), ("1234567890", 10)]
     view.by.set_value("tag")
     view.ask_wanted.emit()
     qtbot.waitUntil(lambda: view.shown.by == "tag", timeout=WAIT)
     assert "has a tag" in view.title.text() and view.empty.isVisible() and not view._plot.isVisible()
     view.by.set_value("run")
+
+
+def test_conditions_are_said_as_they_are_written_elsewhere():
+    def title(**conditions: str) -> str:
+        return Past("sample:mlp", "run", History("sample:mlp", conditions, (), (), 0)).title
+
+    known = {"device": "cpu", "dims": '{"M": 256, "N": 8}', "flow": "all-kernel", "opt_level": "3", "commit": "null"}
+    assert title(**known, debug="line-tables") == "on cpu, M=256 N=8, all-kernel, -O3, debug line-tables"
+    assert title(dims="no json") == "dims no json"

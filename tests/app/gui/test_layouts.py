@@ -152,3 +152,14 @@ def test_a_long_compilation_shows_its_graph_before_its_kernels_and_goes_back_whe
     assert window.graph.panel.title.text() == "mlp" and window.explorer.kernels.view.model.rowCount() == 2
     window.opening.open("sample:mlp")
     settled(qtbot, window)
+
+
+def test_a_view_of_the_bottom_comes_with_its_tabs(qtbot, window):
+    """Alone it would have neither a name nor a way to another view."""
+    window.layouts.choose("linked")
+    bottom = window.docks.bottom
+    qtbot.waitUntil(lambda: not window.turns.busy and not any(dock.isVisible() for dock in bottom.values()))
+    window.search.find_everywhere()
+    qtbot.waitUntil(lambda: not window.turns.busy and all(dock.isVisible() for dock in bottom.values()))
+    assert not window.search.view.visibleRegion().isEmpty(), "the one that was asked for is at the front"
+    assert window.search.view.field.hasFocus()

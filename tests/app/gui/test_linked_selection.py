@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 
 from app.sources import load_source
+from app.worker.extract import source_nodes
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
 
@@ -44,8 +45,7 @@ def test_clicking_a_node_lights_its_lines_in_every_stage(qtbot, compiled, model)
     kernel = next(k for k in model.kernels if "relu_0" in k.nodes)
     for pane in compiled.workbench.panes:
         if pane.model.stage == "source":
-            record = compiled.state.compilation.kernel_table[kernel.name]
-            nodes = record.source_nodes
+            nodes = source_nodes(kernel)
         else:
             nodes = (model if pane.model.stage == "mo" else kernel).stage(pane.model.stage).nodes
         expected = [index for index, entry in enumerate(nodes) if "relu_0" in entry]

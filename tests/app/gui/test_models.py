@@ -40,6 +40,37 @@ def test_a_dropped_checkpoint_opens_as_its_decoding_graph_and_runs(qtbot, compil
     assert window.state.run.ok is True
 
 
+def test_the_graph_of_a_language_model_is_chosen(qtbot, compiled, tmp_path):
+    window, folder = compiled, checkpoint(tmp_path / "tiny", num_hidden_layers=1)
+    choices = window.opening._choices
+    assert not choices.graph.isVisible()
+    window.opening.open(str(folder))
+    settle(qtbot, window, folder)
+    assert choices.graph.isVisible() and choices.graph.value == "decode"
+    choices.graph_chosen.emit("prefill")
+    settle(qtbot, window, f"{folder}#prefill")
+    shown = window.state.compilation
+    assert dict(shown.dims) == {"T": 64} and "past_k0" not in shown.node_table and shown.name == "tiny-prefill"
+    assert choices.graph.value == "prefill" and window.settings.recent()[0] == f"{folder}#prefill"
+    view = window.generating.view
+    asked = view.kind.value, view.prompt.text(), view.most.value()
+    view.kind.set_value("tokens")
+    view.prompt.setText("1, 2")
+    view.most.setValue(2)
+    window.generating.generate()  # text takes both graphs, whichever is on show
+    qtbot.waitUntil(lambda: len(window.generating.served) == 1, timeout=WAIT)
+    view.kind.set_value(asked[0])  # the window is the next test's too
+    view.prompt.setText(asked[1])
+    view.most.setValue(asked[2])
+    choices.graph_chosen.emit("decode")
+    settle(qtbot, window, folder)
+    window.opening.open("sample:mlp")
+    qtbot.waitUntil(lambda: not choices.graph.isVisible(), timeout=WAIT)
+    (tmp_path / "code.py").write_text("1")
+    for name in (tmp_path / "code.py", "sample:mlp"):
+        assert not window.opening.open(f"{name}#prefill") and "has one graph" in window.log.bar.text
+
+
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
 def test_a_file_of_a_checkpoint_means_its_folder(qtbot, compiled, tmp_path, name):
     folder = checkpoint(tmp_path / "tiny", num_hidden_layers=1)
@@ -194,3 +225,16 @@ def test_what_cannot_be_generated_is_said_and_stopping_leaves_the_text(qtbot, co
     view.prompt.setText("1, 2")
     feature.generate()
     assert feature.cancel() and view.start.text() == "Generate" and not feature.cancel()
+
+
+def test_a_pytorch_export_opens_after_it_is_trusted(qtbot, compiled, tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    window, path = compiled, tmp_path / "net.pt2"
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+    torch.export.save(torch.export.export(module, (torch.ones(1, 3),)), path)
+    monkeypatch.setattr(window.opening, "ask_trust", lambda p: True)
+    assert window.opening.open(str(path))
+    settle(qtbot, window, path)
+    assert {node.op for node in window.state.compilation.nodes} >= {"matmul", "relu"}
+    monkeypatch.setattr(window.opening, "ask_trust", lambda p: pytest.fail("asked again"))
+    assert window.opening.open(str(path))

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QAbstractListModel, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtGui import Qt as Guess
-from PySide6.QtWidgets import QAbstractItemView, QLabel, QMessageBox, QTextBrowser, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QComboBox,
+    QLabel,
+    QMessageBox,
+    QTabBar,
+    QTextBrowser,
+    QWidget,
+)
 
 from app.controllers.settings import Settings
 from app.views.parts.plain import message_box, plain_tip
@@ -110,6 +120,37 @@ def shown_tips(window: QWidget) -> list[str]:
     return found
 
 
+def shown_words(window: QWidget) -> list[str]:
+    """What cells, lists, choices, labels, buttons and tabs show."""
+    found = [QLabel.text(part) for part in window.findChildren(QLabel)]
+    found += [part.text() for part in window.findChildren(QAbstractButton)]
+    found += [part.itemText(at) for part in window.findChildren(QComboBox) for at in range(part.count())]
+    found += [part.tabText(at) for part in window.findChildren(QTabBar) for at in range(part.count())]
+    found += [action.text() for action in window.findChildren(QAction)]
+    for view in window.findChildren(QAbstractItemView):
+        model = view.model()
+        for row in range(min(model.rowCount(), 50) if model is not None else 0):
+            for column in range(1 if isinstance(model, QAbstractListModel) else model.columnCount()):
+                found.append(str(model.index(row, column).data(Qt.ItemDataRole.DisplayRole) or ""))
+    return found
+
+
+def test_no_cell_label_or_choice_obeys_a_hostile_name(qtbot, compiled, tmp_path):
+    """A character that turns the direction of writing makes a name look like another, wherever it is shown."""
+    path = tmp_path / f"{FILE_NAME}.py"
+    path.write_text(GRAPH.replace('"<b>hidden</b><!--"', repr(HOSTILE)))
+    compiled.settings.trust(str(path))
+    compiled.opening.open(str(path))
+    qtbot.waitUntil(lambda: not compiled.compiler.busy and compiled.state.compilation is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: compiled.state.compilation.source == str(path), timeout=60_000)
+    compiled.features.do("run")
+    qtbot.waitUntil(lambda: compiled.state.run is not None or bool(compiled.runs.view.bar.text), timeout=120_000)
+    qtbot.wait(300)  # lists that are filled in a turn of their own
+    wrong = {words for words in shown_words(compiled) if orders(words)}
+    assert not wrong
+    assert any("\\u202e" in words for words in shown_words(compiled))  # it is shown, not left out
+
+
 def test_a_hostile_source_is_plain_in_every_label_and_tip(qtbot, compiled, tmp_path):
     path = tmp_path / f"{FILE_NAME}.py"
     path.write_text(GRAPH)
@@ -128,14 +169,21 @@ def test_a_hostile_source_is_plain_in_every_label_and_tip(qtbot, compiled, tmp_p
         assert "<b>" not in page.toHtml()
 
 
-def calls(name: str):
+@cache
+def all_calls() -> dict[str, list[tuple[str, ast.Call]]]:
+    """Every call in the files of the window, by the name of what is called."""
+    found: dict[str, list[tuple[str, ast.Call]]] = {}
     for folder in ("views", "controllers", "theme"):
         for file in sorted((ROOT / "app" / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(file.read_text())):
                 if isinstance(node, ast.Call):
                     called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                    if called == name:
-                        yield file.relative_to(ROOT).as_posix(), node
+                    found.setdefault(called, []).append((file.relative_to(ROOT).as_posix(), node))
+    return found
+
+
+def calls(name: str) -> list[tuple[str, ast.Call]]:
+    return all_calls().get(name, [])
 
 
 def test_message_boxes_are_made_in_one_place():

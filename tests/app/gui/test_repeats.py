@@ -49,7 +49,7 @@ def stacked(layers: int, odd: int = -1, shared: bool = True) -> Compilation:
         NodeRecord("end", len(nodes) + 1, "relu", "op", "f32", "[M]", "", (last,), 2 * layers, bytes=5, flops=1)
     )
     calls.append(CallRecord(2 * layers, "k2", ("end",), (), (), 5, 1))
-    kernels = tuple(KernelRecord(name, (), "", (), 1) for name in ("k0", "k1", "k2"))
+    kernels = tuple(KernelRecord(name, (), "", 1) for name in ("k0", "k1", "k2"))
     return Compilation("s", "", "s", CompileOptions(), (), tuple(nodes), tuple(calls), kernels, (), ())  # fmt: skip
 
 

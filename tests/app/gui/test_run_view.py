@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
+from app.theme.look import Look
 from app.viewmodels.frame.devices import DeviceRow, device_for
+from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import CeilingsTold
 from app.viewmodels.runs.funnel import bar_share, from_cache, funnel
 from app.viewmodels.runs.roofline import nearby, points
 from app.viewmodels.runs.run_figures import CallFigures, distribution
 from app.viewmodels.timeline.memory_plan import alive, describe
+from app.views.runs.roofline import RooflineView
 from app.views.runs.run_view import counter_value, read_sizes
 from app.worker.machine_jobs import devices
 from compiler.targets.nvptx import runs_on
 from profiler.analysis.roofline import levels_of, peak_for, peaks_of, rates
+from profiler.counted import CountedLaunch
 from profiler.records import Ceiling, Machine
 from profiler.store import open_store, queries, writer
 
@@ -234,6 +238,34 @@ def test_the_roof_over_a_launch():
     assert [(p.roof, p.peak) for p in mixed] == [(50.0, "f32"), (250.0, "f16"), (None, "")], "each under its own dtype"
     assert [p.roof for p in points([dense, launch(2, 25, 0.25, "f16")], ceilings, "f16")] == [250.0, 250.0]
     assert nearby([("L1", 100.0), ("L2", 90.0), ("memory", 10.0)]) == [("L1, L2", 100.0), ("memory", 10.0)]
+
+
+def test_launches_lie_under_the_roofs_of_their_own_dtype_until_another_is_chosen(qtbot, tmp_path):
+    view = RooflineView(Look(tmp_path, "dark"), Selection())
+    qtbot.addWidget(view)
+    view.set_calls([launch(0, 5, 5), launch(1, 25, 0.25, "f16")])
+    told = (
+        ("copy memory", 10.0, "GB/s"),
+        ("multiply-add f32", 50.0, "GFLOP/s"),
+        ("multiply-add f16", 250.0, "GFLOP/s"),
+    )
+    view.set_ceilings(CeilingsTold("cpu", ceilings_of(*told)))
+    assert view.dtype.currentText() == "own dtype"
+    assert [(point.roof, point.peak) for point in view.points] == [(10.0, "f32"), (250.0, "f16")]
+    view.dtype.set_value("f32")
+    view.dtype.chosen.emit("f32")
+    assert [point.peak for point in view.points] == ["f32", "f32"]
+
+
+def test_the_roofline_says_that_bytes_were_counted(qtbot, tmp_path):
+    view = RooflineView(Look(tmp_path, "dark"), Selection())
+    qtbot.addWidget(view)
+    view.set_ceilings(CeilingsTold("cpu", ceilings_of(("copy memory", 10.0, "GB/s"))))
+    view.set_calls([launch(0, 5, 5)])
+    assert "counted" not in view.note.text()
+    point = rates("k", 0, 1.0, 10**9, 10**9, counted=CountedLaunch(0, "k", 3e9, 1e9))
+    view.set_calls([CallFigures(0, "k", ("n",), None, (1.0, 1.0), 1.0, point)])
+    assert view.note.text().startswith("bytes as the device counted them") and view.points[0].intensity == 0.25
 
 
 def test_a_run_on_a_card_lies_under_the_cards_roofs(qtbot, ran):

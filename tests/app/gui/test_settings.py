@@ -105,6 +105,27 @@ def test_ctrl_wheel_zooms_code_and_is_remembered(qtbot, window):
     assert window.settings.get("code_pixels", 0) == before + 1
 
 
+def test_the_dialog_is_there_before_somebody_opens_it(qtbot, window):
+    """Made when it is opened it would be felt: its pages, the fonts there are, and the looks of each widget."""
+    qtbot.waitUntil(lambda: window.preferences.dialog is not None and not window.spare.busy, timeout=30_000)
+    dialog = window.preferences.dialog
+    assert not dialog.isVisible() and dialog._pages.count() == dialog.sections.count() == 5
+    window.features.do("settings")
+    assert window.preferences.dialog is dialog and dialog.isVisible()
+    assert dialog.sections.currentRow() == dialog._pages.currentIndex() == 0
+    dialog.close()
+
+
+def test_who_is_quicker_than_that_sees_the_first_page_at_once(qtbot, window):
+    window.features.do("settings")
+    dialog = window.preferences.dialog
+    assert dialog.isVisible() and dialog._pages.count() == 1
+    qtbot.waitUntil(lambda: dialog._pages.count() == 5)
+    dialog.sections.setCurrentRow(3)
+    assert dialog._pages.currentIndex() == 3 and dialog.browse.isVisibleTo(dialog)
+    dialog.close()
+
+
 def test_the_cache_can_be_seen_and_cleared(qtbot, window, tmp_path, monkeypatch):
     folder = tmp_path / "cache" / "object" / "ab"
     folder.mkdir(parents=True)
@@ -114,7 +135,7 @@ def test_the_cache_can_be_seen_and_cleared(qtbot, window, tmp_path, monkeypatch)
     window.records.forget()
     window.features.do("settings")
     dialog = window.preferences.dialog
-    qtbot.waitUntil(lambda: "1 entries" in dialog.cache_note.text(), timeout=60_000)
+    qtbot.waitUntil(lambda: "1 entry" in dialog.cache_note.text(), timeout=60_000)
     assert str(tmp_path / "cache") in dialog.cache_note.text()
     dialog.sections.setCurrentRow(3)
     qtbot.mouseClick(dialog.clear, Qt.MouseButton.LeftButton)

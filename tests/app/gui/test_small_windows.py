@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPointF, QRectF, QSize
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QMenu, QTabBar
 
 from app.controllers.docks import first_size
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
+from app.viewmodels.frame.messages import Message
 from app.viewmodels.runs.comparison import ComparisonView, Fact, Side
 from app.views.frame.arrangement import BESIDE, READABLE
 from app.views.graph import places
@@ -43,6 +44,7 @@ def test_the_first_window_is_whole_on_its_screen(qtbot, tmp_path):
     window.close()
     assert first_size(QSize(1280, 720)).height() <= 690, "with its title bar"
     assert first_size(QSize(1920, 1080)) == QSize(1440, 900)
+    assert first_size(QSize(3840, 2160)).width() > 2300, "not lost in the middle of a large screen"
 
 
 def test_the_graph_has_half_of_the_middle_and_more_than_the_timeline(qtbot, small):
@@ -50,6 +52,38 @@ def test_the_graph_has_half_of_the_middle_and_more_than_the_timeline(qtbot, smal
     qtbot.waitUntil(lambda: bench.graph_dock.width() * 2 >= bench.width())
     graph = bench.graph_dock
     assert graph.width() * graph.height() > timeline.width() * timeline.height()
+
+
+def test_a_message_in_a_view_behind_takes_no_room_from_the_graph(qtbot, small):
+    bench, timeline = small.workbench, small.docks.bottom["timeline"]
+    words = "Other programs took a third of the time of the calls, so that the median is less certain than it looks. "
+    small.runs.view.bar.show_message(Message("warning", 3 * words, "run"))
+    try:
+        small.docks.reset_layout()
+        qtbot.waitUntil(lambda: bench.graph_dock.width() * 2 >= bench.width())
+        qtbot.wait(50)
+        assert timeline.height() <= 185
+    finally:
+        small.runs.view.bar.hide()
+
+
+def test_every_tab_of_the_bottom_is_listed_where_they_have_no_room(qtbot, small):
+    from app.views.frame.dock_tabs import every_tab
+
+    bar = next(bar for bar in small.findChildren(QTabBar) if bar.accessibleName() == "Views" and bar.count() > 3)
+    every = every_tab(bar)
+    qtbot.waitUntil(every.isVisible, timeout=5_000)
+    assert every.geometry().right() == bar.width() - 1
+    qtbot.mouseClick(every, Qt.MouseButton.LeftButton)
+    menu = every.findChild(QMenu)
+    names = [action.text() for action in menu.actions()]
+    assert names == [bar.tabText(index) for index in range(bar.count())]
+    next(action for action in menu.actions() if action.text() == "Log").trigger()
+    menu.close()
+    assert not small.log.view.visibleRegion().isEmpty()
+    small.resize(3000, 900)
+    qtbot.waitUntil(lambda: not every.isVisible(), timeout=5_000)
+    small.docks.show("timeline")
 
 
 def test_everything_stays_in_sight_when_the_window_gets_another_size(qtbot, small):

@@ -142,6 +142,8 @@ def test_every_table_of_the_window_sorts_filters_and_copies(compiled):
     tables = [table for table in compiled.findChildren(QTableView)]
     assert len(tables) >= 8
     for table in tables:
+        if table.accessibleName() == "Matrix of cells":  # two axes against each other: there are no records in rows
+            continue
         assert isinstance(table, RecordTableView), table.accessibleName()
         assert table.isSortingEnabled(), table.accessibleName()
         holder = table.parentWidget()

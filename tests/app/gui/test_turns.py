@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.controllers.spread_work import Turns
+from app.controllers.spread_work import SpareTime, Turns
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,6 +44,26 @@ def test_newer_steps_take_the_place_of_older_ones_and_others_wait_behind_them(qt
     assert done[2:] == ["added", "last"]
     turns.then(lambda: done.append("at once"))
     assert done[-1] == "at once"
+
+
+def test_what_nobody_waits_for_is_done_apart_and_after_what_somebody_does(qtbot):
+    turns, done, times = Turns(), [], []
+    spare = SpareTime(lambda: turns.busy)
+
+    def steps():
+        for name in ("first", "second"):
+            yield lambda name=name: (done.append(name), times.append(time.perf_counter()))
+            done.append(f"asked after {name}")  # a step is asked for when the one before it is done
+
+    spare.add(steps())
+    turns.start([lambda i=i: (time.sleep(0.02), done.append(i)) for i in range(5)])
+    qtbot.waitUntil(lambda: not spare.busy)
+    assert done == [0, 1, 2, 3, 4, "first", "asked after first", "second", "asked after second"]
+    assert times[1] - times[0] > 0.02, "whoever does something has the time between"
+    spare.add([lambda: done.append("never")])
+    spare.stop()
+    qtbot.wait(100)
+    assert "never" not in done
 
 
 @pytest.fixture(scope="module")

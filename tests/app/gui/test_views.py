@@ -20,7 +20,7 @@ from app.viewmodels.requests import LayoutRequest
 from app.viewmodels.text.diff import diff_documents
 from app.viewmodels.text.folding import directive_lines, fold_regions
 from app.viewmodels.text.text_document import index_text, line_text
-from app.viewmodels.text.tokens import tokens
+from app.viewmodels.text.tokens import left_open, lines_inside_strings, tokens
 from app.viewmodels.timeline.timeline import Timeline
 from app.views.text.find_bar import FindBar
 from app.views.text.text_view import TextView
@@ -199,3 +199,16 @@ def test_text_is_readable_in_both_themes(name):
     for colour in (*theme.series, *theme.syntax.values()):
         assert contrast(colour, theme.code) >= 3.5, colour
     assert contrast(theme.accent_text, theme.accent) >= 4.5
+
+
+def test_a_string_over_lines_is_one_string():
+    lines = ['"""A model', "that is not def", 'over lines."""  # and then', "x = '''one''' + f('''two", "three''', 1)"]
+    inside = lines_inside_strings("\n".join(lines).encode())
+    assert inside == {1: '"""', 2: '"""', 4: "'''"}
+    kinds = [[(line[a:b], kind) for a, b, kind in tokens("python", line, inside.get(at, ""))]
+             for at, line in enumerate(lines)]  # fmt: skip
+    assert kinds[1] == [("that is not def", "string")]
+    assert kinds[2] == [('over lines."""', "string"), ("# and then", "comment")]
+    assert [words for words, kind in kinds[3] if kind == "string"] == ["'''one'''", "'''two"]
+    assert kinds[4][0] == ("three'''", "string") and kinds[4][1] == ("1", "number")
+    assert left_open('"""done"""') == "" and left_open("x = 1  # '''") == ""

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.errors import GraphError
-from compiler.graph import Graph, ops
+from compiler.graph import ops
 from compiler.graph.dtypes import DTYPES, numpy_dtype
+from compiler.graph.graph import Graph
 from compiler.graph.literals import array_text, float_text
 from compiler.importers.mlir_text import parse_graph
 

@@ -8,14 +8,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects import mo
-from compiler.graph import BufferType, Graph, OpaqueType, TensorType, ops
+from compiler.graph import ops
 from compiler.graph.dims import symbol
+from compiler.graph.graph import Graph
+from compiler.graph.ops.ordering import argsort, scatter_sorted
 from compiler.graph.ops.specs import SPECS
+from compiler.graph.types import BufferType, OpaqueType, TensorType
 from compiler.importers.mlir_text import parse_graph, print_graph
+from tests.compiler.graph.builder_examples import TYPES, examples, words
 
 
 def everything() -> Graph:
-    """A graph that holds every op of the dialect."""
+    """A graph that holds every op of the dialect: the examples of all builders, and attributes of every kind."""
     inputs = {
         "x": TensorType("f32", ("M", 4)),
         "n_1": TensorType("i32", ("M", 4)),
@@ -25,18 +29,15 @@ def everything() -> Graph:
         "cache": BufferType("f32", (8, 4)),
         "state": OpaqueType('an "odd" name\n'),
     }
-    with Graph("every.thing", inputs) as g:
-        x, n, flags, image, q, cache, state = g.inputs
-        done = set()
-        outputs = []
-        for name, spec in SPECS.items():
-            if spec.operands == (1, 1) and not spec.attrs and name not in ("mo.logical_not", "mo.bitwise_not"):
-                outputs.append(getattr(ops, spec.short)(x))
-            elif spec.operands == (2, 2) and not spec.attrs and not spec.effects and spec.short != "matmul":
-                builder = getattr(ops, spec.short, None) or getattr(ops, f"bitwise_{spec.short}")
-                outputs.append(builder(n, n) if spec.short in ("and", "or", "xor") else builder(x, x))
-            done.add(name)
-        outputs += [~flags, ~n, ops.gelu(x, "tanh"), x.cast("u8"), ops.where(flags, x, -0.0), x @ x.T]
+    of_examples = {f"example_{name}": type for name, type in TYPES.items()}
+    with Graph("every.thing", inputs | of_examples) as g:
+        x, n, flags, image, q, cache, state, *given = g.inputs
+        for example in examples():
+            names = words(dict(zip(TYPES, given, strict=True)))
+            for line in example.examples:
+                exec(line.source, names)
+        outputs = [~flags, ~n, ops.gelu(x, "tanh"), x.cast("u8"), ops.where(flags, x, -0.0), x @ x.T]
+        outputs += [ops.bitcast(x, "u32"), x.cast("u64")]
         outputs += [
             getattr(ops, f)(x, axis=1) for f in ("sum", "mean", "prod", "max", "min", "argmax", "argmin", "cumsum")
         ]
@@ -46,7 +47,10 @@ def everything() -> Graph:
         outputs += [ops.conv2d(image, np.ones((2, 3, 3, 3), np.float32), stride=2), ops.max_pool2d(image, 2)]
         outputs += [ops.avg_pool2d(image, 3, 2, 1), ops.scaled_dot_product_attention(q, q, q, is_causal=True)]
         outputs += [ops.rope(x, ops.ones(("M", 2), "f32"), ops.zeros(("M", 2), "f32"), interleaved=True)]
+        order, rows = argsort(ops.constant(np.array([2.0, 1.0]))), ops.zeros((3, 1), "f32")
+        outputs.append(scatter_sorted(rows, order, order, ops.ones((2, 1), "f32"), "add"))
         ops.buffer_store(cache, ops.buffer_load(cache) + 1)
+        outputs.append(ops.update("change", cache, [x], TensorType("f32", ("M",)), by=2))
         outputs += ops.custom(
             "my.kernel", [x, state], [TensorType("f32", ("M",)), TensorType("i64", ())],
             text='a "quote" \\ and ü', number=3, real=1e300, yes=True, mixed=(1, 2.5, "a", (True, ())), dims=("a", "b"),

@@ -12,7 +12,9 @@ from xdsl.ir import Block, Operation, Region
 
 from compiler.dialects import kgen, operations
 from compiler.dialects.mo import from_graph, set_name, text_of
-from compiler.graph import BufferType, Graph, TensorType, ops
+from compiler.graph import ops
+from compiler.graph.graph import Graph
+from compiler.graph.types import BufferType, TensorType
 from compiler.language.values.dtypes import F32, INDEX, element_type, register_type
 from compiler.language.values.memory import buffer_type
 

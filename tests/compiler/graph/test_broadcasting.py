@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.errors import GraphError
-from compiler.graph import Graph, TensorType, ops
+from compiler.graph import ops
 from compiler.graph.broadcasting import broadcast_shapes, check_broadcasts_to
+from compiler.graph.graph import Graph
+from compiler.graph.types import TensorType
 
 SHAPES = st.lists(st.sampled_from([0, 1, 2, 3]), max_size=4).map(tuple)
 

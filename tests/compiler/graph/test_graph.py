@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from compiler.errors import CompilerError, GraphError
-from compiler.graph import BufferType, Graph, TensorType, current_graph, ops
+from compiler.graph import ops
+from compiler.graph.graph import Graph
+from compiler.graph.types import BufferType, TensorType
+from compiler.graph.value import current_graph
 
 F = TensorType("f32", ("M", 4))
 

@@ -10,9 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compiler.errors import GraphError
-from compiler.graph import Graph, TensorType, ops
+from compiler.graph import ops
 from compiler.graph.constraints import constraints_of
 from compiler.graph.dims import evaluate
+from compiler.graph.graph import Graph
+from compiler.graph.types import TensorType
 from compiler.reference import reference
 
 BOUND = st.one_of(st.none(), st.integers(-7, 7))

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compiler.graph import Graph, TensorType, ops
+from compiler.graph import ops
 from compiler.graph.dtypes import from_numpy
+from compiler.graph.graph import Graph
+from compiler.graph.types import TensorType
 from compiler.reference import reference
 
 RNG = np.random.default_rng(0)

@@ -6,36 +6,20 @@ import doctest
 import importlib
 import inspect
 
-import numpy as np
 import pytest
 
-from compiler.graph import BufferType, Graph, TensorType, ops
+from compiler.graph import ops
+from compiler.graph.graph import Graph
+from compiler.graph.types import TensorType
+from tests.compiler.graph.builder_examples import TYPES, examples, words
 
-MODULES = ["activation", "attention", "binary", "convolution", "create", "effects", "indexing", "logic",
-           "norm", "products", "reduce", "slicing", "unary", "views"]  # fmt: skip
 BUILDERS = {name: value for name in ops.__all__ if inspect.isfunction(value := getattr(ops, name))}
-
-
-def examples() -> list[doctest.DocTest]:
-    found: list[doctest.DocTest] = []
-    for name in MODULES:
-        module = importlib.import_module(f"compiler.graph.ops.{name}")
-        found += [t for t in doctest.DocTestFinder().find(module) if t.examples]
-    return found
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda t: t.name.removeprefix("compiler.graph.ops."))
 def test_example_is_true(example: doctest.DocTest) -> None:
-    types = {
-        "x": TensorType("f32", ("M", 4)),
-        "n": TensorType("i32", (2, 3)),
-        "flags": TensorType("bool", ("M", 4)),
-        "image": TensorType("f32", ("N", 3, 32, 32)),
-        "cache": BufferType("f32", (8, 4)),
-    }
-    with Graph("examples", types) as graph:
-        names = dict(zip(types, graph.inputs, strict=True))
-        example.globs = {"ops": ops, "np": np, "TensorType": TensorType, **names}
+    with Graph("examples", TYPES) as graph:
+        example.globs = words(dict(zip(TYPES, graph.inputs, strict=True)))
         report: list[str] = []
         result = doctest.DocTestRunner().run(example, out=report.append)
     assert result.failed == 0, "".join(report)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from compiler.errors import GraphError
-from compiler.graph import Graph, TensorType, ops
+from compiler.graph import ops
 from compiler.graph.dtypes import from_numpy, numpy_dtype
+from compiler.graph.graph import Graph
+from compiler.graph.types import TensorType
 
 DTYPES = ["f64", "f32", "f16", "i64", "i32", "i16", "i8", "u8", "bool"]
 BINARY = {

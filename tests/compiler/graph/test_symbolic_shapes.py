@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compiler.graph import Graph, TensorType, ops
+from compiler.graph import ops
+from compiler.graph.graph import Graph
+from compiler.graph.types import TensorType
 
 ONES = np.ones((8, 3, 3, 3), np.float32)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compiler.errors import GraphError
-from compiler.graph import BufferType, OpaqueType, TensorType
 from compiler.graph.dims import symbol
+from compiler.graph.types import BufferType, OpaqueType, TensorType
 
 
 def test_a_dim_is_a_number_a_name_or_an_expression() -> None:

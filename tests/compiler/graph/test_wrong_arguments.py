@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from compiler.errors import GraphError
-from compiler.graph import Graph, TensorType, ops
+from compiler.graph import ops
+from compiler.graph.graph import Graph
+from compiler.graph.types import TensorType
 
 JUNK: list[Any] = [
     None, "a", "M", 1.5, -1, 0, (), (1,), (0, 0), [None], object(), True, {}, 10**30, float("nan"), float("inf"),
@@ -52,6 +54,14 @@ def test_heads_of_attention_have_a_size_that_is_known():
             with pytest.raises(GraphError, match="the size of a head must be a number, not D"):
                 ops.scaled_dot_product_attention(q, k, v)
         assert ops.scaled_dot_product_attention(fixed, fixed, fixed).shape[2] == 8
+
+
+def test_heads_of_attention_fit_what_a_kernel_can_keep():
+    with Graph("g", inputs=[TensorType("f32", (0, 4, 8193)), TensorType("f32", (2, 4, 8192))]) as graph:
+        wide, fits = graph.inputs
+        with pytest.raises(GraphError, match="a head has at most 8192 elements, not 8193"):
+            ops.scaled_dot_product_attention(wide, wide, wide)
+        ops.scaled_dot_product_attention(fits, fits, fits)
 
 
 def test_a_tensor_has_at_most_32_axes():

@@ -93,7 +93,7 @@ def test_a_checkpoint_that_does_not_fit_is_told_in_one_line(tmp_path, change, wo
 
 
 def test_a_folder_without_a_model_is_told(tmp_path):
-    with pytest.raises(ParseError, match=r"cannot read .*config\.json"):
+    with pytest.raises(ParseError, match=r"there is no file .*config\.json"):
         open_checkpoint(tmp_path)
     with pytest.raises(ParseError, match="there is no model"):
         open_checkpoint(tmp_path / "nothing")

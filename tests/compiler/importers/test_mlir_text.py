@@ -1,4 +1,4 @@
-"""Whatever text is given to `load_mlir`, the answer is a Graph or a ParseError that says file, line and column."""
+"""Whatever text is given to `parse_graph`, the answer is a Graph or a ParseError that says file, line and column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from compiler.errors import ParseError
-from compiler.graph import BufferType, Graph, TensorType, ops
+from compiler.graph import ops
+from compiler.graph.graph import Graph
+from compiler.graph.types import BufferType, TensorType
 from compiler.importers.mlir_text import load_mlir, parse_graph, print_graph
 
 
@@ -44,7 +46,7 @@ def refusal(text: str) -> str:
 def test_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "graph.mlir"
     path.write_text(TEXT)
-    assert print_graph(load_mlir(path)) == print_graph(load_mlir(str(path))) == print_graph(load_mlir(TEXT)) == TEXT
+    assert print_graph(load_mlir(path)) == print_graph(parse_graph(TEXT)) == TEXT
 
 
 def test_a_graph_needs_no_module_around_it_and_may_have_comments_and_numbers_for_names() -> None:
@@ -143,14 +145,14 @@ def test_nonsense_is_refused_quickly(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "missing.mlir", "a\x00b", "."])
 def test_a_file_that_cannot_be_read_is_a_parse_error(name: str) -> None:
-    with pytest.raises(ParseError, match="cannot read the file"):
-        load_mlir(name)
+    with pytest.raises(ParseError, match=r"cannot read|there is no file|is a folder"):
+        load_mlir(Path(name))
 
 
 def test_a_file_that_is_not_text_is_a_parse_error(tmp_path: Path) -> None:
     path = tmp_path / "bad.mlir"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ParseError, match=r"bad\.mlir: cannot read the file: it is not UTF-8 text"):
+    with pytest.raises(ParseError, match=r"bad\.mlir is not a text file"):
         load_mlir(path)
 
 

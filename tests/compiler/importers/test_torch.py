@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch.export import Dim  # noqa: E402
 from compiler import compile, from_torch, reference  # noqa: E402
 from compiler.errors import CompilerError  # noqa: E402
 from compiler.graph.types import BufferType  # noqa: E402
+from compiler.importers.torch import load_exported  # noqa: E402
 
 BATCH = Dim("batch", min=2, max=64)
 LENGTH = Dim("length", min=2, max=64)
@@ -226,3 +228,13 @@ def test_a_saved_export_is_a_source(tmp_path):
     path.write_bytes(b"not an archive")
     with pytest.raises(CompilerError, match=r"is not a file that torch\.export\.save wrote"):
         load_source(str(path))
+
+
+def test_a_saved_export_opens_without_a_word(tmp_path):
+    module = nn.Sequential(nn.Embedding(10, 8), nn.LSTM(8, 8, batch_first=True))
+    tokens = torch.zeros(2, 3, dtype=torch.long)
+    torch.export.save(torch.export.export(module.eval(), (tokens,)), tmp_path / "m.pt2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graph = load_exported(tmp_path / "m.pt2")
+    assert len(graph.outputs) == 3

@@ -60,6 +60,20 @@ SOURCES = {
     "rms_norm": _kernel("rms_norm(out, a, b, eps=1e-5)", *_f32("M, N", "M, N", "N")),
     "argmax": _kernel("argmax(out, a, axis=1)", "Tensor[i64, (M,)]", _F.format("M, 50")),
     "argmin": _kernel("argmin(out, a, axis=0)", "Tensor[i64, (50,)]", _F.format("M, 50")),
+    "merge_runs": _kernel(
+        "merge_runs(out, a, b, c, descending=True)",
+        "Tensor[i64, (M, 50)]",
+        "Tensor[i64, (M, 50)]",
+        _F.format("M, 50"),
+        "Tensor[i64, (1,)]",
+    ),
+    "scatter_sorted": _kernel(
+        "scatter_sorted(out, a, b, c, d, reduction='add')",
+        *_f32("M, 6", "M, 6"),
+        "Tensor[i64, (9,)]",
+        "Tensor[i64, (9,)]",
+        _F.format("9, 6"),
+    ),
     "cumsum": _kernel("cumsum(out, a, axis=1)", *_f32("M, 50", "M, 50")),
     **{
         f"{name} {axes}": _kernel(f"{name}(out, a, axes={axes})", *_f32(out, "M, 5, 70"))

@@ -174,7 +174,10 @@ def test_returned_tuples_merge():
         ("for i in range(5):\n    return", "1:1: return inside a run-time loop"),
         ("for i in range(5):\n    if o[0] > 0:\n        return", "2:5: return inside a run-time loop"),
         ("while o[0] > 0:\n    return", "1:1: return inside a run-time loop"),
-        ("for i in unroll(5):\n    if o[0] > 0:\n        return", "2:5: an unrolled loop cannot be left by a return"),
+        (
+            "for i in range(5):\n    for j in unroll(2):\n        if o[0] > 0:\n            return",
+            "3:9: return inside a run-time",
+        ),
     ],
 )
 def test_returns_that_cannot_be(body, message):
@@ -184,3 +187,54 @@ def test_returns_that_cannot_be(body, message):
 def test_an_unrolled_loop_may_be_left_by_a_known_return():
     head = "@inline\ndef f(xs):\n    for x in unroll(xs):\n        if x > 3:\n            return x\n    return 0\n"
     assert scalar("f((1, 2, 4, 8)) * 10 + f((1,))", head=head) == 40
+
+
+FIRST_LARGE = """
+@inline
+def first_large(x, limits):
+    for k, limit in enumerate(limits):
+        if x > limit:
+            return index(k) + 10
+    return index(99)
+"""
+
+
+def test_an_unrolled_loop_is_left_by_a_return_that_the_run_decides():
+    for value, found in ((7, 10), (4, 11), (2, 12), (0, 99)):
+        assert scalar("first_large(a[0], (5, 3, 1)).cast(i64)", "i64", np.int64([value]), head=FIRST_LARGE) == found
+
+
+def test_what_follows_an_unrolled_loop_is_done_where_it_was_not_left():
+    head = """
+@inline
+def steps(x, y):
+    seen = i64(0)
+    for row in unroll(3):
+        for column in unroll(3):
+            if column == 2:
+                break
+            if row == column:
+                continue
+            seen = seen * 10 + (row * 3 + column)
+            if x == seen:
+                return seen + 1000
+            if y == row:
+                seen = seen + 1
+        seen = seen + 1
+    seen = seen * 10
+    if y > 100:
+        return -seen
+    return seen
+"""
+
+    plain = {"inline": lambda function: function, "i64": int, "unroll": range}
+    exec(head, plain)  # to Python the same text says the same
+    for x, y in [(-1, 9), (1, 9), (23, 9), (-1, 0), (-1, 1), (-1, 2), (236, 9), (2366, 9), (-1, 101), (33, 0)]:
+        got = scalar("steps(a[0], a[1])", "i64", np.int64([x, y]), head=head)
+        assert got == plain["steps"](x, y), (x, y)
+
+
+def test_a_kernel_is_left_from_an_unrolled_loop():
+    body = "for i in unroll(4):\n    if a[i] < 0:\n        return\n    out[i] = a[i] + 1\nout[4] = 1"
+    assert run(body, ("i64", (5,)), np.int64([1, 2, -1, 4])).tolist() == [2, 3, 0, 0, 0]
+    assert run(body, ("i64", (5,)), np.int64([1, 2, 3, 4])).tolist() == [2, 3, 4, 5, 1]

@@ -177,6 +177,13 @@ def test_threads():
     assert shown.count("kgen.thread") == 1
 
 
+def test_one_loop_of_a_cpu_kernel_takes_parts():
+    assert "take_part belongs in a kernel of the CPU" in body_error("x = take_part(N, 4, -1)")
+    assert ir("assert takes_parts()\nassert not takes_parts()\no[0] = 1.0")
+    assert ir("for i in range(N):\n    assert not takes_parts()\n    o[i] = 1.0\nassert takes_parts()")
+    elaborate(kernel("assert not takes_parts()", "o: Tensor[f32, (N,)]"), target="sm_90")
+
+
 # Workspaces
 
 WORK = (
@@ -290,7 +297,8 @@ assert a.is_strided and not FusedInput(lambda at: 1, f32, (4,)).is_strided
         "out[0] = t.slice((1, 0), (1, 2), (1, 2))[0, 1].cast(i64)"
     )
     assert run(cut, ("i64", (1,)), X)[0] == 4
-    assert "cannot be reshaped" in body_error("r = index(3)\nt = strided(o.flat, (r, r), (r, 1), 0).reshape((9,))")
+    told = body_error("r = index(3)\nt = strided(o.flat, (r, r), (r, 1), 0).reshape((9,))")
+    assert told.startswith("2:5: a tensor of run-time sizes cannot be reshaped")
     assert "needs a whole flat buffer" in body_error("t = strided(5, (1,), (1,), 0)")
     assert "a size and a stride for each axis" in body_error("t = strided(o.flat, (1, 2), (1,), 0)")
 
@@ -351,3 +359,21 @@ def test_a_kernel_is_compiled_once_for_its_text():
     source = kernel("out[0] = 1", "out: Tensor[i64, (1,)]")
     assert compiled(source) is compiled(source)
     assert numpy_dtype("i64") == np.int64
+
+
+def test_a_tensor_of_run_time_strides_is_reshaped_by_computing_indices():
+    """X has 4 rows of 6: three columns of every other row, as one row and as another matrix."""
+    body = """
+step = index(b[0])
+t = strided(a.flat, (2, 3), (step, 1), 1)
+flat = t.reshape((6,))
+tall = t.reshape((3, 2))
+for i in range(6):
+    out[0, i] = flat[i]
+    out[1, i] = tall[i // 2, i % 2]
+out.store(t.reshape((1, 6)).load(0, 2, width=4), 2, 0)
+"""
+    part = X.reshape(-1)[[1, 2, 3, 13, 14, 15]]
+    got = run(body, ("f32", (3, 6)), X, np.int64([12]))
+    np.testing.assert_array_equal(got[:2], [part, part])
+    np.testing.assert_array_equal(got[2, :4], part[2:])

@@ -11,6 +11,8 @@ import pytest
 
 from compiler import BufferType, Graph, TensorType, compile, load_library, ops
 from compiler.errors import GraphError, KernelError
+from compiler.language.library import default_library
+from compiler.language.packages import write_package
 
 HEAD = "from kernels.language import *\n\n\n"
 
@@ -273,3 +275,65 @@ def test_effects_of_custom_kernels_keep_their_order(tmp_path: Path) -> None:
     found = compile(graph, library=library).execute(state)
     assert [float(value[0]) for value in found] == [3, 4, 8, 9]
     assert state.tolist() == [9, 9, 9, 9]
+
+
+def relu_of(*folders: Path) -> Any:
+    graph = Graph("one", [TensorType("f32", (4,))])
+    with graph:
+        graph.output(ops.relu(graph.inputs[0]))
+    x = np.array([-2, -1, 0, 3], np.float32)
+    return compile(graph, library=load_library(*folders), cache=False).execute(x)[0].tolist()
+
+
+def test_a_package_may_take_the_place_of_a_file_of_the_library(tmp_path: Path) -> None:
+    original = Path(default_library().find("relu").file)
+    text = original.read_text().replace("return max(x, 0)\n", "return max(x, -1)\n")
+    write_package(tmp_path / "mine", {original.name: text})
+    assert relu_of(tmp_path / "mine") == [-1, -1, 0, 3]
+    assert relu_of() == [0, 0, 0, 3], "and for nobody else"
+    library = load_library(tmp_path / "mine")
+    assert len(library.files) == len(default_library().files)
+    assert library.find("relu").file == str(tmp_path / "mine" / original.name)
+    plain = written(tmp_path / "plain", other=text.removeprefix(HEAD))
+    with pytest.raises(KernelError, match="is defined here and in"):
+        load_library(plain)
+
+
+def test_what_imports_constants_of_a_replaced_file_sees_the_new_ones(tmp_path: Path) -> None:
+    uses = "from .sizes import STEP\n\n\n" + adding("stepped", 0).replace("+ 0", "+ STEP")
+    folder = written(tmp_path / "own", sizes="STEP = 3\n", stepped=uses)
+    write_package(tmp_path / "more", {"sizes.py": "STEP = 5\n"})
+    zero = np.zeros(2, np.float32)
+    assert applied("stepped", zero, folder).tolist() == [3, 3]
+    assert applied("stepped", zero, folder, tmp_path / "more").tolist() == [5, 5]
+
+
+def test_packages_that_say_nonsense_are_told_in_a_line(tmp_path: Path) -> None:
+    write_package(tmp_path, {"nowhere.py": HEAD + adding("nowhere", 1)})
+    with pytest.raises(KernelError, match=r"the library has no file of that name"):
+        load_library(tmp_path)
+    for text, words in (
+        ("replaces = 3", "is a list of names"), ("replaces = [", "cannot be read"),
+        ('replaces = ["../matmul.py"]', "is a list of names"), ('replaces = ["gone.py"]', "no such file beside it"),
+    ):  # fmt: skip
+        (tmp_path / "library.toml").write_text(text)
+        with pytest.raises(KernelError, match=words):
+            load_library(tmp_path)
+    (tmp_path / "library.toml").unlink()
+    with pytest.raises(KernelError, match="there already"):
+        write_package(tmp_path, {"nowhere.py": "x = 1\n"})
+    with pytest.raises(KernelError, match="no name of a kernel file"):
+        write_package(tmp_path, {"../nowhere.py": "x = 1\n"})
+
+
+def test_a_definition_that_is_registered_for_no_op_is_named(tmp_path: Path) -> None:
+    folder = written(tmp_path / "mine", first="@elementwise\ndef thrice(x):\n    return x * 3\n")
+    with pytest.raises(
+        KernelError, match=r"thrice at .*first.py:\d+ is registered for no op; @elementwise\('thrice'\)"
+    ):
+        applied("thrice", np.zeros(3, np.float32), folder)
+
+
+def test_a_file_that_an_editor_marked_as_utf_8_is_read(tmp_path: Path) -> None:
+    (tmp_path / "marked.py").write_text(adding("marked", 5), encoding="utf-8-sig")
+    assert applied("marked", np.zeros(3, np.float32), tmp_path).tolist() == [5, 5, 5]

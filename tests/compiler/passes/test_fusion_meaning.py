@@ -6,8 +6,10 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compiler.graph import BufferType, Graph, TensorType, ops
+from compiler.graph import ops
 from compiler.graph.dims import evaluate as size_of
+from compiler.graph.graph import Graph
+from compiler.graph.types import BufferType, TensorType
 from compiler.reference import REFERENCES, reference
 
 SIZES = {"M": 3, "N": 5}

@@ -11,7 +11,9 @@ from compiler.dialects import mgp, mogg
 from compiler.dialects.mo import from_graph, text_of
 from compiler.dialects.mo.reading import MoParser
 from compiler.errors import KernelError
-from compiler.graph import BufferType, Graph, TensorType, ops
+from compiler.graph import ops
+from compiler.graph.graph import Graph
+from compiler.graph.types import BufferType, TensorType
 from compiler.passes.fusion.module import mogg_text
 from compiler.passes.graph.cse import cse
 from compiler.program.host_program import Interface, host_program

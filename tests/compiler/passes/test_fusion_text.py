@@ -11,7 +11,9 @@ from compiler import compile
 from compiler.dialects import mgp, mogg
 from compiler.dialects.mo import nodes_of, text_of
 from compiler.dialects.mo.reading import MoParser
-from compiler.graph import BufferType, Graph, TensorType, ops
+from compiler.graph import ops
+from compiler.graph.graph import Graph
+from compiler.graph.types import BufferType, TensorType
 from compiler.passes.fusion.module import build_module, mogg_text
 from compiler.passes.fusion.text import SymbolNames, literal, number
 from compiler.program.host_program import Interface, host_program

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from compiler.dialects.mo import from_graph, nodes_of, to_graph
 from compiler.errors import GraphError
-from compiler.graph import BufferType, Graph, TensorType, ops
+from compiler.graph import ops
 from compiler.graph.dim_text import dim
+from compiler.graph.graph import Graph
+from compiler.graph.types import BufferType, TensorType
 from compiler.passes.graph.cse import cse
 from compiler.passes.graph.dce import dce
 from compiler.passes.graph.fold_constants import fold_constants

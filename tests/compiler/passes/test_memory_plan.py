@@ -6,7 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.graph import Graph, TensorType, ops
+from compiler.graph import ops
+from compiler.graph.graph import Graph
+from compiler.graph.types import TensorType
 from compiler.language.kernel import BufferArgument, ElaboratedKernel
 from compiler.passes.fusion.records import Buffer, FusedKernel, FusionResult, KernelCall, Origin
 from compiler.program.host_program import Interface, host_program

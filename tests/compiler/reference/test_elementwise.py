@@ -162,3 +162,11 @@ def test_where_selects():
     got = op("where", np.array([True, False]), np.array([1, 2], BF16), np.array([3, 4], BF16))
     assert got.dtype == BF16
     np.testing.assert_array_equal(got, np.array([1, 4], BF16))
+
+
+@pytest.mark.parametrize("value, dtype, expected", [
+    (3.7, "i64", 3), (-(2.0**63), "i64", -(2**63)), (-1.0, "u64", 0), (1e30, "u64", 2**64 - 1), (np.nan, "i64", 0),
+])  # fmt: skip
+def test_a_number_alone_is_cast_as_one_among_others(value, dtype, expected):
+    for shape in ((), (2,)):
+        assert (REFERENCES["mo.cast"](np.full(shape, value), dtype=dtype) == expected).all()

@@ -3,12 +3,15 @@ import pytest
 
 import compiler
 from compiler.errors import ExecutionError, GraphError
-from compiler.graph import SPECS, BufferType, Graph, TensorType, ops
+from compiler.graph import ops
+from compiler.graph.graph import Graph
+from compiler.graph.ops.specs import SPECS
+from compiler.graph.types import BufferType, TensorType
 from compiler.reference import REFERENCES, reference
 
 
 def test_every_op_has_a_reference():
-    assert set(SPECS) - set(REFERENCES) == {"mo.custom"}
+    assert set(SPECS) - set(REFERENCES) == {"mo.custom", "mo.update"}  # theirs come with the graph
     assert set(REFERENCES) <= set(SPECS)
 
 

@@ -53,6 +53,45 @@ def test_a_function_is_compiled_for_the_sizes_that_come() -> None:
         torch.testing.assert_close(traced(x, y), function(x, y))
 
 
+def kept(database: Path) -> int:
+    """How many compilations the store has."""
+    from profiler.store import open_store
+
+    with open_store(database) as store:
+        return len(store.rows("SELECT id FROM compilations"))
+
+
+def test_open_sizes_are_compiled_once(_own_store: Path) -> None:
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.norm = nn.Linear(16, 32), nn.LayerNorm(32)  # whose eps PyTorch hands over as a tensor
+
+        def forward(self, x: Any) -> Any:
+            return torch.relu(self.norm(self.linear(x))).mean(0) * x.shape[0]
+
+    module = Block().eval()
+    traced = torch.compile(module, backend="kernelglass", dynamic=True)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for rows in (5, 7, 64, 7):
+            x = torch.randn(rows, 16)
+            torch.testing.assert_close(traced(x), module(x), rtol=1e-4, atol=1e-4)
+    assert kept(_own_store) == 1
+
+
+def test_sizes_that_cannot_stay_open_are_compiled_one_by_one(_own_store: Path) -> None:
+    def halves(x: Any) -> Any:
+        return x.reshape(-1, 2, x.shape[1] // 2).sum(1)
+
+    traced = torch.compile(halves, backend="kernelglass", dynamic=True)
+    with pytest.warns(RuntimeWarning, match="a graph is compiled for each set of sizes: .*reshape"):
+        for columns in (6, 8, 6):
+            x = torch.randn(4, columns)
+            torch.testing.assert_close(traced(x), halves(x))
+    assert kept(_own_store) == 2
+
+
 def test_weights_may_change_between_calls() -> None:
     module = nn.Linear(4, 3).eval()
     traced = torch.compile(module, backend="kernelglass")

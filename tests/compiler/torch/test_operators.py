@@ -57,6 +57,16 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return CustomOpLibrary(folder)
 
 
+@pytest.mark.parametrize("shift", [0, 1, 3])
+def test_a_result_that_lies_over_an_input_is_as_if_it_did_not(library: Any, shift: int) -> None:
+    buffer = torch.arange(100_000, dtype=torch.float32)
+    result = torch.empty(100_000 - shift)
+    library.kg_square(result, buffer[: 100_000 - shift].clone())  # from now on such calls take the short way
+    expected = result.clone()
+    library.kg_square(buffer[shift:], buffer[: 100_000 - shift])
+    assert torch.equal(buffer[shift:], expected)
+
+
 def test_each_kernel_is_an_operator_that_writes_where_it_is_told(library: Any) -> None:
     assert {"kg_square", "kg_scale", "kg_total"} <= set(library.names) <= set(dir(library))
     for shape in ((5,), (5,), (3, 4), (2, 3), (7, 9), (0,)):

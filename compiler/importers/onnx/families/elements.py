@@ -8,7 +8,7 @@ import numpy as np
 
 from compiler.errors import GraphError
 from compiler.graph import ops
-from compiler.graph.dtypes import DTYPES
+from compiler.graph.dtypes import DTYPES, dtype_info
 from compiler.graph.value import Value
 from compiler.importers.compose import functions
 from compiler.importers.compose.places import extreme
@@ -165,7 +165,10 @@ def _bit_cast(node: Node) -> Value | Tensor:
     name = type_name(node.need("to"))
     if value.dtype == name:
         return value
-    if {value.dtype, name} == {"i8", "u8"}:
+    here, there = dtype_info(value.dtype), dtype_info(name)
+    if here.bits == there.bits and here.kind != "b":
+        return ops.bitcast(value, name)
+    if value.dtype == "bool" and there.bytes == 1:
         return ops.cast(value, name)
     raise GraphError(f"the bits of {value.dtype} cannot be read as {name} in a kernel")
 

@@ -15,7 +15,7 @@ from compiler.importers.onnx.families.convolution import window_of
 from compiler.importers.onnx.node import Handler, Node, axis_of
 from compiler.importers.onnx.reading import type_name
 
-_INTEGERS = ("u8", "i8", "i16", "i32")
+_INTEGERS = ("u8", "i8", "u16", "i16", "i32")
 
 
 def _spread(node: Node, part: Value, x: Value) -> Value:

@@ -193,11 +193,13 @@ def _roi_align(node: Node) -> Value:
               for at, (p, _) in enumerate(lines)]  # fmt: skip
     inside = ops.logical_and(ops.expand_dims(lines[0][1], 2), ops.expand_dims(lines[1][1], 1))
     weight = ops.cast(ops.reshape(inside, (regions, 1, down * across)), x.dtype)
-    if node.attr("mode", "avg") != "avg":
-        raise GraphError("only the mode 'avg' of RoiAlign is known")
-    values = ops.mul(resize.sampled(images, places, "linear", "border", True), weight)
+    mode = node.attr("mode", "avg")
+    if mode not in ("avg", "max"):
+        raise GraphError(f"the mode {mode!r} is not avg or max")
+    join = ops.add if mode == "avg" else ops.maximum  # of the largest also among a sample's weighted neighbours
+    values = ops.mul(resize.sampled(images, places, "linear", "border", True, join), weight)
     grouped = ops.reshape(values, (regions, x.shape[1], rows, ratio, columns, ratio))
-    return ops.mean(grouped, (3, 5))
+    return ops.mean(grouped, (3, 5)) if mode == "avg" else ops.max(grouped, (3, 5))
 
 
 RESIZING: dict[str, Handler] = {

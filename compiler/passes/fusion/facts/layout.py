@@ -11,23 +11,22 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from compiler.passes.fusion.records import KernelLibrary
-
 if TYPE_CHECKING:
+    from compiler.language.library import Library
     from compiler.language.syntax.functions import Generator
 
 _QUESTION = "is_contiguous"
 _CARDS = frozenset({"is_gpu", "is_nvidia"})
 
 
-def asks_for_layout(library: KernelLibrary, definition: str) -> bool:
+def asks_for_layout(library: Library, definition: str) -> bool:
     """Whether what a processor does of a definition, or of the functions that it calls, asks what is contiguous."""
     generator = library.find(definition)
     return generator is not None and _asks(library, generator)
 
 
 @lru_cache(maxsize=1024)
-def _asks(library: KernelLibrary, generator: Generator) -> bool:
+def _asks(library: Library, generator: Generator) -> bool:
     waiting, seen = [generator], {generator.name}
     while waiting:
         for node in _on_processors(waiting.pop().body):

@@ -6,15 +6,14 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from compiler.passes.fusion.records import KernelLibrary
-
 if TYPE_CHECKING:
+    from compiler.language.library import Library
     from compiler.language.syntax.functions import Generator
 
 _METHODS = {"permute": 1, "reshape": 1, "broadcast": 1, "slice": 3}
 
 
-def view_method(library: KernelLibrary, definition: str) -> str:
+def view_method(library: Library, definition: str) -> str:
     """permute, reshape, broadcast or slice when that is all the view does with its parameters; else an empty string.
 
     A view that does more can still be read through; only storing through it and walking its axes as one need to know.

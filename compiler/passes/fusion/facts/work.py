@@ -12,24 +12,25 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from compiler.graph.dims import Dim
-from compiler.passes.fusion.records import KernelLibrary
 
 if TYPE_CHECKING:
+    from compiler.language.library import Library
     from compiler.language.syntax.functions import Generator
 
 LIGHT = 20  # operations that are computed again rather than stored and loaded
 STEP = 1 << 14  # operations in the time that one more kernel takes, everybody waiting for it
+_SINGLE_LIGHT, _SINGLE_STEP = 8, 1 << 12  # the same two of operations that are done for one element at a time
 _KINDS = frozenset({"function", "outlined", "elementwise", "inline"})
 
 
-def work_of(library: KernelLibrary, definition: str) -> int:
+def work_of(library: Library, definition: str) -> int:
     """Operations that the definition of an elementwise op comes to for one element; at least 1."""
     generator = library.find(definition)
     return 1 if generator is None else max(_operations(library, generator), 1)
 
 
 @lru_cache(maxsize=1024)
-def _operations(library: KernelLibrary, generator: Generator) -> int:
+def _operations(library: Library, generator: Generator) -> int:
     waiting, seen, found = [generator], {generator.name}, 0
     while waiting:
         for statement in waiting.pop().body:
@@ -69,6 +70,22 @@ def why_not_twice(work: int, elements: int | Dim, times: int) -> str:
 
 def why_not_singly(work: int, elements: int | Dim) -> str:
     """Why so much work had better not be done one element at a time; empty when it does not matter."""
-    if work <= LIGHT or not isinstance(elements, int) or work * elements <= STEP:
+    if work <= _SINGLE_LIGHT or not isinstance(elements, int) or work * elements <= _SINGLE_STEP:
         return ""
     return f"would compute {elements} elements of about {work} operations one at a time, not in vectors"
+
+
+def why_not_another(work: int, before: int, elements: int | Dim) -> str:
+    """Why dear work on a kernel's results had better not be followed there by more of it: a kernel has few of them at
+    a time, so that one waits for the other, where a loop of its own has several to go on with. Empty when it may."""
+    if work <= LIGHT or not before or (isinstance(elements, int) and work * elements <= STEP):
+        return ""
+    return f"{work} operations after {before} are done sooner in a loop of their own, which has more elements at hand"
+
+
+def why_not_inside(work: int, elements: int | Dim, kernel: str) -> str:
+    """Why a kernel had better not do an op of so much work while it loads: one that is no plain reduction may ask for
+    an element several times, or for fewer at once than a register holds. Empty when it does not matter."""
+    if work <= LIGHT or (isinstance(elements, int) and work * elements <= STEP):
+        return ""
+    return f"{kernel} may ask for an element more than once, each of about {work} operations: it is stored"

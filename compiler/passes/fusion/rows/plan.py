@@ -135,6 +135,11 @@ class RowPlan:
         keys = [key for key, at in self.phase_of.items() if at == number]
         return walk_of(rows, [value for _, value in keys if value not in computed], self.group)
 
+    def loads(self, number: int) -> int:
+        """How many values a phase may read from memory at full positions: its own, and those of earlier ones again."""
+        computed = {node.result for phase in self.phases for _, node in phase.work}
+        return sum(at <= number and value not in computed for (_, value), at in self.phase_of.items())
+
     def path(self, value: Value) -> Path:
         path = self.rows.path(value)
         assert path is not None

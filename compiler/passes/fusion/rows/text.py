@@ -61,7 +61,7 @@ class RowText:
             ]
             text = ("    ", f"phase{number} = ", *_tuple(parts))
             made.append((self.written.define(f"phase{number}", [Line(text, phase.reductions)]),))
-        return Line(call(f"    {ROW_PHASES}", [_tuple(made), self._finish(), *self._spare()]))
+        return Line(call(f"    {ROW_PHASES}", [_tuple(made), self._finish(), *self._spare(), *self._streams()]))
 
     def _spare(self) -> list[Text]:
         found = self.plan.spare()
@@ -71,6 +71,13 @@ class RowText:
         key, number = found
         phase = self.plan.phase_of[key]
         return [(f"spare=({phase}, {self.plan.phases[phase].returned.index(key)}, out{number})",)]
+
+    def _streams(self) -> list[Text]:
+        """How many tensors phases read at full positions, where columns are walked and one reads several."""
+        counts = [self.plan.loads(number) for number, _ in enumerate(self.plan.phases)]
+        if len(self.rows.shape) - 1 in self.rows.axes or max(counts) < 2:
+            return []
+        return [(f"streams={tuple(counts)}",)]
 
     def _elements(self, number: int, phase: Phase) -> Definition:
         body = _Body(self, number)

@@ -161,10 +161,21 @@ def measure(request: Request, wanted: Sequence[Cell], repeat: int, say: Callable
     """
     from profiler.measure.machine import busy_notes
 
+    notes = busy_notes()  # the load afterwards is our own
+    return gathered(request, wanted, repeat, take_samples(request, wanted, repeat), notes, say)
+
+
+Samples = Generator[tuple[Cell, Sample | None], None, None]
+"""First `BASE` with its sample; then each cell twice in every round: with None as it begins, and as it ends."""
+
+
+def gathered(
+    request: Request, wanted: Sequence[Cell], repeat: int, taken: Samples, notes: tuple[str, ...],
+    say: Callable[[str], None],
+) -> Measured:  # fmt: skip
+    """Samples as they are taken, wherever that is; an interrupt keeps what is finished."""
     measured: Measured | None = None
-    notes = busy_notes()
     total = len(wanted) * repeat
-    taken = take_samples(request, wanted, repeat)
     try:
         for number, (cell, sample) in enumerate(taken):
             if measured is None:
@@ -181,52 +192,62 @@ def measure(request: Request, wanted: Sequence[Cell], repeat: int, say: Callable
     finally:
         taken.close()
     assert measured is not None
-    measured.notes = notes  # the load afterwards is our own
+    measured.notes = notes
     return measured
 
 
-def take_samples(
-    request: Request, wanted: Sequence[Cell], repeat: int, within: str | None = None
-) -> Generator[tuple[Cell, Sample | None], None, None]:
-    """First `BASE` with its sample; then each cell twice in every round: with None as it begins, and as it ends.
+def take_samples(request: Request, wanted: Sequence[Cell], repeat: int, within: str | None = None) -> Samples:
+    """The samples of all cells, taken on this machine.
 
     The caches are made in a temporary folder inside `within`, which a caller that may be killed can remove itself.
     """
-    _check_platform()
+    check_platform()
     with temporary_folder("flows", within) as folder:
         _process(request, BASE, folder)  # byte code and page cache
         yield BASE, _process(request, BASE, folder)
         for turn, cell in itertools.product(range(repeat), wanted):
             yield cell, None
-            yield cell, _sample(request, cell, Path(folder), turn)
+            yield cell, sample_with_cache(cell, Path(folder), turn, lambda cell, cache: _process(request, cell, cache))
 
 
-def _sample(request: Request, cell: Cell, folder: Path, turn: int) -> Sample:
+def sample_with_cache(cell: Cell, folder: Path, turn: int, process: Callable[[Cell, str], Sample]) -> Sample:
     """A cold cell gets an empty cache of its own; a warm one the cache that the cold cell before it filled."""
     cache = folder / f"{turn}-{cell.flow}-{cell.opt_level}-{cell.debug}-{cell.execute}"
     if cell.cache == "warm" and not cache.exists():
-        _process(request, cell, str(cache))
-    return _process(request, cell, str(cache))
+        process(cell, str(cache))
+    return process(cell, str(cache))
+
+
+def options_of(options: CompileOptions, cell: Cell) -> CompileOptions | None:
+    """What a cell is compiled with; None where it only loads the source."""
+    if cell == BASE:
+        return None
+    return replace(options, flow=cell.flow, opt_level=cell.opt_level, debug=cell.debug)
 
 
 def _process(request: Request, cell: Cell, cache: str) -> Sample:
+    task = Task(request.source, options_of(request.options, cell), request.libraries, cell.execute)
+    return measured_process("app.worker.flow_child", task, cell, cache)
+
+
+def measured_process(
+    module: str, task: object, cell: Cell, cache: str, unwanted: Callable[[], bool] | None = None
+) -> Sample:
+    """A fresh process that does a task, with a cache of its own, watched from outside."""
+    from compiler.processes.frames import Wait
     from compiler.processes.messages import Refusal, remade
     from compiler.processes.supervisor import Child
     from profiler.measure.tree_memory import watched
 
-    options = replace(request.options, flow=cell.flow, opt_level=cell.opt_level, debug=cell.debug)
-    task = Task(request.source, None if cell == BASE else options, request.libraries, cell.execute)
     start = time.perf_counter()
     # It may be in the middle of anything when it is ended, with workers of its own: a session holds them together.
-    child = Child(
-        "app.worker.flow_child", {"Told": Told, "Refusal": Refusal}, session=True, more={"KERNELGLASS_CACHE": cache}
-    )
+    child = Child(module, {"Told": Told, "Refusal": Refusal}, session=True, more={"KERNELGLASS_CACHE": cache})
     told: Told | Refusal | None = None
     try:
         with watched(child.pid) as peak:
             with suppress(EOFError, ConnectionError):
                 child.channel.send(task)
-                told = child.channel.receive().value
+                told = child.channel.receive(Wait(cancelled=unwanted)).value
             usage = child.end_measured()
     except BaseException:
         child.end()
@@ -240,6 +261,7 @@ def _process(request: Request, cell: Cell, cache: str) -> Sample:
     return Sample(usage.ru_utime, usage.ru_stime, elapsed, peak.bytes, told)
 
 
-def _check_platform() -> None:
+def check_platform() -> None:
+    """UnavailableError where processes cannot be measured from outside."""
     if not hasattr(os, "wait4"):
         raise UnavailableError("measuring processes needs wait4, which this system does not have")

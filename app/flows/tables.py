@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from app.flow_cells import Cell, Measured, Row, Sample
+from app.flows.cells import Cell, Measured, Row, Sample
 from app.text_tables import seconds, size, table
 from compiler.printable import printable
 from profiler.report.exports.csv_table import plain_cell

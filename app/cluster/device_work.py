@@ -1,0 +1,134 @@
+"""What a worker does for a run on its device: keep what it is sent, measure in child processes, tell how far it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+
+from app.cluster.errands import unwanted_task
+from app.cluster.holding import held_blob
+from app.cluster.kernel_folders import KernelFolder, written
+from app.cluster.turns import alone_here
+from compiler.artifact.model_file import read_model
+from compiler.errors import CompilerError
+from compiler.processes.frames import named, opened, parcel
+from compiler.processes.messages import Refusal, refusal
+from compiler.temporary import temporary_folder
+from profiler.records import Ceiling, Machine, MeasuredRun, MeasureRequest
+
+_DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PYTHONHASHSEED")
+"""Variables that Dask sets for its workers. A child that is timed finds what one of this machine's own finds."""
+
+
+_PAUSE = 2.0  # seconds between two words of progress
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteMeasure:
+    """A run of a compiled model: the file and the inputs by the digests under which they were sent."""
+
+    request: MeasureRequest
+    model: str
+    inputs: str
+    outputs: bool
+    folders: tuple[KernelFolder, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The arrays of a run."""
+
+    arrays: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteOutcome:
+    """What came of a run there."""
+
+    result: MeasuredRun
+    outputs: tuple[np.ndarray, ...] = ()
+    output_types: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    error: Refusal | None = None
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What a device can do."""
+
+    found: tuple[Ceiling, ...]
+
+
+KNOWN = named(RemoteMeasure, Inputs)
+ANSWERS = named(RemoteOutcome, Machine, Ceilings, Refusal)
+
+
+def machine_here(device: str) -> bytes:
+    """The machine as a run on the device sees it."""
+    from profiler.measure.machine import machine_with
+
+    try:
+        return parcel(machine_with(device))
+    except CompilerError as error:
+        return parcel(refusal(error))
+
+
+def ceilings_here(device: str, threads: int | None) -> bytes:
+    """What the device was measured to be able to, now."""
+    from profiler.measure.ceilings.measured import measured_ceilings
+
+    as_if_alone()
+    try:
+        with alone_here(unwanted_task()):
+            return parcel(Ceilings(tuple(measured_ceilings(None, device=device, threads=threads))))
+    except CompilerError as error:
+        return parcel(refusal(error))
+
+
+def measure_here(asked: bytes, topic: str) -> bytes:
+    """Done on a worker: a parcel of a `RemoteMeasure` in, one of a `RemoteOutcome` out. Its progress is an event."""
+    from distributed import get_worker
+
+    from profiler.measure.measuring import measure
+
+    as_if_alone()
+    task: RemoteMeasure = opened(asked, KNOWN)
+    worker, unwanted = get_worker(), unwanted_task()
+    with temporary_folder("remote") as folder:
+        path = Path(folder, "model.kgx")
+        try:
+            path.write_bytes(held_blob(task.model))
+            arrays: Inputs = opened(held_blob(task.inputs), KNOWN)
+            request = replace(task.request, artifact=str(path), libraries=tuple(written(task.folders)))
+            graph = read_model(path).graph
+            with alone_here(unwanted):
+                outcome = measure(
+                    request, graph, arrays.arrays, outputs=task.outputs, cancelled=unwanted,
+                    progress=_seldom(lambda words: worker.log_event(topic, words)),
+                )  # fmt: skip
+        except CompilerError as error:
+            return parcel(RemoteOutcome(MeasuredRun("failed", error=str(error)), error=refusal(error)))
+    error = None if outcome.error is None else refusal(outcome.error)
+    return parcel(RemoteOutcome(outcome.result, outcome.outputs, outcome.output_types, error))
+
+
+def _seldom(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Tells at most once in a while: a message that three processes handle disturbs what is timed beside them."""
+    last = [-_PAUSE]
+
+    def told(words: str) -> None:
+        if monotonic() - last[0] >= _PAUSE:
+            last[0] = monotonic()
+            tell(words)
+
+    return told
+
+
+def as_if_alone() -> None:
+    """Before something is timed: the environment of a process that no Dask started."""
+    for name in _DASKS:
+        os.environ.pop(name, None)

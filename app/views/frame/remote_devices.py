@@ -1,0 +1,90 @@
+"""The dialog of devices of other machines: a list with how each is, a field for another, and buttons."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from app.viewmodels.frame.devices import DeviceRow
+from app.views.parts.controls import paragraph, push_button
+from app.views.parts.plain import plain_tip
+
+_PLACE = Qt.ItemDataRole.UserRole
+
+
+class RemoteDevicesDialog(QDialog):
+    """Says what is wanted; the list is set from outside."""
+
+    add_wanted = Signal(str)
+    remove_wanted = Signal(str)
+    reach_wanted = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Devices of other machines")
+        self.list = QListWidget()
+        self.list.setAccessibleName("Devices of other machines")
+        self.list.currentItemChanged.connect(lambda *_: self._enable())
+        self.place = QLineEdit()
+        self.place.setPlaceholderText("tcp://HOST:8786/cpu or .../cuda:0")
+        self.place.setAccessibleName("The device to add")
+        self.place.textChanged.connect(lambda _: self._enable())
+        self.place.returnPressed.connect(self._add)
+        self.add = push_button("Add", self._add)
+        self.reach = push_button("Use", lambda: self.reach_wanted.emit(self._chosen()), "Reach it, and run on it")
+        self.remove = push_button("Remove", lambda: self.remove_wanted.emit(self._chosen()))
+        self.words = paragraph(
+            "A worker of a Dask scheduler. Join only schedulers that you trust: they and their workers can send this "
+            "program code."
+        )
+        self.said = paragraph("")
+        close = push_button("Close", self.close)
+        for button in (self.add, self.reach, self.remove, close):
+            button.setAutoDefault(False)
+        row, foot = QHBoxLayout(), QHBoxLayout()
+        row.addWidget(self.place, 1)
+        row.addWidget(self.add)
+        for button in (self.reach, self.remove):
+            foot.addWidget(button)
+        foot.addStretch(1)
+        foot.addWidget(close)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 16, 16, 16)
+        for part in (self.words, self.list, self.said):
+            layout.addWidget(part)
+        layout.insertLayout(1, row)
+        layout.addLayout(foot)
+        self.resize(520, 360)
+        self._enable()
+
+    def set_devices(self, devices: tuple[DeviceRow, ...]) -> None:
+        """What is remembered, each with what it is or why it cannot be used."""
+        chosen = self._chosen()
+        self.list.clear()
+        for device in devices:
+            item = QListWidgetItem(f"{device.name}\n{device.missing or device.words}")
+            item.setData(_PLACE, device.name)
+            item.setToolTip(plain_tip(device.missing or device.words))
+            self.list.addItem(item)
+            if device.name == chosen:
+                self.list.setCurrentItem(item)
+        self._enable()
+
+    def say(self, words: str) -> None:
+        """What is wrong with what was typed."""
+        self.said.setText(words)
+
+    def _add(self) -> None:
+        self.say("")
+        self.add_wanted.emit(self.place.text())
+        if not self.said.text():
+            self.place.clear()
+
+    def _chosen(self) -> str:
+        item = self.list.currentItem()
+        return item.data(_PLACE) if item is not None else ""
+
+    def _enable(self) -> None:
+        self.add.setEnabled(bool(self.place.text().strip()))
+        for button in (self.reach, self.remove):
+            button.setEnabled(bool(self._chosen()))

@@ -1,0 +1,26 @@
+"""Plots without a menu or buttons: made of pyqtgraph, which is slow to load, when there is something to draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.theme.tokens import Theme
+
+
+def make_plot(least_height: int, **axes: Any) -> Any:
+    """An empty plot; `axes` are axis items by side. A menu that is never shown would be half of the work."""
+    import pyqtgraph
+
+    plot: Any = pyqtgraph.PlotWidget(enableMenu=False, axisItems=axes or None)
+    plot.hideButtons()
+    plot.setMinimumHeight(least_height)
+    return plot
+
+
+def name_axes(plot: Any, theme: Theme, bottom: str, left: str) -> None:
+    """Say what a plot's axes are, in the colours of the theme."""
+    for side, text in (("bottom", bottom), ("left", left)):
+        axis = plot.getAxis(side)
+        axis.setLabel(text, color=theme.muted)
+        axis.setPen(theme.strong_border)
+        axis.setTextPen(theme.muted)

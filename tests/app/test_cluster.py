@@ -1,0 +1,233 @@
+"""Work on a cluster: who is there, sweeps, and a compile farm, whatever is killed meanwhile."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+from command_line import ROOT, SCALE, TWO, assert_one_line, document
+
+from app.sweep.engine import run_cells
+from app.sweep.outcomes import DONE, outcomes
+from app.sweep.spec import read_spec
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
+from compiler.targets import get_target
+from profiler.store import StoreError, open_store, queries
+
+pytest.importorskip("distributed")
+
+from app.cluster.farm import farmed
+from app.cluster.jobs import answers
+from app.cluster.joining import joined
+from app.sources import load_source
+from app.sweep.spread import ClusterWorkers
+
+SWEEP = 'sources = ["scale.py"]\ntargets = ["cpu", "sm_90a", "gfx942"]\nlevels = [0, 1, 2, 3]\n'
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A scheduler with two workers, whose cache is their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNELGLASS_CACHE", str(tmp_path_factory.mktemp("workers")))
+        with joined("local", 2) as found:
+            yield found
+
+
+@pytest.fixture
+def spec(tmp_path):
+    """A file with a sweep of twelve cells, or of another's lists."""
+    (tmp_path / "scale.py").write_text(SCALE)
+    path = tmp_path / "small.toml"
+    path.write_text(SWEEP)
+    return path
+
+
+def workers():
+    """The processes of the cluster's workers."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if "multiprocessing.spawn" in " ".join(process.cmdline()):
+                found.append(process.pid)
+    return found
+
+
+def compilations(db):
+    with contextlib.suppress(StoreError), open_store(db, create=False, readonly=True) as store:
+        return queries.totals(store)["compilations"]
+    return 0  # it is not there yet, or being made
+
+
+def test_every_worker_tells_its_machine_and_only_this_machine_can_reach_it(cluster, kernelglass):
+    found = document(kernelglass("cluster", "status", cluster.address, "--json"))["workers"]
+    host = get_target("cpu")
+    assert [worker["refusal"] for worker in found] == ["", ""]
+    for worker in found:
+        assert worker["address"].startswith("tcp://127.0.0.1:") and worker["threads"] == 1
+        assert (worker["fingerprint"]["triple"], worker["fingerprint"]["features"]) == (host.triple, host.features)
+        assert ("GPU" in worker["resources"]) == bool(worker["fingerprint"]["cards"])
+    for process in [psutil.Process(), *map(psutil.Process, workers())]:
+        listening = [c.laddr.ip for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+        assert set(listening) <= {"127.0.0.1"}
+    status, text, _ = kernelglass("cluster", "status", cluster.address)
+    assert status == 0 and host.triple in text
+
+
+def test_mistakes_are_one_line(kernelglass, spec):
+    assert_one_line(kernelglass("cluster", "status", "nowhere"), 2, "tcp://HOST:PORT")
+    assert_one_line(kernelglass("cluster", "status", "tcp://127.0.0.1:9"), 4, "no scheduler at tcp://127.0.0.1:9")
+    assert_one_line(kernelglass("sweep", spec, "--scheduler", "tcp://127.0.0.1:9"), 4, "no scheduler")
+
+
+def test_a_cluster_does_a_sweep_as_this_machine_does(cluster, kernelglass, spec, tmp_path):
+    there = document(kernelglass("sweep", spec, "--json", "--scheduler", cluster.address))
+    assert {cell["status"] for cell in there["cells"]} == {"done"} and len(there["cells"]) == 12
+    assert document(kernelglass("sweep", spec, "--json", "--scheduler", cluster.address)) == there
+    with open_store(tmp_path / "traces.db") as store:
+        assert queries.totals(store)["compilations"] == 12
+    here = document(kernelglass("sweep", spec, "--json", "--db", tmp_path / "here.db"))
+    plain = ("source", "target", "opt_level", "kernels", "peak")
+    assert [[c[name] for name in plain] for c in there["cells"]] == [[c[name] for name in plain] for c in here["cells"]]
+
+
+def test_a_cell_that_cannot_be_compiled_there_says_why(cluster, kernelglass, spec, tmp_path):
+    kernels = tmp_path / "kernels"
+    kernels.mkdir()
+    (kernels / "broken.py").write_text("def exp(:\n")
+    spec.write_text('sources = ["scale.py", "gone.py"]\nlibraries = ["kernels"]\nlevels = [0]')
+    (tmp_path / "gone.py").write_text("raise ValueError('not today')")
+    broken, gone = document(kernelglass("sweep", spec, "--json", "--scheduler", cluster.address))["cells"]
+    assert broken["status"] == "failed" and str(kernels / "broken.py") in broken["error"]
+    assert gone["status"] == "failed" and "not today" in gone["error"]
+
+
+def test_killing_the_client_of_a_cluster_repeats_no_finished_cell(cluster, spec, tmp_path):
+    db = tmp_path / "kept.db"
+    command = [sys.executable, "-m", "app", "sweep", str(spec), "--db", str(db), "--scheduler", cluster.address]
+    client = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and compilations(db) < 3:
+        time.sleep(0.01)  # for another process, which says nothing until it is done
+    client.kill()
+    client.wait()
+    with open_store(db) as store:
+        done = {str(each.cell): each.compilation for each in outcomes(store, read_spec(spec)) if each.status == DONE}
+    assert len(done) >= 3
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    with open_store(db) as store:
+        found = {str(each.cell): each.compilation for each in outcomes(store, read_spec(spec))}
+        assert queries.totals(store)["compilations"] == 12 and len(set(found.values())) == 12
+        assert {cell: found[cell] for cell in done} == done
+
+
+def test_ctrl_c_is_one_line_and_leaves_nobody_behind(spec, tmp_path):
+    command = [sys.executable, "-m", "app", "sweep", str(spec), "--db", str(tmp_path / "x.db"), "--scheduler", "local"]
+    client = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not compilations(tmp_path / "x.db"):
+        time.sleep(0.02)  # for another process, which says nothing until it is done
+    children = psutil.Process(client.pid).children(recursive=True)
+    os.killpg(client.pid, signal.SIGINT)  # all that a terminal's Ctrl+C reaches
+    _, words = client.communicate(timeout=60)
+    assert (client.returncode, words.strip()) == (130, "kernelglass: interrupted")
+    assert psutil.wait_procs(children, timeout=20)[1] == []
+
+
+def swept_under_fire(cluster, spec, db, kills):
+    """A sweep while workers are killed, one whenever a cell is done; how many were, and what came of the cells."""
+    asked, killed = read_spec(spec), []
+
+    def kill_one(progress):
+        alive = [pid for pid in workers() if pid not in killed]
+        if alive and len(killed) < kills and progress.running:
+            os.kill(alive[0], signal.SIGKILL)
+            killed.append(alive[0])
+
+    with open_store(db) as store:
+        run_cells(store, asked, asked.cells, ClusterWorkers(cluster), kill_one)
+        return len(killed), outcomes(store, asked), queries.totals(store)["compilations"]
+
+
+def test_a_killed_worker_loses_no_cell_and_doubles_none(cluster, spec, tmp_path):
+    killed, found, kept = swept_under_fire(cluster, spec, tmp_path / "kept.db", 1)
+    assert killed == 1 and kept == 12
+    assert [each.status for each in found] == [DONE] * 12 and len({each.compilation for each in found}) == 12
+
+
+@pytest.mark.slow
+def test_ten_killed_workers_lose_no_cell_and_double_none(cluster, spec, tmp_path):
+    spec.write_text(SWEEP + 'flows = ["all-kernel", "per-kernel"]')
+    killed, found, kept = swept_under_fire(cluster, spec, tmp_path / "kept.db", 10)
+    assert killed == 10 and kept == 24
+    assert [each.status for each in found] == [DONE] * 24 and len({each.compilation for each in found}) == 24
+
+
+@pytest.mark.slow
+def test_a_task_of_no_work_takes_less_than_five_milliseconds(cluster):
+    parcels = [f"task {number}".encode() for number in range(1000)]
+    began = time.perf_counter()
+    found = {answer.number: answer.parcel for answer in answers(cluster, bytes.upper, parcels, cluster.useful())}
+    took = time.perf_counter() - began
+    assert found == {number: parcel.upper() for number, parcel in enumerate(parcels)}
+    assert took / 1000 < 0.005, took
+
+
+def objects(graph, options, tmp_path, name):
+    """The machine code of a compilation with an empty cache of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNELGLASS_CACHE", str(tmp_path / name))
+        model = compile_graph(graph, options)
+        again = compile_graph(graph, options)
+    assert again.stats["cache"]["hits"]
+    return model._objects, model  # what was compiled; a kernel's own `unit` is made on demand
+
+
+@pytest.mark.parametrize("flow", ["all-kernel", "per-kernel"])
+@pytest.mark.parametrize("target", ["cpu", "sm_90a"])
+def test_a_farm_makes_the_same_bits(cluster, tmp_path, flow, target):
+    graph = load_source("sample:transformer-block").graph
+    options = CompileOptions(target, flow, jobs=2)
+    here, _ = objects(graph, options, tmp_path, "here")
+    with farmed(cluster):
+        there, model = objects(graph, options, tmp_path, "there")
+    assert here and here == there
+    assert {record.worker for record in model.trace.passes if record.name == "llvm"} <= {1, 2}
+
+
+def test_a_farm_does_the_tasks_of_a_lost_worker_again(cluster, tmp_path):
+    graph = load_source("sample:many-kernels:12").graph
+    options = CompileOptions("cpu", "per-kernel", jobs=2)
+    here, _ = objects(graph, options, tmp_path, "here")
+    done = threading.Event()
+
+    def watch(stage, name, kernel):
+        if stage == "compiled" and not done.is_set():
+            done.set()
+            os.kill(workers()[0], signal.SIGKILL)
+
+    with farmed(cluster), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNELGLASS_CACHE", str(tmp_path / "there"))
+        model = compile_graph(graph, options, watch=watch)
+    assert done.is_set() and model._objects == here
+
+
+def test_a_farm_tells_what_llvm_says(cluster, kernelglass, tmp_path):
+    (tmp_path / "two.py").write_text(TWO)
+    status, out, err = kernelglass("compile", tmp_path / "two.py", "--no-cache", "--scheduler", cluster.address)
+    assert (status, err) == (0, "") and "softmax" in out
+
+
+def test_a_described_processor_is_the_one_that_was_described():
+    host = get_target("cpu")
+    found = get_target(host.portable_name)
+    assert (found.triple, found.cpu, found.features, found.simd_bytes) == (
+        host.triple, host.cpu, host.features, host.simd_bytes,
+    )  # fmt: skip
+    assert get_target("sm_90a").portable_name == "sm_90a"
