@@ -58,7 +58,7 @@ class Compilations(QObject):
         self._request: CompileRequest | OpenRunRequest | None = None
         self._asked: CompileRequest | OpenRunRequest | None = None  # what is under way
         self._nodes: list[NodeRecord] = []  # of its graph, as far as they have come
-        self._what = ""
+        self._what = self._unsaid = ""
         self._aside = 0  # a job of the current worker whose answer may be dropped when something else is wanted
         self._closed = False
         self.begun = 0.0
@@ -70,8 +70,8 @@ class Compilations(QObject):
 
     @property
     def busy(self) -> str:
-        """What is under way, or nothing."""
-        return self._what
+        """What is under way, or nothing. A failure that is still to be said is under way."""
+        return self._what or self._unsaid
 
     def warm_up(self) -> None:
         """Start the process that the next compilation will use."""
@@ -308,11 +308,16 @@ class Compilations(QObject):
             self._drop_stale()
             self._end(False)
             # In a turn of its own: to take away what was on show and to say what is wrong are felt together.
-            QTimer.singleShot(0, self, lambda: self.failed.emit(value))
+            self._unsaid = "Saying what is wrong"
+            QTimer.singleShot(0, self, lambda: self._say(value))
             self.warm_up()
         else:
             self._end(True)
             self._state.set_compilation(value)
+
+    def _say(self, failure: Failure) -> None:
+        self._unsaid = ""
+        self.failed.emit(failure)
 
     def _opened_run(self, value: Any) -> None:
         self._end(not isinstance(value, Failure))
