@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction
 
 from app.controllers.features import Command, Feature, Features, Shared
 from app.views.frame.command_palette import CommandPalette, Offer
+from app.views.parts.later import in_thread
 
 
 class HelpFeature(Feature):
@@ -31,7 +32,8 @@ class HelpFeature(Feature):
         """What the sheet and the dialog are made of."""
         yield lambda: import_module("app.views.frame.shortcut_sheet")
         yield lambda: import_module("app.views.frame.about")
-        yield lambda: import_module("app.views.frame.about").versions()
+        versions = import_module("app.views.frame.about").versions
+        yield lambda: in_thread(self, lambda _: versions(), lambda _: None)
 
     def _open_palette(self) -> None:
         self.palette.open(self.actions, self.things(), self.typed)

@@ -45,7 +45,7 @@ class RunsFeature(Feature):
         self._asked = self._warm = False
         self.processes = 5  # as on the command line
         self.view, self.roofline = RunView(look, state.selection), RooflineView(look, state.selection)
-        self.plots = [self.view.plot.prepare, self.roofline.prepare]  # what makes the plots of runs, in advance
+        self.plots = [self.roofline.prepare]  # what makes the plots of runs, in advance
         self.launches = TimelineView(look, state.selection)
         self.launches.note = "Run (F5) to see the launches on each thread."
         self.list = RunsView(look)

@@ -12,6 +12,7 @@ from app.views.parts.later import one_shot
 
 _TURN = 0.008  # seconds of work after which events have their turn
 _PAUSE = 40  # milliseconds between two steps that nobody waits for
+_QUIET = 0.008  # seconds of work in such a pause from which on the thread is somebody's: one types, or looks around
 
 
 class Turns(QObject):
@@ -60,12 +61,14 @@ class Turns(QObject):
 
 
 class SpareTime(QObject):
-    """Steps that nobody waits for, one at a time and apart, while nothing is under way: what is made in advance."""
+    """Steps that nobody waits for, one at a time and apart, while nothing is under way and the thread has little else
+    to do: what is made in advance."""
 
     def __init__(self, under_way: Callable[[], object], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._under_way = under_way
         self._tasks: deque[Iterator[Callable[[], object]]] = deque()
+        self._worked = 0.0  # by the thread until the pause began
         self._timer = one_shot(self, self._step, _PAUSE)
 
     @property
@@ -76,17 +79,22 @@ class SpareTime(QObject):
     def add(self, steps: Iterable[Callable[[], object]]) -> None:
         """Do these steps when there is time for them; each is asked for when the one before is done."""
         self._tasks.append(iter(steps))
-        self._timer.start()
+        self._pause()
 
     def stop(self) -> None:
         """The window closes: nothing is made any more."""
         self._tasks.clear()
 
     def _step(self) -> None:
-        if self._tasks and not self._under_way():
+        busy = time.thread_time() - self._worked > _QUIET
+        if self._tasks and not busy and not self._under_way():
             if (step := next(self._tasks[0], None)) is None:
                 self._tasks.popleft()
             else:
                 step()
         if self._tasks:
-            self._timer.start()
+            self._pause()
+
+    def _pause(self) -> None:
+        self._worked = time.thread_time()
+        self._timer.start()

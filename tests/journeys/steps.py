@@ -11,6 +11,8 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 from robot import Robot
 
+from app.views.frame.dock_tabs import every_tab
+
 GRAPH = """
 from compiler import Graph, TensorType, ops
 
@@ -107,19 +109,26 @@ def first_start(robot: Robot) -> None:
 
 
 def _tab(robot: Robot, title: str) -> None:
+    """Click a tab; one that has no room in its bar is chosen from the list at the bar's end."""
     from PySide6.QtWidgets import QTabBar
 
-    def bar():
-        return next(
-            b for b in robot.window.findChildren(QTabBar)
-            if b.isVisible() and title in [b.tabText(at) for at in range(b.count())]
-        )  # fmt: skip
+    def titles(bar: QTabBar) -> list[str]:
+        return [bar.tabText(at) for at in range(bar.count())]
 
-    def middle():
-        found = bar()
-        return found.tabRect([found.tabText(at) for at in range(found.count())].index(title)).center()
+    def bar() -> QTabBar:
+        return next(b for b in robot.window.findChildren(QTabBar) if b.isVisible() and title in titles(b))
 
-    robot.click(bar, middle)
+    def middle() -> QPoint:
+        return bar().tabRect(titles(bar()).index(title)).center()
+
+    if robot.ask(lambda: bar().rect().contains(middle()) and bar().childAt(middle()) is None):
+        robot.click(bar, middle)
+    else:
+        robot.click(lambda: every_tab(bar()))
+        menu = robot.until(lambda: isinstance(m := QApplication.activePopupWidget(), QMenu) and m, "the list", 10)
+        action = robot.ask(lambda: next(a for a in menu.actions() if a.text() == title))
+        robot.click(lambda: menu, lambda: menu.actionGeometry(action).center())
+    robot.until(lambda: bar().tabText(bar().currentIndex()) == title, f"the tab {title} in front", 10)
 
 
 def linked_panes(robot: Robot) -> None:

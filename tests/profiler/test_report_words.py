@@ -3,8 +3,9 @@
 import pytest
 
 from profiler.report.lanes import lanes
-from profiler.report.plots.axes import Scale, fitted, linear
+from profiler.report.plots.axes import fitted
 from profiler.report.words import exact, interval, moment, seconds, short, time_unit
+from profiler.scale import Scale, linear
 
 
 @pytest.mark.parametrize(

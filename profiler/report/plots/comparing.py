@@ -7,8 +7,9 @@ from typing import Any
 from markupsafe import Markup
 
 from profiler.report.markdown import kernel_words
-from profiler.report.plots.axes import WIDTH, Scale, box, dot, fitted, line, linear, plain, svg, text, x_axis
+from profiler.report.plots.axes import WIDTH, box, dot, fitted, line, plain, svg, text, x_axis
 from profiler.report.words import seconds, time_unit
+from profiler.scale import Scale, linear
 
 LEFT, RIGHT, TOP, ROW = 230.0, 190.0, 8.0, 28.0
 _KINDS = {"faster": "good", "slower": "bad", "cannot tell": "untold"}

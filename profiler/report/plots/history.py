@@ -6,8 +6,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from profiler.report.plots.axes import WIDTH, dot, fitted, line, linear, plain, svg, text, y_axis
+from profiler.report.plots.axes import WIDTH, dot, fitted, line, plain, svg, text, y_axis
 from profiler.report.words import seconds, time_unit
+from profiler.scale import linear
 
 LEFT, RIGHT, TOP, HEIGHT = 70.0, 20.0, 26.0, 240.0
 _MOST_NAMED = 12

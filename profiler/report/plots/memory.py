@@ -7,7 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from profiler.report.plots.axes import WIDTH, Scale, box, fitted, line, plain, size_unit, svg, text, y_axis
+from profiler.report.plots.axes import WIDTH, box, fitted, line, plain, size_unit, svg, text, y_axis
+from profiler.scale import Scale
 from profiler.units import size
 
 LEFT, RIGHT, TOP = 62.0, 16.0, 18.0

@@ -10,8 +10,9 @@ from markupsafe import Markup
 
 from profiler.analysis.roofline import levels_of, peaks_of
 from profiler.records import GBYTES, GFLOPS, Ceiling
-from profiler.report.plots.axes import WIDTH, Scale, dot, line, round_up, svg, text, x_axis, y_axis
+from profiler.report.plots.axes import WIDTH, dot, line, svg, text, x_axis, y_axis
 from profiler.report.words import seconds
+from profiler.scale import Scale, round_up
 from profiler.units import rate
 
 HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 400.0, 62.0, 20.0, 14.0, 350.0

@@ -8,8 +8,9 @@ from typing import Any
 from markupsafe import Markup
 
 from profiler.report.lanes import lanes
-from profiler.report.plots.axes import WIDTH, Scale, box, fitted, plain, svg, text, x_axis
+from profiler.report.plots.axes import WIDTH, box, fitted, plain, svg, text, x_axis
 from profiler.report.words import seconds, time_unit
+from profiler.scale import Scale
 
 LEFT, RIGHT, TOP, ROW = 92.0, 16.0, 8.0, 26.0
 HUES = 10

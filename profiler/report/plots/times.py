@@ -11,12 +11,10 @@ from markupsafe import Markup
 from profiler.analysis.statistics import outlier_limit
 from profiler.report.plots.axes import (
     WIDTH,
-    Scale,
     box,
     dot,
     fitted,
     line,
-    linear,
     plain,
     svg,
     text,
@@ -24,6 +22,7 @@ from profiler.report.plots.axes import (
     y_axis,
 )
 from profiler.report.words import seconds, time_unit
+from profiler.scale import Scale, linear
 
 MOST_DOTS = 1500
 

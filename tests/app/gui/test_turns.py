@@ -66,6 +66,27 @@ def test_what_nobody_waits_for_is_done_apart_and_after_what_somebody_does(qtbot)
     assert "never" not in done
 
 
+def test_what_nobody_waits_for_waits_while_somebody_uses_the_thread(qtbot):
+    """A step that follows a key and its painting would be felt with them as one."""
+    from PySide6.QtCore import QTimer
+
+    spare, done, keys, timer = SpareTime(lambda: False), [], [], QTimer()
+
+    def key() -> None:
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+        keys.append("painted")
+        if len(keys) == 8:
+            timer.stop()
+
+    timer.timeout.connect(key)
+    timer.start(0)
+    spare.add([lambda: done.append(len(keys))])
+    qtbot.waitUntil(lambda: bool(done))
+    assert done == [8]
+
+
 @pytest.fixture(scope="module")
 def bench():
     spec = importlib.util.spec_from_file_location("gui_benchmark", ROOT / "benchmarks" / "gui.py")
