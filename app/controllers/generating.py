@@ -36,8 +36,13 @@ class GeneratingFeature(Feature):
         self._job = QueuedWorker(self._queue, status, "generate", self)
         self.docks = (Dock("generate", "Generate", self.view, 85),)
         self.commands = (Command("generate", "&Generate text", "&Run", 13, self._wanted),)
+        self.when_compiled(self._say_ready)
         self.view.generate_wanted.connect(self.generate)
         self.view.stop_wanted.connect(self.cancel)
+
+    def _say_ready(self) -> None:
+        source = self._state.source
+        self.view.set_ready(bool(source) and is_language_model(source))
 
     def _wanted(self) -> None:
         self._docks.show("generate")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from PySide6 import QtCore, QtGui, QtWidgets
@@ -42,7 +42,7 @@ class RunsFeature(Feature):
         self._compiler, self._records, self._preferences, self._compile = compiler, records, preferences, compile_
         self._choices, self._status, self._docks = choices, status, docks
         look, state, messages = self._look, self._state, self._messages
-        self._asked = self._warm = False
+        self._asked = self._warm = self._loaded = False
         self.processes = 5  # as on the command line
         self.view, self.roofline = RunView(look, state.selection), RooflineView(look, state.selection)
         self.plots = [self.roofline.prepare]  # what makes the plots of runs, in advance
@@ -79,7 +79,7 @@ class RunsFeature(Feature):
         compiler.ended.connect(lambda good: None if good else records.list_runs())  # failed ones are kept
         preferences.changed.connect(self._preferred)
         docks.work_shown.connect(lambda: self._turns.add((records.list_runs, self._look_around)))
-        compiler.started.connect(lambda what: self._warm_up() if what == RUNNING else None)  # processes start as well
+        compiler.started.connect(lambda what: self._about_to_run() if what == RUNNING else None)
         state.equipped.connect(choices.set_devices)
         for event in (state.chosen, state.equipped):
             event.connect(lambda _: self._show_device())
@@ -165,7 +165,14 @@ class RunsFeature(Feature):
                 asked = CeilingsRequest(measure=False, device=device.name)
                 self._records.ask(asked, self.roofline.set_ceilings, "roofline")
 
-    def _warm_up(self) -> None:
+    def _about_to_run(self) -> None:
+        """What the result is shown with is made while processes start."""
+        if self._loaded:
+            self._turns.add(self.plots)
+        else:
+            self._warm_up(self._turns.add)
+
+    def _warm_up(self, make: Callable[[Sequence[Callable[[], object]]], object]) -> None:
         """Load and make what the first run is shown with before there is one: all at once would be felt."""
         if self._warm:
             return
@@ -174,14 +181,18 @@ class RunsFeature(Feature):
         def load(_cancelled: object) -> None:
             import pyqtgraph  # noqa: F401
 
+        def loaded(_: object) -> None:
+            self._loaded = True
+            make(self.plots)
+
         # Qt's binding makes a type when its name is first asked for, and two threads at once would end the program:
         # every one that pyqtgraph asks for is made here before it does.
         names = [partial(getattr, module, name) for module in (QtCore, QtGui, QtWidgets) for name in dir(module)]
-        self._turns.add([*names, lambda: in_thread(self, load, lambda _: self._turns.add(self.plots))])
+        self._turns.add([*names, lambda: in_thread(self, load, loaded)])
 
     def ahead(self) -> Iterator[Callable[[], object]]:
         """What runs are shown with."""
-        yield self._warm_up
+        yield lambda: self._warm_up(self._spare.add)
 
     def _preferred(self, names: set[str], now: Preferences) -> None:
         if "threads" in names:

@@ -290,8 +290,10 @@ def compare_and_export(robot: Robot) -> None:
     robot.until(lambda: "read-only" in window.runs.list.bar.text, "the other database", 30)
     robot.shot("their-database")
     robot.check(theirs.read_bytes() == held, "somebody else's database was written to")
-    robot.palette("own database")
+    robot.palette("Back to my database")
+    robot.until(lambda: window.runs.list.view.model.rowCount() >= 2, "one's own runs again", 30)
     _tab(robot, "Report")
+    robot.settled()
     robot.shot("report")
 
 

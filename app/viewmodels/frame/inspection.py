@@ -80,6 +80,10 @@ def _model(compilation: Compilation, run: RunTimes | None) -> list[Section]:
         Entry("target", choices.target),
         Entry("flow", choices.flow),
         Entry("optimisation", f"-O{choices.opt_level}"),
+    ]
+    if not compilation.nodes:  # zeros would read as if they had been found
+        return [Section("Model", (*entries, Entry("compiled", "not yet, or it failed")))]
+    entries += [
         Entry("compiled in", seconds(compilation.seconds)),
         Entry("graph", f"{many(ops, 'op')}, {many(sum(n.kind == 'input' for n in compilation.nodes), 'input')}"),
         Entry("kernels", f"{len(compilation.kernels)}, launched {many(len(compilation.calls), 'time')}"),

@@ -8,6 +8,7 @@ from app.generate.child import Generate
 from app.generate.generation import Generation, figure_text
 from app.viewmodels.requests import Progress
 
+READY = "Type what the text begins with, then Generate: it comes here, word by word."
 EMPTY = "Open a language model's weights (a .gguf file, or a folder of config.json and safetensors), then Generate."
 
 

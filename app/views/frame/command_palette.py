@@ -19,10 +19,14 @@ from PySide6.QtWidgets import (
 )
 
 from app.viewmodels.frame.fuzzy import rank
+from app.views.parts.later import one_shot
 from app.views.parts.widgets import label
 
 KEYS = Qt.ItemDataRole.UserRole + 1
 _MANY = 1000  # things that are ranked at every letter
+_OF_THE_LIST = (
+    Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Return, Qt.Key.Key_Enter,
+)  # fmt: skip
 _MOST = 200  # entries listed: who sees more types another letter
 
 
@@ -83,7 +87,8 @@ class CommandPalette(QFrame):
         layout.addWidget(self.field)
         layout.addWidget(self._nothing)
         layout.addWidget(self.list)
-        self.field.textChanged.connect(self._fill)
+        self.filling = one_shot(self, self._fill)  # letters that come at once are looked up once
+        self.field.textChanged.connect(lambda _: self.filling.start())
         self.field.installEventFilter(self)
         self.list.itemClicked.connect(self._do)
         self.hide()
@@ -105,12 +110,14 @@ class CommandPalette(QFrame):
         width = min(620, parent.width() - 80)
         self.setGeometry((parent.width() - width) // 2, 80, width, min(460, parent.height() - 140))
         self.field.clear()
-        self._fill("")
+        self._fill()
         self.show()
         self.raise_()
         self.field.setFocus()
 
-    def _fill(self, text: str) -> None:
+    def _fill(self) -> None:
+        self.filling.stop()
+        text = self.field.text()
         self.list.clear()
         known = [*self._commands, *self._matching(text)] if text else self._commands
         named = self._typed(text)
@@ -151,6 +158,8 @@ class CommandPalette(QFrame):
             event.accept()
             return True
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            if self.filling.isActive() and event.key() in _OF_THE_LIST:
+                self._fill()
             steps = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -10, Qt.Key.Key_PageDown: 10}
             if (step := steps.get(Qt.Key(event.key()))) is not None and self.list.count():
                 row, last = self.list.currentRow() + step, self.list.count() - 1

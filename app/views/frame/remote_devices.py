@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.viewmodels.frame.devices import DeviceRow
 from app.views.parts.controls import paragraph, push_button
@@ -37,6 +46,14 @@ class RemoteDevicesDialog(QDialog):
             "A worker of a Dask scheduler. Join only schedulers that you trust: they and their workers can send this "
             "program code."
         )
+        self.none_yet = paragraph(
+            "None yet. On the other machine start a worker (docs/cluster.md says how),\n"
+            "then add the scheduler's address and the device above, as in\ntcp://10.0.0.1:8786/cpu"
+        )
+        self.none_yet.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._listed = QStackedWidget()
+        for part in (self.none_yet, self.list):
+            self._listed.addWidget(part)
         self.said = paragraph("")
         close = push_button("Close", self.close)
         for button in (self.add, self.reach, self.remove, close):
@@ -50,8 +67,8 @@ class RemoteDevicesDialog(QDialog):
         foot.addWidget(close)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 16, 16, 16)
-        for part in (self.words, self.list, self.said):
-            layout.addWidget(part)
+        for part, most in ((self.words, 0), (self._listed, 1), (self.said, 0)):
+            layout.addWidget(part, most)
         layout.insertLayout(1, row)
         layout.addLayout(foot)
         self.resize(520, 360)
@@ -68,6 +85,7 @@ class RemoteDevicesDialog(QDialog):
             self.list.addItem(item)
             if device.name == chosen:
                 self.list.setCurrentItem(item)
+        self._listed.setCurrentWidget(self.list if devices else self.none_yet)
         self._enable()
 
     def say(self, words: str) -> None:

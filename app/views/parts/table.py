@@ -16,6 +16,8 @@ from app.views.parts.plain import plain_tip
 from app.views.parts.table_model import Column, RecordTable
 from app.views.parts.widgets import restyle
 
+_NAMED = 110  # pixels that the column which takes what is left has at least: it names what a row is of
+
 
 class RecordView(QWidget):
     """Shows records; says which one is current or was activated. `key` tells which record is which when they change."""
@@ -31,6 +33,7 @@ class RecordView(QWidget):
         self.model = RecordTable(columns)
         self._key = key
         self._spare = {at: shown.room for at, shown in enumerate(columns) if shown.room}
+        self._wide = {at: shown.width for at, shown in enumerate(columns) if at != stretch}
         self.table = RecordTableView(self.model, empty)
         self.table.setAccessibleName(name)
         self.table.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
@@ -81,8 +84,18 @@ class RecordView(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        for at, room in self._spare.items():
-            self.table.setColumnHidden(at, self.width() < room)
+        hidden = {at for at, room in self._spare.items() if self.width() < room}
+        elsewhere = {at for at in self._wide if at not in self._spare and self.table.isColumnHidden(at)}
+        taken = sum(wide for at, wide in self._wide.items() if at not in hidden | elsewhere)
+        spare = [at for at, room in self._spare.items() if room and at not in hidden]
+        for at in sorted(spare, key=lambda at: -self._spare[at]):
+            if self.width() - taken >= _NAMED:
+                break
+            hidden.add(at)
+            taken -= self._wide.get(at, 0)
+        for at in self._spare:
+            if self.table.isColumnHidden(at) != (at in hidden):
+                self.table.setColumnHidden(at, at in hidden)
 
     def set_records(self, records: Sequence[Any]) -> None:
         """Show these. Without a key nothing is current afterwards; with one, what was selected stays selected."""

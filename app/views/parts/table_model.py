@@ -21,7 +21,7 @@ class Column:
     """A column: its title, the value to sort and filter by (in `unit`), and how to show it.
 
     `words` shows a cell from its whole record, where the value alone does not say enough. It is `width` pixels wide at
-    first, and hidden while the table is narrower than `room`.
+    first, and hidden while the table is narrower than `room`, or leaves the column that names the row too little.
     """
 
     title: str

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QDoubleSpinBox, QPlainTextEdit, QSplitter, QWidget
 from app.generate.child import Generate
 from app.generate.sampling import Sampling
 from app.theme.look import Look
-from app.viewmodels.runs.serving import EMPTY, GenerateRequest, Served, read_tokens, serving_rows, tokens_agree
+from app.viewmodels.runs.serving import EMPTY, READY, GenerateRequest, Served, read_tokens, serving_rows, tokens_agree
 from app.views.parts.controls import column, line_field, push_button, spin_box
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
@@ -115,6 +115,10 @@ class GeneratingView(QWidget):
 
     def _pressed(self) -> None:
         (self.stop_wanted if self.going_on else self.generate_wanted).emit()
+
+    def set_ready(self, ready: bool) -> None:
+        """Whether what is open can generate: what to do where there is no text yet."""
+        self.text.setPlaceholderText(READY if ready else EMPTY)
 
     def _hint(self, kind: str) -> None:
         hint = "What the text begins with" if kind == "text" else "Token numbers, as in 1, 17, 42"

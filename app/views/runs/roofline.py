@@ -57,7 +57,7 @@ class RooflineView(QWidget):
             [
                 Column("#", lambda p: p.call.index + 1, right=True, width=34),
                 Column("Kernel", lambda p: p.call.kernel),
-                Column("FLOP/B", lambda p: p.intensity, lambda v: f"{v:.3g}", right=True, width=76, room=400),
+                Column("FLOP/B", lambda p: p.intensity, figure, right=True, width=76, room=400),
                 Column("GFLOP/s", lambda p: p.gflops, figure, right=True, width=84),
                 Column("Of roof", lambda p: None if p.share is None else p.share * 100,
                        lambda v: "" if v is None else f"{v:.0f} %", right=True, width=74),

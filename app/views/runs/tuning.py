@@ -37,15 +37,16 @@ class TuningView(QWidget):
         self.table = RecordView(
             "Tuned kernels",
             [
-                Column("Kernel", lambda row: row.kernel, width=180),
-                Column("By itself", lambda row: row.usual, tip=lambda row: row.usual, width=220, room=900),
-                Column("Best", lambda row: row.best, tip=lambda row: row.best, width=180),
+                Column("Kernel", lambda row: row.kernel, tip=lambda row: row.kernel),
+                Column("By itself", lambda row: row.usual, tip=lambda row: row.usual, width=240, room=1100),
+                Column("Best", lambda row: row.best, tip=lambda row: row.best, width=240),
                 Column("Tried", lambda row: row.tried, right=True, width=60),
                 Column("Of its time", lambda row: row.ratio, lambda v: "" if v is None else f"{v:.3f}", right=True,
                        width=90, tip=lambda row: row.interval, colour=self._colour),
-                Column("What was found", lambda row: row.words, tip=lambda row: "\n".join([row.words, *row.dropped])),
+                Column("What was found", lambda row: row.words, width=170,
+                       tip=lambda row: "\n".join([row.words, *row.dropped])),
             ],
-            stretch=5,
+            stretch=0,
             empty=_EMPTY,
             key=lambda row: row.kernel,
         )  # fmt: skip

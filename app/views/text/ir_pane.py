@@ -257,7 +257,8 @@ class IrPane(QWidget):
     def _on_its_way(self, what: str) -> str:
         model = self.model
         of = f" of {model.kernel}" if self._of_kernel else ""
-        return f"{stage_title(model.stage, model.target or model.own_target)}{of}\n{what}"
+        title = f"{stage_title(model.stage, model.target or model.own_target)}{of}"
+        return f"{title}\n{what if what != title else 'is being made'}"
 
     def _set_document(self) -> None:
         model, document = self.model, self.model.shown

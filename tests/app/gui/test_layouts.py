@@ -82,6 +82,7 @@ def offered(qtbot, window, text):
     window.features.do("palette")
     qtbot.keyClicks(window.help.palette.field, text)
     found = window.help.palette.list
+    qtbot.waitUntil(lambda: not window.help.palette.filling.isActive())
     return [found.item(row).text() for row in range(found.count())]
 
 
@@ -97,6 +98,21 @@ def offered(qtbot, window, text):
 def test_everything_there_is_can_be_typed(qtbot, window, typed, first):
     assert offered(qtbot, window, typed)[0] == first
     qtbot.keyClick(window.help.palette.field, Qt.Key.Key_Escape)
+
+
+def test_letters_that_come_at_once_are_looked_up_once_and_enter_does_what_was_typed(qtbot, window):
+    palette, filled = window.help.palette, []
+    window.features.do("palette")
+    model = palette.list.model()
+    listening = model.rowsInserted.connect(lambda *_: filled.append(palette.field.text()))
+    try:
+        for text in ("no", "node: re", "node: relu_0"):  # no turn of the event loop between them
+            palette.field.setText(text)
+        assert not filled
+        qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    finally:
+        model.disconnect(listening)
+    assert set(filled) == {"node: relu_0"} and window.state.selection.nodes == {"relu_0"}
 
 
 def test_a_node_typed_is_selected_and_a_stage_typed_is_shown(qtbot, window):

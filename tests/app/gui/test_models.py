@@ -53,6 +53,7 @@ def test_the_graph_of_a_language_model_is_chosen(qtbot, compiled, tmp_path):
     assert dict(shown.dims) == {"T": 64} and "past_k0" not in shown.node_table and shown.name == "tiny-prefill"
     assert choices.graph.value == "prefill" and window.settings.recent()[0] == f"{folder}#prefill"
     view = window.generating.view
+    assert view.text.placeholderText().startswith("Type what the text begins with")
     asked = view.kind.value, view.prompt.text(), view.most.value()
     view.kind.set_value("tokens")
     view.prompt.setText("1, 2")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
+from app.viewmodels.frame.inspection import inspect
+
 pytestmark = pytest.mark.gui
 BROKEN = "def build():\n    raise ValueError('no such model')\n"
 
@@ -44,6 +46,8 @@ def test_a_source_that_does_not_build_leaves_no_model_under_its_name(qtbot, comp
     for table in (compiled.explorer.kernels.view, compiled.what_if.ledger.view, compiled.passes.view.view):
         assert not table.model.rowCount()
     assert compiled.timeline.view.timeline is None
+    _, told = inspect(compiled.state.on_show, frozenset())
+    assert not any("0 " in entry.value for section in told for entry in section.entries), "nothing was counted"
     assert compiled.graph.panel.title.text() == "broken.py"
     qtbot.waitUntil(lambda: not compiled.graph.model.pending, timeout=60_000)
     assert not compiled.graph.model.scene.labels

@@ -36,3 +36,14 @@ def test_a_logarithmic_axis_has_plain_numbers_that_do_not_run_into_each_other(qa
     axis.setFixedWidth(900)
     axis.resize(900, 20)
     assert axis.logTickStrings(ticks, 1, 1) == ["0.1", "0.2", "0.5", "1", "2", "", "5", "", "10", "100", "1,000"]
+
+
+def test_no_intensity_is_written_by_powers_of_ten(qtbot, tmp_path):
+    from app.theme.look import Look
+    from app.viewmodels.frame.selection import Selection
+    from app.views.runs.roofline import RooflineView
+
+    view = RooflineView(Look(tmp_path), Selection())
+    qtbot.addWidget(view)
+    shown = next(column.show for column in view.view.model.columns if column.title == "FLOP/B")
+    assert [shown(value) for value in (0.125, 42.67, 1365.3)] == ["0.125", "42.7", "1365"]

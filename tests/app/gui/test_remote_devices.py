@@ -51,6 +51,16 @@ def added(qtbot, window, place):
     return dialog
 
 
+def test_a_list_without_devices_says_how_one_comes_into_it(qtbot, window):
+    window.features.do("remote_devices")
+    dialog = window.remote_devices.dialog
+    assert dialog.none_yet.isVisible() and "start a worker" in dialog.none_yet.text() and not dialog.list.isVisible()
+    dialog.set_devices((remote_row("tcp://10.0.0.1:8786/cpu", missing=NOT_ASKED),))
+    assert dialog.list.isVisible() and not dialog.none_yet.isVisible()
+    dialog.set_devices(())
+    assert dialog.none_yet.isVisible()
+
+
 def test_a_device_is_added_remembered_run_on_and_removed(qtbot, window, cluster):
     place = f"{cluster.address}/cpu"
     dialog = added(qtbot, window, place)

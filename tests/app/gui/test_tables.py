@@ -150,3 +150,20 @@ def test_every_table_of_the_window_sorts_filters_and_copies(compiled):
         while not isinstance(holder, RecordView):
             holder = holder.parentWidget()
         assert holder.filter.placeholderText(), f"{table.accessibleName()} has no filter"
+
+
+@pytest.mark.parametrize("wide", range(220, 900, 40))
+def test_a_row_can_be_told_by_its_name_at_any_width(qtbot, tmp_path, wide):
+    """Columns that others can be known without go before the name is cut to a letter."""
+    from app.theme.look import Look
+    from app.views.runs.runs import RunsView
+
+    view = RunsView(Look(tmp_path))
+    qtbot.addWidget(view)
+    view.resize(wide, 400)
+    with qtbot.waitExposed(view):
+        view.show()
+    for table in (view.view, view.compilations, view.flows):
+        view.stack.setCurrentWidget(table)
+        qtbot.waitUntil(lambda table=table: table.isVisible() and table.width() == view.stack.width())
+        assert table.table.columnWidth(1) >= 90, [table.table.isColumnHidden(at) for at in range(11)]

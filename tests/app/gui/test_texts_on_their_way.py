@@ -86,6 +86,9 @@ def test_a_text_on_its_way_says_so_and_can_be_given_up(qtbot, compiled):
     pane.set_target("sm_80")
     qtbot.waitUntil(lambda: pane.waiting.isVisible(), timeout=5_000)
     assert "PTX of matmul_add_relu" in pane.waiting.words.text() and not pane.text.document.lines
+    pane.model.progress = ("PTX of matmul_add_relu", 0.7)  # a step may be called as its result is
+    pane._progressed()
+    assert pane.waiting.words.text().count("PTX of matmul_add_relu") == 1
     assert pane.waiting.cancel.isVisible()
     qtbot.mouseClick(pane.waiting.cancel, Qt.MouseButton.LeftButton)
     assert not pane.model.loading and compiled.compiler._reader is None

@@ -186,6 +186,6 @@ def test_every_action_is_in_the_palette_and_can_be_found(qtbot, window):
     window.features.do("palette")
     assert window.help.palette.list.count() >= 40
     qtbot.keyClicks(window.help.palette.field, "lightth")
-    assert "Light theme" in window.help.palette.list.item(0).text()
+    qtbot.waitUntil(lambda: "Light theme" in window.help.palette.list.item(0).text())
     qtbot.keyClick(window.help.palette.field, Qt.Key.Key_Return)
     assert window.look.theme.name == "light"
