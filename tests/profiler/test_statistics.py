@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-import scipy.special  # noqa: F401  loaded here, so that no example pays for it
+import scipy.special
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,6 +105,19 @@ def test_lost_time_is_a_share_of_all_threads_time():
 )
 def test_students_quantiles_agree_with_tables(freedom, confidence, value):
     assert student_quantile(freedom, confidence) == pytest.approx(value, rel=1e-3)
+
+
+@given(st.floats(1.0, 1e6), st.floats(0.5, 0.999999))
+def test_students_quantiles_are_scipys(freedom, confidence):
+    expected = scipy.special.stdtrit(freedom, (1 + confidence) / 2)
+    assert student_quantile(freedom, confidence) == pytest.approx(expected, rel=1e-8)
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=40), st.lists(st.integers(0, 12), min_size=1, max_size=40))
+def test_the_rank_test_is_scipys(a, b):
+    if len({*a, *b}) > 1:
+        expected = scipy.stats.mannwhitneyu(a, b, method="asymptotic").pvalue
+        assert rank_test(a, b) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_rank_test_agrees_with_known_values():
