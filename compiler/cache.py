@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -256,15 +257,26 @@ def producer() -> tuple[str, ...]:
 def producer_versions() -> dict[str, str]:
     """The versions of what does the work, for whoever keeps what it made."""
     import platform
+
+    packages = {package: _installed_version(package) for package in ("kernelglass", "llvmlite", "xdsl", "numpy")}
+    return {"python": platform.python_version(), **packages}
+
+
+@remembered
+def _installed_version(package: str) -> str:
+    """A version as importlib.metadata has it, which takes longer to load than many a kernel to compile."""
+    for folder in sys.path:
+        with suppress(OSError, ValueError, StopIteration):
+            names = os.listdir(folder or ".")
+            found = next(name for name in names if name.startswith(f"{package}-") and name.endswith(".dist-info"))
+            with open(os.path.join(folder, found, "METADATA"), encoding="utf-8") as file:
+                return next(line[9:].strip() for line in file if line.startswith("Version: "))
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": platform.python_version()}
-    for package in ("kernelglass", "llvmlite", "xdsl", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    try:  # installed in another way
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def _version(package: str) -> str:

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from app.cluster.fingerprint import KNOWN, Fingerprint, release, this_worker
@@ -142,8 +143,9 @@ def _dask() -> tuple[Any, Any]:
 def _elsewhere(stack: ExitStack, address: str) -> Cluster:
     _, distributed = _dask()
     try:
-        _knock(address)
-        client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
+        security = distributed.Security()
+        _knock(address, security)
+        client = distributed.Client(address, security=security, timeout=_CONNECT, set_as_default=False)
     except Exception as error:  # whatever comes of an address that a user typed, and of whoever listens there
         raise UnavailableError(f"there is no scheduler at {address[:200]}: {_why(address, error)}") from None
     stack.callback(_closed, client)
@@ -153,10 +155,12 @@ def _elsewhere(stack: ExitStack, address: str) -> Cluster:
 def _why(address: str, error: Exception) -> str:
     if address.startswith("tls://") and isinstance(error, TypeError):  # there is no configuration to make a context of
         return "tls:// needs certificates, and distributed.comm.tls of Dask's configuration names none"
+    if isinstance(error, TimeoutError):
+        return f"whoever listens there did not answer as a scheduler does within {_CONNECT:g} s"
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _knock(address: str) -> None:
+def _knock(address: str, security: Any) -> None:
     """Raise at once where nobody listens, and soon where whoever does is no scheduler, which speaks first.
 
     Dask would try again and again, and wait for good for somebody who says nothing.
@@ -164,13 +168,22 @@ def _knock(address: str) -> None:
     found = re.fullmatch(r"(tcp|tls)://\[?([^\]]+?)\]?:(\d+)", address)
     if found is None:
         return
-    with socket.create_connection((found[2], int(found[3])), _CONNECT) as line:
-        if found[1] == "tcp":
-            said = b""
-            while len(said) < 8 and (more := line.recv(8 - len(said))):
-                said += more
-            if len(said) < 8 or not _GREETING[0] <= int.from_bytes(said, "little") <= _GREETING[1]:
-                raise OSError("whoever listens there does not talk as a scheduler does")
+    with ExitStack() as stack:
+        limit = monotonic() + _CONNECT
+        line = stack.enter_context(socket.create_connection((found[2], int(found[3])), _CONNECT))
+        if found[1] == "tls":
+            context = security.get_connection_args("client")["ssl_context"]
+            if context is None:
+                raise TypeError("there is no certificate")
+            line = stack.enter_context(context.wrap_socket(line, server_hostname=found[2]))
+        said = b""
+        while len(said) < 8:
+            line.settimeout(max(limit - monotonic(), 0.001))  # also for somebody who says a little now and then
+            if not (more := line.recv(8 - len(said))):
+                break
+            said += more
+        if len(said) < 8 or not _GREETING[0] <= int.from_bytes(said, "little") <= _GREETING[1]:
+            raise OSError("whoever listens there does not talk as a scheduler does")
 
 
 def _local(stack: ExitStack, workers: int | None, port: int) -> Cluster:

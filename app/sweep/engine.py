@@ -91,6 +91,7 @@ def _compile_all(
         for number, answer in told:
             if answer is None:
                 _note(cell_begins, store, spec.name, spec.key(cells[number]))
+                this_machine()  # asked for once: now, while processes load, and not beside those that compile
                 progress = replace(progress, running=progress.running + 1)
             else:
                 with store.transaction():

@@ -8,18 +8,19 @@ from __future__ import annotations
 import queue
 import signal
 import threading
-from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.sweep.child import ANSWERS, Answer, CompileTask
+from app.sweep.order import Order
 from compiler.processes.frames import Unreadable
 from compiler.processes.messages import Refusal
 from compiler.processes.nursery import Born, Nursery
 from compiler.processes.supervisor import Child, status_name
 from compiler.temporary import temporary_folder
+from profiler.records import CompilationRecord
 
 _NURSED = "app.sweep.child"
 """The module that its processes run."""
@@ -72,11 +73,11 @@ class LocalProcesses:
 
     def compiled(self, tasks: Sequence[CompileTask]) -> Generator[tuple[int, Answer]]:
         """The number of each task with None as it begins, and with what came of it."""
-        waiting = deque(enumerate(tasks))
+        waiting = Order(tasks)
         told: queue.SimpleQueue[tuple[int, Answer | BaseException]] = queue.SimpleQueue()
         stop = threading.Event()
         feeders = [
-            threading.Thread(target=self._feed, args=(number, waiting, told, stop), daemon=True)
+            threading.Thread(target=self._feed, args=(number, tasks, waiting, told, stop), daemon=True)
             for number in range(min(self.count, len(tasks)))
         ]
         for feeder in feeders:
@@ -99,19 +100,18 @@ class LocalProcesses:
                 feeder.join()
 
     def _feed(
-        self, position: int, waiting: deque[tuple[int, CompileTask]],
+        self, position: int, tasks: Sequence[CompileTask], waiting: Order,
         told: queue.SimpleQueue[tuple[int, Answer | BaseException]], stop: threading.Event,
     ) -> None:  # fmt: skip
         """What one process is given."""
-        number = -1
+        number, target = -1, ""
         try:
-            while waiting and not stop.is_set():
-                try:
-                    number, task = waiting.popleft()
-                except IndexError:  # another took it
-                    return
+            while not stop.is_set() and (found := waiting.take(target)) is not None:
+                number, target = found, tasks[found].options.target
                 told.put((number, None))
-                if (answer := self._answer(position, task, stop)) is not None:
+                if (answer := self._answer(position, tasks[number], stop)) is not None:
+                    if isinstance(answer, CompilationRecord):
+                        waiting.learn(number, answer.seconds)
                     told.put((number, answer))
         except BaseException as error:
             told.put((number, error))

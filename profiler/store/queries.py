@@ -248,6 +248,28 @@ def find_run(store: Store, words: str) -> int:
     return _must([row for row in rows if row["id"] is not None], store, f"run or tag {words!r}")["id"]
 
 
+def find_baseline(store: Store, run: int) -> int:
+    """The pinned run that a run is compared with: that of its source, or where it has none, one of the same graph.
+
+    One of another graph would say nothing of it, so it has to be asked for by name.
+    """
+    source = run_row(store, run)["source"]
+    try:
+        return find_run(store, f"baseline:{source}")
+    except StoreError:
+        other = find_run(store, "baseline")
+    sql = """SELECT runs.id FROM runs INDEXED BY runs_pinned JOIN compilations ON compilations.id = runs.compilation
+             WHERE pinned AND compilations.graph = (
+               SELECT graph FROM compilations JOIN runs ON compilations.id = runs.compilation WHERE runs.id = ?)
+             ORDER BY runs.id DESC LIMIT 1"""
+    if alike := store.rows(sql, (run,)):
+        return alike[0]["id"]
+    raise StoreError(
+        f"{source} has no baseline, and run {other}, that of {run_row(store, other)['source']}, is of another graph; "
+        f"pin one of its runs with `kernelglass runs pin ID`, or compare with {other} by its number"
+    )
+
+
 def find_compilation(store: Store, words: str) -> int | None:
     """The compilation meant by `c12`; None where the words mean something else."""
     match = re.fullmatch(r"c(\d{1,18})", words)

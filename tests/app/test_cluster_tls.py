@@ -3,14 +3,22 @@
 import json
 import os
 import shutil
+import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 from command_line import ROOT, SCALE, assert_one_line, in_a_process
 
 pytest.importorskip("distributed")
+
+import dask.config as dask_config
+
+from app.cluster import joining
+
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make certificates with")
 
 
@@ -77,6 +85,35 @@ def secure(tmp_path_factory):
 
 def with_these(around, *arguments):
     return in_a_process(*arguments, env=os.environ | around)
+
+
+@pytest.mark.parametrize("talks", [False, True], ids=["says nothing", "has certificates, and says nothing then"])
+def test_somebody_who_never_answers_is_given_up(kernelglass, monkeypatch, tmp_path, talks):
+    around = certificates(tmp_path / "ours")
+    monkeypatch.setattr(joining, "_CONNECT", 1.5)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*(around[f"DASK_DISTRIBUTED__COMM__TLS__SCHEDULER__{kind}"] for kind in ("CERT", "KEY")))
+    lines = []  # kept open, so that whoever waits is not told that nobody is there
+
+    def listen():
+        while True:
+            try:
+                lines.append(port.accept()[0])
+                lines[-1] = context.wrap_socket(lines[-1], server_side=True) if talks else lines[-1]
+            except OSError:
+                return
+
+    with socket.create_server(("127.0.0.1", 0)) as port:
+        listener = threading.Thread(target=listen, daemon=True)
+        listener.start()
+        address = f"tls://127.0.0.1:{port.getsockname()[1]}"
+        with dask_config.set({name.removeprefix("DASK_").lower().replace("__", "."): around[name] for name in around}):
+            found = kernelglass("cluster", "status", address)
+        assert_one_line(found, 4, f"no scheduler at {address}", "within 1.5 s")
+        port.shutdown(socket.SHUT_RDWR)
+        listener.join()
+    for line in lines:
+        line.close()
 
 
 def workers(address, around):

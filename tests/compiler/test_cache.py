@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from compiler import Graph, TensorType, ops
-from compiler.cache import Cache, cache_folder, key_of, pack, unpack
+from compiler.cache import Cache, cache_folder, key_of, pack, producer_versions, unpack
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
 
@@ -162,3 +162,16 @@ def test_a_model_whose_entries_are_all_damaged_is_compiled_again(monkeypatch, tm
     model = compile_graph(graph, CompileOptions())
     assert model.stats["cache"] == {"hits": 0, "misses": 1}
     np.testing.assert_array_equal(model.execute(x)[0], expected)
+
+
+def test_versions_are_those_that_are_installed():
+    from importlib.metadata import version
+
+    found = producer_versions()
+    assert {name: found[name] for name in ("llvmlite", "xdsl", "numpy")} == {
+        name: version(name) for name in ("llvmlite", "xdsl", "numpy")
+    }
+    code = "import sys, compiler.cache; compiler.cache.producer_versions(); print('importlib.metadata' in sys.modules)"
+    root = Path(__file__).parents[2]
+    said = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True).stdout
+    assert said.strip() == str(found["kernelglass"] == "not installed")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import scipy.special  # noqa: F401  loaded here, so that no example pays for it
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,6 +104,13 @@ def test_lost_time_is_a_share_of_all_threads_time():
 )
 def test_students_quantiles_agree_with_tables(freedom, confidence, value):
     assert student_quantile(freedom, confidence) == pytest.approx(value, rel=1e-3)
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=40), st.lists(st.integers(0, 12), min_size=1, max_size=40))
+def test_the_rank_test_is_scipys(a, b):
+    if len({*a, *b}) > 1:
+        expected = scipy.stats.mannwhitneyu(a, b, method="asymptotic").pvalue
+        assert rank_test(a, b) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_rank_test_agrees_with_known_values():

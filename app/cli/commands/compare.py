@@ -111,16 +111,12 @@ def _compared(store: Store, items: tuple[str, ...], again: bool, pairs: int) -> 
 
 
 def _runs(store: Store, items: tuple[str, ...]) -> list[int]:
-    """The runs that are meant; plain `baseline` is that of the source it is compared with, where that has one."""
-    from profiler.store import StoreError, queries
+    """The runs that are meant; plain `baseline` is that of the first run it is compared with."""
+    from profiler.store import queries
 
     known = {words: queries.find_run(store, words) for words in items if words != "baseline"}
     if "baseline" in items and known:
-        source = queries.run_row(store, next(iter(known.values())))["source"]
-        try:
-            known["baseline"] = queries.find_run(store, f"baseline:{source}")
-        except StoreError:
-            known["baseline"] = queries.find_run(store, "baseline")
+        known["baseline"] = queries.find_baseline(store, next(iter(known.values())))
     return [known[words] if words in known else queries.find_run(store, words) for words in items]
 
 

@@ -40,7 +40,10 @@ def command(run: str, against: tuple[str, ...], out: Path, ceilings: bool, db: s
     check_place(out)
     with open_store(db, create=False) as store:
         number = queries.find_run(store, run)
-        others = [queries.find_run(store, words) for words in against]
+        others = [
+            queries.find_baseline(store, number) if words == "baseline" else queries.find_run(store, words)
+            for words in against
+        ]
         if number in others:
             raise click.UsageError(f"run {number} cannot be compared with itself")
         if ceilings:
