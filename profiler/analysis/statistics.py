@@ -113,10 +113,6 @@ def _log_interval(values: np.ndarray, confidence: float) -> tuple[float, float]:
     return math.exp(middle - reach), math.exp(min(middle + reach, 700.0))
 
 
-# Student's t and the ranks' normal distribution are a few lines each. SciPy's take a second to load, which is longer
-# than all else that a comparison does.
-
-
 @lru_cache(maxsize=16)
 def _normal_quantile(confidence: float) -> float:
     """How many standard errors a two-sided interval of the normal distribution reaches.
