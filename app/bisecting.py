@@ -70,5 +70,5 @@ def trial_words(found: Found) -> str:
     """The latest trial in a line."""
     trial = found.trials[-1]
     out = len(trial.left_out)
-    named = trial.left_out[0] if out == 1 else f"{out} of them" if out else "nothing"
-    return f"{len(found.trials)}. without {named}: {trial.words}; {len(found.suspects)} suspects left"
+    named = f"without {trial.left_out[0] if out == 1 else f'{out} of them'}" if out else "as it is"
+    return f"{len(found.trials)}. {named}: {trial.words}; {len(found.suspects)} suspects left"

@@ -17,6 +17,8 @@ COLUMNS = 1024
 FINE_TILES = 3
 # Rows of the result that wait on the stack for the next part of the inner dimension.
 WAITING_ROWS = 256
+# Of so many columns that three vectors to a tile come to, others must save one to be faster.
+WORTH = 20
 # Register tiles to choose from, where their sums and a row of B leave room for a value of A.
 TILES = ((4, 2), (4, 3), (4, 4), (6, 2), (6, 3), (6, 4), (8, 1), (8, 2), (8, 3), (12, 2))
 
@@ -31,11 +33,17 @@ def most_columns():
 def register_tile(m, n, dt):
     """Rows, and vectors a row, of the tile that is kept in registers.
 
-    AVX-512 has wide vectors: two of them cut matrices more evenly than three, and are as fast.
+    AVX-512 has wide vectors: two of them cut matrices more evenly than three, and are as fast. With short vectors three
+    are faster, but for few columns that four or two cut more evenly.
     """
     rows, columns = (8, 3) if target.registers >= 32 else (6, 2)
     if target.simd_bytes == 64:
         columns = 2
+    if columns == 3 and is_static(n):
+        lanes = target.simd(dt)
+        for r, c in unroll(((4, 4), (8, 2))):
+            if WORTH * round_up(n, c * lanes) <= (WORTH - 1) * round_up(n, columns * lanes):
+                rows, columns = r, c
     most_rows, most_columns = 12, 4
     if is_static(m):
         most_rows = max(m, 1)

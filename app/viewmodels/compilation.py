@@ -107,6 +107,7 @@ class LineText:
 
     `line_places` are two int32 a line: the file that its source line is in, into `files` (0 is none), and that line.
     `line_library` is the same of the line of the kernel library that it was made for, where the two differ.
+    `kernel` is whose text it is, where that is another kernel than was asked for.
     """
 
     text: bytes
@@ -115,6 +116,7 @@ class LineText:
     files: tuple[str, ...] = ("",)
     line_places: bytes = b""
     line_library: bytes = b""
+    kernel: str = ""
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,10 @@ class CompileSession:
             return line_text(stage.text, stage.nodes)
         name = self._counterpart(model, request.kernel)
         report(Progress(f"{STAGE_TITLES[request.stage]} of {name}", 0.7))
+        found = self._text_of(model, name, request)
+        return found if name == request.kernel else replace(found, kernel=name)
+
+    def _text_of(self, model: Any, name: str, request: StageRequest) -> LineText:
         if request.step >= 0:
             return self._passes(request.target).text(name, request.step)
         if request.stage == "source":
@@ -266,11 +270,12 @@ class CompileSession:
         return self._steps.setdefault(model.target.name, PassSteps(model))
 
     def _counterpart(self, model: Any, name: str) -> str:
-        """The kernel of another target's model that computes the same; fusion may have cut it differently there."""
-        if any(kernel.name == name for kernel in model.kernels) or model is self._model:
+        """The kernel of another target's model that computes most of the same; fusion may have cut it differently
+        there, and a name of ours may be another kernel's."""
+        if model is self._model:
             return name
         wanted = set(self._model.kernel(name).nodes)
-        return max(model.kernels, key=lambda kernel: len(wanted & set(kernel.nodes))).name
+        return max(model.kernels, key=lambda kernel: (len(wanted & set(kernel.nodes)), kernel.name == name)).name
 
     def run(self, request: RunRequest, report: Report) -> RunTimes:
         """Measure through the profiler, with the same cuts and edits, and keep the run."""

@@ -20,7 +20,10 @@ _ADDRESS = re.compile(rb"^ {8}(/\*[0-9a-f]{4,}\*/) {1,12}(?= )")  # how nvdisasm
 
 @dataclass(frozen=True)
 class TextDocument:
-    """An indexed text. `starts` has one entry a line plus the end; `line_sets` maps lines to entries of `sets`."""
+    """An indexed text. `starts` has one entry a line plus the end; `line_sets` maps lines to entries of `sets`.
+
+    `kernel` is whose text it is, where that is another kernel than was asked for.
+    """
 
     data: bytes | memoryview
     starts: np.ndarray
@@ -30,6 +33,7 @@ class TextDocument:
     files: tuple[str, ...] = ("",)
     places: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     library: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    kernel: str = ""
 
     @property
     def lines(self) -> int:
@@ -182,7 +186,7 @@ def index_text(text: LineText, cancelled: Callable[[], bool] = lambda: False) ->
     sets = np.frombuffer(text.line_sets, np.int32)
     places = np.frombuffer(text.line_places, np.int32).reshape(-1, 2)
     library = np.frombuffer(text.line_library, np.int32).reshape(-1, 2)
-    document = TextDocument(data, starts, text.sets, sets, longest, text.files, places, library)
+    document = TextDocument(data, starts, text.sets, sets, longest, text.files, places, library, text.kernel)
     _ = document.coverage  # looks at every line: here, rather than where the window would wait for it
     return document
 

@@ -202,7 +202,8 @@ class IrPane(QWidget):
     def _say_what(self) -> None:
         """What the strip above the text says of it: that it is another model's, of a pass, compared with something."""
         model = self.model
-        words = [part for part in (self._stale, model.note, model.against.words if model.against else "") if part]
+        cut = f"{model.target} cuts it differently: this is {model.document.kernel}" if model.document.kernel else ""
+        words = [part for part in (self._stale, cut, model.note, model.against.words if model.against else "") if part]
         if not model.document.lines and not model.diff:
             words = words if not self._stale else []
         self.strip.show_words(

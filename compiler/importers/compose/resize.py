@@ -116,6 +116,23 @@ def sampled(
     return total
 
 
+def grid_sampled(x: Value, grid: Value, mode: str, padding: str, aligned: bool) -> Value:
+    """x (N, C, spatial...) at the places of a grid (N, ..., spatial), which are -1 to 1 from edge to edge."""
+    spatial = x.rank - 2
+    flat = ops.reshape(grid, (grid.shape[0], -1, spatial))
+    places = []
+    for at, size in enumerate(x.shape[2:]):
+        if not isinstance(size, int):
+            raise GraphError("sampling needs an image of known size")
+        wide = ops.add(flat[:, :, spatial - 1 - at], 1)  # the grid names the last axis first
+        if aligned:
+            places.append(ops.mul(wide, (size - 1) / 2))
+        else:
+            places.append(ops.div(ops.sub(ops.mul(wide, float(size)), 1), 2.0))
+    out = sampled(x, places, mode, padding, aligned)
+    return ops.reshape(out, (*x.shape[:2], *grid.shape[1:-1]))
+
+
 def _taps(place: Value, size: int, mode: str, padding: str, aligned: bool) -> list[tuple[Value, Value | None]]:
     """Indices inside the axis with their weights; what is padded with zeros has a weight of none."""
     low, high = (0.0, size - 1.0) if aligned else (-0.5, size - 0.5)

@@ -267,3 +267,33 @@ def adaptive_average(x: Value, sizes: Sequence[int]) -> Value:
         moved = ops.matmul(ops.moveaxis(x, axis, -1), ops.constant(table, x.dtype))
         x = ops.moveaxis(moved, -1, axis)
     return x
+
+
+def put_back(
+    x: Value, image: Sequence[int], block: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
+    pads: Sequence[int],
+) -> Value:  # fmt: skip
+    """Blocks (N, C * block, places) added up where they came from: an image (N, C, ...)."""
+    count = len(image)
+    steps, whole = [], []
+    for at in range(count):
+        room = image[at] + pads[at] + pads[count + at]
+        whole.append(room)
+        steps.append((room - dilation[at] * (block[at] - 1) - 1) // stride[at] + 1)
+    window = math.prod(block)
+    if window > _MOST_WINDOW or not isinstance(x.shape[1], int):
+        raise GraphError(f"a block of {window} elements is too large to unroll")
+    channels = x.shape[1] // window
+    apart = ops.reshape(x, (x.shape[0], channels, window, *steps))
+    total: Value | None = None
+    for number, offsets in enumerate(np.ndindex(*block)):
+        part = apart[:, :, number]
+        for at, offset in enumerate(offsets):
+            part = spread(part, at + 2, stride[at])
+            low = offset * dilation[at]
+            widths: list[Any] = [(0, 0)] * part.rank
+            widths[at + 2] = (low, whole[at] - low - int(part.shape[at + 2]))  # type: ignore[arg-type]
+            part = ops.pad(part, widths)
+        total = part if total is None else ops.add(total, part)
+    assert total is not None
+    return ops.slice(total, [0, 0, *pads[:count]], [None, None, *[low + size for low, size in zip(pads, image)]])

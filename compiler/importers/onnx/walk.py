@@ -143,15 +143,15 @@ class Walk:
             inputs = [_found(name, scopes) if name else None for name in node.input]
             attributes = self.bodies.attributes(node, outer, self.folder)
             results = self._imported(node, domain, opset, inputs, attributes, scopes, f"{prefix}{label}")
-        except _Known:
+        except NodeError:
             raise
         except RecursionError:
             raise self._error(f"node {prefix}{label!r}: its functions call each other without end") from None
         except CompilerError as error:
-            known = _Known if not isinstance(error, NeedsValueError) else _KnownNeed
+            known = NodeError if not isinstance(error, NeedsValueError) else NodeNeedsValueError
             made = known(f"node {prefix + label!r} ({node.op_type}, opset {opset}): {error.message}")
             made.location = Location(self.file)
-            if isinstance(made, _KnownNeed):
+            if isinstance(made, NodeNeedsValueError):
                 names = {plain: original for original, plain in self.names.items()}
                 made.inputs = tuple(names[name] for name in error.inputs if name in names)  # type: ignore[attr-defined]
             raise made from error
@@ -234,11 +234,11 @@ class Walk:
         return [tensor for tensor in found if tensor is not None]
 
 
-class _Known(GraphError):
+class NodeError(GraphError):
     """An error that already says its node."""
 
 
-class _KnownNeed(_Known, NeedsValueError):
+class NodeNeedsValueError(NodeError, NeedsValueError):
     """The same of a value that is needed."""
 
     def __init__(self, message: str) -> None:

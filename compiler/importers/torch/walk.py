@@ -25,6 +25,7 @@ _ON_SIZES: dict[str, Callable[..., Any]] = {
     "neg": operator.neg, "sym_max": maximum, "sym_min": minimum, "eq": operator.eq, "ne": operator.ne,
     "sym_not": operator.not_,
 }  # fmt: skip
+_NAMESPACES = ("aten", "transformers")  # the second has what stands in for an op that a device lacks
 _REGIONS = frozenset({"wrap_with_set_grad_enabled", "wrap_with_autocast"})
 _SAYS_NOTHING = frozenset({"_assert_tensor_metadata", "sym_constrain_range_for_size", "_assert_scalar",
                            "sym_constrain_range", "_assert_async"})  # fmt: skip
@@ -241,8 +242,8 @@ def _is_tensor(value: Any) -> bool:
 def _known_name(target: Any) -> str | None:
     """The name under which a call's target is known here: an ATen op's without its overload, or Python's operator."""
     namespace = getattr(target, "namespace", None)
-    if namespace == "aten":
-        name = target._schema.name.removeprefix("aten::")
+    if namespace in _NAMESPACES:
+        name = target._schema.name.removeprefix(f"{namespace}::")
         return name if name in TABLE or name in _SAYS_NOTHING or name == "sym_size" or name in _ON_SIZES else None
     name = getattr(target, "__name__", "").strip("_")
     if target is operator.getitem or name in _ON_SIZES or name in _REGIONS:

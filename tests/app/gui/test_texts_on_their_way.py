@@ -59,6 +59,25 @@ def test_a_text_for_another_target_does_not_wait_for_the_other_kernels(tmp_path)
     assert not session._for("sm_90a").compiled, "no kernel but that one went through LLVM"
 
 
+def test_a_text_of_a_target_that_cuts_the_kernel_differently_says_whose_it_is(qtbot, compiled, tmp_path):
+    """A CPU makes two kernels of this where a GPU makes one: its name is not the one in the header."""
+    right = compiled.workbench.panes[1]
+    path = large(tmp_path, 1, 6)
+    compiled.settings.trust(path)
+    compiled.opening.open(path)
+    qtbot.waitUntil(lambda: compiled.state.compilation.name == "large", timeout=60_000)
+    assert len(compiled.state.compilation.kernels) == 2
+    right.set_target("sm_90a")
+    loaded(qtbot, compiled)
+    whose = right.model.document.kernel
+    assert whose and f".entry {whose}(".encode() in bytes(right.model.document.data)
+    assert right.strip.isVisible()
+    assert right.strip.words.text() == f"sm_90a cuts it differently: this is {whose}"
+    right.set_target("cpu")
+    loaded(qtbot, compiled)
+    assert not right.strip.isVisible() and not right.model.document.kernel
+
+
 def test_texts_do_not_wait_behind_a_search_or_another_compilation(qtbot, compiled):
     """The process that holds the compilation is kept busy by keeping every stage; a text comes before that is over."""
     order = []
@@ -209,7 +228,9 @@ def test_five_thousand_nodes_under_an_open_ptx_pane(qtbot, compiled, tmp_path):
     qtbot.waitUntil(lambda: right.waiting.isVisible() or not right.model.loading, timeout=5_000)
     loaded(qtbot, compiled, timeout=60_000)
     for pane in compiled.workbench.panes[:2]:
-        assert pane.model.kernel.encode() in bytes(pane.model.document.data)
+        whose = pane.model.document.kernel or pane.model.kernel
+        assert whose.encode() in bytes(pane.model.document.data)
+        assert whose == pane.model.kernel or pane.strip.words.text().endswith(f"this is {whose}")
 
 
 def test_a_text_that_comes_after_its_pane_was_closed_finds_nobody(qtbot, compiled):

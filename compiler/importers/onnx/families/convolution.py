@@ -150,28 +150,7 @@ def _col2im(node: Node) -> Value:
     count = len(image)
     stride, dilation = list(node.attr("strides", [1] * count)), list(node.attr("dilations", [1] * count))
     flat = list(node.attr("pads", [0] * 2 * count))
-    steps, whole = [], []
-    for at in range(count):
-        room = image[at] + flat[at] + flat[count + at]
-        whole.append(room)
-        steps.append((room - dilation[at] * (block[at] - 1) - 1) // stride[at] + 1)
-    window = int(np.prod(block))
-    if window > 4096 or not isinstance(x.shape[1], int):
-        raise GraphError(f"a block of {window} elements is too large to unroll")
-    channels = x.shape[1] // window
-    apart = ops.reshape(x, (x.shape[0], channels, window, *steps))
-    total: Value | None = None
-    for number, offsets in enumerate(np.ndindex(*block)):
-        part = apart[:, :, number]
-        for at, offset in enumerate(offsets):
-            part = windows.spread(part, at + 2, stride[at])
-            low = offset * dilation[at]
-            widths: list[Any] = [(0, 0)] * part.rank
-            widths[at + 2] = (low, whole[at] - low - int(part.shape[at + 2]))  # type: ignore[arg-type]
-            part = ops.pad(part, widths)
-        total = part if total is None else ops.add(total, part)
-    assert total is not None
-    return ops.slice(total, [0, 0, *flat[:count]], [None, None, *[f + i for f, i in zip(flat, image)]])
+    return windows.put_back(x, image, block, stride, dilation, flat)
 
 
 CONVOLUTION: dict[str, Handler] = {

@@ -8,9 +8,9 @@ import numpy as np
 
 from compiler.errors import GraphError
 from compiler.graph import ops
-from compiler.graph.dims import Dim
 from compiler.graph.value import Value
 from compiler.importers.compose.functions import kind
+from compiler.importers.compose.padding import padded
 from compiler.importers.compose.places import (
     as_number,
     gather_along,
@@ -95,7 +95,7 @@ def _pad(node: Node) -> Value:
         return _constant_pad(x, low, high, value)
     for axis in range(x.rank):
         if low[axis] != 0 or high[axis] != 0:
-            x = _mirrored(x, axis, low[axis], high[axis], mode)
+            x = padded(x, axis, low[axis], high[axis], mode)
     return x
 
 
@@ -105,26 +105,6 @@ def _constant_pad(x: Value, low: list[Any], high: list[Any], value: Any) -> Valu
         return ops.pad(x, widths, constant_values=0 if value is None else value)
     inside = ops.pad(ops.ones(x.shape, "bool"), widths, constant_values=False)
     return ops.where(inside, ops.pad(x, widths), ops.reshape(value, ()))
-
-
-def _mirrored(x: Value, axis: int, low: Any, high: Any, mode: str) -> Value:
-    """Padding by what is there, along one axis."""
-    size = x.shape[axis]
-    if isinstance(size, Dim) or isinstance(low, Dim) or isinstance(high, Dim):
-        raise GraphError(f"padding {mode!r} along axis {axis} needs known sizes")
-    if low + size + high > 1 << 24 or size == 0:
-        raise GraphError(f"padding {mode!r} of {size} elements by {low} and {high}")
-    places = np.arange(-low, size + high)
-    if mode == "edge":
-        places = np.clip(places, 0, size - 1)
-    elif mode == "wrap":
-        places = places % size
-    elif mode == "reflect":
-        around = max(2 * (size - 1), 1)
-        places = np.abs((places + size - 1) % around - (size - 1)) if size > 1 else np.zeros_like(places)
-    else:
-        raise GraphError(f"the padding mode {mode!r} is not constant, edge, reflect or wrap")
-    return ops.gather(x, places, axis)
 
 
 def _scatter_elements(node: Node) -> Value:

@@ -149,20 +149,7 @@ def _grid_sample(node: Node) -> Value:
     if mode not in _SAMPLING:
         raise GraphError(f"the mode {mode!r} is not linear, nearest or cubic")
     aligned = bool(node.attr("align_corners", 0))
-    spatial = x.rank - 2
-    shape = grid.shape[1:-1]
-    flat = ops.reshape(grid, (grid.shape[0], -1, spatial))
-    places = []
-    for at in range(spatial):  # the grid names the last axis first
-        place = flat[:, :, spatial - 1 - at]
-        size = _known(x, at + 2)
-        wide = ops.add(place, 1)
-        if aligned:
-            places.append(ops.mul(wide, (size - 1) / 2))
-        else:
-            places.append(ops.div(ops.sub(ops.mul(wide, float(size)), 1), 2.0))
-    out = resize.sampled(x, places, _SAMPLING[mode], node.attr("padding_mode", "zeros"), aligned)
-    return ops.reshape(out, (*x.shape[:2], *shape))
+    return resize.grid_sampled(x, grid, _SAMPLING[mode], node.attr("padding_mode", "zeros"), aligned)
 
 
 def _roi_align(node: Node) -> Value:

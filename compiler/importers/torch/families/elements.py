@@ -99,7 +99,7 @@ def _cast(call: Call) -> Value:
 
 def _pow(call: Call) -> Value:
     a, b = (operand(call.args[at], call.dtype) for at in (0, 1))
-    if b == 2 and isinstance(a, Value) and not isinstance(b, Value):
+    if isinstance(a, Value) and not isinstance(b, Value) and b == 2:
         return ops.mul(a, a)
     return ops.pow(a if isinstance(a, Value) else ops.constant(a, call.dtype), b)
 

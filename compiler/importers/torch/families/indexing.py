@@ -9,6 +9,7 @@ from compiler.graph import ops
 from compiler.graph.broadcasting import broadcast_shapes
 from compiler.graph.dims import product
 from compiler.graph.value import Value
+from compiler.importers.compose.functions import size_value
 from compiler.importers.compose.places import (
     as_number,
     gather_along,
@@ -79,11 +80,13 @@ def _index_put(call: Call) -> Value:
     front = axes + [at for at in range(x.rank) if at not in axes]
     moved = ops.transpose(x, front)
     rows, rest = product([x.shape[a] for a in axes]), moved.shape[len(axes) :]
-    values = ops.broadcast_to(ops.cast(values, x.dtype), (*place.shape, *rest))
-    if axes[0] and axes == list(range(axes[0], axes[0] + len(axes))):
+    values = ops.cast(values, x.dtype)
+    if axes[0] and axes == list(range(axes[0], axes[0] + len(axes))):  # neighbouring indices stay where they were
         shape = (*x.shape[: axes[0]], *place.shape, *x.shape[axes[-1] + 1 :])
-        spread = ops.broadcast_to(ops.cast(call.x(2), x.dtype), shape)
+        spread = ops.broadcast_to(values, shape)
         values = ops.moveaxis(spread, tuple(range(axes[0], axes[0] + rank)), tuple(range(rank)))
+    else:
+        values = ops.broadcast_to(values, (*place.shape, *rest))
     flat = ops.reshape(moved, (rows, *rest))
     new = ops.reshape(values, (product(place.shape), *rest))
     reduction = "add" if call.arg(3, "accumulate", False) else "none"
@@ -142,6 +145,34 @@ def _select_scatter(call: Call) -> Value:
     return ops.where(here, ops.cast(ops.expand_dims(source, axis), x.dtype), x)
 
 
+def _masked_scatter(call: Call) -> Value:
+    """The elements of a source, one after the other, where a mask is true."""
+    x, source = call.x(), ops.ravel(call.x(2))
+    mask = ops.broadcast_to(call.x(1), x.shape)
+    number = ops.cumsum(ops.cast(ops.ravel(mask), "i64"), 0)
+    place = ops.maximum(ops.sub(ops.reshape(number, x.shape), 1), 0)
+    return ops.where(mask, ops.gather(source, place), x)
+
+
+def _embedding_bag(call: Call) -> tuple[Value, None, None, None]:
+    """Sums or means of rows of a table, by bags that begin at offsets: a product with who is in which bag."""
+    table, indices, offsets = (call.x(at) for at in range(3))
+    mode, weights = call.arg(4, "mode", 0), call.arg(6, "per_sample_weights")
+    if mode not in (0, 1) or call.arg(8, "padding_idx", -1) not in (-1, None):
+        raise GraphError("bags are summed or averaged, without a padding index")
+    count, last = indices.shape[0], bool(call.arg(7, "include_last_offset", False))
+    starts = offsets[:-1] if last else offsets
+    ends = offsets[1:] if last else ops.concat([offsets[1:], ops.reshape(size_value(count), (1,))], 0)
+    number = ops.iota((1, count), 1)
+    inside = ops.logical_and(ops.less_equal(starts[:, None], number), ops.less(number, ends[:, None]))
+    share = ops.cast(inside, table.dtype)
+    share = share if weights is None else ops.mul(share, weights)
+    if mode == 1:
+        size = ops.maximum(ops.sub(ends, starts), 1)
+        share = ops.div(share, ops.cast(size, table.dtype)[:, None])
+    return ops.matmul(share, ops.embedding(indices, table)), None, None, None
+
+
 def _topk(call: Call) -> tuple[Value, Value]:
     return top_k(call.x(), call.args[1], call.arg(2, "dim", -1), call.arg(3, "largest", True))
 
@@ -157,4 +188,6 @@ INDEXING: dict[str, Handler] = {
     "_unsafe_index": _index, "index_put": _index_put, "scatter": _scatter, "scatter_add": _scatter_add,
     "scatter_reduce": _scatter, "index_copy": _index_copy, "slice_scatter": _slice_scatter,
     "select_scatter": _select_scatter, "topk": _topk, "sort": _sort,
+    "masked_scatter": _masked_scatter, "_embedding_bag": _embedding_bag,
+    "_embedding_bag_forward_only": _embedding_bag,
 }  # fmt: skip

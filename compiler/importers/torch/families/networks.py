@@ -144,6 +144,20 @@ def _batch_norm(call: Call) -> Any:
     return (out, None, None) if isinstance(call.node.meta["val"], tuple) else out
 
 
+def _batch_norm_of_batch(call: Call) -> Any:
+    """By the statistics of what is given, as an instance norm has them of each image."""
+    x, weight, bias = call.args[:3]
+    training, eps = call.args[-3], call.args[-1]
+    if len(call.args) != 6 or not training:
+        raise GraphError("batch norm in training mode; call module.eval() first")
+    others = tuple(at for at in range(x.rank) if at != 1)
+    centred = ops.sub(x, ops.mean(x, others, keepdims=True))
+    variance = ops.mean(ops.mul(centred, centred), others, keepdims=True)
+    out = ops.mul(centred, ops.rsqrt(ops.add(variance, eps)))
+    out = out if weight is None else ops.mul(out, _per_channel(weight, x))
+    return (out if bias is None else ops.add(out, _per_channel(bias, x))), None, None
+
+
 def _group_norm(call: Call) -> Value:
     x, groups, weight, bias = call.x(), call.args[1], call.arg(2, "weight"), call.arg(3, "bias")
     return _grouped(x, groups, weight, bias, call.arg(4, "eps", 1e-5))
@@ -197,8 +211,10 @@ NETWORKS: dict[str, Handler] = {
     "max_pool2d_with_indices": _max_pool, "max_pool2d": _max_pool, "max_pool1d": _max_pool, "max_pool3d": _max_pool,
     "max_pool3d_with_indices": _max_pool, "avg_pool1d": _avg_pool, "avg_pool2d": _avg_pool, "avg_pool3d": _avg_pool,
     "adaptive_avg_pool1d": _adaptive, "adaptive_avg_pool2d": _adaptive, "_adaptive_avg_pool2d": _adaptive,
+    "adaptive_avg_pool3d": _adaptive, "_adaptive_avg_pool3d": _adaptive,
     "layer_norm": _layer_norm, "native_layer_norm": _native_layer_norm, "rms_norm": _rms_norm,
     "batch_norm": _batch_norm, "_native_batch_norm_legit_no_training": _batch_norm, "group_norm": _group_norm,
+    "_native_batch_norm_legit": _batch_norm_of_batch,
     "native_group_norm": _native_group_norm, "scaled_dot_product_attention": _attention,
     "upsample_nearest2d": lambda call: _resized(call, "nearest", False),
     "upsample_bilinear2d": lambda call: _resized(call, "linear", call.arg(2, "align_corners", False)),

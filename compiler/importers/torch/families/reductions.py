@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from compiler.errors import GraphError
 from compiler.graph import ops
 from compiler.graph.value import Value
 from compiler.importers.compose.einsum import einsum
 from compiler.importers.torch.call import Call, Handler, axis_of
 from compiler.importers.torch.families.elements import operand
+
+_MOST_GROUPS = 256  # matrices of a grouped product, each of which is a step of the graph
 
 
 def _axes(axes: Any) -> Any:
@@ -90,14 +94,58 @@ def _log_sum_exp(call: Call) -> Value:
 
 
 def _norm(call: Call) -> Value:
-    x, p, axes = call.x(), call.arg(1, "ord", 2), _axes(call.arg(2, "dim"))
-    keep = call.arg(3, "keepdim", False)
-    p = 2 if p is None else p
+    p = call.arg(1, "ord", 2)
+    return _normed(call.x(), 2 if p is None else p, _axes(call.arg(2, "dim")), call.arg(3, "keepdim", False))
+
+
+def _normed(x: Value, p: float, axes: Any, keep: bool) -> Value:
     if p == 2:
         return ops.sqrt(ops.sum(ops.mul(x, x), axes, keepdims=keep))
     if p == 1:
         return ops.sum(ops.abs(x), axes, keepdims=keep)
+    if p == 0:
+        return ops.sum(ops.cast(ops.not_equal(x, 0), x.dtype), axes, keepdims=keep)
+    if math.isinf(p):
+        return (ops.max if p > 0 else ops.min)(ops.abs(x), axes, keep)
     return ops.pow(ops.sum(ops.pow(ops.abs(x), float(p)), axes, keepdims=keep), 1 / float(p))
+
+
+def _distances(call: Call) -> Value:
+    """Of every row of one tensor from every row of another."""
+    apart = ops.sub(ops.expand_dims(call.x(0), -2), ops.expand_dims(call.x(1), -3))
+    return _normed(apart, call.args[2], -1, False)
+
+
+def _counts(call: Call) -> Value:
+    """How many elements lie in each of equal bins between two numbers, the upper one with the last bin."""
+    x, bins = ops.ravel(call.x()), call.arg(1, "bins", 100)
+    low, high = call.arg(2, "min", 0), call.arg(3, "max", 0)
+    if not low < high:
+        raise GraphError("bins between the smallest and the largest element: give both ends")
+    exact = ops.cast(x, "f64")
+    place = ops.floor(ops.mul(ops.sub(exact, float(low)), bins / (high - low)))
+    place = ops.minimum(place, float(bins - 1))
+    place = ops.where(ops.logical_and(ops.greater_equal(exact, low), ops.less_equal(exact, high)), place, -1.0)
+    here = ops.equal(ops.cast(ops.iota((bins, 1), 0), "f64"), place)
+    return ops.cast(ops.sum(ops.cast(here, "i64"), 1), call.dtype)
+
+
+def _grouped_product(call: Call) -> Value:
+    """Rows times the matrix of their group: group g has the rows up to the g-th end. Every matrix meets every row."""
+    x, matrices, ends = call.x(0), call.x(1), call.arg(2, "offs")
+    count = matrices.shape[0]
+    if x.rank != 2 or matrices.rank != 3 or ends is None or not isinstance(count, int) or count > _MOST_GROUPS:
+        raise GraphError(f"groups are rows, each times one of at most {_MOST_GROUPS} matrices")
+    number = ops.iota((x.shape[0], 1), 0)
+    total: Value | None = None
+    for group in range(count):
+        after = ops.less(number, ops.cast(ends[group], "i64"))
+        inside = after if group == 0 else ops.logical_and(after, ops.greater_equal(number, ends[group - 1]))
+        # A row of another group may hold anything, also what is no number: it is left out, not multiplied by 0.
+        part = ops.matmul(ops.where(inside, x, ops.zeros_like(x)), matrices[group])
+        total = part if total is None else ops.add(total, part)
+    assert total is not None
+    return total
 
 
 def _product(call: Call) -> Value:
@@ -128,4 +176,6 @@ REDUCTIONS: dict[str, Handler] = {
     "log_softmax": _softmax(ops.log_softmax), "_log_softmax": _softmax(ops.log_softmax), "cumsum": _cumsum,
     "logsumexp": _log_sum_exp, "linalg_vector_norm": _norm, "mm": _product, "bmm": _product, "matmul": _product,
     "mv": _product, "dot": _product, "addmm": _addmm, "baddbmm": _addmm, "linear": _linear, "einsum": _einsum,
+    "_cdist_forward": _distances, "cdist": _distances, "histc": _counts, "_grouped_mm": _grouped_product,
+    "grouped_mm_fallback": _grouped_product,
 }  # fmt: skip

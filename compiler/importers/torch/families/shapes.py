@@ -9,6 +9,7 @@ from compiler.graph import ops
 from compiler.graph.dims import Dim
 from compiler.graph.value import Value
 from compiler.importers.compose.functions import size_value
+from compiler.importers.compose.places import as_number
 from compiler.importers.torch.call import Call, Handler, axis_of
 from compiler.importers.torch.families.elements import operand
 
@@ -120,6 +121,29 @@ def _pad(call: Call) -> Value:
     return ops.pad(x, widths, constant_values=call.arg(2, "value", 0) or 0)
 
 
+def _diagonal(call: Call) -> Value:
+    x, offset = call.x(), call.arg(1, "offset", 0)
+    first, second = axis_of(call.arg(2, "dim1", 0), x.rank), axis_of(call.arg(3, "dim2", 1), x.rank)
+    rest = [at for at in range(x.rank) if at not in (first, second)]
+    x = ops.transpose(x, [*rest, first, second])
+    rows, columns = x.shape[-2:]
+    flat = ops.reshape(x, (*x.shape[:-2], rows * columns))
+    step, start = columns + 1, (as_number(columns) * -offset if offset < 0 else offset)
+    places = ops.add(ops.mul(ops.iota(call.shape[-1:]), as_number(step)), start)
+    return ops.gather(flat, places, x.rank - 2)
+
+
+def _as_strided(call: Call) -> Value:
+    """Elements by their distances in memory, of a tensor that lies there as its shape says."""
+    given = call.node.args[0].meta["val"]
+    if not given.is_contiguous() or given.storage_offset() != 0:
+        raise GraphError("as_strided of a tensor that is itself a view")
+    place = call.arg(3, "storage_offset") or 0
+    for axis, stride in enumerate(call.args[2]):
+        place = ops.add(ops.mul(ops.iota(call.shape, axis), as_number(stride)), place)
+    return ops.gather(ops.ravel(call.x()), place) if call.shape else ops.ravel(call.x())[place]
+
+
 def _repeat(call: Call) -> Value:
     return ops.tile(call.x(), tuple(call.args[1]))
 
@@ -140,9 +164,8 @@ def _triangle(build: Any) -> Handler:
 
 
 def _empty(call: Call) -> Value:
-    if 0 in call.shape:
-        return filled(call, 0)
-    raise GraphError("what an uninitialised tensor holds is not known")
+    """It may hold anything: zeros are as good, and the same each time."""
+    return filled(call, 0)
 
 
 def _pixel_shuffle(call: Call) -> Value:
@@ -174,5 +197,6 @@ SHAPES: dict[str, Handler] = {
     "new_ones": _constant_fill(1), "new_full": lambda call: filled(call, call.arg(2, "fill_value")),
     "fill": _full, "scalar_tensor": _scalar_tensor, "arange": _arange, "constant_pad_nd": _pad, "repeat": _repeat,
     "flip": _flip, "roll": _roll, "tril": _triangle(ops.tril), "triu": _triangle(ops.triu), "empty": _empty,
-    "pixel_shuffle": _pixel_shuffle,
+    "pixel_shuffle": _pixel_shuffle, "diagonal": _diagonal, "as_strided": _as_strided, "empty_strided": _empty,
+    "empty_permuted": _empty,
 }  # fmt: skip
