@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.resources import resource_folder
 from compiler.errors import CompilerError, GraphError, Location, ParseError, UnavailableError
-from compiler.importers.files import read_file
+from compiler.importers.files import folder_name, read_file
 from compiler.importers.llama.graph_choice import SAMPLE as _SAMPLE
 from compiler.importers.llama.graph_choice import chosen_graph, divided, shown_graph
 
@@ -240,7 +240,7 @@ def _load_checkpoint(path: Path) -> Source:
     if path.is_dir() and _is_encoder(path):
         from compiler.importers.bert.encoder import SENTENCES, TOKENS, sentence_encoder
 
-        return Source(path.resolve().name, sentence_encoder(path), {SENTENCES: 1, TOKENS: _LENGTH})
+        return Source(folder_name(path), sentence_encoder(path), {SENTENCES: 1, TOKENS: _LENGTH})
     own = shown_graph(str(path))
     return _language_model(load_checkpoint(str(path)), own, own)
 

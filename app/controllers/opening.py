@@ -86,7 +86,9 @@ class OpeningFeature(Feature):
             self._complain(f"{name} has one graph: {graph} is one of a language model's")
             return False
         if not source.startswith("sample:"):
-            source = str(path.resolve()) + source.removeprefix(name)
+            # A file keeps its name: what a link leads to may tell neither its kind nor what lies beside it.
+            named = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+            source = f"{named}{source.removeprefix(name)}"
         text = self._read(path)
         if text is None:
             return False

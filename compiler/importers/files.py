@@ -1,4 +1,4 @@
-"""A user's file read whole: with a bound on its size, and one line that says why where it cannot be read."""
+"""A user's files: read whole, with a bound on their size and one line where they cannot be; and what folders are."""
 
 from __future__ import annotations
 
@@ -14,6 +14,26 @@ def check_fetched(start: bytes, name: str) -> None:
     """Raise where a file is only Git's note of where it lies, which is what a clone without its large files has."""
     if start.startswith(_POINTER):
         raise ParseError(f"{name} is only a Git LFS pointer to the file: fetch it with `git lfs pull`")
+
+
+def hub_repository(folder: Path) -> Path | None:
+    """Where the Hugging Face hub keeps what a folder is a snapshot of: REPOSITORY/snapshots/REVISION/...
+
+    The files of a snapshot are links to REPOSITORY/blobs.
+    """
+    place = folder.resolve()
+    for each in (place, *place.parents):
+        if each.parent.name == "snapshots":
+            return each.parents[1]
+    return None
+
+
+def folder_name(folder: Path) -> str:
+    """What the model in a folder is called: a snapshot's own name is a digest, its repository's says which model."""
+    repository = hub_repository(folder)
+    if repository is not None and repository.name.startswith("models--"):
+        return repository.name.rpartition("--")[2]
+    return folder.resolve().name
 
 
 def read_file(path: Path, most: int, name: str = "") -> bytes:

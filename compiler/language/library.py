@@ -85,9 +85,12 @@ class Library:
     @cached_property
     def _registered(self) -> dict[str, list[str]]:
         registered: dict[str, list[str]] = {}
-        for name, (_, piece) in self._index.items():
-            if piece.registers:
-                registered.setdefault(piece.registers, []).append(name)
+        for name, (file, piece) in self._index.items():
+            op = piece.registers
+            if not op and piece.called:  # what stands there is no plain text at its beginning, and may be wrong
+                op = file.generator(name).registers
+            if op:
+                registered.setdefault(op, []).append(name)
         return registered
 
     def find(self, name: str) -> Generator | None:

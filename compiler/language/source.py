@@ -19,7 +19,8 @@ from compiler.language.syntax.functions import Frame, Generator
 _TOP = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 _DOCSTRING = re.compile(r'(?:[ \t\f]*(?:#[^\n]*)?\n)*("""[^"\\]*(?:"{1,2}[^"\\]+)*""")')
 _DEF = re.compile(r"^def\s+(\w+)", re.MULTILINE)
-_REGISTERS = re.compile(r"^@\w+\(\s*[\"']([^\"'\n]*)[\"']", re.MULTILINE)
+_REGISTERS = re.compile(r"^@\w+\(\s*[\"']([^\"'\n]*)[\"']\s*[,)]", re.MULTILINE)
+_CALLED = re.compile(r"@\w+[ \t]*\(")
 _DECORATOR = re.compile(r"^@(\w+)", re.MULTILINE)
 _IMPORT = re.compile(r"^from[ \t]+\.?(\w+)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^\n#]*))", re.MULTILINE)
 _SKIPPED = ("@", "def ", "import ", "from ", '"', "'")
@@ -35,6 +36,11 @@ class Piece:
     registers: str
     text: str
     line: int
+
+    @property
+    def called(self) -> bool:
+        """Whether its decorator has parentheses."""
+        return _CALLED.match(self.text) is not None
 
 
 @dataclass(eq=False)

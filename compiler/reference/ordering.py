@@ -14,6 +14,8 @@ def merge_runs(order: np.ndarray, keys: np.ndarray, run: np.ndarray, *, descendi
     """Every stretch of two runs in the order of its keys; NaN is larger than any number."""
     out = order.copy()
     size, step = order.shape[-1], 2 * int(run[0])
+    if step >= 2 * size:  # one run, which is sorted
+        return out
     rows, found = out.reshape(-1, size), keys.reshape(-1, size)
     for row, key in zip(rows, found, strict=True):
         rank = np.unique(key, return_inverse=True, equal_nan=True)[1]  # equal keys have equal ranks, and NaN the last

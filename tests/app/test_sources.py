@@ -1,4 +1,5 @@
 import pytest
+from tiny_checkpoints import checkpoint, hub_download
 
 from app.sources import load_source, samples
 from compiler.errors import CompilerError, ParseError
@@ -82,3 +83,10 @@ def test_places_that_are_not_files(tmp_path):
     (tmp_path / "bytes.mlir").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ParseError, match="not a text file"):
         load_source(str(tmp_path / "bytes.mlir"))
+
+
+def test_a_download_of_the_hubs_is_a_checkpoint_with_its_repositorys_name(tmp_path):
+    snapshot = hub_download(tmp_path / "hub", *checkpoint(tmp_path / "written", num_hidden_layers=1).iterdir())
+    for place in (snapshot, snapshot / "model.safetensors", snapshot / "config.json"):
+        loaded = load_source(str(place))
+        assert loaded.name == "tiny-net" and loaded.graph.ops

@@ -1,8 +1,9 @@
-"""A tiny Llama on disk, written without the packages that such files usually come from."""
+"""Tiny models on disk, written without the packages that such files usually come from."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -45,3 +46,16 @@ def checkpoint(folder: Path, **changes: object) -> Path:
     text += b" " * (-len(text) % 64)
     (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + b"".join(parts))
     return folder
+
+
+def hub_download(cache: Path, *files: Path) -> Path:
+    """Files as the Hugging Face hub's cache keeps them: a snapshot, whose names are links to blobs without a suffix."""
+    repository = cache / "models--org--tiny-net"
+    snapshot, blobs = repository / "snapshots" / "5f1c02", repository / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    for number, file in enumerate(files):
+        blob = blobs / f"{number:08x}"
+        file.rename(blob)
+        (snapshot / file.name).symlink_to(os.path.relpath(blob, snapshot))
+    return snapshot

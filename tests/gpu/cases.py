@@ -14,6 +14,8 @@ import numpy as np
 
 from compiler import Graph, TensorType, ops
 from compiler.graph.dtypes import DTYPES, numpy_dtype
+from compiler.graph.ops.ordering import argsort
+from compiler.importers.compose.places import scatter_along, top_k
 
 ALL = ("f32", "f16", "bf16")
 WIDE = ("f16", "bf16")
@@ -348,7 +350,11 @@ INDEXING = [
     Case("iota", (("F", ("M", 5)),), lambda x: x + ops.cast(ops.iota(("M", 5), 1), "f32")),
     Case("tril", (("F", (20, 33)),), lambda x: ops.tril(x)),
     Case("constant", (("F", ("M", 64)),), lambda x: x * np.arange(64, dtype=np.float32) + 0.5),
-]
+    *[Case(f"sort-{n}", (("i32", ("M", n)),), lambda x: (argsort(x), argsort(x, descending=True))) for n in (205, "N")],
+    Case("top-k", (("i32", ("M", "N")),), lambda x: top_k(x, 20, 1)),
+    Case("scatter", (("F", ("M", "N")), ("index:130", ("M", "S")), ("F", ("M", "S"))),
+         lambda x, i, u: (scatter_along(x, i, u, 1), scatter_along(x, i, u, 1, "max")), ALL),
+]  # fmt: skip
 CASES = [*ELEMENTWISE, *CASTS, *REDUCTIONS, *ROWS, *MATRICES, *INDEXING]
 
 

@@ -188,3 +188,40 @@ except CompilerError as problem:
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout.startswith("lives: mine.py:3: LLVM cannot assemble this"), done.stderr
+
+
+@pytest.mark.parametrize("after", ["nothing", "ops of the graph", "a reduction", "a row kernel"])
+@pytest.mark.parametrize(
+    ("kernel", "says"),
+    [
+        ('@elementwise("k")\ndef k(x):\n    return x > 0\n', "mine.py:3:5: k gives SIMD[bool, "),
+        ('@elementwise("k")\ndef k(x):\n    y = x.cast(i32)\n    return y\n', "mine.py:4:5: k gives SIMD[i32, "),
+        ('@elementwise("k")\ndef k(x):\n    return (x, x)\n', "mine.py:3:5: k gives tuple "),
+        ('@elementwise("k")\ndef k(x):\n    return "one"\n', "mine.py:3:5: k gives str 'one' "),
+        ('@pointwise("k")\ndef k(at, x: FusedInput):\n    return x[at].cast(i32)\n', "mine.py:3:5: k gives SIMD[i32, "),
+        (
+            '@view("k")\ndef k(x: FusedInput):\n    return FusedInput(lambda at: x[at].cast(i32), i32, x.shape)\n',
+            "mine.py:3:5: k gives a FusedInput of i32 ",
+        ),
+    ],
+)
+def test_a_result_of_another_type_is_told_where_the_users_kernel_gives_it(library, kernel, says, after):
+    square = TensorType("f32", (8, 8))
+    with Graph("g", inputs=[square]) as graph:
+        made = ops.custom("k", [graph.inputs[0]], square)
+        if after == "ops of the graph":
+            made = ops.relu(made) * 2
+        elif after == "a reduction":
+            made = ops.sum(made, axis=1)
+        elif after == "a row kernel":
+            made = ops.softmax(ops.mul(made, 2))
+        graph.output(made)
+    with pytest.raises(KernelError) as caught:
+        compile_graph(graph, CompileOptions(cache=False), library(kernel))
+    assert str(caught.value).rsplit("/", 1)[-1].startswith(says)
+    assert str(caught.value).endswith("where f32 is asked for; cast it") and "\n" not in str(caught.value)
+
+
+def test_numbers_known_beforehand_are_results_of_any_type(library):
+    made = library('@elementwise("k")\ndef k(x):\n    return 3\n')
+    np.testing.assert_array_equal(run(made, "k")[0], np.full(8, 3, np.float32))

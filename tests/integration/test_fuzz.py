@@ -1,4 +1,4 @@
-"""Inputs nobody meant to give: graph texts, kernel sources, databases and cache files, changed at random.
+"""Inputs nobody meant to give: graph texts, kernel sources, databases, sweeps and cache files, changed at random.
 
 Each is answered or refused in one line, within a second of processor time; never another exception, never a hang. What
 is drawn depends on the number of the slice alone, so that a failure comes again. All slices are 1,000,000 inputs.
@@ -11,7 +11,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "profiler"))
 import records_for_tests as made
 
 SLICES = 20
-GRAPHS, SOURCES, DATABASES, CACHES = 100_000, 200_000, 50_000, 650_000  # of each kind, in all
+GRAPHS, SOURCES, DATABASES, SWEEPS, CACHES = 100_000, 200_000, 50_000, 50_000, 600_000  # of each kind, in all
 LIMIT = 1.0  # seconds of processor time for one input: the machine may be busy
 
 pytestmark = pytest.mark.slow
@@ -153,8 +153,9 @@ def test_kernel_sources(sources, number):
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory) -> bytes:
-    """Two small finished runs with their compilations."""
+    """Two small finished runs with their compilations, and what was tuned."""
     from profiler.store import open_store, writer
+    from profiler.store.tuned import TunedRow, keep_tuned
 
     path = tmp_path_factory.mktemp("fuzz") / "t.db"
     with open_store(path) as store:
@@ -163,6 +164,9 @@ def database(tmp_path_factory) -> bytes:
             run = writer.begin_run(store, made.request(), made.MACHINE)
             writer.finish_run(store, run, made.result(tuple(range(1000 + number, 1060))), compilation)
         writer.tag_runs(store, [1], "x")
+        lanes = ((("lanes", 16),), (("lanes", 8),))
+        row = TunedRow("p", "k", "sample:mlp", "cpu", *lanes, {"f": "ab"}, {"M": 8}, 2, 0.9, 0.8, 1.0)
+        keep_tuned(store, made.MACHINE, row)
         store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path.read_bytes()
 
@@ -172,6 +176,7 @@ def test_databases(database, tmp_path, number):
     from profiler.analysis.compare import compare_runs
     from profiler.report.write import export_comparison, export_run
     from profiler.store import open_store, queries
+    from profiler.store.tuned import tuned_rows
 
     path = tmp_path / "t.db"
 
@@ -180,7 +185,7 @@ def test_databases(database, tmp_path, number):
             path.with_name(path.name + beside).unlink(missing_ok=True)
         path.write_bytes(changed_bytes(database, rng))
         with open_store(path) as store:
-            kind = rng.randrange(4)
+            kind = rng.randrange(5)
             if kind == 0:
                 queries.list_runs(store)
                 queries.list_compilations(store)
@@ -188,6 +193,8 @@ def test_databases(database, tmp_path, number):
                 export_run(store, 1, rng.choice(("json", "csv", "md", "perfetto", "script")))
             elif kind == 2:
                 export_comparison(compare_runs(store, [1, 2]), rng.choice(("text", "md", "csv", "json")))
+            elif kind == 3:
+                tuned_rows(store, rng.choice(("", made.MACHINE.fingerprint)))
             else:
                 queries.find_run(store, rng.choice(("1", "x", "latest", "latest~1", "baseline", "'; --")))
 
@@ -195,6 +202,37 @@ def test_databases(database, tmp_path, number):
     with open_store(path) as store:  # loading what compares and writes is no part of an input's time
         export_comparison(compare_runs(store, [1, 2]), "text")
     fuzz(number, DATABASES, one)
+
+
+SWEEP = """name = "all"
+sources = ["sample:mlp", "sample:many-kernels:4", "g.py"]
+targets = ["cpu", "sm_90a"]
+flows = ["all-kernel", "per-kernel"]
+levels = [0, 3]
+libraries = ["", "mine"]
+devices = ["cpu"]
+dims = [{ M = 64 }, { M = 128, N = 3 }]
+repeat = 5
+processes = 2
+budget = 1.5
+cache = true
+"""
+
+
+@pytest.mark.parametrize("number", range(SLICES))
+def test_sweeps(tmp_path, number):
+    from app.sweep.spec import read_spec
+
+    path = tmp_path / "sweep.toml"
+
+    def one(rng: random.Random) -> None:
+        path.write_bytes(changed_text(SWEEP, rng).encode("utf-8", "surrogatepass"))
+        read_spec(path)
+
+    path.write_text(SWEEP)
+    with suppress(CompilerError):  # what it loads is no part of an input's time
+        read_spec(path)
+    fuzz(number, SWEEPS, one)
 
 
 @pytest.mark.parametrize("number", range(SLICES))

@@ -106,8 +106,84 @@ def test_many_updates_are_scattered(reduction):
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_short_rows_are_counted_as_before():
-    with Graph("g", inputs=[TensorType("f32", (100,)), TensorType("f32", ("N",))]) as graph:
-        graph.output(*top_k(graph.inputs[0], 50, 0), *top_k(graph.inputs[1], 50, 0))
+def symbolic(build, types, *calls):
+    """What a graph over sizes that are not known yet gives for each of some arrays: compiled once, and as meant."""
+    with Graph("g", inputs=[TensorType(*each) for each in types]) as graph:
+        made = build(*graph.inputs)
+        graph.output(*(made if isinstance(made, tuple) else (made,)))
+    model = compile(graph, opt_level=1)
+    for arrays in calls:
+        once, shared = model.execute(*arrays, threads=1), model.execute(*arrays, threads=3)
+        for a, b, c in zip(once, shared, reference(graph, *arrays), strict=True):
+            np.testing.assert_array_equal(a, b)
+            np.testing.assert_array_equal(a, c)
+        yield once
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_rows_of_a_size_that_is_not_known_yet_are_sorted(descending):
+    chance = np.random.default_rng(4)
+    sizes = ((2, 1), (1, 17), (3, 1000), (0, 5), (4, 0))
+    calls = [(chance.integers(0, 300, size).astype(np.float32),) for size in sizes]
+    found = symbolic(lambda x: argsort(x, descending), [("f32", ("M", "N"))], *calls)
+    for (order,), (keys,) in zip(found, calls, strict=True):
+        np.testing.assert_array_equal(order, np.argsort(-keys if descending else keys, axis=-1, kind="stable"))
+
+
+def test_the_largest_of_a_row_whose_size_is_not_known_yet_are_sorted_and_as_many_as_were_asked_for():
+    chance = np.random.default_rng(5)
+    calls = [(chance.permutation(3 * n).astype(np.float32).reshape(n, 3),) for n in (50, 51, 3000)]
+
+    def build(x):
+        values, places = top_k(x, 50, 0)
+        assert values.shape == places.shape == (50, 3)
+        return values, places
+
+    for (values, places), (x,) in zip(symbolic(build, [("f32", ("N", 3))], *calls), calls, strict=True):
+        np.testing.assert_array_equal(values, -np.sort(-x, axis=0)[:50])
+        np.testing.assert_array_equal(places, np.argsort(-x, axis=0)[:50])
+
+
+def test_a_whole_row_whose_size_is_not_known_yet_is_sorted():
+    keys = np.random.default_rng(6).permutation(700).astype(np.float32)
+    (found,) = symbolic(lambda x: top_k(x, x.shape[0], 0, largest=False), [("f32", ("N",))], (keys,))
+    np.testing.assert_array_equal(found[0], np.arange(700))
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
+def test_updates_whose_number_is_not_known_yet_are_scattered(reduction):
+    chance = np.random.default_rng(7)
+    combine = {"none": None, "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[reduction]
+    calls = []
+    for n, m in ((5, 3), (400, 700), (3, 0)):
+        x, new = (chance.integers(0, 4, (2, size)).astype(np.float32) for size in (n, m))
+        calls.append((x, chance.integers(-n, n, (2, m)), new))
+    types = [("f32", (2, "N")), ("i64", (2, "M")), ("f32", (2, "M"))]
+    found = symbolic(lambda *v: scatter_along(*v, 1, reduction), types, *calls)
+    for (made,), (x, places, new) in zip(found, calls, strict=True):
+        wanted = x.copy()
+        for row in range(2):
+            for at, update in zip(places[row], new[row], strict=True):
+                wanted[row, at] = update if combine is None else combine(wanted[row, at], update)
+        np.testing.assert_array_equal(made, wanted)
+
+
+def test_rows_are_scattered_where_neither_their_number_nor_that_of_updates_is_known_yet():
+    chance = np.random.default_rng(8)
+    calls = [(np.zeros((n, 3), np.float32), chance.integers(0, n, (m, 1)), chance.random((m, 3), np.float32))
+             for n, m in ((7, 4), (500, 900))]  # fmt: skip
+    types = [("f32", ("N", 3)), ("i64", ("M", 1)), ("f32", ("M", 3))]
+    for (made,), (x, places, new) in zip(symbolic(scatter_coordinates, types, *calls), calls, strict=True):
+        wanted = x.copy()
+        for at, update in zip(places[:, 0], new, strict=True):
+            wanted[at] = update
+        np.testing.assert_array_equal(made, wanted)
+
+
+def test_short_rows_are_counted_and_few_updates_compared_as_before():
+    row, few = TensorType("f32", ("N",)), (8,)
+    with Graph("g", inputs=[TensorType("f32", (100,)), row, TensorType("i64", few), TensorType("f32", few)]) as graph:
+        short, long, places, updates = graph.inputs
+        graph.output(*top_k(short, 50, 0), *top_k(long, 5, 0), scatter_along(long, places, updates, 0))
     assert "mo.merge_runs" not in {op.name for op in graph.ops}
     assert not hasattr(ops, "merge_runs")

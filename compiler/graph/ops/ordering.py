@@ -20,6 +20,7 @@ from compiler.graph.types import TensorType, format_shape
 from compiler.graph.value import Value
 
 REDUCTIONS = ("none", "add", "mul", "min", "max")
+_LONGEST_ROW = 1 << 40  # elements: their places alone take 8 TiB
 _PLACES = frozenset({"i64"})
 
 
@@ -68,12 +69,15 @@ def scatter_sorted(x: Value, places: Value, order: Value, updates: Value, reduct
 
 
 def argsort(keys: Value, descending: bool = False) -> Value:
-    """The order of the keys along the last axis, whose size is known: stable, with NaN as the largest of all."""
+    """The order of the keys along the last axis: stable, with NaN as the largest of all.
+
+    Where its size is not known yet there are merges for the longest row that memory holds; those of runs that are
+    longer than the row turn out to copy it.
+    """
     size = keys.shape[-1]
-    assert isinstance(size, int)
     order = iota(keys.shape, keys.rank - 1)
     run = 1
-    while run < size:
+    while run < (size if isinstance(size, int) else _LONGEST_ROW):
         order = merge_runs(order, keys, constant(np.array([run], np.int64)), descending)
         run *= 2
     return order

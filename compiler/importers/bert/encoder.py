@@ -19,6 +19,7 @@ from compiler.graph.graph import Graph
 from compiler.graph.types import TensorType
 from compiler.graph.value import Value
 from compiler.importers.config_file import Numbers, quoted, read_json
+from compiler.importers.files import folder_name
 from compiler.importers.weights.safetensors_file import read_folder
 
 SENTENCES, TOKENS = "B", "S"
@@ -55,7 +56,7 @@ def sentence_encoder(folder: str | os.PathLike[str]) -> Graph:
     for name, shape in shapes.items():
         if found[name].shape != shape:
             raise ParseError(f"{place}: {name} has shape {found[name].shape}, not {shape}")
-    return encoder_graph(place.resolve().name, config, {name: found[name].array() for name in shapes})
+    return encoder_graph(folder_name(place), config, {name: found[name].array() for name in shapes})
 
 
 def encoder_config(folder: Path) -> EncoderConfig:

@@ -2,7 +2,8 @@
 
 Scattering is written from the result's side (which update arrives here?), so that it needs no op that writes to
 computed places. Where results times updates along the axis are few, all are compared, which fuses with what is around;
-many are sorted by their places first. The same holds of the largest few: beyond some thousands they are sorted.
+many are sorted by their places first. The same holds of the largest few: beyond some thousands they are sorted. A size
+that is not known yet may be many.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from compiler.importers.compose.functions import size_value
 
 _MOST_ROUNDS = 16  # of the largest by searching again and again; beyond that places are counted
 _MOST_COUNTED = 2048  # elements of a row whose places are counted; longer rows are sorted
+_UNKNOWN = 1 << 16  # what a size is taken for that is not known yet
 _MOST_COMPARED = 1 << 22  # results times updates that are all compared; more are sorted
 
 
@@ -81,7 +83,7 @@ _NEUTRAL = {"add": 0, "mul": 1}
 
 def scatter_along(x: Value, index: Value, updates: Value, axis: int, reduction: str = "none") -> Value:
     """x with x[.., index[.., j, ..], ..] replaced by updates[.., j, ..], or combined with it; later updates win."""
-    if _many(x.shape[axis], index.shape[axis]) and _sortable(x, index, reduction):
+    if _many(x.shape[axis], index.shape[axis]) and _combines(x, reduction):
         return _scatter_by_sorting(x, index, updates, axis, reduction)
     # Axis by axis the updates may be fewer than x has: those places are left alone.
     low = [0] * x.rank
@@ -98,16 +100,15 @@ def scatter_along(x: Value, index: Value, updates: Value, axis: int, reduction: 
 
 
 def _many(results: Size, updates: Size) -> bool:
-    return isinstance(results, int) and isinstance(updates, int) and results * updates > _MOST_COMPARED
+    return _taken_for(results) * _taken_for(updates) > _MOST_COMPARED
+
+
+def _taken_for(size: Size) -> int:
+    return size if isinstance(size, int) else _UNKNOWN
 
 
 def _combines(x: Value, reduction: str) -> bool:
     return x.dtype != "bool" or reduction == "none"
-
-
-def _sortable(x: Value, index: Value, reduction: str) -> bool:
-    """Whether updates can be sorted: how many there are is known, and their places are numbers of one list."""
-    return all(isinstance(size, int) for size in (*x.shape, *index.shape)) and _combines(x, reduction)
 
 
 def _scatter_by_sorting(x: Value, index: Value, updates: Value, axis: int, reduction: str) -> Value:
@@ -125,7 +126,7 @@ def _scatter_by_sorting(x: Value, index: Value, updates: Value, axis: int, reduc
 
 
 def _sorted_in(x: Value, place: Value, updates: Value, reduction: str) -> Value:
-    """Rows of x with updates at places, whose number is known."""
+    """Rows of x with updates at places."""
     if reduction not in ("none", "add", "mul", "min", "max"):
         raise GraphError(f"scatter: the reduction {reduction!r} is not none, add, mul, min or max")
     order = argsort(place)
@@ -179,24 +180,28 @@ def scatter_coordinates(x: Value, index: Value, updates: Value, reduction: str =
     rows, count, width = product(picked), product(index.shape[:-1]), product(rest)
     flat = ops.reshape(x, (rows, width))
     new = ops.reshape(updates, (count, width))
-    if _many(rows, count) and isinstance(count, int) and _combines(x, reduction):
+    if _many(rows, count) and _combines(x, reduction):
         return ops.reshape(_sorted_in(flat, ops.reshape(place, (count,)), new, reduction), x.shape)
     to = ops.broadcast_to(ops.reshape(place, (count, 1)), (count, width))
     return ops.reshape(scatter_along(flat, to, new, 0, reduction), x.shape)
 
 
-def top_k(x: Value, k: int, axis: int, largest: bool = True) -> tuple[Value, Value]:
-    """The k largest (or smallest) along an axis in order, and where they are; of equal ones the first comes first."""
+def top_k(x: Value, k: Size, axis: int, largest: bool = True) -> tuple[Value, Value]:
+    """The k largest (or smallest) along an axis in order, and where they are; of equal ones the first comes first.
+
+    Of all there are, whether known yet or not, it is a sort.
+    """
     at = axis % x.rank
     if k == 0:
         none = ops.slice(x, [0], [0], axes=[at])
         return none, ops.cast(none, "i64")
     size = x.shape[at]
-    if k <= _MOST_ROUNDS:
+    if isinstance(k, int) and k <= _MOST_ROUNDS:
         order = _by_searching(x, k, at, largest)
-    elif isinstance(size, int) and size > _MOST_COUNTED:
+    elif isinstance(k, Dim) or _taken_for(size) > _MOST_COUNTED:
         order = ops.moveaxis(argsort(ops.moveaxis(x, at, -1), largest), -1, at)
-        order = ops.slice(order, [0], [k], axes=[at])
+        if k != size:  # as many as were asked for, whatever size a row turns out to have
+            order = ops.gather(order, ops.iota((k,)), at)
     else:
         order = _by_counting(x, k, at, largest)
     return gather_along(x, order, at), order

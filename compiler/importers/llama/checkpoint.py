@@ -12,6 +12,7 @@ import numpy as np
 
 from compiler.errors import ParseError
 from compiler.importers.config_file import read_json
+from compiler.importers.files import folder_name
 from compiler.importers.llama.config import LlamaConfig, config_from_gguf, config_from_json
 from compiler.importers.weights.gguf_file import read_gguf
 from compiler.importers.weights.safetensors_file import read_folder
@@ -67,7 +68,7 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
 def _from_folder(folder: Path) -> Checkpoint:
     config = config_from_json(read_json(folder / "config.json"), str(folder / "config.json"))
     weights = _named(read_folder(folder), _JSON, config, str(folder))
-    return Checkpoint(folder.resolve().name, config, weights, folder=folder)
+    return Checkpoint(folder_name(folder), config, weights, folder=folder)
 
 
 def _from_gguf(path: Path) -> Checkpoint:

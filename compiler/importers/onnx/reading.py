@@ -1,6 +1,7 @@
 """Reading an ONNX file: the message and its tensors as arrays, with nothing allocated that the file does not hold.
 
-Data outside the file is read only from regular files below the model's own folder, never through a link.
+Data outside the file is read only from regular files below the model's own folder, or from the blobs of a download of
+the Hugging Face hub's whose links the folder has. No other link that leads out of the folder is followed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import GraphError, Location, ParseError, UnavailableError
-from compiler.importers.files import check_fetched, read_file
+from compiler.importers.files import check_fetched, hub_repository, read_file
 
 _LARGEST_FILE = 2**31 - 1  # protobuf's own limit
 _TYPES: dict[int, tuple[str, str, str]] = {  # TensorProto.DataType: NumPy's name, the field of unpacked data, ours
@@ -131,20 +132,21 @@ def _external(tensor: Any, dtype: np.dtype, shape: tuple[int, ...], folder: Path
 
 
 def _inside(folder: Path, location: str, what: str) -> Path:
-    """A path that stays below the folder, of regular files and folders only."""
+    """The regular file that a path below the folder means, with every link on the way to it resolved."""
     parts = Path(location).parts
     if not parts or "\0" in location or os.path.isabs(location) or ".." in parts or "\\" in location or ":" in location:
         raise GraphError(
             f"{what}: its data is said to be in {location!r}, which is not a path inside the model's folder"
         )
-    path = folder
-    for at, part in enumerate(parts):
-        path = path / part
-        try:
-            mode = path.lstat().st_mode
-        except (OSError, ValueError):
-            raise GraphError(f"{what}: there is no file {location!r} beside the model") from None
-        wanted = stat.S_ISREG if at == len(parts) - 1 else stat.S_ISDIR
-        if not wanted(mode):
-            raise GraphError(f"{what}: {location!r} is a link or no regular file, which is not followed")
-    return path
+    try:
+        home = folder.resolve(strict=True)
+        real = (home / location).resolve(strict=True)
+        mode = real.stat().st_mode
+    except (OSError, RuntimeError, ValueError):  # RuntimeError: a circle of links
+        raise GraphError(f"{what}: there is no file {location!r} beside the model") from None
+    repository = hub_repository(home)
+    if not real.is_relative_to(home) and (repository is None or real.parent != repository / "blobs"):
+        raise GraphError(f"{what}: {location!r} is a link that leads out of the model's folder, which is not followed")
+    if not stat.S_ISREG(mode):
+        raise GraphError(f"{what}: {location!r} is no regular file")
+    return real

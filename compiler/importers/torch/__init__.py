@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from compiler.graph.graph import Graph
 
 
-def from_torch(module: Any, example_inputs: Any, dynamic_shapes: Any = None) -> Graph:
-    """A graph from a module, exported in inference mode with `torch.export` for inputs like the examples.
+def from_torch(module: Any, example_inputs: Any = (), dynamic_shapes: Any = None) -> Graph:
+    """A graph from a module, exported in inference mode with `torch.export` for inputs like the examples; or from what
+    `torch.export.export` gave, which needs no examples.
 
     `example_inputs` is a tuple of positional arguments, or a dict of keyword arguments; `dynamic_shapes` is what
     `torch.export.export` takes. Weights become constants; buffers that the module changes become mutable buffers,
@@ -19,7 +20,7 @@ def from_torch(module: Any, example_inputs: Any, dynamic_shapes: Any = None) -> 
     from compiler.importers.torch.exporting import exported
     from compiler.importers.torch.walk import Walk
 
-    return Walk(exported(module, example_inputs, dynamic_shapes), dynamic_shapes).graph()
+    return Walk(exported(module, example_inputs, dynamic_shapes)).graph()
 
 
 def load_exported(path: str | os.PathLike[str]) -> Graph:
@@ -27,4 +28,4 @@ def load_exported(path: str | os.PathLike[str]) -> Graph:
     from compiler.importers.torch.exporting import read_exported
     from compiler.importers.torch.walk import Walk
 
-    return Walk(read_exported(path), None).graph()
+    return Walk(read_exported(path)).graph()

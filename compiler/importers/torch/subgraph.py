@@ -66,7 +66,7 @@ def graph_of(module: Any) -> Graph:
     last.args = (wanted,)
     try:
         signature = _Signature(inputs, tuple(_Output(_Named(node.name)) for node in wanted))
-        return Walk(_Program(module, signature), None).graph()
+        return Walk(_Program(module, signature)).graph()
     finally:
         last.args = returned
 

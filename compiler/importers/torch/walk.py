@@ -40,10 +40,10 @@ def plain_name(text: str) -> str:
 class Walk:
     """The import of one exported program."""
 
-    def __init__(self, program: Any, dynamic_shapes: Any) -> None:
+    def __init__(self, program: Any) -> None:
         self.program = program
         self.signature = program.graph_signature
-        self.sizes = _Sizes(program, dynamic_shapes)
+        self.sizes = _Sizes(program)
         self.values: dict[str, Any] = {}
 
     def graph(self) -> Graph:
@@ -259,21 +259,26 @@ def is_known(node: Any) -> bool:
 class _Sizes:
     """PyTorch's symbolic sizes as ours. A symbol has the name the user gave it, where that can be found."""
 
-    def __init__(self, program: Any, dynamic_shapes: Any) -> None:
+    def __init__(self, program: Any) -> None:
         self.names: dict[str, str] = {}
-        given = list(dynamic_shapes.values()) if isinstance(dynamic_shapes, dict) else list(dynamic_shapes or ())
-        placeholders = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
-        for name, said in zip(program.graph_signature.user_inputs, given):
-            value: Any = placeholders.get(name)
-            axes = (
-                said.items() if isinstance(said, dict) else enumerate(said) if isinstance(said, (list, tuple)) else ()
-            )
-            for axis, size in axes:
-                label = getattr(size, "__name__", None)
-                if label and _is_tensor(value) and isinstance(axis, int) and axis < len(value.shape):
-                    text = str(value.shape[axis])
-                    if text.isidentifier() and label.isidentifier():
-                        self.names.setdefault(text, label)
+        for node in program.graph.nodes:
+            value: Any = node.meta.get("val") if node.op == "placeholder" else None
+            for size in value.shape if _is_tensor(value) else ():
+                if (symbolic := getattr(size, "node", None)) is not None:
+                    self._named(symbolic.shape_env)
+                    return
+
+    def _named(self, environment: Any) -> None:
+        """The names of `torch.export.Dim`s: PyTorch remembers where each came from, but not in its files."""
+        variables: dict[str, Any] = getattr(environment, "source_to_var", {})
+        labels: dict[str, str] = getattr(environment, "source_name_to_debug_name", {})
+        taken = {str(variable) for variable in variables.values()}  # PyTorch's own names, which others keep
+        # A size that is computed from a named one (2*half) has that name for its source.
+        for source, variable in variables.items():
+            label, meant = labels.get(source, source), str(environment.replace(variable))  # of equal ones one is meant
+            if label.isidentifier() and meant.isidentifier() and meant not in self.names and label not in taken:
+                self.names[meant] = label
+                taken.add(label)
 
     def shape(self, shape: Any) -> tuple[Any, ...]:
         """A shape."""

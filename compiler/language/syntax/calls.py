@@ -66,6 +66,7 @@ def _generator(run: Run, function: Generator, args: list[Any], kwargs: dict[str,
             f"{function.name} ends without a return; @{function.kind} gives a value",
             Location(function.file, last.lineno, last.col_offset + 1),
         )
+    run.given = (result, function)
     return result
 
 

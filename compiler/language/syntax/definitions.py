@@ -66,8 +66,9 @@ def _decorator(node: ast.FunctionDef, file: str) -> tuple[str, str, bool, tuple[
     name = call.func if call is not None else decorator
     if not isinstance(name, ast.Name) or name.id not in KINDS:
         raise KernelError(f"{node.name} needs one decorator: {', '.join(sorted(KINDS))}", place)
+    place = Location(file, name.lineno, name.col_offset)  # of the sign before it
     arguments = [a.value if isinstance(a, ast.Constant) else None for a in call.args] if call is not None else []
-    if len(arguments) > 1 or not all(isinstance(argument, str) for argument in arguments):
+    if len(arguments) > 1 or not all(isinstance(argument, str) and argument for argument in arguments):
         raise KernelError("a decorator takes the name of the op as a text", place)
     raw = False
     only: list[tuple[str, str | int]] = []

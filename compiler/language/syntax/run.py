@@ -15,7 +15,7 @@ from compiler.errors import KernelError, Location
 from compiler.language import limits
 from compiler.language.builder import Builder
 from compiler.language.context import Host
-from compiler.language.syntax.functions import Frame, Returned
+from compiler.language.syntax.functions import Frame, Generator, Returned
 from compiler.language.syntax.spelling import syntax_name
 
 
@@ -69,6 +69,7 @@ class Run:
         self.depth = 0
         self.steps = 0
         self.caller: tuple[str, int] = ("", 0)  # the line of the library that called the generated code now elaborated
+        self.given: tuple[Any, Generator] | None = None  # what a kernel was last called for, and which one gave it
         self.closed_over: list[Frame] = []  # frames that nested functions see, which they see in turn
 
     def where(self) -> Location:

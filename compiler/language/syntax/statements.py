@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from compiler.errors import KernelError, Location
+from compiler.graph.dims import Dim
+from compiler.graph.dtypes import DTYPES
 from compiler.language import limits
 from compiler.language.syntax import loops
 from compiler.language.syntax.assignment import assign
@@ -14,7 +17,8 @@ from compiler.language.syntax.run import Run
 from compiler.language.syntax.spelling import OPERATORS
 from compiler.language.values import arithmetic as math
 from compiler.language.values import static
-from compiler.language.values.records import Simd
+from compiler.language.values.loadables import Loadable
+from compiler.language.values.records import Simd, describe
 
 
 def _assignment(run: Run, node: ast.Assign, frame: Frame) -> None:
@@ -29,7 +33,27 @@ def _assignment(run: Run, node: ast.Assign, frame: Frame) -> None:
 
 def _annotated(run: Run, node: ast.AnnAssign, frame: Frame) -> None:
     if node.value is not None:
-        assign(run, node.target, run.evaluate(node.value, frame), frame)
+        value = run.evaluate(node.value, frame)
+        if isinstance(node.annotation, ast.Name) and node.annotation.id in DTYPES:
+            _check_dtype(run, node, value, node.annotation.id)
+        assign(run, node.target, value, frame)
+
+
+def _check_dtype(run: Run, node: ast.AnnAssign, value: Any, dtype: str) -> None:
+    """Raise where a name shall hold another dtype than its value has: at the return of the kernel that gave it."""
+    if isinstance(value, (Simd, Loadable)):
+        if value.dtype.name == dtype:
+            return
+    elif isinstance(value, (bool, int, float, Dim)):  # known beforehand, and of any
+        return
+    found = f"a {type(value).__name__} of {value.dtype.name}" if isinstance(value, Loadable) else describe(value)
+    wrong = f"where {dtype} is asked for; cast it"
+    if run.given is None or run.given[0] is not value:
+        raise run.fail(f"{found} stands {wrong}", node)
+    kernel = run.given[1]
+    returns = [each for line in kernel.body for each in ast.walk(line) if isinstance(each, ast.Return)]
+    place = max(returns, key=lambda each: each.lineno)
+    raise KernelError(f"{kernel.name} gives {found} {wrong}", Location(kernel.file, place.lineno, place.col_offset + 1))
 
 
 def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> None:

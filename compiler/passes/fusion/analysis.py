@@ -75,9 +75,9 @@ class Value:
 class Node:
     """A graph op: its kind is elementwise, view, pointwise, kernel, literal, constant, chain, load or store."""
 
-    __slots__ = ("after", "ancestors", "asks", "attrs", "bit", "cost", "dear", "depth", "index", "kind", "literal",
-                 "memory", "name", "nodes", "note", "op", "operands", "own_work", "results", "signature", "step",
-                 "view", "work")  # fmt: skip
+    __slots__ = ("after", "ancestors", "asks", "attrs", "bit", "cost", "custom", "dear", "depth", "index", "kind",
+                 "literal", "memory", "name", "nodes", "note", "op", "operands", "own_work", "results", "signature",
+                 "step", "view", "work")  # fmt: skip
 
     def __init__(self, index: int, op: Operation, operands: list[Value]) -> None:
         self.index = index
@@ -95,6 +95,7 @@ class Node:
         self.literal: Any = None
         note: Any = op.attributes.get(RECOGNISED)
         self.note: str = "" if note is None else note.data  # what it was recognised as
+        self.custom = op.name in ("mo.custom", "mo.update")  # the user's
         self.view = ""  # for a view: the method its definition is, if it is one
         self.step: Step | None = None  # for a view that can be undone: its step
         self.depth = 0  # for a view: how many there are in a row, with it
@@ -224,7 +225,7 @@ class Analysis:
                 self.stores.setdefault(node.operands[0], []).append(node)
                 return
         node.attrs = attrs_of(op)
-        own = op.name in ("mo.custom", "mo.update")  # the user's
+        own = node.custom
         name = node.attrs["kernel"] if own else op.name
         key = (name, len(node.operands), len(node.results), self._case(node))
         if key not in self._known:

@@ -9,7 +9,7 @@ from compiler.passes.fusion.collapse import collapse, regroup_source
 from compiler.passes.fusion.contexts import below_reshapes, contexts_of
 from compiler.passes.fusion.groups import Context, Group, Groups
 from compiler.passes.fusion.paths import IDENTITY, Path, Shape, Step, inverse_calls, stripped
-from compiler.passes.fusion.pieces import Definition, Leaf, Line, Read, Text, call
+from compiler.passes.fusion.pieces import Definition, Leaf, Line, Read, Text, assigned, call
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.text import SymbolNames, literal
 
@@ -140,9 +140,9 @@ class Expressions:
             if source is None:
                 return self._reshaped(value, shape)
         text, nodes = self.loadable(operand, source)
-        made = call(node.signature.name, [text, *self.parameters(node, shape)])
         name = self._numbered("view")
-        return (self.define(name, [Line((f"    {name} = ", *made), [node, *nodes])]),), []
+        made = call(f"    {assigned(name, node)}", [text, *self.parameters(node, shape)])
+        return (self.define(name, [Line(made, [node, *nodes])]),), []
 
     def _reshaped(self, value: Value, shape: Shape) -> tuple[Text, list[Node]]:
         text, nodes = self.loadable(value)
@@ -226,7 +226,7 @@ class Expressions:
             variable = body.variables[(context, node.result)] = body.fresh()
             if scalar:
                 body.scalars.add(variable)
-            made = call(f"        {variable} = {node.signature.name}", [*arguments, *self.parameters(node)])
+            made = call(f"        {assigned(variable, node)}", [*arguments, *self.parameters(node)])
             body.lines.append(Line(made, nodes))
 
 

@@ -66,6 +66,12 @@ class Line:
     nodes: Sequence[Node] = ()
 
 
+def assigned(variable: str, node: Node) -> str:
+    """How the call of an op's function begins whose value gets a name: of what a user wrote, the dtype is checked."""
+    dtype = f": {node.result.type.dtype}" if node.custom else ""
+    return f"{variable}{dtype} = {node.signature.name}"
+
+
 def call(function: str, arguments: Iterable[Text]) -> Text:
     """A call with its arguments."""
     pieces: list[Piece] = [function]

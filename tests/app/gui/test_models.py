@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
-from tiny_checkpoints import checkpoint
+from tiny_checkpoints import checkpoint, hub_download
 
 pytestmark = pytest.mark.gui
 WAIT = 60_000
@@ -118,6 +118,23 @@ def test_a_gguf_file_opens(qtbot, compiled, tmp_path):
     drop(compiled, path)
     settle(qtbot, compiled, path)
     assert compiled.state.compilation.name == "tiny" and compiled.state.compilation.calls
+
+
+def test_a_model_of_a_hub_cache_opens_by_its_link(qtbot, compiled, tmp_path):
+    """What the link leads to has neither the suffix nor the weights beside it."""
+    onnx = pytest.importorskip("onnx")
+    import numpy as np
+
+    weight = onnx.numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
+    sizes = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 4]) for name in "xy"]
+    node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
+    made = onnx.helper.make_model(onnx.helper.make_graph([node], "g", sizes[:1], sizes[1:], [weight]))
+    path = tmp_path / "model.onnx"
+    onnx.save(made, path, save_as_external_data=True, location="model.onnx_data", size_threshold=0)
+    link = hub_download(tmp_path / "hub", path, tmp_path / "model.onnx_data") / path.name
+    drop(compiled, link)
+    settle(qtbot, compiled, link)
+    assert compiled.state.compilation.name == "model" and compiled.state.compilation.calls
 
 
 def nested(window):

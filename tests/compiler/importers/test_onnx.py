@@ -196,13 +196,88 @@ def test_external_data_is_read_from_the_models_folder_only(tmp_path):
     np.testing.assert_array_equal(reference(good, np.zeros(4, np.float32))[0], array[4:])
     for location in ("../secret.bin", str(tmp_path / "secret.bin"), "data/../../secret.bin", "", "..\\secret.bin"):
         assert "not a path inside" in message(external(inside / "m.onnx", location))
-    for location in ("link.bin", "up/secret.bin", "data"):
-        assert "is a link or no regular file" in message(external(inside / "m.onnx", location))
+    for location in ("link.bin", "up/secret.bin"):
+        assert "leads out of the model's folder" in message(external(inside / "m.onnx", location))
+    assert "is no regular file" in message(external(inside / "m.onnx", "data"))
     assert "there is no file" in message(external(inside / "m.onnx", "data/other.bin"))
     assert "8 bytes" in message(external(inside / "m.onnx", "data/w.bin", offset=24, length=8))
     assert "fewer than" in message(external(inside / "m.onnx", "data/w.bin", offset=24))
     assert "not numbers" in message(external(inside / "m.onnx", "data/w.bin", offset="a"))
     assert "give from_onnx the model's path" in message(onnx.load(inside / "m.onnx", load_external_data=False))
+
+
+def hub_cache(tmp_path, name="model.onnx", data="model.onnx_data"):
+    """A download as the Hugging Face hub keeps it: names in a snapshot are links to blobs named by their digests."""
+    repository = tmp_path / "models--org--name"
+    blobs, snapshot = repository / "blobs", repository / "snapshots" / "5f1c"
+    (snapshot / name).parent.mkdir(parents=True)
+    blobs.mkdir()
+    external(blobs / "ab01", data, offset=16, length=16)
+    (blobs / "cd02").write_bytes(np.arange(8, dtype=np.float32).tobytes())
+    for link, blob in ((snapshot / name, "ab01"), ((snapshot / name).parent / data, "cd02")):
+        link.symlink_to(os.path.relpath(blobs / blob, link.parent))
+    return snapshot / name
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "onnx/model.onnx"])
+def test_external_data_is_read_from_the_blobs_of_a_hub_cache(name, tmp_path):
+    graph = from_onnx(hub_cache(tmp_path, name))
+    np.testing.assert_array_equal(reference(graph, np.zeros(4, np.float32))[0], np.arange(4, 8, dtype=np.float32))
+
+
+def test_a_link_that_stays_in_the_models_folder_is_followed(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "w.bin").write_bytes(np.arange(8, dtype=np.float32).tobytes())
+    (tmp_path / "w.bin").symlink_to("data/w.bin")
+    (tmp_path / "other").symlink_to(tmp_path / "data", target_is_directory=True)
+    for location in ("w.bin", "other/w.bin"):
+        graph = from_onnx(external(tmp_path / "m.onnx", location, offset=16, length=16))
+        np.testing.assert_array_equal(reference(graph, np.zeros(4, np.float32))[0], np.arange(4, 8, dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("../../../secret.bin", "leads out of the model's folder"),
+        ("../../refs/main", "leads out of the model's folder"),
+        ("../../../models--org--other/blobs/cd02", "leads out of the model's folder"),
+        ("../../blobs/deeper/cd02", "leads out of the model's folder"),
+        ("../../blobs/out", "leads out of the model's folder"),  # a blob that is a link itself
+        ("../../blobs", "leads out of the model's folder"),
+        ("/dev/zero", "leads out of the model's folder"),
+        ("../../blobs/pipe", "is no regular file"),
+        ("../../blobs/none", "there is no file"),
+        ("model.onnx_data", "there is no file"),  # a circle
+    ],
+)
+def test_a_link_of_a_hub_cache_leads_to_a_blob_of_its_own_repository_or_nowhere(target, says, tmp_path):
+    model = hub_cache(tmp_path)
+    repository, array = tmp_path / "models--org--name", np.arange(8, dtype=np.float32).tobytes()
+    (repository / "refs").mkdir()
+    (repository / "blobs" / "deeper").mkdir()
+    (tmp_path / "models--org--other" / "blobs").mkdir(parents=True)
+    for place in ("secret.bin", "models--org--name/refs/main", "models--org--name/blobs/deeper/cd02",
+                  "models--org--other/blobs/cd02"):  # fmt: skip
+        (tmp_path / place).write_bytes(array)
+    (repository / "blobs" / "out").symlink_to(tmp_path / "secret.bin")
+    os.mkfifo(repository / "blobs" / "pipe")
+    link = model.with_name("model.onnx_data")
+    link.unlink()
+    link.symlink_to(target)
+    found = message(model)
+    assert says in found and "\n" not in found
+
+
+def test_a_model_that_is_a_link_does_not_open_the_folder_it_lies_in_to_other_layouts(tmp_path):
+    """Only a repository's `blobs` are beside its snapshots: a link into any other folder shows nothing of that."""
+    home, inside = tmp_path / "home", tmp_path / "archive"
+    home.mkdir()
+    inside.mkdir()
+    external(home / "m.onnx", "w.bin", offset=16, length=16)
+    (home / "secret.bin").write_bytes(np.arange(8, dtype=np.float32).tobytes())
+    (inside / "m.onnx").symlink_to(home / "m.onnx")
+    (inside / "w.bin").symlink_to(home / "secret.bin")
+    assert "leads out of the model's folder" in message(inside / "m.onnx")
 
 
 @pytest.mark.parametrize(

@@ -230,6 +230,49 @@ def test_a_saved_export_is_a_source(tmp_path):
         load_source(str(path))
 
 
+class _Joined(nn.Module):
+    def forward(self, x, rest, *, more):
+        return (x @ rest[0]).sum() + more[:, None] * x[:, :, 0]
+
+
+def _joined_export(half=None):
+    batch, length = Dim("batch", min=2), Dim("length", min=2) if half is None else 2 * Dim(half, min=2)
+    return torch.export.export(
+        _Joined(), (torch.ones(4, 6, 3), [torch.ones(3, 3)]), {"more": torch.ones(4)},
+        dynamic_shapes={"more": (batch,), "rest": [None], "x": {0: batch, 1: length}},
+    )  # fmt: skip
+
+
+def test_sizes_have_the_names_that_the_exported_program_tells():
+    graph = from_torch(_joined_export())
+    assert [str(size) for size in graph.inputs[0].shape] == ["batch", "length", "3"]
+    assert [str(size) for size in graph.inputs[2].shape] == ["batch"]
+    x = np.ones((2, 5, 3), np.float32)
+    assert reference(graph, x, np.ones((3, 3), np.float32), np.ones(2, np.float32))[0].shape == (2, 5)
+
+
+def test_a_size_that_is_computed_from_a_named_one_is_so_here():
+    assert sorted(from_torch(_joined_export("half")).symbols) == ["batch", "half"]
+
+
+def test_a_name_that_is_pytorchs_own_for_another_size_makes_them_no_one_size():
+    plain = torch.export.export(
+        _Joined(), (torch.ones(4, 6, 3), [torch.ones(3, 3)]), {"more": torch.ones(4)},
+        dynamic_shapes={"x": {0: Dim.AUTO, 1: Dim.AUTO}, "rest": [None], "more": {0: Dim.AUTO}},
+    )  # fmt: skip
+    own = sorted(from_torch(plain).symbols)
+    assert len(own) == 2
+    for name in own:
+        assert len(from_torch(_joined_export(name)).symbols) == 2
+
+
+def test_a_saved_export_has_pytorchs_own_names_of_sizes(tmp_path):
+    """The file holds no others: `torch.export.save` leaves the names of the `Dim`s out."""
+    torch.export.save(_joined_export(), tmp_path / "m.pt2")
+    graph = load_exported(tmp_path / "m.pt2")
+    assert len(graph.symbols) == 2 and all(name.startswith("s") for name in graph.symbols)
+
+
 def test_a_saved_export_opens_without_a_word(tmp_path):
     module = nn.Sequential(nn.Embedding(10, 8), nn.LSTM(8, 8, batch_first=True))
     tokens = torch.zeros(2, 3, dtype=torch.long)

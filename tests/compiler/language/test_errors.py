@@ -78,9 +78,9 @@ def test_the_file_of_a_kernel_may_be_named():
         ("@kernel\nX = 1\n", "kernel.py:2:1: syntax error: invalid syntax"),
         ("@kernel\nclass C:\n    pass\n", "kernel.py:1:1: a decorator must stand over a def"),
         ("@kernel\n@inline\ndef k():\n    pass\n", "kernel.py:3:1: k needs one decorator"),
-        ("@kernel(1)\ndef k():\n    pass\n", "kernel.py:2:1: a decorator takes the name of the op as a text"),
-        ("@kernel('a', 'b')\ndef k():\n    pass\n", "kernel.py:2:1: a decorator takes the name of the op"),
-        ("@kernel('a', fast=True)\ndef k():\n    pass\n", "kernel.py:2:1: a decorator's options are raw=True"),
+        ("@kernel(1)\ndef k():\n    pass\n", "kernel.py:1:1: a decorator takes the name of the op as a text"),
+        ("@kernel('a', 'b')\ndef k():\n    pass\n", "kernel.py:1:1: a decorator takes the name of the op"),
+        ("@kernel('a', fast=True)\ndef k():\n    pass\n", "kernel.py:1:1: a decorator's options are raw=True"),
         ("@kernel\ndef k(x=1):\n    pass\n", "kernel.py:2:1: arguments are positional and have no defaults"),
         ("@kernel\ndef k(**x):\n    pass\n", "kernel.py:2:1: arguments are positional"),
         ("@kernel\ndef k():\n    pass\n@kernel\ndef k():\n    pass\n", "kernel.py:4:1: k is defined twice"),
@@ -107,6 +107,19 @@ def test_names_of_a_library_are_unique():
         library(f"{F}\n{F}").names()
     with pytest.raises(KernelError, match=r"library0\.py:1:1: f needs a decorator: "):
         library("def f(x):\n    return x\n").names()
+
+
+@pytest.mark.parametrize("given", ["3", "relu", "None", "f'a'", '""', "['a']", "'a' + 'b'", "*('a',)"])
+def test_a_decorator_that_names_no_op_is_told_before_anything_asks_for_its_kernel(given):
+    """Nothing would ever find it: the op would silently be the library's own, or be missing elsewhere."""
+    with pytest.raises(KernelError, match=r"library0\.py:6:1: a decorator takes the name of the op as a text"):
+        library(f"{F}\n\n@elementwise({given})\ndef mine(x):\n    return x\n").operations()
+
+
+def test_an_ops_name_may_stand_anywhere_in_the_parentheses():
+    text = '@elementwise(  # mine\n    "a",\n)\ndef one(x):\n    return x\n'
+    text += '@elementwise(r"b")\ndef two(x):\n    return x\n'
+    assert sorted(library(text).operations()) == ["a", "b"]
 
 
 def test_the_most_specific_kernel_of_an_op_wins():

@@ -31,8 +31,7 @@ def _attention(node: Node) -> Any:
     mask = node.maybe(3)
     if mask is not None and mask.shape[-1] != k.shape[-2]:
         return NotImplemented
-    if causal and q.shape[-2] != k.shape[-2]:
-        return NotImplemented  # where the diagonal lies is ONNX's to say
+    # Without keys of earlier calls, which the other inputs would have, the first query sees the first key alone.
     grouped = q.shape[1] != k.shape[1]
     out = ops.scaled_dot_product_attention(
         q, k, v, mask, is_causal=causal, scale=node.attr("scale"), enable_gqa=grouped

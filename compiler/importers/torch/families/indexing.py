@@ -7,7 +7,7 @@ from typing import Any
 from compiler.errors import GraphError
 from compiler.graph import ops
 from compiler.graph.broadcasting import broadcast_shapes
-from compiler.graph.dims import Dim, product
+from compiler.graph.dims import product
 from compiler.graph.value import Value
 from compiler.importers.compose.functions import size_value
 from compiler.importers.compose.places import (
@@ -180,10 +180,7 @@ def _topk(call: Call) -> tuple[Value, Value]:
 def _sort(call: Call) -> tuple[Value, Value]:
     x = call.x()
     axis = axis_of(call.arg(1, "dim", -1), x.rank)
-    size = x.shape[axis]
-    if isinstance(size, Dim):
-        raise GraphError("sorting needs a known size")
-    return top_k(x, size, axis, call.arg(2, "descending", False))
+    return top_k(x, x.shape[axis], axis, call.arg(2, "descending", False))
 
 
 INDEXING: dict[str, Handler] = {

@@ -14,7 +14,7 @@ from compiler.passes.fusion.analysis import Node, Value, literal_of, views_betwe
 from compiler.passes.fusion.expressions import Expressions
 from compiler.passes.fusion.groups import Store
 from compiler.passes.fusion.paths import Path, Step
-from compiler.passes.fusion.pieces import Definition, Line, Text, call
+from compiler.passes.fusion.pieces import Definition, Line, Text, assigned, call
 from compiler.passes.fusion.rows.join import member_below
 from compiler.passes.fusion.rows.plan import Key, Phase, RowPlan
 from compiler.passes.fusion.text import literal
@@ -120,7 +120,7 @@ class RowText:
                 arguments.append(text)
                 nodes += extra
             variable = variables[node.result] = f"v{len(variables)}"
-            made = call(f"        {variable} = {node.signature.name}", [*arguments, *self.written.parameters(node)])
+            made = call(f"        {assigned(variable, node)}", [*arguments, *self.written.parameters(node)])
             lines.append(Line(made, nodes))
         inside = {node.result for node in phase.row_ops}
         needed = [node.result for node in phase.row_ops if self._leaves(node.result, inside)]
@@ -204,8 +204,8 @@ class _Body:
         variable = self.variables[(path, node.result)] = self._fresh()
         if scalar:
             self.scalars.add(variable)
-        self.lines.append(Line(call(f"        {variable} = {node.signature.name}",
-                                    [*arguments, *written.parameters(node)]), nodes))  # fmt: skip
+        made = call(f"        {assigned(variable, node)}", [*arguments, *written.parameters(node)])
+        self.lines.append(Line(made, nodes))
 
     def value(self, value: Value, path: Path, inline: bool = False) -> tuple[Text, list[Node], bool]:
         """An operand at the position: its text, the ops in it, and whether it has one lane only."""
