@@ -30,6 +30,7 @@ class ComparisonFeature(Feature):
         self.view = CompareView(self._look, state.selection)
         self.bars = {"compare": self.view.bar}
         self._pair = _Pair(workbench, self)
+        self._elsewhere: ComparisonView | None = None  # of a database that was left
         self.docks = (Dock("compare", "Compare", self.view, 90),)
         self.commands = (
             Command("compare_compilations", "Compare with the previous &compilation, kernel by kernel", "&Compare", 12,
@@ -40,6 +41,7 @@ class ComparisonFeature(Feature):
         records.compared.connect(lambda document: state.set_comparison(comparison_view(document)))
         state.compared.connect(self._compared)
         state.compiled.connect(lambda _: self._pair.end())
+        records.moved.connect(self._left)
 
     def compare_with_previous(self) -> None:
         """The compilation on show against the one before it: options, then each kernel's IR side by side."""
@@ -69,9 +71,17 @@ class ComparisonFeature(Feature):
         self._docks.show("compare")
         self.view.set_comparison(comparison)
 
+    def _left(self) -> None:
+        """Another database is open: what it has under the same numbers is something else."""
+        self._elsewhere = self._state.comparison
+        self._pair.end()
+
     def _show_pair(self, row: KernelVerdict, stage: str) -> None:
         comparison = self._state.comparison
-        if comparison is not None and not self._pair.show(comparison, row, stage):
+        if comparison is not None and comparison is self._elsewhere:
+            words = "this comparison is of the database that was open before: compare again to see its texts"
+            self._messages.say("info", words, "compare")
+        elif comparison is not None and not self._pair.show(comparison, row, stage):
             words = f"{row.name}: the IR of both sides was not kept, so there is nothing to lay side by side"
             self._messages.say("info", words, "compare")
 

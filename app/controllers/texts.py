@@ -96,6 +96,14 @@ class TextStore(QObject):
             self._compiler.end_reading()
             self._ask_again()
 
+    def leave_database(self) -> None:
+        """Another database is open, whose compilations have the same numbers and other texts."""
+        for full in [full for full in self._documents if full[1].is_stored]:
+            del self._documents[full]
+        for full in [full for full in self._waiting if full[1].is_stored]:
+            for done, _ in self._waiting.pop(full):
+                done(Failure("not loaded: the database that has this text was left", kind="unavailable"))
+
     def _ask_again(self) -> None:
         """Ask anew for what is still waited for; a text of a compilation that was replaced is nobody's any more."""
         alive = {CURRENT: self._state.number, PREVIOUS: self._state.previous_number}
@@ -142,7 +150,7 @@ class TextStore(QObject):
 
         if key.origin.startswith(GIVEN):
             answer(Failure("this text is gone: it was handed over once", kind="unavailable"))
-        elif key.origin.startswith("c"):
+        elif key.is_stored:
             self._stored(int(key.origin[1:]), key, arrived)
         else:
             request = StageRequest(key.stage, key.kernel, key.target, key.step)
@@ -165,7 +173,7 @@ class TextStore(QObject):
             in_thread(self, work, done)
 
     def _full(self, key: TextKey) -> Key:
-        if key.origin.startswith(("c", GIVEN)):
+        if key.is_stored or key.origin.startswith(GIVEN):
             return _STORED, key
         return self._state.previous_number if key.origin == PREVIOUS else self._state.number, key
 

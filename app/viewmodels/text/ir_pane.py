@@ -33,6 +33,11 @@ class TextKey:
     origin: str = CURRENT
     step: int = -1
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the database has it, under a number that is its own."""
+        return self.origin.startswith("c")
+
     def clean(self) -> TextKey:
         """The same without a kernel where the stage is the whole model's."""
         if self.stage in READ_STAGES:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from app.viewmodels.requests import Failure
+from app.viewmodels.text.ir_pane import TextKey
+
 pytestmark = pytest.mark.gui
 
 
@@ -82,3 +85,31 @@ def test_what_is_not_a_database_is_a_message(qtbot, compiled, tmp_path):
     compiled.features.do("own_database")
     assert not compiled.opening.open(str(tmp_path / "missing.db"))
     assert "there is no file" in compiled.log.bar.text
+
+
+def test_texts_of_stored_compilations_stay_with_their_database(qtbot, compiled, elsewhere):
+    """Both have compilations 1 and 2, of other models: no text of one is shown for the other, none is waited for."""
+    assert compiled.opening.open(str(elsewhere))
+    qtbot.waitUntil(lambda: len(rows(compiled)) >= 2, timeout=60_000)
+    compiled.comparison.view.comparison = None
+    compiled.records.compare_compilations((1, 2))
+    qtbot.waitUntil(lambda: compiled.comparison.view.comparison is not None, timeout=60_000)
+    theirs = TextKey("mo", origin="c1")
+    texts, seen = compiled.panes._texts, []
+    texts.document(theirs, seen.append)
+    qtbot.waitUntil(lambda: bool(seen), timeout=60_000)
+    assert b"softmax" in bytes(seen.pop().data)
+
+    never = TextKey("kgen", "no_such_kernel", origin="c2")
+    texts._waiting[texts._full(never)] = [(seen.append, lambda _: None)]  # asked for, and its process is ended before
+    compiled.features.do("own_database")
+    (failure,) = seen
+    assert isinstance(failure, Failure) and "was left" in failure.message
+    assert not any(key.is_stored for _, key in (*texts._waiting, *texts._documents))
+    assert not any(pane.model.key.is_stored for pane in compiled.workbench.panes)
+
+    row = compiled.state.comparison.rows[0]
+    compiled.comparison.view.pair_wanted.emit(row, "mo")
+    assert "compare again" in compiled.comparison.view.bar.text
+    assert not any(pane.model.key.is_stored for pane in compiled.workbench.panes)
+    compiled.comparison.view.bar.hide()
