@@ -110,14 +110,15 @@ def looks_like_source(text: str) -> bool:
 
 def is_text(path: Path) -> bool:
     """Whether an editor can show what is there."""
-    return path.suffix in _TEXT and not path.is_dir()
+    return path.suffix in _TEXT and not os.path.isdir(path)
 
 
 def checkpoint_folder(path: Path) -> Path | None:
     """The folder of a checkpoint, for itself and for the configuration and the weights in it; None for all else."""
     if path.name == _CONFIG or path.name.endswith((".safetensors", ".safetensors.index.json")):
         path = path.parent
-    return path if path.joinpath(_CONFIG).is_file() else None
+    # Not Path.is_file, which raises for a name that is too long for any file to have.
+    return path if os.path.isfile(path / _CONFIG) else None
 
 
 def is_language_model(text: str) -> bool:
@@ -144,7 +145,7 @@ def _is_encoder(folder: Path) -> bool:
 
 def watched_file(path: Path) -> Path:
     """The file that is written when a source changes."""
-    return path / _CONFIG if path.is_dir() else path
+    return path / _CONFIG if os.path.isdir(path) else path
 
 
 def source_path(text: str) -> Path | None:
@@ -173,7 +174,7 @@ def load_source(text: str) -> Source:
     if graph and is_language_model(text):
         return _language_model(load_checkpoint(text), graph, shown_graph(name))
     if graph:
-        there = name.startswith(_SAMPLE) or Path(name).exists()
+        there = name.startswith(_SAMPLE) or os.path.exists(name)
         why = f"{name} has one graph: {graph} is one of a language model's" if there else f"there is no model {name}"
         raise ParseError(why)
     if text.startswith(_SAMPLE):
@@ -237,7 +238,7 @@ def _load_model(path: Path) -> Graph:
 
 def _load_checkpoint(path: Path) -> Source:
     """A model from its weights: of a language model the graph that makes one token after others."""
-    if path.is_dir() and _is_encoder(path):
+    if os.path.isdir(path) and _is_encoder(path):
         from compiler.importers.bert.encoder import SENTENCES, TOKENS, sentence_encoder
 
         return Source(folder_name(path), sentence_encoder(path), {SENTENCES: 1, TOKENS: _LENGTH})
@@ -255,7 +256,7 @@ def _load_compiled(path: Path) -> Source:
     """The graph in a compiled model: read as data. Its code is loaded where it runs, as a `.py` is executed."""
     from compiler.artifact.model_file import read_model
 
-    if not path.exists():
+    if not os.path.exists(path):
         raise ParseError(f"there is no file {path}")
     held = read_model(path)
     return Source(path.stem, held.graph, artifact=str(path.resolve()), options=held.options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class KernelFolder(click.ParamType):
     def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """The path as it was given."""
         path = Path(value)
-        if not path.is_dir():
+        if not os.path.isdir(path):
             from compiler.language.library import installed_folder
 
             if installed_folder(path) is None:

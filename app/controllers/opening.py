@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -87,7 +88,7 @@ class OpeningFeature(Feature):
             return False
         if not source.startswith("sample:"):
             # A file keeps its name: what a link leads to may tell neither its kind nor what lies beside it.
-            named = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+            named = path.resolve() if os.path.isdir(path) else path.parent.resolve() / path.name
             source = f"{named}{source.removeprefix(name)}"
         text = self._read(path)
         if text is None:
@@ -117,7 +118,7 @@ class OpeningFeature(Feature):
         """Open what was open when the window was closed last, where the user wants that."""
         last = self._settings.get("last_source", "")
         path = source_path(last) if last and self._settings.get("restore", True) else None
-        if path is not None and path.exists():
+        if path is not None and os.path.exists(path):
             self.open(last)
 
     def browse(self) -> None:
@@ -166,7 +167,7 @@ class OpeningFeature(Feature):
         self._welcome.set_recent(self._settings.recent())
 
     def _open_database(self, path: Path) -> bool:
-        if not path.is_file():
+        if not os.path.isfile(path):
             self._complain(f"there is no file {path}")
             return False
         self._messages.clear("window")
@@ -223,7 +224,7 @@ class OpeningFeature(Feature):
         path = source_path(self._state.source)
         if path is None:
             return
-        if not path.exists():
+        if not os.path.exists(path):
             self._messages.say("warning", f"{path} is gone from disk; what is on show stays", "window")
             return
         if str(file := watched_file(path)) not in self._watcher.files():  # many editors replace it: watch the new one

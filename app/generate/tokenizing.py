@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ def tokenizer_of(folder: Path | None, metadata: dict[str, Any] | None, begin: in
     """The tokenizer beside a model's weights, or within them."""
     if folder is not None:
         path = folder / "tokenizer.json"
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise ParseError(f"{folder} has no tokenizer.json; give the prompt as --tokens 1,2,3")
         if path.stat().st_size > _MOST_BYTES:
             raise ParseError(f"{path} is too large for a tokenizer")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -177,5 +178,5 @@ def _check(cell: Cell) -> None:
         device_index(cell.device)
     elif cell.target not in known_targets():
         raise ParseError(f"unknown target {cell.target!r}; the targets are {' '.join(known_targets())}")
-    if cell.library and not Path(cell.library).is_dir():
+    if cell.library and not os.path.isdir(cell.library):
         raise ParseError(f"there is no folder of kernels {cell.library}")

@@ -90,3 +90,11 @@ def test_a_download_of_the_hubs_is_a_checkpoint_with_its_repositorys_name(tmp_pa
     for place in (snapshot, snapshot / "model.safetensors", snapshot / "config.json"):
         loaded = load_source(str(place))
         assert loaded.name == "tiny-net" and loaded.graph.ops
+
+
+@pytest.mark.parametrize("suffix", ["", ".py", ".mlir", ".onnx", ".pt2", ".gguf", ".kgx", "/config.json", "#prefill"])
+@pytest.mark.parametrize("name", ["x" * 5000, "y\0z"])
+def test_a_name_that_no_file_can_have_is_a_line(name, suffix):
+    with pytest.raises(CompilerError) as told:
+        load_source(name + suffix)
+    assert "\n" not in str(told.value)

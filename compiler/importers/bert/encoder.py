@@ -69,7 +69,7 @@ def encoder_config(folder: Path) -> EncoderConfig:
         raise ParseError(f"{path}: {words} is not one that is built here (bert, gelu)")
     if found.get("position_embedding_type", "absolute") != "absolute":
         raise ParseError(f"{path}: only absolute positions are built here")
-    if (folder / _POOLING).is_file():
+    if os.path.isfile(folder / _POOLING):
         modes = {
             key for key, value in read_json(folder / _POOLING).items() if key.startswith("pooling") and value is True
         }

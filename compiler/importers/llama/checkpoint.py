@@ -54,11 +54,11 @@ class Checkpoint:
 def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """The model at a path: a folder, or a GGUF file. Weights are found and checked; none is read."""
     place = Path(path)
-    if place.is_dir():
+    if os.path.isdir(place):
         return _from_folder(place)
     if place.suffix == ".gguf":
         return _from_gguf(place)
-    if not place.exists():
+    if not os.path.exists(place):
         raise ParseError(f"there is no model {place}")
     raise ParseError(
         f"{place} is no model that can be opened: use a folder with config.json and safetensors, or FILE.gguf"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 from compiler.errors import GraphError, ParseError, UnavailableError
@@ -52,7 +51,7 @@ def exported(module: Any, example_inputs: Any, dynamic_shapes: Any) -> Any:
 def read_exported(path: str | os.PathLike[str]) -> Any:
     """The ExportedProgram in a file."""
     name = os.fspath(path)
-    if not Path(name).is_file():
+    if not os.path.isfile(name):
         raise ParseError(f"there is no file {name}")
     torch = torch_package()
     try:
