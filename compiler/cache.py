@@ -251,7 +251,8 @@ def key_of(*parts: object) -> str:
 @remembered
 def producer() -> tuple[str, ...]:
     """Which compiler makes the entries: the versions of what does the work, and the state of our own files."""
-    return (*(_version(package) for package in ("llvmlite", "xdsl", "numpy")), _own_files())
+    own = files_state(os.path.dirname(os.path.abspath(__file__)))
+    return (*(_version(package) for package in ("llvmlite", "xdsl", "numpy")), own)
 
 
 def producer_versions() -> dict[str, str]:
@@ -296,9 +297,8 @@ def target_identity(target: Any) -> tuple[str, ...]:
     return (target.name, target.triple, target.data_layout, target.cpu, target.features)
 
 
-def _own_files() -> str:
-    """A digest of the names, sizes and times of the compiler's files: an edited compiler makes other entries."""
-    root = os.path.dirname(os.path.abspath(__file__))
+def files_state(root: str) -> str:
+    """A digest of the names, sizes and times of a folder's Python files: an edited compiler makes other entries."""
     seen: list[tuple[str, int, int]] = []
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name != "__pycache__"]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from compiler.language.context import Callers
     from compiler.language.kernel import ElaboratedKernel
     from compiler.lowering.llvm_text import LlvmText
+    from compiler.model_cache import ModelEntry
     from compiler.options import ChoiceValue
     from compiler.passes.kernel.elaboration import KernelModule
     from compiler.program.execution import Program
@@ -205,6 +206,7 @@ class Model:
         self.trace = run.trace
         self._program = program
         self._run = run
+        self.entry: ModelEntry | None = None  # its place in the cache, where it may have one
         self._optimised = made.graph
         self._objects = made.objects
         calls: dict[str, list[KernelCall]] = {}

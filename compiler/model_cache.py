@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from compiler.artifact.stored_model import model_key, restore_model, store_model
 from compiler.cache import key_of, pack, producer, target_identity, unpack
@@ -60,6 +60,21 @@ class ModelEntry:
                 self._cache.put("model", self._problems_key, pack(problems))
                 key = self._tuned_key(problems)
             self._cache.put("model", key, payload)
+
+    def known(self, about: object, find: Callable[[], Any]) -> Any:
+        """What somebody finds out about the model, as JSON has it: found once, then beside it in the cache.
+
+        `about` says what, and on what it depends besides the model.
+        """
+        if self._cache is None:
+            return find()
+        key = key_of("known", self._key, self._run.options.tuned, about)
+        payload = self._cache.get("model", key)
+        if payload is not None:
+            return unpack(payload)[0]
+        found = find()
+        self._cache.put("model", key, pack(found))
+        return found
 
     @property
     def _problems_key(self) -> str:

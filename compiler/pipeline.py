@@ -72,7 +72,9 @@ def compile_graph(
             made = _compiled(graph, run)
             entry.keep(made)
         program = linked(made, run)
-    return Model(graph, made, run, program)
+    model = Model(graph, made, run, program)
+    model.entry = entry
+    return model
 
 
 def optional_passes(options: CompileOptions) -> tuple[str, ...]:

@@ -7,8 +7,9 @@ time: what is known by then is all that was found out so far.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from compiler.temporary import temporary_folder
 from profiler.analysis.accuracy import relative_error
 from profiler.analysis.undisturbed import Times
 from profiler.analysis.verdicts import CANNOT_TELL, FASTER, compare_times
-from profiler.measure.measuring import measure
+from profiler.measure.measuring import measure, measure_once
 from profiler.records import FINISHED, MeasureRequest
 
 if TYPE_CHECKING:
@@ -187,7 +188,8 @@ class _Bisection:
 
     def _tried(self, model: Model, left_out: Sequence[Switch]) -> Trial:
         """Whether the results are right."""
-        outcome = self._run(model, replace(self._subject.request, repeat=1, processes=1))
+        asked = replace(self._subject.request, repeat=1, count=False)
+        outcome = self._run(model, asked, partial(measure_once, outputs=True, brief=True))  # its results are enough
         if outcome.result.status != FINISHED:  # one that crashes is no better than one that is wrong
             good, words = False, f"it {outcome.result.error}"
         else:
@@ -202,7 +204,7 @@ class _Bisection:
     def _timed(self, model: Model, left_out: Sequence[Switch]) -> Times | None:
         """Its times, where it came to an end; and whether they are measurably shorter than those of the whole."""
         asked = replace(self._subject.request, repeat=None, processes=_PROCESSES, budget=_BUDGET, count=False)
-        result = self._run(model, asked).result
+        result = self._run(model, asked, measure).result
         if result.status != FINISHED:
             if self._whole is None:
                 raise ExecutionError(f"it cannot be timed: it {result.error}")
@@ -220,12 +222,12 @@ class _Bisection:
         self._trials.append(Trial(tuple(switch.name for switch in left_out), good, words))
         return times
 
-    def _run(self, model: Model, request: MeasureRequest) -> Outcome:
+    def _run(self, model: Model, request: MeasureRequest, run: Callable[..., Outcome]) -> Outcome:
         with temporary_folder("bisect") as folder:
             path = Path(folder, "trial.kgx")
             model.save(path, weights="inline")
             asked = replace(request, artifact=str(path), sample=False)
-            outcome = measure(asked, self._subject.graph, self._subject.arrays, outputs=True)
+            outcome = run(asked, self._subject.graph, self._subject.arrays)
         if outcome.error is not None:
             raise ExecutionError(f"a trial failed: it {outcome.error}")
         return outcome

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from compiler.cache import files_state
 from compiler.constants.digests import digest_of
 from compiler.errors import CompilerError
 from compiler.import_time import Stretch, without_imports
@@ -45,7 +47,7 @@ def compilation_record(
     model: Model, source: str, seconds: float, libraries: Iterable[str] = (), imports: float = 0.0
 ) -> CompilationRecord:
     """What a compilation was asked and did, without the IR of its stages; `imports` are no part of its seconds."""
-    asked = model.options
+    asked, keys = model.options, kernel_keys(model)
     options = {
         "jobs": asked.jobs, "cache": asked.cache, "fuse": asked.fuse, "recognise": asked.recognise,
         "force_cut": sorted(map(list, asked.force_cut)),
@@ -65,7 +67,7 @@ def compilation_record(
         seconds=seconds,
         passes=tuple(model.trace.passes),
         kernels=tuple(
-            CompiledKernel(kernel.name, kernel_key(kernel), kernel.nodes, kernel.fused.slots, kernel.source)
+            CompiledKernel(kernel.name, keys[kernel.name], kernel.nodes, kernel.fused.slots, kernel.source)
             for kernel in model.kernels
         ),
         decisions=tuple(
@@ -73,6 +75,22 @@ def compilation_record(
         ),
         stats=_plain(model.stats) | {"imports": imports},
     )
+
+
+@cache
+def _own_state() -> str:
+    return files_state(str(Path(__file__).parent))
+
+
+def _known(model: Model, about: object, find: Callable[[], Any]) -> Any:
+    """What is found out about a model; of one from the cache, what was found out before. Following kernels back to the
+    ops of the graph means to load xDSL and to fuse again, which takes longer than most runs."""
+    return find() if model.entry is None else model.entry.known((about, _own_state()), find)
+
+
+def kernel_keys(model: Model) -> dict[str, str]:
+    """The key of each kernel, by name."""
+    return _known(model, "keys", lambda: {kernel.name: kernel_key(kernel) for kernel in model.kernels})
 
 
 def kernel_key(kernel: Kernel) -> str:
@@ -137,23 +155,39 @@ def launch_records(
 
     `threads` has the same for each thread, [calls, threads, launches]; `grids` are those of launches on a GPU.
     """
-    kernels = {kernel.name: kernel for kernel in model.kernels}
     made: list[Launch] = []
-    counted: dict[Any, dict[str, Any]] = {}
+    keys = {} if brief else kernel_keys(model)
+    counts = [] if brief else _counts(model, request.dims, request.count, grids)
     for position, call in enumerate(model.fusion.calls):
-        kernel, key, nodes, known = kernels[call.kernel.name], "", (), {}
+        key, nodes, known = "", (), {}
         if not brief:
-            key, nodes = kernel_key(kernel), call.all_nodes
-            grid = grids[position] if grids else None
-            same = kernel.name, tuple(call.symbols), grid  # launches of one kernel on the same sizes do the same
-            known = counted.get(same) or count_call(call, kernel, request.dims, traffic=request.count, grid=grid)
-            counted[same] = known
+            key, nodes, known = keys[call.kernel.name], call.all_nodes, counts[position]
         shares = np.zeros(0)
         if threads is not None and threads.size:
             shares = np.median(threads[:, :, position], axis=0) * 1e-9
         times = tuple(samples[:, position].tolist())
-        made.append(Launch(position, kernel.name, key, tuple(nodes), times, tuple(shares.tolist()), **known))
+        made.append(Launch(position, call.kernel.name, key, tuple(nodes), times, tuple(shares.tolist()), **known))
     return tuple(made)
+
+
+def _counts(
+    model: Model, dims: Mapping[str, int], traffic: bool, grids: Sequence[Grid | None] | None
+) -> list[dict[str, Any]]:
+    """What each launch does, on these sizes."""
+
+    def count() -> list[dict[str, Any]]:
+        kernels = {kernel.name: kernel for kernel in model.kernels}
+        counted: dict[Any, dict[str, Any]] = {}
+        found = []
+        for position, call in enumerate(model.fusion.calls):
+            grid = grids[position] if grids else None
+            same = call.kernel.name, tuple(call.symbols), grid  # launches of one kernel on the same sizes do the same
+            if same not in counted:
+                counted[same] = count_call(call, kernels[call.kernel.name], dims, traffic=traffic, grid=grid)
+            found.append(counted[same])
+        return found
+
+    return _known(model, ("counts", sorted(dims.items()), traffic, grids), count)
 
 
 def _plain(value: Any) -> Any:

@@ -20,7 +20,8 @@ HARMLESS = tuple(
 )
 HERE = Path(__file__).parent
 WAIT = 60_000
-FEW = 24  # calls of a run whose times are not what a test is about; "until sure" takes a second on every core
+FEW = 24  # calls of a run whose times are not what a test is about
+TWICE_FEW = 2 * FEW  # as few in two processes, of which there are intervals
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -116,6 +117,13 @@ def compiled(qtbot, shared):
     window.compiler.warm_up()
     workers = [window.compiler._spare, window.records._asker()]
     qtbot.waitUntil(lambda: all(worker is None or worker._process is not None for worker in workers), timeout=WAIT)
+
+
+@pytest.fixture
+def in_two_processes(compiled):
+    """Runs that can be compared. As they come, runs last until the median is known, which beside other tests takes
+    seconds on every core."""
+    compiled.runs.view.repeats.setValue(TWICE_FEW)
 
 
 @pytest.fixture

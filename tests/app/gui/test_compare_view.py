@@ -8,7 +8,7 @@ import pytest
 
 from app.viewmodels.compilation import STAGES
 
-pytestmark = [pytest.mark.gui, pytest.mark.usefixtures("until_sure")]
+pytestmark = [pytest.mark.gui, pytest.mark.usefixtures("in_two_processes")]
 
 
 def run_once(qtbot, window):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.gui, pytest.mark.usefixtures("until_sure")]
+pytestmark = [pytest.mark.gui, pytest.mark.usefixtures("in_two_processes")]
 
 
 def run_once(qtbot, window):

@@ -92,11 +92,12 @@ def hold_reader(qtbot, window):
     window.compiler.end_reading()
     reader = window.compiler._reading()
     qtbot.waitUntil(lambda: reader._process is not None, timeout=10_000)
-    if isinstance(reader._process, Born):
-        reader._process._hear(10.0)
-        os.killpg(struct.unpack_from("<i", reader._process._heard)[0], signal.SIGSTOP)
+    process = reader._process
+    if isinstance(process, Born):
+        qtbot.waitUntil(lambda: process._hear(0.0) or bool(process._heard), timeout=60_000)  # its number comes first
+        os.killpg(struct.unpack_from("<i", process._heard)[0], signal.SIGSTOP)
     else:
-        os.killpg(reader._process.pid, signal.SIGSTOP)
+        os.killpg(process.pid, signal.SIGSTOP)
 
 
 def test_a_text_on_its_way_says_so_and_can_be_given_up(qtbot, compiled):
