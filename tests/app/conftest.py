@@ -1,5 +1,6 @@
 """The command line as the tests call it."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -34,6 +35,30 @@ def kernelglass(capfd, tmp_path, monkeypatch):
         return status, out, err
 
     return run
+
+
+@pytest.fixture(scope="session")
+def runs_at(tmp_path_factory):
+    """`runs_at(place, times, source, *options)`: a database with runs of a source, made once and copied for each test
+    that changes it. The source is named, or given as a file's text."""
+    from app.cli.main import main
+
+    made = {}
+
+    def copied(place, times, source, *options):
+        asked = times, source, *options
+        if asked not in made:
+            folder = tmp_path_factory.mktemp("runs")
+            named = source if source.startswith("sample:") else str(folder / "source.py")
+            if named != source:
+                Path(named).write_text(source)
+            made[asked] = folder / "traces.db"
+            for _ in range(times):
+                assert main(["run", named, *options, "--processes", "1", "--db", str(made[asked])]) == 0
+        assert not list(made[asked].parent.glob("*-wal")), "all of it is in the one file"
+        return shutil.copy(made[asked], place)
+
+    return copied
 
 
 @pytest.fixture

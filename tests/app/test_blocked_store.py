@@ -14,7 +14,8 @@ from tiny_checkpoints import checkpoint
 import profiler.measure.measuring as measuring
 from profiler.store import open_store, queries
 
-QUICK = ("--repeat", "2", "--processes", "1", "--threads", "1")
+FEW = ("--repeat", "2", "--threads", "1")
+QUICK = (*FEW, "--processes", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -44,11 +45,10 @@ class Lock:
 
 
 @pytest.fixture
-def database(tmp_path, kernelglass, scale):
+def database(tmp_path, runs_at):
     path = tmp_path / "d" / "t.db"
     path.parent.mkdir()
-    assert kernelglass("run", scale, *QUICK, "--db", path)[0] == 0
-    return path
+    return runs_at(path, 1, SCALE, *FEW)
 
 
 def during_the_run(monkeypatch, act):
@@ -198,9 +198,8 @@ def in_the_last_pair(monkeypatch, act):
 
 
 @pytest.fixture
-def two_runs(kernelglass, scale, database):
-    assert kernelglass("run", scale, *QUICK, "--db", database)[0] == 0
-    return database
+def two_runs(runs_at, database):
+    return runs_at(database, 2, SCALE, *FEW)
 
 
 @pytest.mark.parametrize("asked", [("--again",), ("--fail-if-slower", "5")], ids=["again", "gate"])

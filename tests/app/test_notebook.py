@@ -40,12 +40,9 @@ def runs():
 
 
 @pytest.fixture
-def kept(kernelglass, tmp_path):
+def kept(runs_at, tmp_path, monkeypatch):
     """A database with two runs of one source."""
-    (tmp_path / "two.py").write_text(TWO)
-    for _ in range(2):
-        kernelglass("run", tmp_path / "two.py", "--repeat", "6", "--processes", "1")
-    return tmp_path
+    monkeypatch.setenv("KERNELGLASS_DB", str(runs_at(tmp_path / "traces.db", 2, TWO, "--repeat", "6")))
 
 
 def test_runs_are_noted_tagged_pinned_and_deleted(kept):

@@ -111,6 +111,7 @@ def compiled(qtbot, shared):
     window.state.selection.reset()
     window.resize(1400, 900)
     window.runs.view.repeats.setValue(FEW)
+    window.runs.view.threads.setValue(1)  # two wait for each other, and so for whatever else the machine is doing
     yield window
     # The processes that wait for the next test are started here: a test between may have another database in its
     # environment, which a process started then would take over.
@@ -130,3 +131,4 @@ def in_two_processes(compiled):
 def until_sure(compiled):
     """Runs as they come: in several processes, for as long as it takes to know the median."""
     compiled.runs.view.repeats.setValue(0)
+    compiled.runs.view.threads.setValue(0)

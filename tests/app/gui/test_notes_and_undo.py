@@ -25,11 +25,10 @@ def kept(path):
 
 
 @pytest.fixture
-def window(qtbot, kernelglass, tmp_path, monkeypatch):
+def window(qtbot, runs_at, tmp_path, monkeypatch):
     """A window on a database with three runs of a sample."""
-    monkeypatch.setenv("KERNELGLASS_DB", str(tmp_path / "traces.db"))
-    for _ in range(3):
-        assert kernelglass("run", "sample:softmax", "--repeat", "3", "--processes", "1")[0] == 0
+    database = runs_at(tmp_path / "traces.db", 3, "sample:softmax", "--repeat", "3")
+    monkeypatch.setenv("KERNELGLASS_DB", str(database))
     window = MainWindow(Settings(tmp_path / "kept"))
     window.resize(1280, 720)
     window.show()
