@@ -58,11 +58,14 @@ def loop(run: Run, node: ast.For, after: Rest, frame: Frame) -> Returned | None:
     return None
 
 
-def _unrolled(run: Run, node: ast.For, items: Sequence[Any], after: Rest, frame: Frame) -> Returned | None:
+def _unrolled(
+    run: Run, node: ast.For, items: Sequence[Any], after: Rest, frame: Frame, first: int = 0
+) -> Returned | None:
+    """The turns from the first on, one after the other."""
     depth = len(run.b.scopes)
-    for number, item in enumerate(items, 1):
-        assign(run, node.target, item, frame)
-        others = NextTurns(partial(_unrolled, run, node, items[number:], after, frame), after)
+    for number in range(first, len(items)):
+        assign(run, node.target, items[number], frame)
+        others = NextTurns(partial(_unrolled, run, node, items, after, frame, number + 1), after)
         try:
             outcome = run.block(node.body, frame, others)
         except Break as leaving:
