@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compiler.cache import Cache
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from compiler.program.host_program import HostProgram
     from compiler.targets.target import Target
     from compiler.trace import Trace
+
+
+Known = Callable[[object, Callable[[], Any]], Any]
+"""Gives what a function finds out about a model, or found out before; the first argument says about what."""
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,11 @@ if TYPE_CHECKING:
     from compiler.backend.llvm import CompiledUnit
     from compiler.backend.provenance import Written
     from compiler.backend.sass import SassReport
-    from compiler.compilation import Compilation, Compiled
+    from compiler.compilation import Compilation, Compiled, Known
     from compiler.graph.graph import Graph
     from compiler.language.context import Callers
     from compiler.language.kernel import ElaboratedKernel
     from compiler.lowering.llvm_text import LlvmText
-    from compiler.model_cache import ModelEntry
     from compiler.options import ChoiceValue
     from compiler.passes.kernel.elaboration import KernelModule
     from compiler.program.execution import Program
@@ -206,7 +205,7 @@ class Model:
         self.trace = run.trace
         self._program = program
         self._run = run
-        self.entry: ModelEntry | None = None  # its place in the cache, where it may have one
+        self.known: Known = lambda about, find: find()  # of a model in the cache, what lies beside it there
         self._optimised = made.graph
         self._objects = made.objects
         calls: dict[str, list[KernelCall]] = {}

@@ -64,7 +64,7 @@ class ModelEntry:
     def known(self, about: object, find: Callable[[], Any]) -> Any:
         """What somebody finds out about the model, as JSON has it: found once, then beside it in the cache.
 
-        `about` says what, and on what it depends besides the model.
+        `about` says what, and on what it depends besides the model. (`compiler.compilation.Known`)
         """
         if self._cache is None:
             return find()

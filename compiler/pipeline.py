@@ -73,7 +73,7 @@ def compile_graph(
             entry.keep(made)
         program = linked(made, run)
     model = Model(graph, made, run, program)
-    model.entry = entry
+    model.known = entry.known
     return model
 
 

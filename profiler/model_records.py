@@ -85,7 +85,7 @@ def _own_state() -> str:
 def _known(model: Model, about: object, find: Callable[[], Any]) -> Any:
     """What is found out about a model; of one from the cache, what was found out before. Following kernels back to the
     ops of the graph means to load xDSL and to fuse again, which takes longer than most runs."""
-    return find() if model.entry is None else model.entry.known((about, _own_state()), find)
+    return model.known((about, _own_state()), find)
 
 
 def kernel_keys(model: Model) -> dict[str, str]:

@@ -14,8 +14,7 @@ from compiler.importers.config_file import quoted
 from compiler.importers.weights.gguf_file import Texts
 
 _MOST_BYTES = 64 << 20
-_BYTE_KIND = 6  # of a token in a GGUF vocabulary: one raw byte
-_CONTROL_KIND = 3
+_CONTROL_KIND = 3  # of a token in a GGUF vocabulary
 # How Llama 3 cuts text before it is merged: contractions, words, numbers of up to three digits, signs, white space.
 _LLAMA_3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"

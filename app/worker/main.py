@@ -37,8 +37,8 @@ from profiler.records import DATABASE_VARIABLE, READONLY_VARIABLE
 
 KNOWN = REQUESTS
 LATER = (
-    "compiler.passes.graph.run", "compiler.passes.fusion.run", "compiler.program.execution", "compiler.backend.jit",
-    "app.viewmodels.graph.layout", "app.worker.store_jobs", "app.worker.machine_jobs",
+    "llvmlite.binding", "compiler.program.execution", "compiler.backend.jit", "compiler.passes.graph.run",
+    "compiler.passes.fusion.run", "app.viewmodels.graph.layout", "app.worker.store_jobs", "app.worker.machine_jobs",
     "compiler.passes.kernel.run", "compiler.lowering.llvm_text", "compiler.backend.llvm", "compiler.backend.provenance",
     "app.worker.measuring", "app.compilation", "app.checking", "compiler.reference", "profiler.recording",
 )  # fmt: skip

@@ -27,7 +27,6 @@ from compiler.graph.graph import Graph
 from compiler.options import CompileOptions
 from compiler.targets.target import Target
 
-SUFFIX = ".kgx"
 MAGIC = b"KGX\r\n\x1a\n\0"
 VERSION = 1
 """Of the layout, of the stored model within, and of how a host program calls its kernels: any change is a new one."""

@@ -5,17 +5,17 @@ They are names for people: nothing is computed by them. A path is made of plain 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-_NOT_IN_NAMES = re.compile(r"[^\w$.-]+", re.ASCII)
+from compiler.importers.names import NOT_IN_NAMES
+
 _MOST_LEVELS, _MOST_LETTERS = 24, 80
 
 
 def module_path(parts: Iterable[str]) -> str:
     """A path of modules, outermost first; empty parts are left out."""
-    plain = (_NOT_IN_NAMES.sub("_", part)[:_MOST_LETTERS] for part in parts)
+    plain = (NOT_IN_NAMES.sub("_", part)[:_MOST_LETTERS] for part in parts)
     return "/".join([part for part in plain if part][:_MOST_LEVELS])
 
 

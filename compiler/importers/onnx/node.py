@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,14 +13,7 @@ from compiler.graph.dims import Dim
 from compiler.graph.types import Shape, Size
 from compiler.graph.value import Value
 from compiler.importers.compose.functions import size_value
-
-_NOT_IN_NAMES = re.compile(r"[^\w$.-]+", re.ASCII)
-
-
-def plain_name(text: str) -> str:
-    """A name of the model's as a node may have it: `/layers.0/attn/MatMul` becomes `layers.0.attn.MatMul`."""
-    name = _NOT_IN_NAMES.sub(".", text).strip(".")
-    return f"_{name}" if name and name[0].isdigit() else name
+from compiler.importers.names import plain_name
 
 
 class NeedsValueError(GraphError):

@@ -17,8 +17,9 @@ from compiler.graph.location import user_place
 from compiler.graph.types import TensorType
 from compiler.graph.value import Value
 from compiler.importers.modules import module_of_name
+from compiler.importers.names import name_after, plain_name
 from compiler.importers.onnx.bodies import Bodies, domain_of
-from compiler.importers.onnx.node import NeedsValueError, Node, Tensor, plain_name
+from compiler.importers.onnx.node import NeedsValueError, Node, Tensor
 from compiler.importers.onnx.reading import array_of, numpy_type, type_name
 from compiler.importers.onnx.sizes import evaluate
 from compiler.importers.onnx.tables import TABLE
@@ -199,15 +200,9 @@ class Walk:
         return tensors
 
     def _name(self, start: int, label: str) -> None:
-        """Name what a node became after it: the last op by its name, those on the way by its name and what they are."""
-        base = plain_name(label)
-        if not base:
-            return
-        made = [op for op in self.made.ops[start:] if op.name != "mo.constant"]
-        for op in made[:-1]:
-            self.made.rename(op.results[0], self.made.free_name(f"{base}.{op.spec.short}"))
-        for op in made[-1:]:
-            self.made.rename(op.results[0], self.made.free_name(base))
+        """Name what a node became after it, where it has a name."""
+        if base := plain_name(label):
+            name_after(self.made, start, base)
 
     def _inlined(self, body: Any, inputs: list[Tensor | None], attributes: dict[str, Any], label: str,
                  opsets: Mapping[str, int] | None = None) -> list[Tensor | None]:  # fmt: skip

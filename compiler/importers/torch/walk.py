@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,10 +15,10 @@ from compiler.graph.graph import Graph
 from compiler.graph.types import BufferType, TensorType
 from compiler.graph.value import Value
 from compiler.importers.modules import module_of_stack
+from compiler.importers.names import name_after, plain_name
 from compiler.importers.torch.call import Call, constant, dtype_name
 from compiler.importers.torch.tables import TABLE
 
-_NOT_IN_NAMES = re.compile(r"[^\w$.-]+", re.ASCII)
 _ON_SIZES: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": floordiv, "mod": mod,
     "neg": operator.neg, "sym_max": maximum, "sym_min": minimum, "eq": operator.eq, "ne": operator.ne,
@@ -31,10 +30,8 @@ _SAYS_NOTHING = frozenset({"_assert_tensor_metadata", "sym_constrain_range_for_s
                            "sym_constrain_range", "_assert_async"})  # fmt: skip
 
 
-def plain_name(text: str) -> str:
-    """A name as a node may have it."""
-    name = _NOT_IN_NAMES.sub(".", text).strip(".")
-    return f"_{name}" if not name or name[0].isdigit() else name
+def _name_of(text: str) -> str:
+    return plain_name(text) or "_"
 
 
 class Walk:
@@ -71,8 +68,8 @@ class Walk:
                 self.values[node.name] = node.meta.get("val")
         # The module's own inputs come first, what it changes after them.
         names = [n for n in inputs if n not in buffers.values()] + list(buffers.values())
-        labels = {placeholder: plain_name(name) for name, placeholder in buffers.items()}
-        made = Graph("model", [inputs[n] for n in names], input_names=[labels.get(n, plain_name(n)) for n in names])
+        labels = {placeholder: _name_of(name) for name, placeholder in buffers.items()}
+        made = Graph("model", [inputs[n] for n in names], input_names=[labels.get(n, _name_of(n)) for n in names])
         self.made = made
         with made:
             by_name = dict(zip(names, made.inputs, strict=True))
@@ -182,12 +179,7 @@ class Walk:
     def _name(self, start: int, node: Any) -> None:
         """Name what a call became after the modules it lies in and the call itself."""
         path = _modules(node)
-        base = plain_name(f"{path[-1]}.{node.name}" if path else node.name)
-        made = [op for op in self.made.ops[start:] if op.name != "mo.constant"]
-        for op in made[:-1]:
-            self.made.rename(op.results[0], self.made.free_name(f"{base}.{op.spec.short}"))
-        for op in made[-1:]:
-            self.made.rename(op.results[0], self.made.free_name(base))
+        name_after(self.made, start, _name_of(f"{path[-1]}.{node.name}" if path else node.name))
 
     def _outputs(self, node: Any, buffers: dict[str, Value]) -> list[Value]:
         """Store what changed; what is left are the module's results."""
@@ -225,7 +217,7 @@ class _Weight:
         if self._made is None:
             self._made = made = constant(self.tensor)
             if made.rank:
-                made.named(made.graph.free_name(plain_name(self.name)))
+                made.named(made.graph.free_name(_name_of(self.name)))
         return self._made
 
 
