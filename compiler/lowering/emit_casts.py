@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from compiler.lowering.conversions import conversion
 from compiler.lowering.emitter import Emitter
-from compiler.lowering.llvm_types import mangled, split_vector, with_lanes
+from compiler.lowering.llvm_types import filled, float_literal, mangled, split_vector, with_lanes
 
 
 def cast(mnemonic: str, stem: str):
@@ -116,11 +116,55 @@ def _float_to_int(sign: str):
         if element in ("half", "bfloat"):
             to_f32(e, value, source, f"{name}.f32")
             value, source = f"{name}.f32", with_lanes(lanes, "float")
+        if lanes and not e.target.native_saturation:
+            _saturated(e, value, source, kind, name, sign)
+            return
         symbol = f"@llvm.fpto{sign}i.sat.{mangled(kind)}.{mangled(source)}"
         e.declare(symbol, kind, source)
         e.lines.append(f"  {name} = call {kind} {symbol}({source} {value})")
 
     return emit
+
+
+def _saturated(e: Emitter, value: str, source: str, kind: str, name: str, sign: str) -> None:
+    """The same of a vector, in steps that are instructions: into the range first, so that converting is defined.
+
+    What the largest integer rounds to is beyond the range where floats have fewer digits; the float below it is then
+    the end of the range, and what lies above it is put right afterwards.
+    """
+    lanes, element = split_vector(source)
+    bits, digits = int(split_vector(kind)[1][1:]), 24 if element == "float" else 53
+    low, power = (-(2.0 ** (bits - 1)), bits - 1) if sign == "s" else (0.0, bits)
+    high = 2.0**power - max(1.0, 2.0 ** (power - digits))
+    flags, wide = with_lanes(lanes, "i1"), with_lanes(lanes, f"i{max(bits, 32)}")
+
+    def number(of: float) -> str:
+        return filled(float_literal(of, element), source)
+
+    # A comparison with NaN is false, so NaN becomes the lower end.
+    lines = [
+        f"{name}.above = fcmp ogt {source} {value}, {number(low)}",
+        f"{name}.least = select {flags} {name}.above, {source} {value}, {source} {number(low)}",
+        f"{name}.below = fcmp olt {source} {name}.least, {number(high)}",
+        f"{name}.most = select {flags} {name}.below, {source} {name}.least, {source} {number(high)}",
+    ]
+    steps: list[tuple[str, str]] = []  # what comes before and after the value that each is about
+    if bits < 32:
+        steps.append((f"trunc {wide}", f" to {kind}"))
+    if power > digits:
+        lines.append(f"{name}.over = fcmp ogt {source} {value}, {number(high)}")
+        largest = filled(2**power - 1 if sign == "s" else -1, kind)
+        steps.append((f"select {flags} {name}.over, {kind} {largest}, {kind}", ""))
+    if sign == "s":
+        lines.append(f"{name}.number = fcmp ord {source} {value}, {value}")
+        steps.append((f"select {flags} {name}.number, {kind}", f", {kind} zeroinitializer"))
+    made = f"{name}.wide" if steps else name
+    lines.append(f"{made} = fpto{'u' if bits >= 32 and sign == 'u' else 's'}i {source} {name}.most to {wide}")
+    for count, (before, after) in enumerate(steps, 1):
+        result = name if count == len(steps) else f"{name}.{count}"
+        lines.append(f"{result} = {before} {made}{after}")
+        made = result
+    e.lines += [f"  {line}" for line in lines]
 
 
 def _int_to_float(mnemonic: str):

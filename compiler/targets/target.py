@@ -66,6 +66,8 @@ class Target:
     """f32 -> bf16 is an instruction that rounds to nearest even and keeps subnormals."""
     native_f64_to_f16: bool = False
     """f64 -> f16 is an instruction that rounds once."""
+    native_saturation: bool = True
+    """A vector of floats becomes integers by instructions that saturate; otherwise LLVM would do it lane by lane."""
     generation: int = 0
     """The number by which kernels tell the chips of one vendor apart; 0 where they do not."""
     feature_set: frozenset[str] = field(default=frozenset(), compare=False)

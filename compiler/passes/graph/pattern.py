@@ -10,7 +10,10 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.mo import MoOp, TensorType, attrs_of, make, nodes_of
+from compiler.graph.ops.specs import SPECS
 from compiler.passes.graph.rewrite import maker, splat_of
+
+_FARTHEST = 16  # ops that are looked at between something of rows and a reduction of them
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,42 @@ def over_last_axis(value: SSAValue, shape: tuple[Any, ...], *names: str) -> Oper
     if reduction is None or tuple(attrs_of(reduction)["axes"]) != (len(shape) - 1,):
         return None
     return reduction if shape_of(reduction.operands[0]) == shape else None
+
+
+def is_reduced_along_rows(value: SSAValue) -> bool:
+    """Whether a reduction along the last axis reads a value, perhaps through elementwise ops."""
+    last = len(shape_of(value)) - 1
+    users = [use.operation for use in value.uses]
+    seen = set(users)
+    for step, user in enumerate(users):
+        if user.name.startswith("mo.reduce_") and tuple(attrs_of(user)["axes"]) == (last,):
+            return True
+        if _is_elementwise(user) and step < _FARTHEST:
+            more = [use.operation for use in user.results[0].uses if use.operation not in seen]
+            seen.update(more)
+            users += more
+    return False
+
+
+def comes_from_reduced_rows(value: SSAValue) -> bool:
+    """Whether a value is computed, by elementwise ops alone, from what its rows, or rows like them, were reduced to."""
+    shape = shape_of(value)
+    reductions = [name.removeprefix("mo.") for name in SPECS if name.startswith("mo.reduce_")]
+    waiting, seen = [value], {value}
+    for step, source in enumerate(waiting):
+        if over_last_axis(source, shape, *reductions) is not None:
+            return True
+        owner = maker(source)
+        if owner is not None and _is_elementwise(owner) and step < _FARTHEST:
+            more = [operand for operand in owner.operands if operand not in seen]
+            seen.update(more)
+            waiting += more
+    return False
+
+
+def _is_elementwise(op: Operation) -> bool:
+    spec = SPECS.get(op.name)
+    return spec is not None and spec.elementwise
 
 
 def insert(before: MoOp, name: str, operands: Iterable[SSAValue], kind: TensorType, **attrs: Any) -> SSAValue:

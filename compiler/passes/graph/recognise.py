@@ -20,7 +20,7 @@ from compiler.passes.graph.recognise_attention import attention
 from compiler.passes.graph.recognise_batch_norm import batch_norm
 from compiler.passes.graph.recognise_rotary import rotary
 from compiler.passes.graph.recognise_softmax import softmax
-from compiler.passes.graph.rewrite import absorb, maker, mo_ops, replace, union
+from compiler.passes.graph.rewrite import absorb, erase, maker, mo_ops, replace, union
 from compiler.passes.graph.write_out import write_out
 
 Recogniser = Callable[[MoOp], Found | None]
@@ -68,3 +68,6 @@ def _put(op: MoOp, made: Found) -> None:
     absorb(structured, union(*inside))
     structured.attributes[RECOGNISED] = StringAttr(made.name)
     replace(op, made.value)
+    for part in inside[1:]:  # readers come before what they read, which a larger pattern may ask about
+        if all(result.first_use is None for result in part.results):
+            erase(part)

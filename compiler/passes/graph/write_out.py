@@ -8,45 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from compiler.dialects.mo import RECOGNISED, MoOp, TensorType, attrs_of
 from compiler.graph.dtypes import DTYPES
-from compiler.graph.ops.specs import SPECS
-from compiler.passes.graph.pattern import dtype_of, insert, made_by, shape_of
+from compiler.passes.graph.pattern import dtype_of, insert, is_reduced_along_rows, made_by, shape_of
 from compiler.passes.graph.rewrite import replace
-
-_FARTHEST = 16  # ops that are looked at between a softmax and a reduction of it
 
 
 def write_out(op: MoOp) -> bool:
     """Write out a softmax if it is reduced."""
-    if not _is_reduced(op):
+    made = op.results[0]
+    if attrs_of(op)["axis"] != len(shape_of(made)) - 1 or not is_reduced_along_rows(made):
         return False
     _write(op)
     return True
-
-
-def _is_reduced(op: Operation) -> bool:
-    """Whether a reduction along the last axis reads the result, perhaps through elementwise ops."""
-    shape = shape_of(op.results[0])
-    if attrs_of(op)["axis"] != len(shape) - 1:
-        return False
-    return _reaches([use.operation for use in op.results[0].uses], len(shape) - 1)
-
-
-def _reaches(users: list[Operation], last: int) -> bool:
-    """Whether a reduction along the last axis is among some ops, or among the readers of those that are elementwise."""
-    seen = set(users)
-    for step, user in enumerate(users):
-        if user.name.startswith("mo.reduce_") and tuple(attrs_of(user)["axes"]) == (last,):
-            return True
-        spec = SPECS.get(user.name)
-        if spec is not None and spec.elementwise and step < _FARTHEST:
-            more = [use.operation for use in user.results[0].uses if use.operation not in seen]
-            seen.update(more)
-            users += more
-    return False
 
 
 def _write(op: MoOp) -> None:

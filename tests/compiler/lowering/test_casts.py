@@ -29,10 +29,10 @@ floats32 = st.lists(st.floats(width=32), min_size=1, max_size=6)
 
 
 def convert(parse, op: str, source: str, result: str, lanes: int, native: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """A compiled conversion of COUNT elements; `native=False` pretends the host lacks 16-bit float instructions."""
+    """A compiled conversion of COUNT elements; `native=False` pretends the host lacks the instructions."""
     target = get_target("cpu")
     if not native:
-        target = dataclasses.replace(target, native_f16=False, native_bf16=False)
+        target = dataclasses.replace(target, native_f16=False, native_bf16=False, native_saturation=False)
     kinds = [f"vector<{lanes}x{kind}>" if lanes else kind for kind in (source, result)]
     load, store = ("vector.load", "vector.store") if lanes else ("memref.load", "memref.store")
     tails = [f", {kind}" if lanes else "" for kind in kinds]
@@ -193,15 +193,46 @@ def saturated(values: np.ndarray, kind: str, signed: bool) -> np.ndarray:
 
 
 @pytest.mark.parametrize("op", ["fptosi", "fptoui"])
-@pytest.mark.parametrize("kind", ["i8", "i32", "i64"])
+@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
 @pytest.mark.parametrize("source", ["f32", "f64"])
-@pytest.mark.parametrize("lanes", [0, 4])
+@pytest.mark.parametrize(("lanes", "native"), [(0, True), (4, True), (4, False)])
 @settings(deadline=None, max_examples=40)
 @given(values=floats32)
-def test_float_to_integer_saturates(conversions, lanes, source, kind, op, values):
+def test_float_to_integer_saturates(conversions, lanes, native, source, kind, op, values):
     array = filled(values, NUMPY[source])
     expected = saturated(array, kind, op == "fptosi")
-    np.testing.assert_array_equal(conversions(op, source, kind, lanes, True)(array), expected)
+    np.testing.assert_array_equal(conversions(op, source, kind, lanes, native)(array), expected)
+
+
+@pytest.mark.parametrize("op", ["fptosi", "fptoui"])
+@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
+@pytest.mark.parametrize("source", ["f32", "f64"])
+@pytest.mark.parametrize("native", [True, False])
+def test_floats_beside_the_ends_of_integers(conversions, native, source, kind, op):
+    ends = [0.0, *(sign * 2.0**power for sign in (1, -1) for power in (7, 8, 15, 16, 31, 32, 63, 64))]
+    beside = [math.nan, math.inf, -math.inf, -0.0, 0.5, -0.5, 254.5, 1e30, -1e30]
+    for end in np.array(ends, NUMPY[source]):
+        beside += [end, *(np.nextafter(end, NUMPY[source](way)) for way in (-np.inf, np.inf)), end - 1, end + 1]
+    for start in range(0, len(beside), COUNT):
+        array = filled([float(value) for value in beside[start : start + COUNT]], NUMPY[source])
+        expected = saturated(array, kind, op == "fptosi")
+        np.testing.assert_array_equal(conversions(op, source, kind, 4, native)(array), expected)
+
+
+@pytest.mark.parametrize("name", ["x86-64-v4", "x86-64-v3"])
+@pytest.mark.parametrize("kind", ["i8", "i16", "i32"])
+@pytest.mark.parametrize("op", ["fptosi", "fptoui"])
+def test_no_lane_is_converted_alone_on_x86(parse, op, kind, name):
+    module = parse(f"""
+func.func @k(%out: memref<?x{kind}>, %in: memref<?xf32>) attributes {{kg.kernel}} {{
+  %c0 = arith.constant 0 : index
+  %a = vector.load %in[%c0] : memref<?xf32>, vector<16xf32>
+  %r = "arith.{op}"(%a) : (vector<16xf32>) -> vector<16x{kind}>
+  vector.store %r, %out[%c0] : memref<?x{kind}>, vector<16x{kind}>
+  func.return
+}}""")
+    target = get_target(name)
+    assert "cvttss2" not in compile_llvm(emit_module(module, target).text, target, 3).asm
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
