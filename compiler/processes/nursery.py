@@ -20,12 +20,13 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from time import monotonic
 from typing import Any
 
 from compiler.processes.frames import Channel
-from compiler.processes.supervisor import Child, environment
+from compiler.processes.supervisor import Child, ForkedChild, environment
 
 _NUMBER = struct.Struct("<i")
 _STARTS = 5  # how often the process is started for one child, where it dies
@@ -93,15 +94,16 @@ class Nursery:
     def __init__(self, module: str) -> None:
         self._module = module
         self._lock = threading.Lock()
-        self._process: Child | None = None
+        self._process: Child | ForkedChild | None = None
         self._door: socket.socket | None = None
         atexit.register(self.close)
 
-    def start(self) -> None:
-        """Have it load already, before the first child is wanted."""
+    def start(self, fork: bool = False) -> None:
+        """Have it load already, before the first child is wanted; as a fork of this process where that is a program of
+        ours that has only begun, which is sooner."""
         if _forks():
             with self._lock:
-                self._start()
+                self._start(fork and threading.active_count() == 1)
 
     def close(self) -> None:
         """End it. Its children live on until whoever asked for them hangs up."""
@@ -143,9 +145,9 @@ class Nursery:
                     if not left:
                         raise
 
-    def _start(self) -> socket.socket:
+    def _start(self, fork: bool = False) -> socket.socket:
         if self._door is None:
-            self._process = Child(__name__, {}, self._module)
+            self._process = (ForkedChild if fork else Child)(__name__, {}, self._module)
             self._door = socket.socket(fileno=os.dup(self._process.channel.fileno()))
             self._door.setblocking(True)
         return self._door
@@ -175,15 +177,18 @@ KNOWN: dict[str, Any] = {}
 
 def serve(channel: Channel, module: str) -> None:
     """Fork a child for each that asks, and tell of it; in the child, this is where it does its work."""
+    from compiler.processes.record_methods import RecordMethods  # not for whoever only asks for children
+
+    methods = RecordMethods(module)
     entry = import_module(module)
     entry.prepare()
-    waiting = list(entry.LATER)
+    chores = [*(partial(import_module, name) for name in entry.LATER), methods.keep]
     told: dict[int, tuple[int, socket.socket]] = {}  # of each child, by a descriptor that is ready when it ends
     poll = select.poll()
     poll.register(channel.fileno(), select.POLLIN)
     door = socket.socket(fileno=os.dup(channel.fileno()))
     while True:
-        ready = [descriptor for descriptor, _ in poll.poll(0 if waiting else None)]
+        ready = [descriptor for descriptor, _ in poll.poll(0 if chores else None)]
         for descriptor in set(ready) & set(told):
             poll.unregister(descriptor)
             _tell_end(descriptor, *told.pop(descriptor))
@@ -205,8 +210,8 @@ def serve(channel: Channel, module: str) -> None:
             watched = os.pidfd_open(pid)
             told[watched] = (pid, tells)
             poll.register(watched, select.POLLIN)
-        elif waiting and not ready:
-            import_module(waiting.pop(0))
+        elif chores and not ready:
+            chores.pop(0)()
 
 
 def _forked() -> int:
