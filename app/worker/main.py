@@ -47,9 +47,6 @@ LATER = (
 
 def prepare() -> None:
     """Before any request: load what opening a source begins with."""
-    from compiler.dialects.formats_later import parse_formats_later
-
-    parse_formats_later()
     import compiler.pipeline  # noqa: F401
 
 

@@ -17,7 +17,7 @@ import struct
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -88,11 +88,13 @@ class Born:
 class Nursery:
     """A process for children that run `serve(channel, *arguments)` of a module, once its `prepare` is done.
 
-    While nobody asks it goes on to load what `LATER` of the module names.
+    While nobody asks it goes on to load what `LATER` of the module names. `keep_methods` has it find and leave the
+    methods of its records in the cache, for those who wait until all of it is loaded.
     """
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, keep_methods: bool = False) -> None:
         self._module = module
+        self._keeps = ["keeps"] if keep_methods else []
         self._lock = threading.Lock()
         self._process: Child | ForkedChild | None = None
         self._door: socket.socket | None = None
@@ -147,7 +149,7 @@ class Nursery:
 
     def _start(self, fork: bool = False) -> socket.socket:
         if self._door is None:
-            self._process = (ForkedChild if fork else Child)(__name__, {}, self._module)
+            self._process = (ForkedChild if fork else Child)(__name__, {}, self._module, *self._keeps)
             self._door = socket.socket(fileno=os.dup(self._process.channel.fileno()))
             self._door.setblocking(True)
         return self._door
@@ -175,14 +177,16 @@ def _folder() -> str:
 KNOWN: dict[str, Any] = {}
 
 
-def serve(channel: Channel, module: str) -> None:
+def serve(channel: Channel, module: str, keeps: str = "") -> None:
     """Fork a child for each that asks, and tell of it; in the child, this is where it does its work."""
-    from compiler.processes.record_methods import RecordMethods  # not for whoever only asks for children
+    last: list[Callable[[], object]] = []
+    if keeps:
+        from compiler.processes.record_methods import RecordMethods  # not for whoever only asks for children
 
-    methods = RecordMethods(module)
+        last.append(RecordMethods(module).keep)
     entry = import_module(module)
     entry.prepare()
-    chores = [*(partial(import_module, name) for name in entry.LATER), methods.keep]
+    chores = [*(partial(import_module, name) for name in entry.LATER), *last]
     told: dict[int, tuple[int, socket.socket]] = {}  # of each child, by a descriptor that is ready when it ends
     poll = select.poll()
     poll.register(channel.fileno(), select.POLLIN)

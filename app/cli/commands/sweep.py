@@ -72,7 +72,7 @@ def _workers(jobs: int | None, scheduler: str | None) -> AbstractContextManager[
         return cluster_workers(scheduler, jobs)
     from compiler.processes.nursery import Nursery
 
-    nursery = Nursery("app.sweep.child")
+    nursery = Nursery("app.sweep.child", keep_methods=True)
     nursery.start(fork=is_program())  # what it loads takes longer than all that is done here before the first cell
     from app.sweep.processes import local_processes
     from compiler.backend.runtime import default_threads
