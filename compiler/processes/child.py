@@ -39,11 +39,7 @@ def live(module: str, connection: socket.socket, arguments: Sequence[str], path:
         sys.unraisablehook = sys.__unraisablehook__
         atexit._clear()
         sys.argv, sys.path[:] = ["-c", module, *arguments], path
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        for descriptor, ours in ((nothing, 0), (2, 1)):
-            with suppress(OSError):
-                os.dup2(descriptor, ours)
-        _serve(module, connection, arguments)
+        _serve(module, _without_input_and_output(connection), arguments)
         atexit._run_exitfuncs()
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
@@ -54,6 +50,25 @@ def live(module: str, connection: socket.socket, arguments: Sequence[str], path:
         print_exc()
     finally:
         os._exit(status)
+
+
+def _without_input_and_output(connection: socket.socket) -> socket.socket:
+    """Read nothing, print on the standard error, or nowhere where that is closed; the connection, which may have had
+    the number of what is closed."""
+    taken = []
+    while (descriptor := os.dup(connection.fileno())) <= 2:
+        taken.append(descriptor)
+    if (before := connection.detach()) <= 2:
+        taken.append(before)
+    else:
+        os.close(before)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in {0, *taken}:
+        os.dup2(nothing, number)
+    if nothing > 2:
+        os.close(nothing)
+    os.dup2(2, 1)
+    return socket.socket(fileno=descriptor)
 
 
 def _serve(module: str, connection: socket.socket, arguments: Sequence[str]) -> None:

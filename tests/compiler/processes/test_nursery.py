@@ -136,7 +136,7 @@ def program(how="answer", before="", then=""):
     root = str(Path(__file__).parents[3])
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=root, input="what the program is given", capture_output=True, text=True,
-        timeout=300,
+        timeout=60,
     )  # fmt: skip
     return done.stdout.splitlines(), done.returncode, done.stderr
 
@@ -145,6 +145,13 @@ def test_a_nursery_may_be_a_fork_of_a_program_that_begins():
     said, status, errors = program("where")
     assert said == [f"ForkedChild {Path(__file__).parents[3]}  True True", "the program ends"] and status == 0
     assert "printed by Python" in errors and "printed by a kernel" in errors  # and not among what the program says
+
+
+@pytest.mark.parametrize("closed", [(0,), (0, 1), (0, 1, 2)])
+def test_a_program_without_input_or_output_may_be_forked_as_well(closed):
+    before = f"[os.close(number) for number in {closed}]"
+    then = "words = child.channel.receive().value; child.end(5.0); os._exit(40 + len(words))"
+    assert program(before=before, then=then)[1] == 42
 
 
 def test_a_nursery_that_is_a_fork_hears_no_interrupt_of_the_program():
