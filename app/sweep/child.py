@@ -28,8 +28,8 @@ KNOWN = named(CompileTask)
 ANSWERS = named(CompilationRecord, Refusal)
 Answer = CompilationRecord | Refusal | None
 """What a cell came to; None as it begins."""
-LATER = ("profiler.model_records", "compiler.backend.jit", "compiler.program.execution")
-"""What is loaded while nobody asks yet."""
+LATER = ()
+"""What is loaded while nobody asks yet: nothing, as cells are there before the compiler is loaded."""
 
 
 def prepare() -> None:
@@ -37,11 +37,17 @@ def prepare() -> None:
     from compiler.collector_pauses import rare_collection
 
     with rare_collection():
+        from compiler.dialects.formats_later import parse_formats_later
+
+        parse_formats_later()
         import compiler.backend.emission
+        import compiler.backend.jit
         import compiler.passes.fusion.run
         import compiler.passes.graph.run
         import compiler.passes.kernel.run
-        import compiler.pipeline  # noqa: F401
+        import compiler.pipeline
+        import compiler.program.execution  # noqa: F401
+        import profiler.model_records  # noqa: F401
         from compiler.targets import get_target
 
         get_target("cpu").machine(3)

@@ -66,7 +66,10 @@ class LocalProcesses:
 
     def close(self) -> None:
         """End all of them, whatever they do."""
-        for member in list(self._members.values()):
+        members = list(self._members.values())
+        for member in members:  # all of them first: to leave its memory takes each a while
+            member.process.kill()
+        for member in members:
             member.process.end()
         self._members.clear()
         self.nursery.close()

@@ -17,15 +17,16 @@ import struct
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from time import monotonic
 from typing import Any
 
 from compiler.processes.frames import Channel
-from compiler.processes.supervisor import Child, environment
+from compiler.processes.supervisor import Child, ForkedChild, environment
 
 _NUMBER = struct.Struct("<i")
 _STARTS = 5  # how often the process is started for one child, where it dies
@@ -87,21 +88,24 @@ class Born:
 class Nursery:
     """A process for children that run `serve(channel, *arguments)` of a module, once its `prepare` is done.
 
-    While nobody asks it goes on to load what `LATER` of the module names.
+    While nobody asks it goes on to load what `LATER` of the module names. `keep_methods` has it find and leave the
+    methods of its records in the cache, for those who wait until all of it is loaded.
     """
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, keep_methods: bool = False) -> None:
         self._module = module
+        self._keeps = ["keeps"] if keep_methods else []
         self._lock = threading.Lock()
-        self._process: Child | None = None
+        self._process: Child | ForkedChild | None = None
         self._door: socket.socket | None = None
         atexit.register(self.close)
 
-    def start(self) -> None:
-        """Have it load already, before the first child is wanted."""
+    def start(self, fork: bool = False) -> None:
+        """Have it load already, before the first child is wanted; as a fork of this process where that is a program of
+        ours that has only begun, which is sooner."""
         if _forks():
             with self._lock:
-                self._start()
+                self._start(fork and threading.active_count() == 1)
 
     def close(self) -> None:
         """End it. Its children live on until whoever asked for them hangs up."""
@@ -143,9 +147,9 @@ class Nursery:
                     if not left:
                         raise
 
-    def _start(self) -> socket.socket:
+    def _start(self, fork: bool = False) -> socket.socket:
         if self._door is None:
-            self._process = Child(__name__, {}, self._module)
+            self._process = (ForkedChild if fork else Child)(__name__, {}, self._module, *self._keeps)
             self._door = socket.socket(fileno=os.dup(self._process.channel.fileno()))
             self._door.setblocking(True)
         return self._door
@@ -173,17 +177,22 @@ def _folder() -> str:
 KNOWN: dict[str, Any] = {}
 
 
-def serve(channel: Channel, module: str) -> None:
+def serve(channel: Channel, module: str, keeps: str = "") -> None:
     """Fork a child for each that asks, and tell of it; in the child, this is where it does its work."""
+    last: list[Callable[[], object]] = []
+    if keeps:
+        from compiler.processes.record_methods import RecordMethods  # not for whoever only asks for children
+
+        last.append(RecordMethods(module).keep)
     entry = import_module(module)
     entry.prepare()
-    waiting = list(entry.LATER)
+    chores = [*(partial(import_module, name) for name in entry.LATER), *last]
     told: dict[int, tuple[int, socket.socket]] = {}  # of each child, by a descriptor that is ready when it ends
     poll = select.poll()
     poll.register(channel.fileno(), select.POLLIN)
     door = socket.socket(fileno=os.dup(channel.fileno()))
     while True:
-        ready = [descriptor for descriptor, _ in poll.poll(0 if waiting else None)]
+        ready = [descriptor for descriptor, _ in poll.poll(0 if chores else None)]
         for descriptor in set(ready) & set(told):
             poll.unregister(descriptor)
             _tell_end(descriptor, *told.pop(descriptor))
@@ -205,8 +214,8 @@ def serve(channel: Channel, module: str) -> None:
             watched = os.pidfd_open(pid)
             told[watched] = (pid, tells)
             poll.register(watched, select.POLLIN)
-        elif waiting and not ready:
-            import_module(waiting.pop(0))
+        elif chores and not ready:
+            chores.pop(0)()
 
 
 def _forked() -> int:

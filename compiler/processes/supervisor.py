@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from compiler.processes.child import live
 from compiler.processes.frames import Channel
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +32,11 @@ def environment() -> dict[str, str]:
     With `-P` and without the empty entry that stands for the folder one works in: that may have an `app` or a `numpy`
     of its own, which must not be taken for ours.
     """
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)])}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(_path())}
+
+
+def _path() -> list[str]:
+    return [str(_ROOT), *filter(None, sys.path)]
 
 
 class Child:
@@ -107,6 +112,50 @@ class Child:
         self.process.returncode = os.waitstatus_to_exitcode(status)
         self.channel.close()
         return usage
+
+
+class ForkedChild:
+    """A process that runs `serve(channel, *arguments)` of a module as a `Child` does, but as a fork of this one.
+
+    No interpreter is started, and what is loaded here is loaded there. For programs with a single thread.
+    """
+
+    def __init__(self, module: str, known: Mapping[str, Any], *arguments: object) -> None:
+        ours, theirs = socket.socketpair()
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # it never hears Ctrl+C, not even at first
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                ours.close()
+                live(module, theirs, list(map(str, arguments)), _path())
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        self.channel = Channel(ours, known)
+        self._waited = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        if not self._waited:
+            self._waited = os.waitpid(self.pid, os.WNOHANG)[0] != 0
+        return not self._waited
+
+    def kill(self) -> None:
+        """End it now; not once it was waited for, as its number may be another's."""
+        if not self._waited:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Hang up and end it."""
+        self.channel.close()
+        self.kill()
+        if not self._waited:
+            os.waitpid(self.pid, 0)
+            self._waited = True
 
 
 def status_name(status: int) -> str:

@@ -13,6 +13,7 @@ _HELD = {
     "model": "whole models: fused graph and objects",
     "ir": "kernels as LLVM IR, before optimisation",
     "object": "compiled kernels and shared functions",
+    "methods": "of records, which loading the compiler would compile again",
     "weights": "digests of weights, and large constants that had no file",
 }
 

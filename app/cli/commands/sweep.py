@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from app.cli.interrupts import is_program
 from app.cli.options import json_option, scheduler_option, store_option
-from app.cli.output import print_json, say
-from app.cli.progress import progress_line
 
 if TYPE_CHECKING:
     from app.sweep.engine import Workers
@@ -38,6 +37,7 @@ def command(
     with ExitStack() as stack:
         # First of all: processes load the compiler while we read what to do.
         workers = None if only_table else stack.enter_context(_workers(jobs, scheduler))
+        from app.cli.progress import progress_line
         from app.sweep.engine import Progress, run_cells
         from app.sweep.outcomes import FAILED_CELL, MISSING, outcomes
         from app.sweep.spec import read_spec
@@ -55,6 +55,7 @@ def command(
 
                 run_cells(store, asked, todo, workers, told)
         found = outcomes(store, asked)
+    from app.cli.output import print_json, say
     from app.sweep.tables import sweep_csv, sweep_document, sweep_text
 
     if as_json:
@@ -71,8 +72,8 @@ def _workers(jobs: int | None, scheduler: str | None) -> AbstractContextManager[
         return cluster_workers(scheduler, jobs)
     from compiler.processes.nursery import Nursery
 
-    nursery = Nursery("app.sweep.child")
-    nursery.start()  # what it loads takes longer than all that is done here before the first cell
+    nursery = Nursery("app.sweep.child", keep_methods=True)
+    nursery.start(fork=is_program())  # what it loads takes longer than all that is done here before the first cell
     from app.sweep.processes import local_processes
     from compiler.backend.runtime import default_threads
 

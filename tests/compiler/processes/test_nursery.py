@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from time import monotonic, sleep
@@ -106,3 +107,80 @@ def test_no_child_is_left_when_everybody_hangs_up(nursery):
     child.channel.close()
     until(lambda: gone(process.pid))
     assert nursery._process is None
+
+
+FORKING = """
+import atexit, os, signal, sys, threading
+sys.path.insert(0, {folder!r})
+from compiler.processes.nursery import Nursery
+
+def interrupted(*_):
+    raise SystemExit("the program was interrupted")
+
+signal.signal(signal.SIGINT, interrupted)
+atexit.register(lambda: os.write(1, b"the program ends\\n"))
+nursery = Nursery("talking_child")
+{before}
+nursery.start(fork=True)
+child = nursery.child({{"words": tuple[str, ...]}}, {how!r})
+child.channel.send(("a", "b"), "words")
+{then}
+print(type(nursery._process).__name__, *child.channel.receive().value, flush=True)
+child.end(5.0)
+"""
+
+
+def program(how="answer", before="", then=""):
+    """What a program says that has a nursery as a fork of itself, its exit status, and what came on its errors."""
+    code = FORKING.format(folder=str(Path(__file__).parent), how=how, before=before, then=then)
+    root = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, input="what the program is given", capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+    return done.stdout.splitlines(), done.returncode, done.stderr
+
+
+def test_a_nursery_may_be_a_fork_of_a_program_that_begins():
+    said, status, errors = program("where")
+    assert said == [f"ForkedChild {Path(__file__).parents[3]}  True True", "the program ends"] and status == 0
+    assert "printed by Python" in errors and "printed by a kernel" in errors  # and not among what the program says
+
+
+@pytest.mark.parametrize("closed", [(0,), (0, 1), (0, 1, 2)])
+def test_a_program_without_input_or_output_may_be_forked_as_well(closed):
+    before = f"[os.close(number) for number in {closed}]"
+    then = "words = child.channel.receive().value; child.end(5.0); os._exit(40 + len(words))"
+    assert program(before=before, then=then)[1] == 42
+
+
+def test_a_nursery_that_is_a_fork_hears_no_interrupt_of_the_program():
+    said, status, _ = program(then="os.kill(nursery._process.pid, signal.SIGINT)")
+    assert said == ["ForkedChild a b", "the program ends"] and status == 0
+
+
+def test_a_program_with_threads_is_not_forked():
+    waiting = "gate = threading.Event(); threading.Thread(target=gate.wait, daemon=True).start()"
+    said, status, _ = program(before=waiting)
+    assert said == ["Child a b", "the program ends"] and status == 0
+
+
+def test_after_a_fork_that_was_killed_the_next_child_comes_from_a_fresh_process():
+    then = """
+child.channel.receive()
+child.end(5.0)
+os.kill(nursery._process.pid, signal.SIGKILL)
+while nursery._process.alive:
+    pass
+child = nursery.child({"words": tuple[str, ...]}, "answer")
+child.channel.send(("a", "b"), "words")
+"""
+    said, status, _ = program(then=then)
+    assert said == ["Child a b", "the program ends"] and status == 0
+
+
+def test_a_mistake_in_a_fork_is_told_as_in_any_child():
+    said, status, errors = program(
+        before="nursery = Nursery('no_such_module')", then="nursery._process.channel.receive()"
+    )
+    assert said == ["the program ends"] and status == 1 and "No module named 'no_such_module'" in errors

@@ -29,15 +29,27 @@ def asks_for_layout(library: Library, definition: str) -> bool:
 def _asks(library: Library, generator: Generator) -> bool:
     waiting, seen = [generator], {generator.name}
     while waiting:
-        for node in _on_processors(waiting.pop().body):
-            if isinstance(node, ast.Attribute) and node.attr == _QUESTION:
-                return True
-            if isinstance(node, ast.Name) and node.id not in seen:
-                seen.add(node.id)
-                called = library.find(node.id)
-                if called is not None:
-                    waiting.append(called)
+        asks, names = _own_words(waiting.pop())
+        if asks:
+            return True
+        for name in names - seen:
+            seen.add(name)
+            called = library.find(name)
+            if called is not None:
+                waiting.append(called)
     return False
+
+
+@lru_cache(maxsize=4096)
+def _own_words(generator: Generator) -> tuple[bool, frozenset[str]]:
+    """Whether a definition asks itself, and the names in it; kernels have most of what they call in common."""
+    names: set[str] = set()
+    for node in _on_processors(generator.body):
+        if isinstance(node, ast.Attribute) and node.attr == _QUESTION:
+            return True, frozenset()
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+    return False, frozenset(names)
 
 
 def _on_processors(nodes: tuple[ast.AST, ...]) -> Iterator[ast.AST]:

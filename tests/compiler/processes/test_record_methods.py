@@ -1,0 +1,96 @@
+"""Methods of records, kept compiled: records are what they were, and nothing is compiled twice."""
+
+import builtins
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compiler.cache import default_cache
+from compiler.processes.record_methods import RecordMethods
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    """The texts that were compiled, with a cache of their own; afterwards dataclasses are made as before."""
+    monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "cache"))
+    texts = []
+
+    def noted(text, *more, **options):
+        texts.append(text)
+        return compile(text, *more, **options)
+
+    monkeypatch.setattr("compiler.processes.record_methods.compile", noted, raising=False)
+    monkeypatch.setitem(vars(dataclasses), "exec", builtins.exec)
+    return texts
+
+
+def record():
+    @dataclasses.dataclass(frozen=True, order=True)
+    class Place:
+        """Where something is."""
+
+        line: int
+        file: str = "main.py"
+        notes: list[str] = dataclasses.field(default_factory=list, compare=False)
+
+    return Place
+
+
+def test_records_are_what_they_were(compiled):
+    before = record()
+    for _ in range(2):  # compiled now, and from the cache
+        methods = RecordMethods("test")
+        after = record()
+        assert after(3) == after(3, notes=["x"]) and after(3) < after(4) and hash(after(3)) == hash(before(3))
+        assert repr(after(3)) == repr(before(3)) and after.__init__.__annotations__ == before.__init__.__annotations__
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            after(3).line = 4
+        methods.keep()
+
+
+def test_what_a_process_compiled_the_next_one_finds(compiled):
+    first = RecordMethods("test")
+    record()
+    assert compiled
+    first.keep()
+    compiled.clear()
+    RecordMethods("test")
+    record()
+    assert compiled == []
+    RecordMethods("other")
+    record()
+    assert compiled
+
+
+def test_what_is_not_used_any_more_is_not_kept(compiled):
+    first = RecordMethods("test")
+    record()
+    first.keep()
+    RecordMethods("test").keep()
+    compiled.clear()
+    RecordMethods("test")
+    record()
+    assert compiled
+
+
+@pytest.mark.parametrize("damage", [b"", b"kernelglass-cache-2 ", b"\xff" * 4000], ids=["empty", "cut", "other bytes"])
+def test_a_damaged_entry_is_compiled_anew(compiled, damage):
+    first = RecordMethods("test")
+    record()
+    first.keep()
+    (entry,) = (path for path in (default_cache().path / "methods").rglob("*") if path.is_file())
+    entry.write_bytes(damage)
+    compiled.clear()
+    RecordMethods("test")
+    assert record()(3).file == "main.py" and compiled
+
+
+def test_only_programs_of_ours_make_records_so():
+    code = "import dataclasses, compiler.pipeline, compiler.processes.nursery; print('exec' in vars(dataclasses))"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
