@@ -8,11 +8,10 @@ from app.theme.tokens import Theme
 
 
 def make_plot(least_height: int, **axes: Any) -> Any:
-    """An empty plot; `axes` are axis items by side. A menu that is never shown would be half of the work."""
-    import pyqtgraph
+    """An empty plot; `axes` are axis items by side."""
+    from app.views.parts.plot import Plot
 
-    plot: Any = pyqtgraph.PlotWidget(enableMenu=False, axisItems=axes or None)
-    plot.hideButtons()
+    plot: Any = Plot(axes)
     plot.setMinimumHeight(least_height)
     return plot
 

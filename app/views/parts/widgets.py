@@ -202,9 +202,9 @@ def dock_bar(look: Look, dock: QDockWidget) -> Header:
     )  # fmt: skip
 
 
-def scrolled(view: QWidget) -> QScrollArea:
+def scrolled(view: QWidget, parent: QWidget | None = None) -> QScrollArea:
     """A view that may be taller than the room it gets."""
-    area = QScrollArea()
+    area = QScrollArea(parent)
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setWidget(view)

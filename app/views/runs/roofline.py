@@ -124,7 +124,6 @@ class RooflineView(QWidget):
             from app.views.parts.log_axis import LogAxis
 
             self._plot = make_plot(60, **{side: LogAxis(side) for side in ("bottom", "left")})
-            self._plot.setLogMode(True, True)
             self._plot.setAccessibleName("Roofline plot")
             self._plot.hide()
             self._split.addWidget(self._plot)
@@ -189,7 +188,7 @@ class RooflineView(QWidget):
                 continue
             strong = level == "memory"
             pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1)
-            plot.plot([low, end], [low * value, end * value], pen=pen)
+            plot.plot(np.log10([low, end]), np.log10([low * value, end * value]), pen=pen)
         at, placed = low * 1.08, []
         for names, value in sorted(nearby(levels.items()), key=lambda entry: entry[0] != "memory"):
             below = names == "memory"
@@ -202,7 +201,7 @@ class RooflineView(QWidget):
             pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1, style=style)
             begin = max(value / widest, low)
             if begin < high:
-                plot.plot([begin, high], [value, value], pen=pen)
+                plot.plot(np.log10([begin, high]), np.log10([value, value]), pen=pen)
                 self._label(pyqtgraph, placed, f"{dtype} {rate(value, GFLOPS)}", high, value, (1, 0.9))
 
     def _label(
