@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QDialog,
     QHBoxLayout,
     QLineEdit,
     QListWidget,
@@ -16,12 +15,14 @@ from PySide6.QtWidgets import (
 
 from app.viewmodels.frame.devices import DeviceRow
 from app.views.parts.controls import paragraph, push_button
+from app.views.parts.dialog import WordyDialog
 from app.views.parts.plain import plain_tip
 
+_LETTERS = 56  # that a line of its words has at least
 _PLACE = Qt.ItemDataRole.UserRole
 
 
-class RemoteDevicesDialog(QDialog):
+class RemoteDevicesDialog(WordyDialog):
     """Says what is wanted; the list is set from outside."""
 
     add_wanted = Signal(str)
@@ -29,7 +30,7 @@ class RemoteDevicesDialog(QDialog):
     reach_wanted = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(_LETTERS, parent)
         self.setWindowTitle("Devices of other machines")
         self.list = QListWidget()
         self.list.setAccessibleName("Devices of other machines")

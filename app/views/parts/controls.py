@@ -7,7 +7,8 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
-from app.views.parts.widgets import label
+from app.views.parts.plain import breakable
+from compiler.printable import printable_lines
 
 
 def push_button(text: str, slot: Any = None, tip: str = "", name: str = "", role: str = "") -> QPushButton:
@@ -44,9 +45,29 @@ def line_field(name: str, hint: str = "", slot: Any = None) -> QLineEdit:
     return field
 
 
+class Paragraph(QLabel):
+    """Words over several lines, as they are; a path goes on in the next line where it has no room in one."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self._words = words
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(words)
+
+    def setText(self, words: str) -> None:
+        """Show these."""
+        self._words = printable_lines(words)
+        super().setText(breakable(self._words))
+
+    def text(self) -> str:
+        """The words, without the places at which they may be divided."""
+        return self._words
+
+
 def paragraph(words: str = "", margins: tuple[int, int, int, int] | None = None) -> QLabel:
     """Muted words over several lines; in the middle of the room they have where they are given margins."""
-    text = label(words, "muted")
+    text = Paragraph(words)
+    text.setProperty("role", "muted")
     text.setWordWrap(True)
     if margins is not None:
         text.setAlignment(Qt.AlignmentFlag.AlignCenter)

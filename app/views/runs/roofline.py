@@ -15,11 +15,12 @@ from app.viewmodels.runs.point_labels import place_labels
 from app.viewmodels.runs.roofline import RoofPoint, nearby, points
 from app.viewmodels.runs.run_figures import CallFigures
 from app.views.parts.controls import column, push_button
+from app.views.parts.header import header
 from app.views.parts.later import one_shot
 from app.views.parts.plots import make_plot, name_axes
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, Elided, MessageBar, header, label
+from app.views.parts.widgets import Choice, Elided, MessageBar, label
 from profiler.analysis.roofline import levels_of, peak_for, peaks_of
 from profiler.records import GBYTES, GFLOPS, Ceiling
 from profiler.units import figure, rate

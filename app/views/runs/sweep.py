@@ -37,11 +37,12 @@ from app.viewmodels.runs.sweep import (
     words_of,
 )
 from app.views.parts.controls import column, push_button
+from app.views.parts.header import header
 from app.views.parts.plain import plain_tip
 from app.views.parts.plots import make_plot, name_axes
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, Elided, MessageBar, header
+from app.views.parts.widgets import Choice, Elided, MessageBar
 
 CELLS, MATRIX, PLOT = "cells", "matrix", "plot"
 _EMPTY = "No sweep is in the database. `kernelglass sweep FILE.toml` makes one: its cells come here, as they are done."

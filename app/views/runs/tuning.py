@@ -8,9 +8,10 @@ from PySide6.QtWidgets import QWidget
 from app.theme.look import Look
 from app.viewmodels.runs.tuning import TuneRow
 from app.views.parts.controls import column, push_button, spin_box
+from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Elided, MessageBar, header, label
+from app.views.parts.widgets import Elided, MessageBar, label
 from profiler.tuning import BUDGET
 
 _EMPTY = (

@@ -23,9 +23,10 @@ from app.viewmodels.text.line_costs import LineCosts
 from app.viewmodels.text.sampled_costs import costs_of
 from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
+from app.views.parts.header import header
 from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
-from app.views.parts.widgets import flat_button, header, label
+from app.views.parts.widgets import flat_button, label
 from app.views.text import pane_places
 from app.views.text.kernel_row import KernelRow
 from app.views.text.pane_menu import edit_button, pane_menu
