@@ -34,6 +34,7 @@ class RemoteDevicesDialog(WordyDialog):
         self.setWindowTitle("Devices of other machines")
         self.list = QListWidget()
         self.list.setAccessibleName("Devices of other machines")
+        self.list.setSpacing(3)  # each is two lines: which belong together must be seen
         self.list.currentItemChanged.connect(lambda *_: self._enable())
         self.place = QLineEdit()
         self.place.setPlaceholderText("tcp://HOST:8786/cpu or .../cuda:0")
@@ -48,8 +49,8 @@ class RemoteDevicesDialog(WordyDialog):
             "program code."
         )
         self.none_yet = paragraph(
-            "None yet. On the other machine start a worker (docs/cluster.md says how),\n"
-            "then add the scheduler's address and the device above, as in\ntcp://10.0.0.1:8786/cpu"
+            "None yet. Start a worker on the other machine (docs/cluster.md says how), then add the scheduler's "
+            "address and the device above, as in tcp://10.0.0.1:8786/cpu"
         )
         self.none_yet.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._listed = QStackedWidget()
@@ -68,9 +69,10 @@ class RemoteDevicesDialog(WordyDialog):
         foot.addWidget(close)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 16, 16, 16)
-        for part, most in ((self.words, 0), (self._listed, 1), (self.said, 0)):
+        for part, most in ((self.words, 0), (self.said, 0), (self._listed, 1)):
             layout.addWidget(part, most)
         layout.insertLayout(1, row)
+        self.say("")
         layout.addLayout(foot)
         self.resize(520, 360)
         self._enable()
@@ -80,7 +82,7 @@ class RemoteDevicesDialog(WordyDialog):
         chosen = self._chosen()
         self.list.clear()
         for device in devices:
-            item = QListWidgetItem(f"{device.name}\n{device.missing or device.words}")
+            item = QListWidgetItem("\n".join(filter(None, (device.name, device.missing or device.words))))
             item.setData(_PLACE, device.name)
             item.setToolTip(plain_tip(device.missing or device.words))
             self.list.addItem(item)
@@ -92,6 +94,7 @@ class RemoteDevicesDialog(WordyDialog):
     def say(self, words: str) -> None:
         """What is wrong with what was typed."""
         self.said.setText(words)
+        self.said.setVisible(bool(words))
 
     def _add(self) -> None:
         self.say("")

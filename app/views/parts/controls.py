@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
-from app.views.parts.plain import breakable
+from app.views.parts.plain import divided
 from compiler.printable import printable_lines
 
 
@@ -45,6 +45,9 @@ def line_field(name: str, hint: str = "", slot: Any = None) -> QLineEdit:
     return field
 
 
+_SHORT, _NARROWEST = 12, 120  # letters of a word that always has room, pixels of a paragraph that has some
+
+
 class Paragraph(QLabel):
     """Words over several lines, as they are; a path goes on in the next line where it has no room in one."""
 
@@ -57,11 +60,26 @@ class Paragraph(QLabel):
     def setText(self, words: str) -> None:
         """Show these."""
         self._words = printable_lines(words)
-        super().setText(breakable(self._words))
+        self._divide()
 
     def text(self) -> str:
-        """The words, without the places at which they may be divided."""
+        """The words, however they are divided."""
         return self._words
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._divide()
+
+    def minimumSizeHint(self) -> QSize:
+        """As if it held short words: longer ones are divided as they must be."""
+        return QSize(min(super().minimumSizeHint().width(), _NARROWEST), super().minimumSizeHint().height())
+
+    def _divide(self) -> None:
+        metrics, room = self.fontMetrics(), self.contentsRect().width()
+        fits = lambda word: len(word) < _SHORT or metrics.horizontalAdvance(word) <= room  # noqa: E731
+        shown = divided(self._words, fits)
+        if shown != super().text():
+            super().setText(shown)
 
 
 def paragraph(words: str = "", margins: tuple[int, int, int, int] | None = None) -> QLabel:

@@ -15,7 +15,7 @@ class LogAxis(AxisItem):
 
     def __init__(self, side: str) -> None:
         super().__init__(side)
-        self.setLogMode(True)
+        self.setLogMode(True)  # type: ignore[arg-type]  annotated as if it were given a tuple
 
     def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         """Numbers for the ticks of one level; nothing for those that would run into their neighbours."""

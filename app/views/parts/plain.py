@@ -7,6 +7,7 @@ Every message box is made here, and every tip with a name in it goes through `pl
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import Qt as Guess
@@ -14,14 +15,26 @@ from PySide6.QtWidgets import QLabel, QMessageBox, QWidget
 
 from compiler.printable import printable_lines
 
-_LONG = 16  # letters of a word from which on it may be wider than the room there is
-_WORD, _PIECE = re.compile(rf"\S{{{_LONG},}}"), re.compile(rf"[/\\_.:-]+|.{{{_LONG}}}")
-_BREAK = "\u200b"  # a place without a width at which Qt may go on in the next line
+_PIECES = re.compile(r"[^/\\_.:-]*[/\\_.:-]*")  # of a path or a name: where it can be divided
+_MARGIN = 12  # pixels that Qt leaves beside the words of a box, at most
+_HEADING, _WIDEST = 36, 64  # letters of a word that a message box has room for: above, and below where it is asked for
 
 
-def breakable(words: str) -> str:
-    """Words that can go on in the next line inside a path or a long name: a label cuts what has no place to break."""
-    return _WORD.sub(lambda word: _PIECE.sub(rf"\g<0>{_BREAK}", word[0]), words)
+def divided(words: str, fits: Callable[[str], bool]) -> str:
+    """Words of which none is longer than fits in a line: a label cuts a path that it has no room for, and the end of
+    one may be what matters. No sign is put in that could hide another, only ends of lines."""
+    return re.sub(r"\S+", lambda word: word[0] if fits(word[0]) else "\n".join(_lines(word[0], fits)), words)
+
+
+def _lines(word: str, fits: Callable[[str], bool]) -> Iterator[str]:
+    line = ""
+    for piece in filter(None, _PIECES.findall(word)):
+        for part in (piece,) if fits(piece) else piece:  # letter by letter where there is no better place
+            if line and not fits(line + part):
+                yield line
+                line = ""
+            line += part
+    yield line
 
 
 def message_box(parent: QWidget, icon: QMessageBox.Icon, title: str, words: str, more: str) -> QMessageBox:
@@ -30,10 +43,13 @@ def message_box(parent: QWidget, icon: QMessageBox.Icon, title: str, words: str,
     box.setIcon(icon)
     box.setWindowTitle(title)
     box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setText(breakable(printable_lines(words)))
-    box.setInformativeText(breakable(printable_lines(more)))
+    box.setText(divided(printable_lines(words), lambda word: len(word) <= _HEADING))
+    box.setInformativeText(divided(printable_lines(more), lambda word: len(word) <= _WIDEST))
     for part in box.findChildren(QLabel):  # the format that is set above is the first text's alone
         part.setTextFormat(Qt.TextFormat.PlainText)
+        if part.text() == box.informativeText() != "":  # which wraps, at a width that Qt takes to be enough
+            part.ensurePolished()
+            part.setMinimumWidth(max(map(part.fontMetrics().horizontalAdvance, part.text().split())) + _MARGIN)
     return box
 
 

@@ -7,11 +7,12 @@ from typing import Any
 from app.theme.tokens import Theme
 
 
-def make_plot(least_height: int, **axes: Any) -> Any:
-    """An empty plot; `axes` are axis items by side."""
+def make_plot(name: str, least_height: int, **axes: Any) -> Any:
+    """An empty plot; `axes` are axis items by side, the name is for screen readers until there is more to say."""
     from app.views.parts.plot import Plot
 
     plot: Any = Plot(axes)
+    plot.setAccessibleName(name)
     plot.setMinimumHeight(least_height)
     return plot
 

@@ -66,7 +66,7 @@ class HistoryView(QWidget):
     def prepare(self) -> None:
         """Make the plot, which takes long enough to be felt: before there is something to show, where there is time."""
         if self._plot is None:
-            self._plot = make_plot(80)
+            self._plot = make_plot("History", 80)
             self._plot.setMouseEnabled(x=True, y=False)
             self._plot.hide()
             self._layout.addWidget(self._plot, 1)

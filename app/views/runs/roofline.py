@@ -124,8 +124,7 @@ class RooflineView(QWidget):
         if self._plot is None:
             from app.views.parts.log_axis import LogAxis
 
-            self._plot = make_plot(60, **{side: LogAxis(side) for side in ("bottom", "left")})
-            self._plot.setAccessibleName("Roofline plot")
+            self._plot = make_plot("Roofline plot", 60, **{side: LogAxis(side) for side in ("bottom", "left")})
             self._plot.hide()
             self._split.addWidget(self._plot)
             self._split.setSizes([380, 420])

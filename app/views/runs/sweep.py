@@ -226,7 +226,7 @@ class SweepView(QWidget):
 
         theme = self._look.theme
         if self._plot is None:
-            self._plot = make_plot(80)
+            self._plot = make_plot("Plot of the sweep", 80)
             for side in ("bottom", "left"):
                 self._plot.getAxis(side).enableAutoSIPrefix(False)
             self._plot_layout.addWidget(self._plot, 1)

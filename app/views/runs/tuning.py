@@ -38,16 +38,16 @@ class TuningView(QWidget):
         self.table = RecordView(
             "Tuned kernels",
             [
-                Column("Kernel", lambda row: row.kernel, tip=lambda row: row.kernel),
+                Column("Kernel", lambda row: row.kernel, tip=lambda row: row.kernel, width=220),
                 Column("By itself", lambda row: row.usual, tip=lambda row: row.usual, width=240, room=1100),
-                Column("Best", lambda row: row.best, tip=lambda row: row.best, width=240),
+                Column("Best", lambda row: row.best, tip=lambda row: row.best, width=220),
                 Column("Tried", lambda row: row.tried, right=True, width=60),
                 Column("Of its time", lambda row: row.ratio, lambda v: "" if v is None else f"{v:.3f}", right=True,
                        width=90, tip=lambda row: row.interval, colour=self._colour),
-                Column("What was found", lambda row: row.words, width=170,
+                Column("Found", lambda row: row.words,
                        tip=lambda row: "\n".join([row.words, *row.dropped])),
             ],
-            stretch=0,
+            stretch=5,  # words: on a wide screen they are whole, and figures stand beside the names they are of
             empty=_EMPTY,
             key=lambda row: row.kernel,
         )  # fmt: skip

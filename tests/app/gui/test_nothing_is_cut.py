@@ -56,8 +56,7 @@ def cut(words: QWidget) -> str:
         return f"shortened to {QLabel.text(words)!r}" if QLabel.text(words) != words.text() else ""
     if isinstance(words, QLabel) and words.wordWrap():
         needed = words.heightForWidth(words.width())
-        parts = QLabel.text(words).replace("\u200b", " ").split()  # a long name may be divided there
-        widest = max(words.fontMetrics().horizontalAdvance(part) for part in parts)
+        widest = max(words.fontMetrics().horizontalAdvance(word) for word in QLabel.text(words).split())
         if widest > words.contentsRect().width():
             return f"a word needs {widest} pixels of {words.contentsRect().width()}"
         return f"needs a height of {needed}, has {words.height()}" if needed > words.height() else ""
