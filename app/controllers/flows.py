@@ -130,12 +130,13 @@ class FlowsFeature(Feature):
     def stop(self) -> None:
         """End the process at once, and take away what it left on disk."""
         self._job.stop()
-        self._clear_folder()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _clear_folder(self) -> None:
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        """Take away the caches that were measured: hundreds of files, which would be felt."""
+        if folder := self._folder:
             self._folder = ""
+            in_thread(self, lambda _: shutil.rmtree(folder, ignore_errors=True), lambda _: None)
 
     def _disturbed(self, what: str) -> None:
         """Something else took the machine: whoever reads the table is told."""

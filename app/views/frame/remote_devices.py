@@ -49,7 +49,7 @@ class RemoteDevicesDialog(WordyDialog):
             "program code."
         )
         self.none_yet = paragraph(
-            "None yet. Start a worker on the other machine (docs/cluster.md says how), then add the scheduler's "
+            "None yet. On the other machine start a worker (docs/cluster.md says how), then add the scheduler's "
             "address and the device above, as in tcp://10.0.0.1:8786/cpu"
         )
         self.none_yet.setAlignment(Qt.AlignmentFlag.AlignCenter)

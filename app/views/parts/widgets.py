@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.theme.fonts import UI_PIXELS
 from app.theme.look import Look
 from app.viewmodels.frame.messages import Message
 from app.views.parts.plain import plain_tip
@@ -296,7 +297,8 @@ class MessageBar(QFrame):
             self._grid.addWidget(self._doings, *((1, 1) if below else (0, 2)))
         needed = self.layout().heightForWidth(self.width())
         if needed > 0 and needed != self.maximumHeight():
-            self.setMinimumHeight(min(needed, _BAR_LEAST))
+            larger = max(self.fontInfo().pixelSize() / UI_PIXELS, 1.0)
+            self.setMinimumHeight(min(needed, round(_BAR_LEAST * larger)))
             self.setMaximumHeight(needed)
 
     @property
