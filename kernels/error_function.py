@@ -2,7 +2,7 @@
 
 from kernels.exponential import exp_function, raised_exp_function
 from kernels.language import *
-from kernels.math_arithmetic import horner, mantissa_bits, split_integer, two_product
+from kernels.math_arithmetic import add_to_exponent, horner, split_integer, two_product
 
 # (tanh(x) / x - 1) / x**2 as a polynomial in x**2 on |x| <= 0.55, highest power first.
 TANH_F32 = (-0.006295665, 0.021088311, -0.05385685, 0.13332637, -0.3333332)
@@ -88,7 +88,7 @@ def raised_tail_f32(v, raised):
     top = fma(fma(square, t[4], fma(v, t[3], t[2])), square, fma(v, t[1], t[0]))
     b = TAIL_BOTTOM_F32
     bottom = fma(fma(fma(v, b[5], b[4]), square, fma(v, b[3], b[2])), square, fma(v, b[1], b[0]))
-    return (fma(top, excess, top).bits(i32) + (n << mantissa_bits(f32))).bits(f32) / bottom
+    return add_to_exponent(fma(top, excess, top), n, whole=k) / bottom
 
 
 @inline

@@ -1,7 +1,7 @@
 """exp, exp2, expm1 and sigmoid: 2**k times a polynomial on half a binade either side of zero."""
 
 from kernels.language import *
-from kernels.math_arithmetic import horner, power_of_two, scale_by_power, split_integer
+from kernels.math_arithmetic import add_to_exponent, horner, power_of_two, scale_by_power, split_integer
 
 LOG2_E = 1.4426950408889634
 # (exp(r) - 1 - r) / r**2 on |r| <= log(2) / 2, minimax, highest power first.
@@ -36,11 +36,12 @@ def exp_function(x):
 @function
 def raised_exp_function(x):
     """2**64 * e**x for x <= 0, < 1 ulp: with the digits that e**x loses where it is subnormal, for who multiplies
-    it with something first; 0 where it is so small that nothing comes of that either."""
-    lowest = -140.0 if x.dtype == f32 else -800.0
+    it with a number not larger than x; 0 where even that product is nearer to zero than to any other number. Of NaN it
+    makes any number."""
+    lowest = -109.0 if x.dtype == f32 else -752.0
     r, k, n = reduce_by_log2(max(x, lowest))
     tail = horner(r, EXP_F32 if x.dtype == f32 else EXP_F64)
-    return select(x < lowest, x.dtype(0), scale_by_power(fma(r * r, tail, r) + 1.0, n + 64, whole=k + 64.0))
+    return select(x < lowest, x.dtype(0), add_to_exponent(fma(r * r, tail, r) + 1.0, n + 64, whole=k + 64.0))
 
 
 @inline
@@ -48,7 +49,7 @@ def times_sigmoid(x, u):
     """x / (1 + e**-u), where that is subnormal too."""
     e = raised_exp_function(-abs(u))
     below = u < 0.0
-    y = x * (select(below, e, x.dtype(1)) / fma(e, 2.0**-64, 1.0))
+    y = x * divided_near_one(select(below, e, x.dtype(1)), fma(e, 2.0**-64, 1.0))
     return select(below, y * 2.0**-64, y)
 
 
@@ -103,15 +104,22 @@ def expm1(x):
 def sigmoid(x):
     """1 / (1 + e**-x), < 2.5 ulp; the exponential of -|x| neither overflows nor loses the small results."""
     e = exp_function(-abs(x))
-    top = select(x < 0.0, e, x.dtype(1))
-    if target.is_nvidia and x.dtype == f32:
-        return top * reciprocal_near_one(e + 1.0)
-    return top / (e + 1.0)
+    return divided_near_one(select(x < 0.0, e, x.dtype(1)), e + 1.0)
 
 
 @inline
-def reciprocal_near_one(x):
-    """1 / x within 1 ulp, for x from 1 to 2: the card's estimate and a step of Newton's, a third of a division."""
-    estimates = [intrinsic("llvm.nvvm.rcp.approx.ftz.f", f32, 1, x[k] if x.width > 1 else x) for k in range(x.width)]
-    r = vector(*estimates) if x.width > 1 else estimates[0]
-    return fma(r, fma(-x, r, 1.0), r)
+def divided_near_one(top, bottom):
+    """top / bottom for a bottom from 1 to 2, where nothing can overflow on the way.
+
+    NVIDIA's division looks at its operands first and may branch; the card's estimate of the reciprocal and what the
+    quotient by it leaves over are a third of that, and as exact but for rare ties.
+    """
+    if not target.is_nvidia or top.dtype != f32:
+        return top / bottom
+    estimates = [
+        intrinsic("llvm.nvvm.rcp.approx.ftz.f", f32, 1, bottom[k] if bottom.width > 1 else bottom)
+        for k in range(bottom.width)
+    ]
+    r = vector(*estimates) if bottom.width > 1 else estimates[0]
+    quotient = top * r
+    return fma(fma(-quotient, bottom, top), r, quotient)

@@ -3,6 +3,8 @@
 That is how what is fused into an operand is computed once, and how rows that begin anywhere become rows that do not.
 (Telling the engine of eight rows as one, which together always take multiples of 16 bytes, is no way around it: it also
 refuses boxes that begin in between along the last axis, as an illegal instruction.)
+(Nor is it worth having some warps lay out what is needed later while others multiply already: what is read and written
+beside the products makes them as much slower as it takes alone.)
 A kernel that does so says launch(..., resident=True, together=True).
 """
 
@@ -14,7 +16,7 @@ from kernels.language import *
 CHUNK = 8  # elements of 16 bits in 16 bytes
 LINE = 64  # and in a line of the cache
 # Chunks that a thread loads before it stores them.
-AHEAD = 2
+AHEAD = 4
 
 
 @inline
@@ -34,23 +36,23 @@ def laid_out(x):
         return row, column, loaded_at(delinearise(row, lead + (high,)), column)
 
     def loaded_at(where, column):
-        if not whole and x.is_strided and x.is_contiguous(x.rank - 1):
-            return unaligned_chunk(x, x.place(*where, column), x.place(*[size - 1 for size in x.shape]))
+        if not whole and is_plain(x):
+            return unaligned_words(x, x.place(*where, column))
         if whole:
-            return x[position(where + (column,), width=CHUNK, axis=x.rank - 1)]
+            return words_of(x[position(where + (column,), width=CHUNK, axis=x.rank - 1)])
         # What is past the end of a row is never looked at: the copy engine knows how long rows are.
-        return vector(*[x[position(where + (min(column + k, index(wide) - 1),))] for k in range(CHUNK)])
+        return words_of(vector(*[x[position(where + (min(column + k, index(wide) - 1),))] for k in range(CHUNK)]))
 
     count = index(rows * chunks)
     rounds = max(count - worker, index(0)) // (workers * AHEAD)
     for round in range(rounds):
         first = worker + round * (workers * AHEAD)
         loaded = [chunk(first + u * workers) for u in range(AHEAD)]
-        for row, column, v in unroll(loaded):
-            buffer.store(v, row * pitch + column)
+        for row, column, words in unroll(loaded):
+            store_words(buffer, row * pitch + column, words)
     for e in range(worker + rounds * (workers * AHEAD), count, workers):
-        row, column, v = chunk(e)
-        buffer.store(v, row * pitch + column)
+        row, column, words = chunk(e)
+        store_words(buffer, row * pitch + column, words)
     strides = [1, pitch]
     step = pitch * high
     for k in unroll(len(lead)):
@@ -60,16 +62,49 @@ def laid_out(x):
 
 
 @inline
-def unaligned_chunk(x, at, last):
-    """A chunk that begins anywhere in a buffer of which `last` is read at most: from two that do not."""
-    first = at // CHUNK * CHUNK
-    skipped = at - first
-    pair = concat(x.flat.load(first, width=CHUNK), x.flat.load(min(first + CHUNK, last // CHUNK * CHUNK), width=CHUNK))
-    for step in unroll((4, 2, 1)):
-        kept = CHUNK + step - 1
-        moved = shuffle(pair, pair, tuple(range(step, step + kept)))
-        pair = select((skipped & step) != 0, moved, shuffle(pair, pair, tuple(range(kept))))
-    return pair
+def is_plain(x):
+    """Whether the elements of each row of x lie together in memory."""
+    return x.is_strided and x.is_contiguous(x.rank - 1)
+
+
+@inline
+def words_of(v):
+    """The four words that eight elements of 16 bits are."""
+    return [word(shuffle(v, v, (2 * k, 2 * k + 1)), i32) for k in range(CHUNK // 2)]
+
+
+@inline
+def load_words(x, at):
+    """The four words of a chunk, which begins at a multiple of 16 bytes."""
+    row = strided(x.flat, (CHUNK,), (1,), at)
+    return list(asm("ld.global.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l,~{memory}", i32, 1, row, results=4))
+
+
+@inline
+def store_words(buffer, at, words):
+    """Four words to a chunk of a workspace."""
+    row = strided(buffer.flat, (CHUNK,), (1,), at)
+    asm("st.global.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r,~{memory}", None, 1, row, *words)
+
+
+@inline
+def runs_backwards(x, axis):
+    """Whether a higher index along this axis is a lower place in memory."""
+    return is_static(x.strides[axis]) and x.strides[axis] < 0
+
+
+@inline
+def unaligned_words(x, at):
+    """The words of a chunk that begins anywhere in a buffer, from two that do not; none outside it is looked at."""
+    last = x.place(*[0 if runs_backwards(x, axis) else x.shape[axis] - 1 for axis in range(x.rank)]) // CHUNK * CHUNK
+    first = min(at // CHUNK * CHUNK, last)
+    skipped = at % CHUNK
+    words = load_words(x, first) + load_words(x, min(first + CHUNK, last))
+    for step in unroll((2, 1)):
+        taken = (skipped & (2 * step)) != 0
+        words = [select(taken, words[k + step], words[k]) for k in range(CHUNK // 2 + step)]
+    half = ((skipped & 1) * 16).cast(i32)
+    return [intrinsic("llvm.fshr.i32", i32, 1, words[k + 1], words[k], half) for k in range(CHUNK // 2)]
 
 
 @inline

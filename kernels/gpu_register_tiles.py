@@ -22,6 +22,8 @@ TAPS = 2048
 ENOUGH = 132
 # The shape of the small ones, as tile_shape gives it.
 SMALL = (64, 64, 16, 16)
+# Rows of tiles whose blocks run together, so that what they share is in the L2 cache.
+BAND = 16
 
 
 @inline
@@ -93,7 +95,7 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
     """
     down, across, wide, deep = shape
     tiles_down, tiles_across = ceildiv(m, down), ceildiv(n, across)
-    small = down * across == 64 * 64
+    small, large = down * across == 64 * 64, down * across == 128 * 128
     launch(
         blocks=tiles_down * tiles_across * groups,
         threads=HIGH * wide,
@@ -103,8 +105,14 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
     rights = shared(dt, (2, deep, across + PAD))
     group = block_index() // (tiles_down * tiles_across)
     rest = block_index() - group * (tiles_down * tiles_across)
-    i0 = rest // tiles_across * down
-    j0 = (rest - rest // tiles_across * tiles_across) * across
+    i0 = rest // tiles_across
+    j0 = rest - i0 * tiles_across
+    if large and is_static(tiles_down) and tiles_down > 1:
+        band = rest // (tiles_across * BAND)
+        within = rest - band * (tiles_across * BAND)
+        high = min(index(tiles_down) - band * BAND, index(BAND))
+        i0, j0 = band * BAND + within % high, within // high
+    i0, j0 = i0 * down, j0 * across
     thread = thread_index()
     # Rows and columns of a thread come in fours, as far apart as all threads have.
     row, column = thread // wide * LANES, thread % wide * LANES
@@ -140,13 +148,15 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
         stage = step % 2
         # Behind the last step nothing is loaded: it would lie outside.
         fetched = fetch(min(step + 1, steps - 1) * deep)
-        if down == 128 and across == 128:
+        if large:
             for k in unroll(deep):
                 acc = add_products(acc, stage, k)
+                if k == deep // 2:  # by now it has come, and storing it goes on beside the products
+                    put(1 - stage, fetched)
         else:  # as fast for small tiles, and much less to compile
             for k in range(deep):
                 acc = add_products(acc, stage, k)
-        put(1 - stage, fetched)
+            put(1 - stage, fetched)
         barrier()
     whole = is_static(n % LANES) and n % LANES == 0
     for h in unroll(fours_down):

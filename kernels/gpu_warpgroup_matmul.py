@@ -44,6 +44,9 @@ NARROW = 32
 TILE_COST = 28
 # Products that make it worth laying out an operand: below, blocks would wait for each other longer than they work.
 LEAST_WORK = 1 << 25
+# Products, and rows of the result, from which on it is worth it for rows that do not begin at lines of the cache.
+UNLINED_WORK = 1 << 33
+UNLINED_ROWS = 2048
 
 
 @inline
@@ -68,6 +71,16 @@ def fits_warpgroups(out, a, b):
 def is_mapped(x):
     """Whether the copy engine can be told of the matrices of x, along either axis."""
     return can_map(x) or can_map(swapped(x))
+
+
+@inline
+def is_far_from_lines(x, m, work):
+    """Whether rows of the right operand do not begin at lines of the cache, and are copied so often that it counts."""
+    step = x.strides[x.rank - 2]
+    return (
+        is_static(step) and step * 2 % ROW_BYTES != 0 and is_static(work) and work >= UNLINED_WORK
+        and is_static(m) and m >= UNLINED_ROWS
+    )  # fmt: skip
 
 
 @inline
@@ -135,21 +148,27 @@ def warpgroup_matmul(out, a, b):
     most_stages = min(STAGE_BYTES // (left_bytes + right_bytes), 8)
     stages = choice("stages", most_stages, [s for s in (3, 4, 5, 6) if s < most_stages])
     band_rows = choice("band", BAND, (4, 8, 32))
-    tiles_down, tiles_across = ceildiv(m, DOWN), ceildiv(n, across)
+    # A last column of tiles that is narrow is left for the blocks that have had fewer tiles than others.
+    narrow = is_static(n) and n > across and 0 < n % across <= NARROW
+    tiles_down, tiles_across = ceildiv(m, DOWN), n // across if narrow else ceildiv(n, across)
     tiles = tiles_down * tiles_across * product(batch)
-    at_hand = is_mapped(a) and is_mapped(b)
-    # Laying out is work for all; there may be fewer tiles than multiprocessors.
-    launch(
-        blocks=tiles if at_hand else max(tiles, PROCESSORS), threads=3 * WARPGROUP, resident=True, together=not at_hand
-    )
+    narrow_count = tiles_down * product(batch) if narrow else 0
     left, left_turned = along_rows(a)
+    left_by_k, right_by_k = not left_turned, right_turned
+    unlined = can_map(right) and not right_by_k and is_far_from_lines(right, m, out.size * depth)
+    at_hand = can_map(left) and can_map(right) and not unlined
+    # Laying out is work for all; there may be fewer tiles than multiprocessors.
+    blocks = tiles + narrow_count
+    launch(
+        blocks=blocks if at_hand else max(blocks, PROCESSORS), threads=3 * WARPGROUP, resident=True,
+        together=not at_hand,
+    )  # fmt: skip
     if not can_map(left):
         left = laid_out(left)
-    if not can_map(right):
+    if not can_map(right) or unlined:
         right = laid_out(right)
     if not at_hand:
         meet_all()
-    left_by_k, right_by_k = not left_turned, right_turned
     left_map = operand_map(left, rows=DOWN, by_k=left_by_k)
     right_map = operand_map(right, rows=across, by_k=right_by_k)
     memory = shared_address(shared(dt, stages * (left_bytes + right_bytes) // 2, of_launch=True))
@@ -174,21 +193,43 @@ def warpgroup_matmul(out, a, b):
         high = min(index(tiles_down) - band * band_rows, index(band_rows))
         return delinearise(group, batch), (band * band_rows + within % high) * DOWN, within // high * across
 
+    def narrow_tiles():
+        """The first of the narrow tiles that this block takes, and how many blocks take some."""
+        begun = tiles % block_count()
+        # Three take as long as a tile: those blocks would be late themselves if they had more.
+        begun = select(narrow_count <= 3 * (block_count() - begun), begun, index(0))
+        first = select(block_index() < begun, index(narrow_count), block_index() - begun)
+        return first, block_count() - begun
+
+    def narrow_place(tile):
+        lead = delinearise(tile // tiles_down, batch)
+        return lead, tile % tiles_down * DOWN, index(n // across * across)
+
     def produce():
         stage, parity = i32(0), i32(1)
-        for tile in range(block_index(), tiles, block_count()):
-            lead, i0, j0 = place(tile)
+
+        def copy(lead, i0, j0, stage, parity, *, columns):
             row, column = i0.cast(i32), j0.cast(i32)
             for step in range(steps):
                 k = (step * DEEP).cast(i32)
                 to = memory + stage * (left_bytes + right_bytes)
                 wait_for(empty(stage), parity)
-                arrive_expecting(full(stage), size=left_bytes + right_bytes)
+                arrive_expecting(full(stage), size=left_bytes + columns * DEEP * 2)
                 copy_operand(to, left_map, left, lead, row, k, full(stage), rows=DOWN, by_k=left_by_k)
                 copy_operand(
-                    to + left_bytes, right_map, right, lead, column, k, full(stage), rows=across, by_k=right_by_k
+                    to + left_bytes, right_map, right, lead, column, k, full(stage), rows=columns, by_k=right_by_k
                 )
                 stage, parity = next_stage(stage, parity, stages=stages)
+            return stage, parity
+
+        for tile in range(block_index(), tiles, block_count()):
+            lead, i0, j0 = place(tile)
+            stage, parity = copy(lead, i0, j0, stage, parity, columns=across)
+        if narrow:
+            first, sharing = narrow_tiles()
+            for tile in range(first, narrow_count, sharing):
+                lead, i0, j0 = narrow_place(tile)
+                stage, parity = copy(lead, i0, j0, stage, parity, columns=across if right_by_k else 64)
 
     def consume(half):
         stage, parity = i32(0), i32(0)
@@ -217,13 +258,12 @@ def warpgroup_matmul(out, a, b):
 
         for tile in range(block_index(), tiles, block_count()):
             lead, i0, j0 = place(tile)
-            if is_static(n) and n > across and 0 < n % across <= NARROW:
-                if j0 + NARROW >= n:
-                    stage, parity = multiply(lead, i0, j0, stage, parity, columns=NARROW)
-                else:
-                    stage, parity = multiply(lead, i0, j0, stage, parity, columns=across)
-            else:
-                stage, parity = multiply(lead, i0, j0, stage, parity, columns=across)
+            stage, parity = multiply(lead, i0, j0, stage, parity, columns=across)
+        if narrow:
+            first, sharing = narrow_tiles()
+            for tile in range(first, narrow_count, sharing):
+                lead, i0, j0 = narrow_place(tile)
+                stage, parity = multiply(lead, i0, j0, stage, parity, columns=NARROW)
 
     if thread == 0:
         for source in unroll((left_map, right_map)):
@@ -262,14 +302,20 @@ def store_ragged(out, acc, lead, i, j, turn, warp, lane):
     """The sums of a warp's 16 rows from i on, any number of columns: through shared memory, then along rows."""
     m, n = out.shape[-2], out.shape[-1]
     g, t = lane // 4, lane % 4
+    rows = min(index(m) - i, index(16))
     for c in unroll(0, len(acc) // 4, 4):
         for e in unroll(16):
             turn[warp, g + e // 2 % 2 * 8, e // 4 * 8 + t * 2 + e % 2] = acc[c * 4 + e]
         asm("bar.warp.sync 0xffffffff;", "~{memory}", None, 1)
         column = j + c * 8 + lane
-        for r in unroll(16):
-            if (i + r < m) & (column < n):
-                out[position(lead + (i + r, column))] = turn[warp, r, lane].cast(out.dtype)
+        if column < n:
+            # All of a warp's rows are there but for the last rows of tiles: no question for each.
+            if rows == 16:
+                for r in unroll(16):
+                    out[position(lead + (i + r, column))] = turn[warp, r, lane].cast(out.dtype)
+            else:
+                for r in range(rows):
+                    out[position(lead + (i + r, column))] = turn[warp, r, lane].cast(out.dtype)
         asm("bar.warp.sync 0xffffffff;", "~{memory}", None, 1)
 
 

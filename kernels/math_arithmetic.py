@@ -54,6 +54,14 @@ def scale_by_power(y, n, *, whole=None):
 
 
 @inline
+def add_to_exponent(y, n, *, whole):
+    """y * 2**n where that is as normal a number as y is; `whole` as for scale_by_power."""
+    if target.simd_bytes == 64 and y.width >= 64 // y.dtype.bytes:
+        return scaled_registers(y, whole)
+    return (y.bits(bits_of(y.dtype)) + (n << mantissa_bits(y.dtype))).bits(y.dtype)
+
+
+@inline
 def scaled_registers(y, whole):
     """y * 2**whole, AVX-512 registers of it at a time."""
     lanes = 64 // y.dtype.bytes

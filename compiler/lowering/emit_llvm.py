@@ -55,6 +55,9 @@ def _inline_asm(e: Emitter, op: llvm.InlineAsmOp) -> None:
     e.has_barrier |= "bar" in code
     constraints = quoted(properties["constraints"].data)  # pyright: ignore[reportAttributeAccessIssue]
     call = f'{" ".join(words)} "{code}", "{constraints}"({e.args(op._operands)})'
+    if e.target.emission.grid is not None:
+        # It may wait for other threads, so it must not be moved to where fewer of them come by.
+        call += " convergent"
     place = e.locations.place_of(op)
     if place is not None:
         call += f", !srcloc !{e.metadata.place(place.file, place.line)}"

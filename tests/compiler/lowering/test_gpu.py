@@ -109,6 +109,25 @@ func.func @k(%out: memref<?xi32>) attributes {kg.kernel} {
     assert "shfl.sync.bfly.b32" in ptx
 
 
+def test_assembly_that_waits_for_other_threads_stays_where_all_of_them_come_by(lower):
+    wait = '"llvm.inline_asm"() <{asm_string = "bar.sync 1, 96;", constraints = "~{memory}"}> : () -> ()'
+    text = f"""
+func.func @k(%out: memref<?xi32>) attributes {{kg.kernel}} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1 : i32
+  %thread = "gpu.thread_id"() <{{dimension = #gpu<dim x>}}> : () -> index
+  %first = arith.cmpi eq, %thread, %c0 : index
+  {wait}
+  scf.if %first {{ memref.store %one, %out[%c0] : memref<?xi32> }}
+  {wait}
+  scf.if %first {{ memref.store %one, %out[%c1] : memref<?xi32> }}
+  func.return
+}}"""
+    # A copy of the second one in each branch would have the first thread wait apart from the others.
+    assert lower(text, "sm_90a").asm.count("bar.sync 1, 96;") == 2
+
+
 def test_assembly_with_several_results(lower):
     text = """
 func.func @k(%out: memref<?xi32>) attributes {kg.kernel} {
