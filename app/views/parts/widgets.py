@@ -297,8 +297,11 @@ class MessageBar(QFrame):
             self._grid.addWidget(self._doings, *((1, 1) if below else (0, 2)))
         needed = self.layout().heightForWidth(self.width())
         if needed > 0 and needed != self.maximumHeight():
-            larger = max(self.fontInfo().pixelSize() / UI_PIXELS, 1.0)
-            self.setMinimumHeight(min(needed, round(_BAR_LEAST * larger)))
+            least = _BAR_LEAST
+            if self.fontInfo().pixelSize() > UI_PIXELS:  # a line of words, if any stands above the buttons, and those
+                line = self.fontMetrics().height() + self._grid.verticalSpacing() if below else 0
+                least = max(least, self._log.sizeHint().height() + line + 10)
+            self.setMinimumHeight(min(needed, least))
             self.setMaximumHeight(needed)
 
     @property
