@@ -175,6 +175,7 @@ class MainWindow(QMainWindow):
         languages = ("python", "llvm", "mlir", "asm", "ptx")
         colours = (lambda language=language: tokens(language, "") for language in languages)
         self.turns.add((self.compiler.warm_up, self.graph.layouts.warm_up, *colours))
+        self.flows.warm_up()
         self.spare.add(self.workbench.prepare())
         QTimer.singleShot(_QUIET, self, self._look_ahead)
 

@@ -27,11 +27,12 @@ def temporary_folder(what: str, within: str | None = None) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def make_folder(what: str, within: str | None = None) -> str:
-    """A folder that its maker takes away, or the next one who makes a folder, once this process is gone."""
+def make_folder(what: str, within: str | None = None, clear: bool = True) -> str:
+    """A folder that its maker takes away, or the next one who makes a folder, once this process is gone. Who has no
+    time to `clear` what others left has done so before."""
     from compiler.processes.identity import process_mark
 
-    if within is None:
+    if within is None and clear:
         clear_abandoned()
     folder = tempfile.mkdtemp(prefix=f"{PREFIX}{what}-", dir=within)
     with open(os.path.join(folder, _OWNER), "w", encoding="utf-8") as file:

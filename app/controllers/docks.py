@@ -22,7 +22,7 @@ from app.views.frame.status import Status
 from app.views.frame.welcome import WelcomePage
 from app.views.frame.workbench import Workbench, read_panes
 from app.views.parts.controls import column
-from app.views.parts.widgets import dock_bar
+from app.views.parts.header import dock_bar
 
 _VERSION = 1  # of the arrangements that are kept
 _FIRST = QSize(1440, 900)  # of a window that nobody has sized, where the screen has room for it

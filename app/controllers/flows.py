@@ -20,9 +20,11 @@ from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import Failure, FlowProgress, FlowsBegun, FlowsRequest
 from app.viewmodels.runs.flows import FlowsModel, no_first_result
 from app.views.frame.status import Status
+from app.views.parts.later import in_thread
 from app.views.runs.flows import EXPORTS, FlowsView
 from compiler.options import CompileOptions
-from compiler.temporary import make_folder
+from compiler.processes.identity import process_mark
+from compiler.temporary import clear_abandoned, make_folder
 
 
 class FlowsFeature(Feature):
@@ -48,6 +50,11 @@ class FlowsFeature(Feature):
         self.view.again_wanted.connect(self.again)
         self.view.stop_wanted.connect(self.cancel)
         self.view.export_wanted.connect(self.export)
+
+    def warm_up(self) -> None:
+        """Take away folders that were left by those who were killed, and load what making one takes, off the window's
+        thread: not when measuring begins."""
+        in_thread(self, lambda _: (clear_abandoned(), process_mark()), lambda _: None)
 
     def _measure_chosen(self) -> None:
         self.measure_cells(self.view.chosen_cells(), self.view.repeat.value())
@@ -95,7 +102,7 @@ class FlowsFeature(Feature):
     def _measure_now(self, request: FlowsRequest) -> None:
         self._messages.clear("flows")
         try:
-            self._folder = make_folder("flows")
+            self._folder = make_folder("flows", clear=False)
         except OSError as error:
             text = f"no folder can be made for the caches that are measured: {error.strerror or error}"
             self._messages.say("error", text, "flows")
@@ -123,12 +130,13 @@ class FlowsFeature(Feature):
     def stop(self) -> None:
         """End the process at once, and take away what it left on disk."""
         self._job.stop()
-        self._clear_folder()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _clear_folder(self) -> None:
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        """Take away the caches that were measured: hundreds of files, which would be felt."""
+        if folder := self._folder:
             self._folder = ""
+            in_thread(self, lambda _: shutil.rmtree(folder, ignore_errors=True), lambda _: None)
 
     def _disturbed(self, what: str) -> None:
         """Something else took the machine: whoever reads the table is told."""

@@ -127,12 +127,13 @@ class OpeningFeature(Feature):
         dialog = self._make_dialog()
         if made and (field := dialog.findChild(QLineEdit)) is not None:
             field.clear()
-        self._turns.add((dialog.create, dialog.open))
+        self._turns.add((dialog.create, lambda: self._name_parts(dialog), dialog.open))
 
     def ahead(self) -> Iterator[Callable[[], object]]:
         """The dialog that files are chosen with."""
         yield self._make_dialog
         dialog = self._make_dialog()
+        yield lambda: self._name_parts(dialog)
         yield from polishing(dialog)
         yield dialog.create  # not winId, which makes windows of all the docks
 
@@ -143,12 +144,15 @@ class OpeningFeature(Feature):
             dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
             # Once it is closed: closing it and opening what was chosen are felt together.
             dialog.fileSelected.connect(lambda path: QTimer.singleShot(0, self, lambda: self.open(path)))
-            for part in dialog.findChildren(QWidget):
-                if not part.accessibleName():
-                    part.setAccessibleName(_PARTS.get(part.objectName(), part.toolTip()))
             if (field := dialog.findChild(QLineEdit)) is not None:
                 PathCompleter(field, lambda: dialog.directory().absolutePath(), _offered)
         return self._dialog
+
+    def _name_parts(self, dialog: QFileDialog) -> None:
+        """Say what each part of the dialog is, to those who cannot see it."""
+        for part in dialog.findChildren(QWidget):
+            if not part.accessibleName():
+                part.setAccessibleName(_PARTS.get(part.objectName(), part.toolTip()))
 
     def _fill_recent(self, menu: QMenu) -> None:
         """The sources opened lately, into the menu that is about to be shown."""

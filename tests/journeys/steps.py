@@ -115,8 +115,13 @@ def _tab(robot: Robot, title: str) -> None:
     def titles(bar: QTabBar) -> list[str]:
         return [bar.tabText(at) for at in range(bar.count())]
 
-    def bar() -> QTabBar:
+    def sought() -> QTabBar:
         return next(b for b in robot.window.findChildren(QTabBar) if b.isVisible() and title in titles(b))
+
+    found = robot.ask(sought)  # once: looking through every widget takes the window's thread longer than most it does
+
+    def bar() -> QTabBar:
+        return found
 
     def middle() -> QPoint:
         return bar().tabRect(titles(bar()).index(title)).center()

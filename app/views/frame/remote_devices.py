@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QDialog,
     QHBoxLayout,
     QLineEdit,
     QListWidget,
@@ -16,12 +15,14 @@ from PySide6.QtWidgets import (
 
 from app.viewmodels.frame.devices import DeviceRow
 from app.views.parts.controls import paragraph, push_button
+from app.views.parts.dialog import WordyDialog
 from app.views.parts.plain import plain_tip
 
+_LETTERS = 56  # that a line of its words has at least
 _PLACE = Qt.ItemDataRole.UserRole
 
 
-class RemoteDevicesDialog(QDialog):
+class RemoteDevicesDialog(WordyDialog):
     """Says what is wanted; the list is set from outside."""
 
     add_wanted = Signal(str)
@@ -29,10 +30,11 @@ class RemoteDevicesDialog(QDialog):
     reach_wanted = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(_LETTERS, parent)
         self.setWindowTitle("Devices of other machines")
         self.list = QListWidget()
         self.list.setAccessibleName("Devices of other machines")
+        self.list.setSpacing(3)  # each is two lines: which belong together must be seen
         self.list.currentItemChanged.connect(lambda *_: self._enable())
         self.place = QLineEdit()
         self.place.setPlaceholderText("tcp://HOST:8786/cpu or .../cuda:0")
@@ -47,8 +49,8 @@ class RemoteDevicesDialog(QDialog):
             "program code."
         )
         self.none_yet = paragraph(
-            "None yet. On the other machine start a worker (docs/cluster.md says how),\n"
-            "then add the scheduler's address and the device above, as in\ntcp://10.0.0.1:8786/cpu"
+            "None yet. On the other machine start a worker (docs/cluster.md says how), then add the scheduler's "
+            "address and the device above, as in tcp://10.0.0.1:8786/cpu"
         )
         self.none_yet.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._listed = QStackedWidget()
@@ -67,9 +69,10 @@ class RemoteDevicesDialog(QDialog):
         foot.addWidget(close)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 16, 16, 16)
-        for part, most in ((self.words, 0), (self._listed, 1), (self.said, 0)):
+        for part, most in ((self.words, 0), (self.said, 0), (self._listed, 1)):
             layout.addWidget(part, most)
         layout.insertLayout(1, row)
+        self.say("")
         layout.addLayout(foot)
         self.resize(520, 360)
         self._enable()
@@ -79,7 +82,7 @@ class RemoteDevicesDialog(QDialog):
         chosen = self._chosen()
         self.list.clear()
         for device in devices:
-            item = QListWidgetItem(f"{device.name}\n{device.missing or device.words}")
+            item = QListWidgetItem("\n".join(filter(None, (device.name, device.missing or device.words))))
             item.setData(_PLACE, device.name)
             item.setToolTip(plain_tip(device.missing or device.words))
             self.list.addItem(item)
@@ -91,6 +94,7 @@ class RemoteDevicesDialog(QDialog):
     def say(self, words: str) -> None:
         """What is wrong with what was typed."""
         self.said.setText(words)
+        self.said.setVisible(bool(words))
 
     def _add(self) -> None:
         self.say("")

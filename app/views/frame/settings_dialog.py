@@ -164,20 +164,19 @@ class SettingsDialog(QDialog):
 
     def _page(self, *rows: tuple[str, QWidget]) -> None:
         """The page of the next section with its rows: what is said at the left of each, and the field."""
-        form = QFormLayout()
-        for words, field in rows:
-            form.addRow(words, field)
+        page = QWidget()  # in its place before it is filled: Qt styles whatever is put into another widget anew
+        area = scrolled(page, self._pages)
+        self._pages.addWidget(area)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        form = QFormLayout(page)
         form.setContentsMargins(20, 18, 20, 18)
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        page = QWidget()
-        page.setLayout(form)
-        area = scrolled(page)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._pages.addWidget(area)
+        for words, field in rows:
+            form.addRow(words, field)
 
     def _appearance(self) -> None:
         ui, code = self._families

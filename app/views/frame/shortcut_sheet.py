@@ -39,6 +39,8 @@ class ShortcutSheet(QDialog):
         layout.setContentsMargins(20, 16, 20, 12)
         layout.addWidget(self.field)
         layout.addWidget(scroll, 1)
+        beside = scroll.verticalScrollBar().sizeHint().width() + 40
+        self.setMinimumWidth(self.page.minimumWidth() + beside)
         self.field.setFocus()
 
     def _filter(self, text: str) -> None:
@@ -90,8 +92,12 @@ class ShortcutPage(QWidget):
         metrics, head = QFontMetrics(self.font()), QFontMetrics(self._heading)
         every = (keys for entries in self._groups.values() for keys, _ in entries)
         self._key = max([128, *(metrics.horizontalAdvance(keys) + 2 * _INSET for keys in every)])
-        wide = (max(self.width(), 400) - _BETWEEN - _TOP) // _COLUMNS
-        ends = [_TOP] * _COLUMNS
+        texts = (words for entries in self._groups.values() for _, words in entries)
+        widest = max((metrics.horizontalAdvance(word) for text in texts for word in text.split()), default=0)
+        self.setMinimumWidth(self._key + _GAP + widest + _TOP)
+        columns = _COLUMNS if self.width() >= _COLUMNS * self.minimumWidth() + _BETWEEN else 1
+        wide = (self.width() - _BETWEEN * (columns - 1) - _TOP) // columns
+        ends = [_TOP] * columns
         self._lines = []
         for title, entries in self.shown.items():
             column = ends.index(min(ends))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QProgressBar, QStatusBar
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QStatusBar, QWidget
 
 from app.viewmodels.frame.formats import duration, many, seconds, size
 from app.views.parts.controls import push_button
@@ -13,6 +14,7 @@ from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Elided, label
 
 _SOON, _TELLS = 1.5, 0.1  # seconds, and the share of a job, from which on one can tell how long it will take
+_SHORTER = 8  # letters by which the words about the time got shorter when they are of another kind
 
 
 class Status(QStatusBar):
@@ -32,10 +34,13 @@ class Status(QStatusBar):
         self.progress.setAccessibleName("Progress")
         self.cancel = push_button("Cancel", self.cancel_pressed, "End this now (Esc)", "Cancel", "compact")
         self.addWidget(self.what, 1)
-        self._busy = (self.progress, self.share, self.elapsed, self.cancel)
-        for widget in self._busy:
-            self.addWidget(widget)
-            widget.hide()
+        self._busy = QWidget()  # one widget that comes and goes: the whole window is laid out with each that does
+        row = QHBoxLayout(self._busy)
+        row.setContentsMargins(0, 0, 0, 0)
+        for widget in (self.progress, self.share, self.elapsed, self.cancel):
+            row.addWidget(widget)
+        self.addWidget(self._busy)
+        self._busy.hide()
         self.facts = label("", "muted")
         self.cache = label("", "muted")
         self.device = label(device, "muted")
@@ -58,8 +63,8 @@ class Status(QStatusBar):
         self.progress.setRange(0, 0)
         self.share.setText("")
         self._done = -1.0
-        for widget in self._busy:
-            widget.show()
+        self._give_room("0.0 s")
+        self._busy.show()
         self._tick()
         self._timer.start()
 
@@ -81,8 +86,7 @@ class Status(QStatusBar):
             self._show_job()
             return
         self._timer.stop()
-        for widget in self._busy:
-            widget.hide()
+        self._busy.hide()
         self.what.setText(text)
 
     def end(self, good: bool, who: str = "compiler") -> None:
@@ -105,7 +109,17 @@ class Status(QStatusBar):
     def _tick(self) -> None:
         if self._jobs:
             taken = time.perf_counter() - next(reversed(self._jobs.values()))[1]
-            self.elapsed.setText(f"{taken:.1f} s{self._left(taken)}")
+            words = f"{taken:.1f} s{self._left(taken)}"
+            wider = self.elapsed.fontMetrics().horizontalAdvance(words) + 4 > self.elapsed.maximumWidth()
+            if wider or len(words) + _SHORTER < len(self.elapsed.text()):
+                self._give_room(words)
+            self.elapsed.setText(words)
+
+    def _give_room(self, words: str) -> None:
+        """Room for words of this kind, with figures that grow: Qt lays the whole window out again whenever a text of no
+        fixed size changes, which here is ten times a second while something is measured."""
+        room = self.elapsed.fontMetrics().horizontalAdvance(re.sub(r"[0-9]+", lambda found: "0" + found[0], words)) + 4
+        self.elapsed.setFixedSize(room, self.elapsed.sizeHint().height())
 
     def _left(self, taken: float) -> str:
         """How long the rest will take at this pace, once that can be told."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 from PySide6.QtCore import QByteArray, Qt, Signal
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabWidget
 
 from app.theme.look import Look
 from app.theme.tokens import BAR
@@ -19,6 +19,7 @@ from app.views.frame.arrangement import BELOW, BESIDE, READABLE, fitting, place_
 from app.views.graph.panel import GraphPanel
 from app.views.parts.later import one_shot
 from app.views.text.ir_pane import IrPane
+from app.views.text.pane_parts import PaneParts
 from app.views.text.source_pane import SourcePane
 
 _SEAM = 6  # pixels: what Qt takes off for the handles between docks must not come out of the graph's half
@@ -60,8 +61,11 @@ class Workbench(QMainWindow):
         self._evening = one_shot(self, self.even_panes)  # after the turn in which a pane came or went
         self._pane_docks: dict[IrPane, QDockWidget] = {}
         self._resting: list[tuple[IrPane, QDockWidget]] = []  # making a pane takes long enough to be felt
-        self.graph_dock = self._dock("graph", "Graph", graph, graph.header)
-        self.source_dock = self._dock("source", "Source", source, source.header)
+        self.graph_dock, self.source_dock = self._dock("graph", "Graph"), self._dock("source", "Source")
+        for dock, widget in ((self.graph_dock, graph), (self.source_dock, source)):
+            dock.setTitleBarWidget(widget.header)
+            dock.setWidget(widget)
+            dock.show()
         self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, self.graph_dock)
 
     def join_source(self) -> None:
@@ -77,9 +81,12 @@ class Workbench(QMainWindow):
             pane = self._wake(wanted, beside)
             self.pane_used.emit()
         else:
-            pane = IrPane(self._look, wanted, self._selection)
             name = self._free_name()
-            self._put(pane, self._dock(name, name, pane, pane.header), beside)
+            dock, pane = self._dock(name, name), IrPane(self._look, wanted, self._selection)
+            dock.setTitleBarWidget(pane.header)
+            dock.setWidget(pane)
+            self._put(pane, dock, beside)
+            dock.show()
             self._listen(pane)
             self._rename(pane)
             self.pane_added.emit(pane)
@@ -102,32 +109,24 @@ class Workbench(QMainWindow):
         self.panes.append(pane)
         self._pane_docks[pane] = dock
 
-    def prepare(self) -> tuple[Callable[[], None], ...]:
+    def prepare(self) -> Iterator[Callable[[], object]]:
         """Steps that make a pane in advance, unless one rests; each is short enough not to be felt."""
-        panes: list[IrPane] = []
-        docks: list[QDockWidget] = []
+        if self._resting:
+            return
+        parts = PaneParts(self._look)
+        yield from parts.steps()
+        dock, made = self._dock(""), list[IrPane]()
+        yield lambda: made.append(IrPane(self._look, IrPaneModel(), self._selection, parts))
+        pane = made[0]
+        yield lambda: dock.setTitleBarWidget(pane.header)
+        yield lambda: dock.setWidget(pane)
+        yield lambda: self._rest_first(pane, dock)
 
-        def make() -> None:
-            if not self._resting:
-                panes.append(IrPane(self._look, IrPaneModel(), self._selection))
-
-        def dock() -> None:
-            for pane in panes:
-                docks.append(self._dock("", "", pane, None))
-
-        def crown() -> None:
-            for pane, dock in zip(panes, docks):
-                dock.setTitleBarWidget(pane.header)
-
-        def rest() -> None:
-            for pane, dock in zip(panes, docks):
-                dock.setParent(self)
-                dock.hide()  # a child that nobody hid would come into sight with its parent
-                self._resting.append((pane, dock))
-                self._listen(pane)
-                self.pane_added.emit(pane)
-
-        return make, dock, crown, rest
+    def _rest_first(self, pane: IrPane, dock: QDockWidget) -> None:
+        """A pane that was made in advance rests until it is wanted."""
+        self._resting.append((pane, dock))
+        self._listen(pane)
+        self.pane_added.emit(pane)
 
     def _rest(self, pane: IrPane) -> None:
         """Take a pane out of sight until a layout wants as many again."""
@@ -285,14 +284,14 @@ class Workbench(QMainWindow):
         free = [pane for pane in self.panes if not pane.model.locked]
         return current if current in free else free[-1] if free else None
 
-    def _dock(self, name: str, title: str, widget: QWidget, bar: QWidget | None) -> QDockWidget:
-        dock = QDockWidget(title)
+    def _dock(self, name: str, title: str = "") -> QDockWidget:
+        """An empty one, out of sight. It stands in its place before it is filled: under a style sheet, Qt styles
+        whatever is in a widget anew each time that is put into another."""
+        dock = QDockWidget(title, self)
+        dock.hide()
         dock.setObjectName(name)
-        dock.setWidget(widget)
         features = QDockWidget.DockWidgetFeature
         dock.setFeatures(features.DockWidgetMovable | features.DockWidgetFloatable | features.DockWidgetClosable)
-        if bar is not None:
-            dock.setTitleBarWidget(bar)
         return dock
 
     def _rename(self, pane: IrPane) -> None:

@@ -12,7 +12,8 @@ from app.viewmodels.frame.selection import Selection
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.view import GraphView
 from app.views.parts.controls import column, line_field
-from app.views.parts.widgets import Choice, MessageBar, flat_button, header, label
+from app.views.parts.header import header
+from app.views.parts.widgets import Choice, MessageBar, flat_button, label
 
 _LARGEST_IMAGE, _MARGIN = 16_000, 20
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
-from app.views.parts.widgets import label
+from app.views.parts.plain import divided
+from compiler.printable import printable_lines
 
 
 def push_button(text: str, slot: Any = None, tip: str = "", name: str = "", role: str = "") -> QPushButton:
@@ -44,9 +45,47 @@ def line_field(name: str, hint: str = "", slot: Any = None) -> QLineEdit:
     return field
 
 
+_SHORT, _NARROWEST = 12, 120  # letters of a word that always has room, pixels of a paragraph that has some
+
+
+class Paragraph(QLabel):
+    """Words over several lines, as they are; a path goes on in the next line where it has no room in one."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self._words = words
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(words)
+
+    def setText(self, words: str) -> None:
+        """Show these."""
+        self._words = printable_lines(words)
+        self._divide()
+
+    def text(self) -> str:
+        """The words, however they are divided."""
+        return self._words
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._divide()
+
+    def minimumSizeHint(self) -> QSize:
+        """As if it held short words: longer ones are divided as they must be."""
+        return QSize(min(super().minimumSizeHint().width(), _NARROWEST), super().minimumSizeHint().height())
+
+    def _divide(self) -> None:
+        metrics, room = self.fontMetrics(), self.contentsRect().width()
+        fits = lambda word: len(word) < _SHORT or metrics.horizontalAdvance(word) <= room  # noqa: E731
+        shown = divided(self._words, fits)
+        if shown != super().text():
+            super().setText(shown)
+
+
 def paragraph(words: str = "", margins: tuple[int, int, int, int] | None = None) -> QLabel:
     """Muted words over several lines; in the middle of the room they have where they are given margins."""
-    text = label(words, "muted")
+    text = Paragraph(words)
+    text.setProperty("role", "muted")
     text.setWordWrap(True)
     if margins is not None:
         text.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -10,7 +10,12 @@ _ROOM = {"bottom": 36.0, "left": 20.0}  # pixels a number needs along the axis
 
 
 class LogAxis(AxisItem):
-    """Ticks stay where pyqtgraph puts them; only those that can be read are given a number."""
+    """Ticks stay where pyqtgraph puts them; only those that can be read are given a number. What is drawn along it is
+    given as logarithms."""
+
+    def __init__(self, side: str) -> None:
+        super().__init__(side)
+        self.setLogMode(True)  # type: ignore[arg-type]  annotated as if it were given a tuple
 
     def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         """Numbers for the ticks of one level; nothing for those that would run into their neighbours."""

@@ -7,12 +7,12 @@ from typing import Any
 from app.theme.tokens import Theme
 
 
-def make_plot(least_height: int, **axes: Any) -> Any:
-    """An empty plot; `axes` are axis items by side. A menu that is never shown would be half of the work."""
-    import pyqtgraph
+def make_plot(name: str, least_height: int, **axes: Any) -> Any:
+    """An empty plot; `axes` are axis items by side, the name is for screen readers until there is more to say."""
+    from app.views.parts.plot import Plot
 
-    plot: Any = pyqtgraph.PlotWidget(enableMenu=False, axisItems=axes or None)
-    plot.hideButtons()
+    plot: Any = Plot(axes)
+    plot.setAccessibleName(name)
     plot.setMinimumHeight(least_height)
     return plot
 

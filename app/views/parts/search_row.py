@@ -8,8 +8,9 @@ from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 from app.viewmodels.frame.patterns import Pattern, compile_pattern
 from app.viewmodels.text.finding import expression
 from app.views.parts.controls import line_field
+from app.views.parts.header import Header
 from app.views.parts.later import one_shot
-from app.views.parts.widgets import Elided, Header, restyle
+from app.views.parts.widgets import Elided, restyle
 
 _WORDS = 100  # what is said is given as many pixels before the field gets more than its least
 

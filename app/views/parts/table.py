@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QModelIndex, Qt, Signal
 from PySide6.QtGui import QAction, QColor, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, QTableView, QVBoxLayout, QWidget
 
+from app.theme.fonts import UI_PIXELS
 from app.theme.tokens import ROW
 from app.viewmodels.frame.filtering import column_name
 from app.views.parts.controls import column, paragraph
@@ -16,6 +17,7 @@ from app.views.parts.plain import plain_tip
 from app.views.parts.table_model import Column, RecordTable
 from app.views.parts.widgets import restyle
 
+_BESIDE, _ABOVE = 18, 8  # pixels around the words of a heading, across, and around those of a row, above and below
 _NAMED = 110  # pixels that the column which takes what is left has at least: it names what a row is of
 
 
@@ -33,13 +35,14 @@ class RecordView(QWidget):
         self.model = RecordTable(columns)
         self._key = key
         self._spare = {at: shown.room for at, shown in enumerate(columns) if shown.room}
-        self._wide = {at: shown.width for at, shown in enumerate(columns) if at != stretch}
+        self._stretched, self._row = stretch, ROW
+        self._wide: dict[int, int] = {}  # pixels of the columns beside that, as the font needs them
+        self._narrowed = False  # whether the first column is, for want of room
+        self._given_way: set[int] = set()  # columns without a room of their own that are hidden for want of it
         self.table = RecordTableView(self.model, empty)
         self.table.setAccessibleName(name)
         self.table.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
-        for at, shown in enumerate(columns):
-            if shown.width:
-                self.table.setColumnWidth(at, shown.width)
+        self._measure()
         self.table.selectionModel().currentRowChanged.connect(self._changed)
         self.table.chosen.connect(lambda row: self.activated.emit(self.model.record(row)))
         self.filter = FilterField()
@@ -79,23 +82,80 @@ class RecordView(QWidget):
         self._spare[column] = pixels
         self._fit()
 
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._measure()
+        return super().event(event)
+
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
         self._fit()
 
+    def set_columns(self, columns: Sequence[Column], stretch: int) -> None:
+        """Show other columns, of which one takes what the others leave."""
+        self.model.set_columns(columns)
+        self._stretched, self._wide, self._given_way = stretch, {}, set()
+        header, modes = self.table.horizontalHeader(), QHeaderView.ResizeMode
+        for at in range(len(columns)):
+            header.setSectionResizeMode(at, modes.Stretch if at == stretch else modes.Interactive)
+        self._measure()
+
+    def set_row(self, pixels: int) -> None:
+        """How high a row is with the usual font."""
+        self._row = pixels
+        self._measure()
+
+    @property
+    def _larger(self) -> float:
+        """How much larger the font is than the usual one, by which sizes in pixels go."""
+        return max(self.fontInfo().pixelSize() / UI_PIXELS, 1.0)
+
+    def _measure(self) -> None:
+        """Columns are as wide as they are meant to be with the usual font; wider with a larger one, or a long title."""
+        metrics = self.fontMetrics()
+        for at, shown in enumerate(self.model.columns):
+            needed = metrics.horizontalAdvance(shown.title) + _BESIDE
+            if at != self._stretched:
+                usual = shown.width or self.table.horizontalHeader().defaultSectionSize()
+                self._wide[at] = max(round(usual * self._larger), needed)
+                self.table.setColumnWidth(at, self._wide[at])
+        high = max(round(self._row * self._larger), metrics.height() + _ABOVE)
+        self.table.verticalHeader().setDefaultSectionSize(high)
+        self._fit()
+
     def _fit(self) -> None:
-        hidden = {at for at, room in self._spare.items() if self.width() < room}
-        elsewhere = {at for at in self._wide if at not in self._spare and self.table.isColumnHidden(at)}
+        """Hide columns that have no room: those that say from when on first, then others from the right, until the
+        heading of the one that takes what is left is whole."""
+        hidden = {at for at, room in self._spare.items() if self.width() < room * self._larger}
+        ours = self._spare.keys() | self._given_way
+        elsewhere = {at for at in self._wide if at not in ours and self.table.isColumnHidden(at)}
         taken = sum(wide for at, wide in self._wide.items() if at not in hidden | elsewhere)
         spare = [at for at, room in self._spare.items() if room and at not in hidden]
         for at in sorted(spare, key=lambda at: -self._spare[at]):
-            if self.width() - taken >= _NAMED:
+            if self.width() - taken >= _NAMED * self._larger:
                 break
             hidden.add(at)
             taken -= self._wide.get(at, 0)
-        for at in self._spare:
-            if self.table.isColumnHidden(at) != (at in hidden):
-                self.table.setColumnHidden(at, at in hidden)
+        title = self.model.columns[self._stretched].title if self._stretched not in hidden else ""
+        needed = self.fontMetrics().horizontalAdvance(title) + _BESIDE if title else 0
+        self._given_way = set()
+        for at in sorted(self._wide.keys() - hidden - elsewhere - {0}, reverse=True):
+            if self.width() - taken >= needed:
+                break
+            self._given_way.add(at)
+            taken -= self._wide[at]
+        self._narrow_first(needed - (self.width() - taken))
+        for at in ours | self._given_way:
+            away = at in hidden or at in self._given_way
+            if self.table.isColumnHidden(at) != away:
+                self.table.setColumnHidden(at, away)
+
+    def _narrow_first(self, by: int) -> None:
+        """Take pixels off the first column, which is never hidden, as far as its heading allows; or give them back."""
+        if 0 in self._wide and (by > 0 or self._narrowed):
+            least = self.fontMetrics().horizontalAdvance(self.model.columns[0].title) + _BESIDE
+            self._narrowed = by > 0
+            self.table.setColumnWidth(0, max(self._wide[0] - max(by, 0), least))
 
     def set_records(self, records: Sequence[Any]) -> None:
         """Show these. Without a key nothing is current afterwards; with one, what was selected stays selected."""

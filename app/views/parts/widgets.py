@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QDockWidget,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -23,8 +22,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.theme.fonts import UI_PIXELS
 from app.theme.look import Look
-from app.theme.tokens import BAR
 from app.viewmodels.frame.messages import Message
 from app.views.parts.plain import plain_tip
 from compiler.printable import printable, printable_lines
@@ -115,96 +114,9 @@ class Elided(QLabel):
         super().setText(self.fontMetrics().elidedText(printable_lines(self._whole), self._where, room))
 
 
-class Header(QFrame):
-    """A bar on top of a view. It may be narrower than what it holds: the least needed widgets are hidden first."""
-
-    def __init__(self, widgets: Sequence[QWidget | None]) -> None:
-        super().__init__()
-        self.setProperty("role", "header")
-        self._height = BAR
-        self._measure()
-        self._spare: list[QWidget] = []
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(8, 0, 6, 0)
-        layout.setSpacing(2)
-        layout.setSizeConstraint(QHBoxLayout.SizeConstraint.SetNoConstraint)
-        for widget in widgets:
-            if widget is None:
-                layout.addStretch(1)
-            else:
-                layout.addWidget(widget)
-
-    def spaced(self) -> Header:
-        """With room between its widgets: for bars that hold buttons with frames."""
-        self.layout().setSpacing(6)
-        return self
-
-    def stretch(self, widget: QWidget) -> None:
-        """Give one widget all the room that is left."""
-        layout = self.layout()
-        assert isinstance(layout, QHBoxLayout)
-        layout.setStretchFactor(widget, 1)
-
-    def spare(self, *widgets: QWidget) -> Header:
-        """Say which widgets go first when room is short."""
-        self._spare = list(widgets)
-        return self
-
-    def sizeHint(self) -> QSize:
-        return QSize(160, self._height)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(90, self._height)
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
-            self._fit()
-        elif event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
-            self._measure()
-        return super().event(event)
-
-    def _measure(self) -> None:
-        """As high as the usual bar, or as a larger font needs."""
-        self._height = max(BAR, self.fontMetrics().height() + 18)
-        self.setFixedHeight(self._height)
-
-    def _fit(self) -> None:
-        # Not by the layout's items: Python would hold on to them after Qt has deleted them, and mistake what comes
-        # to lie at their addresses for them.
-        shown = [child for child in self.children() if isinstance(child, QWidget)]
-        gap = self.layout().spacing()
-        widths = {w: w.sizeHint().width() + gap for w in shown if not w.isHidden()}
-        over = sum(widths.values()) + 14 - self.width()
-        for widget in self._spare:
-            if widget not in shown:  # it was moved elsewhere
-                continue
-            room = over <= 0
-            over -= 0 if room else widths.get(widget, 0)
-            limit = ANY_WIDTH if room else 0
-            if widget.maximumWidth() != limit:
-                widget.setMaximumWidth(limit)
-
-
-ANY_WIDTH = (1 << 24) - 1
-
-
-def header(*widgets: QWidget | None) -> Header:
-    """A bar on top of a view; None is the stretch."""
-    return Header(widgets)
-
-
-def dock_bar(look: Look, dock: QDockWidget) -> Header:
-    """The title bar of a dock: its name, a button to float it and one to close it."""
-    return header(
-        label(dock.windowTitle(), "heading"), None,
-        flat_button(look, "float", f"Float {dock.windowTitle()}", lambda: dock.setFloating(not dock.isFloating())),
-        flat_button(look, "close", f"Close {dock.windowTitle()}", dock.hide),
-    )  # fmt: skip
-
-
-def scrolled(view: QWidget) -> QScrollArea:
+def scrolled(view: QWidget, parent: QWidget | None = None) -> QScrollArea:
     """A view that may be taller than the room it gets."""
-    area = QScrollArea()
+    area = QScrollArea(parent)
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setWidget(view)
@@ -385,7 +297,11 @@ class MessageBar(QFrame):
             self._grid.addWidget(self._doings, *((1, 1) if below else (0, 2)))
         needed = self.layout().heightForWidth(self.width())
         if needed > 0 and needed != self.maximumHeight():
-            self.setMinimumHeight(min(needed, _BAR_LEAST))
+            least = _BAR_LEAST
+            if self.fontInfo().pixelSize() > UI_PIXELS:  # a line of words, if any stands above the buttons, and those
+                line = self.fontMetrics().height() + self._grid.verticalSpacing() if below else 0
+                least = max(least, self._log.sizeHint().height() + line + 10)
+            self.setMinimumHeight(min(needed, least))
             self.setMaximumHeight(needed)
 
     @property

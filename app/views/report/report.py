@@ -12,7 +12,8 @@ from app.viewmodels.frame.formats import seconds
 from app.viewmodels.report.report_preview import ReportPreview, ReportSection
 from app.viewmodels.requests import RunRow, source_name
 from app.views.parts.controls import column, paragraph, push_button
-from app.views.parts.widgets import Choice, MessageBar, header, label
+from app.views.parts.header import header
+from app.views.parts.widgets import Choice, MessageBar, label
 
 RUN_FORMATS = (
     ("html", "HTML, one file with linked IR"), ("md", "Markdown"), ("csv", "CSV"), ("json", "JSON"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QSplitter, QStackedLayout, QWidget
 
@@ -10,9 +12,10 @@ from app.viewmodels.compilation import STAGE_TITLES, STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict
 from app.views.parts.controls import column, paragraph, push_button
+from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, Elided, MessageBar, flat_button, header, label
+from app.views.parts.widgets import Choice, Elided, MessageBar, flat_button, label
 from app.views.runs.bisect_strip import BisectStrip
 
 _VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower", "no measurable difference": "no difference",
@@ -141,12 +144,9 @@ class CompareView(QWidget):
                 widths.append(84)
         columns.append(Column("IR differs at", _differs))
         widths.append(100)
-        self.view.model.set_columns(columns)
-        table = self.view.table.horizontalHeader()
-        for at, width in enumerate(widths):  # the first column never gives way: it says what the row is about
-            table.setSectionResizeMode(at, QHeaderView.ResizeMode.Interactive)
-            self.view.table.setColumnWidth(at, width)
-        table.setSectionResizeMode(len(widths) - 1, QHeaderView.ResizeMode.Stretch)
+        # The first column never gives way: it says what the row is about.
+        sized = [replace(column, width=width) for column, width in zip(columns, widths)]
+        self.view.set_columns(sized, stretch=len(sized) - 1)
         heads = self.facts.table.horizontalHeader()
         heads.setTextElideMode(Qt.TextElideMode.ElideRight)
         heads.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)

@@ -9,8 +9,9 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.runs.run_figures import Distribution, distribution
 from app.views.parts.controls import column
+from app.views.parts.header import header
 from app.views.parts.plain import plain_tip
-from app.views.parts.widgets import Choice, Elided, header
+from app.views.parts.widgets import Choice, Elided
 from app.views.runs.times_chart import TALL, TimesChart
 from profiler.records import Summary
 

@@ -27,10 +27,11 @@ from app.viewmodels.runs.flows import (
     wanted_cells,
 )
 from app.views.parts.controls import column, push_button, spin_box
+from app.views.parts.header import header
 from app.views.parts.many_choice import ManyChoice
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, Elided, MessageBar, header
+from app.views.parts.widgets import Choice, Elided, MessageBar
 
 EXPORTS = (("text", "Text", "txt"), ("md", "Markdown", "md"), ("csv", "CSV", "csv"), ("json", "JSON", "json"))
 METRICS = (
@@ -152,6 +153,7 @@ class FlowsView(QWidget):
                     tip=lambda r: f"user {seconds(r.figures['user_s'])}, system {seconds(r.figures['system_s'])}"
                     if r.figures
                     else "",
+                    room=800,
                 ),
                 Column(
                     "Runs",

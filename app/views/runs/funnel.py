@@ -12,7 +12,8 @@ from app.viewmodels.frame.formats import count, seconds, size
 from app.viewmodels.runs.funnel import FunnelRow, bar_share, from_cache, funnel, unaccounted
 from app.views.parts.chart import PaintedChart
 from app.views.parts.controls import column, push_button
-from app.views.parts.widgets import header, label, scrolled
+from app.views.parts.header import header
+from app.views.parts.widgets import label, scrolled
 
 _ROW, _HEAD, _NAME, _FIGURE, _GAP = 26.0, 24.0, 168.0, 92.0, 18.0
 _MEASURES = (("Time by the clock", "elapsed"), ("Operations", "ops"), ("Bytes of IR or code", "bytes"))

@@ -11,9 +11,10 @@ from app.generate.sampling import Sampling
 from app.theme.look import Look
 from app.viewmodels.runs.serving import EMPTY, READY, GenerateRequest, Served, read_tokens, serving_rows, tokens_agree
 from app.views.parts.controls import column, line_field, push_button, spin_box
+from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, Elided, MessageBar, header, label
+from app.views.parts.widgets import Choice, Elided, MessageBar, label
 from compiler.options import FLOWS, CompileOptions
 from compiler.printable import printable_lines
 

@@ -12,10 +12,11 @@ from app.theme.look import Look, tint
 from app.viewmodels.frame.formats import seconds, time_scale
 from app.viewmodels.runs.past import BY, Past
 from app.views.parts.controls import column, paragraph
+from app.views.parts.header import header
 from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.plots import make_plot, name_axes
-from app.views.parts.widgets import Choice, Elided, MessageBar, header
+from app.views.parts.widgets import Choice, Elided, MessageBar
 from profiler.records import Moment
 
 _EMPTY = (
@@ -65,7 +66,7 @@ class HistoryView(QWidget):
     def prepare(self) -> None:
         """Make the plot, which takes long enough to be felt: before there is something to show, where there is time."""
         if self._plot is None:
-            self._plot = make_plot(80)
+            self._plot = make_plot("History", 80)
             self._plot.setMouseEnabled(x=True, y=False)
             self._plot.hide()
             self._layout.addWidget(self._plot, 1)

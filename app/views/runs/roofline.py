@@ -15,11 +15,12 @@ from app.viewmodels.runs.point_labels import place_labels
 from app.viewmodels.runs.roofline import RoofPoint, nearby, points
 from app.viewmodels.runs.run_figures import CallFigures
 from app.views.parts.controls import column, push_button
+from app.views.parts.header import header
 from app.views.parts.later import one_shot
 from app.views.parts.plots import make_plot, name_axes
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, Elided, MessageBar, header, label
+from app.views.parts.widgets import Choice, Elided, MessageBar, label
 from profiler.analysis.roofline import levels_of, peak_for, peaks_of
 from profiler.records import GBYTES, GFLOPS, Ceiling
 from profiler.units import figure, rate
@@ -123,9 +124,7 @@ class RooflineView(QWidget):
         if self._plot is None:
             from app.views.parts.log_axis import LogAxis
 
-            self._plot = make_plot(60, **{side: LogAxis(side) for side in ("bottom", "left")})
-            self._plot.setLogMode(True, True)
-            self._plot.setAccessibleName("Roofline plot")
+            self._plot = make_plot("Roofline plot", 60, **{side: LogAxis(side) for side in ("bottom", "left")})
             self._plot.hide()
             self._split.addWidget(self._plot)
             self._split.setSizes([380, 420])
@@ -189,7 +188,7 @@ class RooflineView(QWidget):
                 continue
             strong = level == "memory"
             pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1)
-            plot.plot([low, end], [low * value, end * value], pen=pen)
+            plot.plot(np.log10([low, end]), np.log10([low * value, end * value]), pen=pen)
         at, placed = low * 1.08, []
         for names, value in sorted(nearby(levels.items()), key=lambda entry: entry[0] != "memory"):
             below = names == "memory"
@@ -202,7 +201,7 @@ class RooflineView(QWidget):
             pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1, style=style)
             begin = max(value / widest, low)
             if begin < high:
-                plot.plot([begin, high], [value, value], pen=pen)
+                plot.plot(np.log10([begin, high]), np.log10([value, value]), pen=pen)
                 self._label(pyqtgraph, placed, f"{dtype} {rate(value, GFLOPS)}", high, value, (1, 0.9))
 
     def _label(

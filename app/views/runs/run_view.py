@@ -30,9 +30,10 @@ from app.viewmodels.runs.run_figures import (
     whole_figures,
 )
 from app.views.parts.controls import column, paragraph, push_button, spin_box
+from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, Elided, MessageBar, header, label
+from app.views.parts.widgets import Choice, Elided, MessageBar, label
 from app.views.runs.distribution_plot import DistributionPlot
 from profiler.units import rate
 

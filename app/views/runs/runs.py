@@ -14,9 +14,10 @@ from app.viewmodels.frame.formats import seconds
 from app.viewmodels.requests import CompilationRow, RunRow, source_name
 from app.viewmodels.runs.notebook import FlowTableRow
 from app.views.parts.controls import column, push_button
+from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, MessageBar, header
+from app.views.parts.widgets import Choice, MessageBar
 
 FORMATS = (
     ("html", "HTML report"),

@@ -37,11 +37,12 @@ from app.viewmodels.runs.sweep import (
     words_of,
 )
 from app.views.parts.controls import column, push_button
+from app.views.parts.header import header
 from app.views.parts.plain import plain_tip
 from app.views.parts.plots import make_plot, name_axes
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, Elided, MessageBar, header
+from app.views.parts.widgets import Choice, Elided, MessageBar
 
 CELLS, MATRIX, PLOT = "cells", "matrix", "plot"
 _EMPTY = "No sweep is in the database. `kernelglass sweep FILE.toml` makes one: its cells come here, as they are done."
@@ -225,7 +226,7 @@ class SweepView(QWidget):
 
         theme = self._look.theme
         if self._plot is None:
-            self._plot = make_plot(80)
+            self._plot = make_plot("Plot of the sweep", 80)
             for side in ("bottom", "left"):
                 self._plot.getAxis(side).enableAutoSIPrefix(False)
             self._plot_layout.addWidget(self._plot, 1)

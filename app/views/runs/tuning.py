@@ -8,9 +8,10 @@ from PySide6.QtWidgets import QWidget
 from app.theme.look import Look
 from app.viewmodels.runs.tuning import TuneRow
 from app.views.parts.controls import column, push_button, spin_box
+from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Elided, MessageBar, header, label
+from app.views.parts.widgets import Elided, MessageBar, label
 from profiler.tuning import BUDGET
 
 _EMPTY = (
@@ -37,16 +38,16 @@ class TuningView(QWidget):
         self.table = RecordView(
             "Tuned kernels",
             [
-                Column("Kernel", lambda row: row.kernel, tip=lambda row: row.kernel),
+                Column("Kernel", lambda row: row.kernel, tip=lambda row: row.kernel, width=220),
                 Column("By itself", lambda row: row.usual, tip=lambda row: row.usual, width=240, room=1100),
-                Column("Best", lambda row: row.best, tip=lambda row: row.best, width=240),
+                Column("Best", lambda row: row.best, tip=lambda row: row.best, width=220),
                 Column("Tried", lambda row: row.tried, right=True, width=60),
                 Column("Of its time", lambda row: row.ratio, lambda v: "" if v is None else f"{v:.3f}", right=True,
                        width=90, tip=lambda row: row.interval, colour=self._colour),
-                Column("What was found", lambda row: row.words, width=170,
+                Column("Found", lambda row: row.words,
                        tip=lambda row: "\n".join([row.words, *row.dropped])),
             ],
-            stretch=0,
+            stretch=5,  # words: on a wide screen they are whole, and figures stand beside the names they are of
             empty=_EMPTY,
             key=lambda row: row.kernel,
         )  # fmt: skip

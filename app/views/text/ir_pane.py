@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import LIBRARY, PANE_STAGES, WHOLE_STAGES, Compilation, language_of, stage_title
-from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
@@ -24,16 +23,14 @@ from app.viewmodels.text.line_costs import LineCosts
 from app.viewmodels.text.sampled_costs import costs_of
 from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
+from app.views.parts.header import header
 from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
-from app.views.parts.widgets import Choice, MessageBar, flat_button, header, label
+from app.views.parts.widgets import flat_button, label
 from app.views.text import pane_places
-from app.views.text.find_bar import FindBar
 from app.views.text.kernel_row import KernelRow
 from app.views.text.pane_menu import edit_button, pane_menu
-from app.views.text.pane_strip import PaneStrip
-from app.views.text.text_view import TextView
-from app.views.text.waiting import Waiting
+from app.views.text.pane_parts import PaneParts
 
 _MACHINE = ("asm", "sass")  # stages with directives and comments that are no instructions
 _LATE = 200  # milliseconds after which a text that has not come leaves its place empty
@@ -49,8 +46,9 @@ class IrPane(QWidget):
     edit_wanted = Signal(object)
     library_line = Signal(object, str, int)  # the pane, and a line of the kernel library that was clicked
 
-    def __init__(self, look: Look, model: IrPaneModel, selection: Selection) -> None:
+    def __init__(self, look: Look, model: IrPaneModel, selection: Selection, parts: PaneParts | None = None) -> None:
         super().__init__()
+        parts = parts or PaneParts(look)
         self.model, self.selection, self._look = model, selection, look
         self._compilation: Compilation | None = None
         self._run: RunTimes | None = None
@@ -58,18 +56,13 @@ class IrPane(QWidget):
         self._pending = -1  # a line to go to once its text is there
         self._shown: TextKey | None = None  # which text it is that is on show
         self._stale = ""  # says that it is another model's than the open one's
-        self.text = TextView(look)
-        self.find_bar = FindBar(look, self.text)
-        self.waiting = Waiting(self.text)
+        self.text, self.waiting, self.find_bar = parts.text, parts.waiting, parts.find_bar
+        self.bar, self.strip = parts.bar, parts.strip
+        self.stage, self.kernel, self.target = parts.stage, parts.kernel, parts.target
         self.waiting.cancel_wanted.connect(lambda: self.cancel_wanted.emit(self))
         self.waiting.load_wanted.connect(model.ask)
-        self.bar = MessageBar(look, "pane")
-        self.strip = PaneStrip(look)
         self.strip.difference_wanted.connect(self.step_difference)
         self.strip.closed.connect(lambda: model.show())
-        self.stage = Choice("Stage", flat=True)
-        self.kernel = Choice("Kernel", flat=True)
-        self.target = Choice("Target of this pane", [(name, name) for name, _ in TARGETS], flat=True)
         self.coverage = label("", "faint")
         self.coverage.setContentsMargins(0, 0, 6, 0)
         self.coverage.setToolTip("The share of lines that know the graph node they came from")

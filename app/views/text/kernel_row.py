@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame, QHBoxLayout
 
-from app.views.parts.widgets import ANY_WIDTH, Choice, Header
+from app.views.parts.header import ANY_WIDTH, Header
+from app.views.parts.widgets import Choice
 
 _BUTTON = 32  # what a button of the header takes, with its share of the spacing
 

@@ -19,9 +19,10 @@ from app.theme.tokens import ROW
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.text.passes import PassStep, arrow
 from app.views.parts.controls import column
+from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, Elided, MessageBar, header
+from app.views.parts.widgets import Choice, Elided, MessageBar
 
 _EMPTY = "Compile something to see its passes. Choose one of its kernels to step through them."
 _TALL = 42  # a row with two lines, where the columns have no room
@@ -119,7 +120,7 @@ class PassesView(QWidget):
         table = self.view.table
         for at in (1, 2, 3, 4):
             table.setColumnHidden(at, self.compact)
-        table.verticalHeader().setDefaultSectionSize(_TALL if self.compact else ROW)
+        self.view.set_row(_TALL if self.compact else ROW)
 
     def _show(self) -> None:
         rows = [step for step in self._steps if self.llvm.isChecked() or not step.llvms]
@@ -197,7 +198,8 @@ class _TwoLines(QStyledItemDelegate):
         painter.restore()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(super().sizeHint(option, index).width(), _TALL if self._view.compact else ROW)
+        high = self._view.view.table.verticalHeader().defaultSectionSize()
+        return QSize(super().sizeHint(option, index).width(), high)
 
 
 def _stage(step: PassStep) -> str:

@@ -20,7 +20,8 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from app.theme.look import Look, tint
 from app.viewmodels.text.tokens import left_open, tokens
 from app.views.parts.controls import column, push_button
-from app.views.parts.widgets import Choice, MessageBar, header, label
+from app.views.parts.header import header
+from app.views.parts.widgets import Choice, MessageBar, label
 from app.views.text.edit_strip import EditStrip
 
 _QUOTES = ("", '"""', "'''")  # of a string that goes on after a line

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import time
-
+import psutil
 import pytest
 
 from app.viewmodels.compilation import STAGES
 
 pytestmark = [pytest.mark.gui, pytest.mark.usefixtures("in_two_processes")]
+
+
+def worked() -> float:
+    """Seconds of processor time so far: the window's, and those of the processes that answer it."""
+    own = psutil.Process()
+    return sum(sum(process.cpu_times()[:2]) for process in (own, *own.children(recursive=True)))
 
 
 def run_once(qtbot, window):
@@ -43,9 +48,11 @@ def test_runs_open_at_the_first_stage_whose_ir_differs(qtbot, compiled):
     second = run_once(qtbot, compiled)
     compiled.records.compare((first, second))  # a warm-up: the process that answers has to start once
     qtbot.waitUntil(lambda: compiled.comparison.view.comparison is not None, timeout=60_000)
-    begun = time.perf_counter()
+    before = worked()
     comparison = compared(qtbot, compiled, lambda: compiled.records.compare((first, second)))
-    assert time.perf_counter() - begun < 3  # the bound is 1 s on a machine that does nothing else
+    # Two runs are compared in 1 s. What it takes is this work, one part after the other; what else goes on on the
+    # machine only adds to the wait.
+    assert worked() - before < 1
     facts = {fact.what: fact.values for fact in comparison.differences}
     assert facts["-O"] == ("3", "1")
     assert comparison.method

@@ -153,3 +153,69 @@ def test_a_large_record_travels_in_pieces_and_arrives_whole():
     there.close()
     assert join(sent, rest) == whole
     assert cut("text") == ([], "text")
+
+
+def test_the_time_in_the_status_bar_does_not_lay_the_window_out(qtbot):
+    """Ten times a second while something is measured: it would disturb what it tells the time of."""
+    from PySide6.QtCore import QEvent, QObject
+    from PySide6.QtWidgets import QMainWindow
+
+    from app.views.frame.status import Status
+
+    class Counter(QObject):
+        count = 0
+
+        def eventFilter(self, watched, event):
+            self.count += event.type() == QEvent.Type.LayoutRequest
+            return False
+
+    window, status, counter = QMainWindow(), Status("CPU"), Counter()
+    qtbot.addWidget(window)
+    window.setStatusBar(status)
+    window.resize(900, 200)
+    window.show()
+    status.start("Measuring")
+    shown = set()
+    qtbot.waitUntil(lambda: shown.add(status.elapsed.text()) or len(shown) > 2)  # laid out as it came
+    window.installEventFilter(counter)
+    first = set(shown)
+    qtbot.waitUntil(lambda: shown.add(status.elapsed.text()) or len(shown - first) > 3)
+    assert counter.count == 0
+    window.removeEventFilter(counter)
+    assert status.elapsed.fontMetrics().horizontalAdvance(status.elapsed.text()) <= status.elapsed.width()
+    status.end(True)
+
+
+def test_a_plot_makes_no_controls_that_nobody_sees(qtbot):
+    from PySide6.QtWidgets import QApplication
+
+    from app.views.parts.plots import make_plot
+
+    before = len(QApplication.allWidgets())
+    plot = make_plot("A plot", 60)
+    qtbot.addWidget(plot)
+    assert len(QApplication.allWidgets()) - before < 10
+
+
+def test_a_pane_is_made_in_advance_in_steps_and_rests_whole(qtbot, tmp_path):
+    """Each part in a turn of its own; a pane that is wanted meanwhile does not wait for it."""
+    from app.controllers.settings import Settings
+    from app.main_window import MainWindow
+
+    window = MainWindow(Settings(tmp_path / "config"))
+    qtbot.addWidget(window)
+    bench = window.workbench
+    steps = bench.prepare()
+    for _ in range(3):
+        next(steps)()
+    panes = len(bench.panes)
+    bench.add_pane("asm")
+    for step in steps:
+        step()
+    assert len(bench.panes) == panes + 1 and len(bench._resting) == 1
+    assert next(bench.prepare(), None) is None  # one rests
+    pane = bench.add_pane("llvm")
+    dock = bench._pane_docks[pane]
+    assert dock.titleBarWidget() is pane.header and dock.widget() is pane and not dock.isHidden()
+    assert pane.stage.value == "llvm" and not bench._resting
+    window.close()

@@ -1,0 +1,132 @@
+"""The bar on top of a view, and the title bar of a dock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QSize
+from PySide6.QtWidgets import QDockWidget, QFrame, QHBoxLayout, QSizePolicy, QWidget
+
+from app.theme.look import Look
+from app.theme.tokens import BAR
+from app.views.parts.widgets import flat_button, label
+
+ANY_WIDTH = (1 << 24) - 1
+
+
+class Header(QFrame):
+    """A bar on top of a view. It may be narrower than what it holds: the least needed widgets are hidden first."""
+
+    def __init__(self, widgets: Sequence[QWidget | None]) -> None:
+        super().__init__()
+        self.setProperty("role", "header")
+        self._height = BAR
+        self._measure()
+        self._spare: list[QWidget] = []
+        self._least = 90  # pixels that the first and the last of its widgets need, at which all others are hidden
+        self._put_away: dict[QWidget, int] = {}  # those without room, and how wide each may be where there is some
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(8, 0, 6, 0)
+        layout.setSpacing(2)
+        layout.setSizeConstraint(QHBoxLayout.SizeConstraint.SetNoConstraint)
+        for widget in widgets:
+            if widget is None:
+                layout.addStretch(1)
+            else:
+                layout.addWidget(widget)
+
+    def spaced(self) -> Header:
+        """With room between its widgets: for bars that hold buttons with frames."""
+        self.layout().setSpacing(6)
+        return self
+
+    def stretch(self, widget: QWidget) -> None:
+        """Give one widget all the room that is left."""
+        layout = self.layout()
+        assert isinstance(layout, QHBoxLayout)
+        layout.setStretchFactor(widget, 1)
+
+    def spare(self, *widgets: QWidget) -> Header:
+        """Say which widgets go first when room is short."""
+        self._spare = list(widgets)
+        return self
+
+    def sizeHint(self) -> QSize:
+        return QSize(160, self._height)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self._least, self._height)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._fit()
+        elif event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._measure()
+        return super().event(event)
+
+    def _measure(self) -> None:
+        """As high as the usual bar, or as a larger font needs."""
+        self._height = max(BAR, self.fontMetrics().height() + 18)
+        self.setFixedHeight(self._height)
+
+    def _fit(self) -> None:
+        # Not by the layout's items: Python would hold on to them after Qt has deleted them, and mistake what comes
+        # to lie at their addresses for them.
+        inside = [child for child in self.children() if isinstance(child, QWidget)]
+        shown = sorted((w for w in inside if not w.isHidden()), key=self.layout().indexOf)
+        margins = self.layout().contentsMargins()
+        between = self.layout().spacing() * max(len(shown) - 1, 0) + margins.left() + margins.right()
+        room = self.width() - between  # Qt keeps the space beside those that have no width as well
+        away = set()
+        over = sum(w.sizeHint().width() for w in shown) - room
+        for widget in self._spare:
+            if widget in shown and over > 0:
+                away.add(widget)
+                over -= widget.sizeHint().width()
+        if sum(w.sizeHint().width() for w in shown if w not in away) > room:
+            # Where even the least of the others is too much they would lie over each other: all but the first, which
+            # says what the bar is of, and the last give way from the end.
+            over = sum(_least(w) for w in shown if w not in away) - room
+            for widget in reversed(shown[1:-1]):
+                if widget not in away and over > 0 and _least(widget) > 0:
+                    away.add(widget)
+                    over -= _least(widget)
+            least = sum(_least(w) for w in {*shown[:1], *shown[-1:]}) + between
+            if least > self._least:
+                self._least = least
+                self.updateGeometry()
+        for widget in inside:
+            if widget in away and widget.maximumWidth() > 0:
+                self._put_away[widget] = widget.maximumWidth()
+                widget.setMaximumWidth(0)
+            elif widget not in away and (own := self._put_away.pop(widget, None)) and widget.maximumWidth() == 0:
+                widget.setMaximumWidth(own)
+        for widget in [widget for widget in self._put_away if widget not in inside]:  # it was moved elsewhere
+            del self._put_away[widget]
+
+
+_RIGID = (QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Minimum, QSizePolicy.Policy.MinimumExpanding)
+
+
+def _least(widget: QWidget) -> int:
+    """The pixels that a layout gives a widget however little room there is."""
+    policy = widget.sizePolicy().horizontalPolicy()
+    if widget.minimumWidth() > 0:
+        return widget.minimumWidth()
+    if policy == QSizePolicy.Policy.Ignored:
+        return 0
+    return (widget.sizeHint() if policy in _RIGID else widget.minimumSizeHint()).width()
+
+
+def header(*widgets: QWidget | None) -> Header:
+    """A bar on top of a view; None is the stretch."""
+    return Header(widgets)
+
+
+def dock_bar(look: Look, dock: QDockWidget) -> Header:
+    """The title bar of a dock: its name, a button to float it and one to close it."""
+    return header(
+        label(dock.windowTitle(), "heading"), None,
+        flat_button(look, "float", f"Float {dock.windowTitle()}", lambda: dock.setFloating(not dock.isFloating())),
+        flat_button(look, "close", f"Close {dock.windowTitle()}", dock.hide),
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""A plot of two axes and what lies between them, of pyqtgraph's parts.
+
+Not of its whole plot, which makes a form of some forty controls for a menu that is never shown: most of the work,
+and enough to be felt. Only those who draw import this: pyqtgraph is slow to load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyqtgraph import AxisItem, GraphicsView, GraphicsWidget, LegendItem, PlotCurveItem, ViewBox
+from PySide6.QtWidgets import QGraphicsGridLayout, QGraphicsItem
+
+_PLACES = {"left": (0, 0), "bottom": (1, 1)}
+
+
+class Plot(GraphicsView):
+    """Shows the range it is told; the mouse pans and zooms in it."""
+
+    def __init__(self, axes: Mapping[str, AxisItem] | None = None) -> None:
+        super().__init__()
+        field, self._box = GraphicsWidget(), ViewBox(enableMenu=False)
+        self._box.disableAutoRange()
+        self._axes = {side: (axes or {}).get(side) or AxisItem(side) for side in _PLACES}
+        self._items: list[Any] = []
+        self._legend: LegendItem | None = None
+        layout = QGraphicsGridLayout()
+        layout.setContentsMargins(1, 1, 1, 1)
+        layout.setSpacing(0)
+        layout.addItem(self._box, 0, 1)
+        layout.setRowStretchFactor(0, 100)
+        layout.setColumnStretchFactor(1, 100)
+        for side, axis in self._axes.items():
+            axis.linkToView(self._box)
+            axis.setZValue(0.5)  # over what is drawn, as its ticks lie there
+            axis.setFlag(QGraphicsItem.GraphicsItemFlag.ItemNegativeZStacksBehindParent)
+            layout.addItem(axis, *_PLACES[side])
+        field.setLayout(layout)
+        self.setCentralItem(field)
+
+    def addItem(self, item: Any) -> None:
+        """Show something of pyqtgraph's; one with a name is in the legend, where there is one."""
+        self._items.append(item)
+        self._box.addItem(item, ignoreBounds=True)
+        if self._legend is not None and (name := getattr(item, "name", str)()):
+            self._legend.addItem(item, name)
+
+    def plot(self, x: Sequence[float], y: Sequence[float], pen: Any) -> None:
+        """A line through these points."""
+        self.addItem(PlotCurveItem([*map(float, x)], [*map(float, y)], pen=pen, antialias=True))
+
+    def clear(self) -> None:
+        """Take away what was added; axes and legend stay."""
+        for item in self._items:
+            self._box.removeItem(item)
+        if self._legend is not None:
+            self._legend.clear()
+        self._items = []
+
+    def listDataItems(self) -> list[Any]:
+        """What was added."""
+        return list(self._items)
+
+    def addLegend(self, **how: Any) -> LegendItem:
+        """The legend: of what is added from now on, and the same one when asked again."""
+        if self._legend is None:
+            self._legend = LegendItem(**how)
+            self._legend.setParentItem(self._box)
+        return self._legend
+
+    def getAxis(self, side: str) -> AxisItem:
+        """The axis on a side: bottom or left."""
+        return self._axes[side]
+
+    def getViewBox(self) -> ViewBox:
+        """What lies between the axes."""
+        return self._box
+
+    def setMouseEnabled(self, x: bool, y: bool) -> None:
+        """Which ways the mouse pans and zooms."""
+        self._box.setMouseEnabled(x=x, y=y)
+
+    def setXRange(self, low: float, high: float, padding: float) -> None:
+        """What is in sight, across."""
+        self._box.setXRange(low, high, padding=padding)
+
+    def setYRange(self, low: float, high: float, padding: float) -> None:
+        """What is in sight, upwards."""
+        self._box.setYRange(low, high, padding=padding)

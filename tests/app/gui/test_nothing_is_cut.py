@@ -1,0 +1,210 @@
+"""No words are cut: in dialogs at their least and their usual size, in the headings of tables and in the bars above
+views at any width; in both themes, with the usual font and with a large one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QMessageBox, QPushButton, QWidget
+
+from app.controllers.settings import Settings
+from app.main_window import MainWindow
+from app.viewmodels.frame.devices import remote_row
+from app.views.frame.about import AboutDialog, versions
+from app.views.frame.remote_devices import RemoteDevicesDialog
+from app.views.frame.shortcut_sheet import ShortcutSheet
+from app.views.parts.header import Header
+from app.views.parts.table import RecordView
+from app.views.parts.widgets import Elided
+
+pytestmark = pytest.mark.gui
+USUAL, LARGE = 13, 20
+LOOKS = [(theme, pixels) for pixels in (USUAL, LARGE) for theme in ("dark", "light")]
+
+
+@pytest.fixture(scope="module")
+def plain(qapp, tmp_path_factory) -> Iterator[MainWindow]:
+    """A window of its own, without a model: one font after the other is put on it."""
+    folder = tmp_path_factory.mktemp("plain")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNELGLASS_DB", str(folder / "runs.db"))
+        window = MainWindow(Settings(folder / "config"))
+    window.resize(1280, 720)
+    window.show()
+    yield window
+    window.look.set_ui_font("", USUAL, "dark")
+    window.close()
+    window.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+@pytest.fixture(params=LOOKS, ids=[f"{theme}-{pixels}" for theme, pixels in LOOKS], scope="module")
+def window(request, plain) -> MainWindow:
+    """That window in a theme, with a font."""
+    theme, pixels = request.param
+    plain.look.set_ui_font("", pixels, theme)
+    QCoreApplication.processEvents()
+    return plain
+
+
+def cut(words: QWidget) -> str:
+    """What is wrong with the room of a label, a button or a box to tick; empty where its words are whole."""
+    if isinstance(words, Elided):
+        return f"shortened to {QLabel.text(words)!r}" if QLabel.text(words) != words.text() else ""
+    if isinstance(words, QLabel) and words.wordWrap():
+        needed = words.heightForWidth(words.width())
+        widest = max(words.fontMetrics().horizontalAdvance(word) for word in QLabel.text(words).split())
+        if widest > words.contentsRect().width():
+            return f"a word needs {widest} pixels of {words.contentsRect().width()}"
+        return f"needs a height of {needed}, has {words.height()}" if needed > words.height() else ""
+    needed = words.minimumSizeHint()
+    if needed.width() > words.width() or needed.height() > words.height():
+        return f"needs {needed.width()}x{needed.height()}, has {words.width()}x{words.height()}"
+    return ""
+
+
+def all_whole(dialog: QWidget) -> list[str]:
+    """Words of a dialog that are cut, at the size it comes in and at the least it can be given."""
+    QCoreApplication.processEvents()
+    wrong, usual = [], dialog.size()
+    for what, size in (("usual", usual), ("least", dialog.minimumSizeHint())):
+        dialog.resize(size)
+        for _ in range(3):  # a word that wraps asks for another height, which is given in the turn after
+            QCoreApplication.processEvents()
+        for kind in (QLabel, QPushButton, QCheckBox):
+            for words in dialog.findChildren(kind):
+                if words.isVisible() and words.text() and (problem := cut(words)):
+                    wrong.append(f"{dialog.windowTitle()}, {what} size: {words.text()[:60]!r} {problem}")
+    dialog.resize(usual)
+    return wrong
+
+
+def about(window: MainWindow) -> Iterator[QDialog]:
+    yield AboutDialog(window.look, versions(), window)
+
+
+def settings(window: MainWindow) -> Iterator[QDialog]:
+    window.preferences.show()
+    dialog = window.preferences.dialog
+    assert dialog is not None
+    for row in range(dialog.sections.count()):
+        dialog.sections.setCurrentRow(row)
+        yield dialog
+
+
+def remote_devices(window: MainWindow) -> Iterator[QDialog]:
+    dialog = RemoteDevicesDialog(window)
+    yield dialog
+    dialog.say("tcp://somewhere is no place of a device: it is written tcp://HOST:PORT/cpu or tcp://HOST:PORT/cuda:0")
+    yield dialog
+    dialog.set_devices((remote_row("tcp://10.0.0.1:8786/cuda:0", missing="nobody answers at tcp://10.0.0.1:8786"),))
+    yield dialog
+
+
+@pytest.mark.parametrize("dialogs", [about, settings, remote_devices])
+def test_words_of_dialogs_are_whole(window, dialogs: Callable[[MainWindow], Iterator[QDialog]]):
+    wrong = []
+    for dialog in dialogs(window):
+        dialog.show()
+        wrong += all_whole(dialog)
+    dialog.close()
+    assert not wrong, "\n".join(wrong)
+
+
+def test_words_of_questions_are_whole(window, monkeypatch):
+    wrong = []
+
+    def look_at(box: QMessageBox) -> int:
+        box.show()
+        wrong.extend(all_whole(box))
+        box.hide()
+        return 0
+
+    monkeypatch.setattr(QMessageBox, "exec", look_at)
+    window.opening.ask_trust("/home/somebody/with/a/folder/of/some/depth/and-a-long-name-of-a-file.py")
+    type(window.source).ask_edits(window.source, ["matmul_add_relu", "mine.py"])
+    assert not wrong, "\n".join(wrong)
+
+
+def test_keys_and_what_they_do_have_room_on_their_sheet(window):
+    sheet = ShortcutSheet(window.look, window.features.shortcut_groups(), window)
+    sheet.show()
+    for wide in (sheet.width(), sheet.minimumSizeHint().width()):
+        sheet.resize(wide, sheet.height())
+        QCoreApplication.processEvents()
+        page = sheet.page
+        places = [line.place for line in page._lines]
+        assert max(place.right() for place in places) <= page.width()
+        for at, place in enumerate(places):
+            assert not any(place.intersects(other) for other in places[at + 1 :])
+        for line in page._lines:
+            words = line.place.width() - (page._key + 14 if line.keys else 0)
+            assert max(page.fontMetrics().horizontalAdvance(word) for word in line.words.split()) <= words, line
+    sheet.close()
+
+
+def laid_out(widget: QWidget, wide: int, high: int = 300) -> None:
+    """Give a widget a size at once, whether it is in sight or behind a tab: there Qt would wait until it is shown."""
+    widget.resize(wide, high)
+    for _ in range(2):  # what is hidden in the first leaves its room to others in the second
+        for part in (widget, *widget.findChildren(QWidget)):
+            QCoreApplication.sendEvent(part, QResizeEvent(part.size(), part.size()))
+        if (layout := widget.layout()) is not None:
+            layout.invalidate()
+            layout.activate()
+
+
+WIDTHS = (200, 260, 320, 400, 480, 560, 640, 760, 900, 1100, 1400)
+
+
+def tables(window: MainWindow) -> list[RecordView]:
+    found = window.findChildren(RecordView)
+    assert len(found) >= 8
+    return found
+
+
+def test_headings_of_tables_are_whole_at_any_width(window):
+    wrong = set()
+    for view in tables(window):
+        header, size = view.table.horizontalHeader(), view.size()
+        for wide in WIDTHS:
+            laid_out(view, wide)
+            for at in range(header.count()):
+                if header.isSectionHidden(at):
+                    continue
+                title = view.model.columns[at].title
+                needed = header.fontMetrics().horizontalAdvance(title) + 16  # what the style sheet has beside it
+                if header.sectionSize(at) < needed:
+                    name = view.table.accessibleName()
+                    wrong.add(f"{name}, {title!r}: {header.sectionSize(at)} pixels of {needed} at {wide}")
+        view.resize(size)
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_what_stands_in_a_bar_never_overlaps(window):
+    wrong = set()
+    assert len(window.findChildren(Header)) >= 20
+    below = {pane.header: pane for pane in window.workbench.panes}  # which also fits what stands in its header
+    for bar in window.findChildren(Header):
+        size = bar.size()
+        for wide in range(bar.minimumSizeHint().width(), 1200, 45):
+            if bar in below:
+                laid_out(below[bar], wide)
+            laid_out(bar, wide, bar.height())
+            if wide < bar.minimumSizeHint().width():  # nobody can make it so narrow
+                continue
+            inside = [w for w in bar.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+                      if not w.isHidden() and w.maximumWidth() > 0]  # fmt: skip
+            for at, one in enumerate(inside):
+                rest = [other for other in inside[at + 1 :] if one.geometry().intersects(other.geometry())]
+                named = f"{one.accessibleName() or one.toolTip() or type(one).__name__}"
+                wrong.update(
+                    f"{named} over {other.accessibleName() or type(other).__name__} at {wide}" for other in rest
+                )
+                if not QRect(0, 0, wide, bar.height()).contains(one.geometry()):
+                    wrong.add(f"{named} leaves its bar at {wide}: {one.geometry()}")
+        bar.resize(size)
+    assert not wrong, "\n".join(sorted(wrong))
