@@ -29,6 +29,7 @@ OWN = ""
 """Each kernel under the peak of the dtype it computes in."""
 DTYPES = ((OWN, "own dtype"), ("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
 _DOT = 11  # pixels across
+_NAMES, _POINTS = 1, 2  # what lies over what: lines, then their names, then launches, which no name may hide
 
 
 class RooflineView(QWidget):
@@ -217,7 +218,7 @@ class RooflineView(QWidget):
         theme = self._look.theme
         text = pyqtgraph.TextItem(words, color=theme.muted, anchor=anchor, fill=tint(theme.panel, 210))
         text.setPos(float(np.log10(x)), float(np.log10(y)))
-        text.setZValue(1)  # above the lines that are still to come
+        text.setZValue(_NAMES)  # above the lines that are still to come
         self._plot.addItem(text)
 
     def _draw_points(self, pyqtgraph: Any) -> None:
@@ -235,6 +236,7 @@ class RooflineView(QWidget):
         scatter.sigClicked.connect(
             lambda _, hit, *__: len(hit) and self._selection.select(hit[0].data().call.nodes, self)
         )
+        scatter.setZValue(_POINTS)
         plot.addItem(scatter)
         self._name_points(pyqtgraph)
 
@@ -249,4 +251,5 @@ class RooflineView(QWidget):
         for point, text, size, side in zip(self.points, texts, sizes, place_labels(places, sizes, _DOT / 2 + 1)):
             text.setAnchor([0.5 - step * (0.5 + (_DOT / 2 + 1) / room) for step, room in zip(side, size)])
             text.setPos(float(np.log10(point.intensity)), float(np.log10(point.gflops)))
+            text.setZValue(_POINTS)
             self._plot.addItem(text)

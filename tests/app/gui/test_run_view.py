@@ -262,6 +262,22 @@ def test_launches_lie_under_the_roofs_of_their_own_dtype_until_another_is_chosen
     assert [point.peak for point in view.points] == ["f32", "f32"]
 
 
+def test_names_of_roofs_hide_no_launch(qtbot, tmp_path):
+    view = RooflineView(Look(tmp_path, "dark"), Selection())
+    qtbot.addWidget(view)
+    view.set_calls([launch(0, 5, 5)])
+    view.set_ceilings(
+        CeilingsTold("cpu", ceilings_of(("copy memory", 10.0, "GB/s"), ("multiply-add f32", 50.0, "GFLOP/s")))
+    )
+    view.resize(800, 300)
+    view.show()
+    qtbot.waitUntil(lambda: view._plot is not None and len(view._plot.listDataItems()) > 2)
+    named = {item.toPlainText(): item for item in view._plot.listDataItems() if hasattr(item, "toPlainText")}
+    (dots,) = (item for item in view._plot.listDataItems() if hasattr(item, "points"))
+    names = [item.zValue() for words, item in named.items() if words != "1"]
+    assert names and max(names) < dots.zValue() == named["1"].zValue()
+
+
 def test_the_roofline_says_that_bytes_were_counted(qtbot, tmp_path):
     view = RooflineView(Look(tmp_path, "dark"), Selection())
     qtbot.addWidget(view)
