@@ -39,6 +39,7 @@ class State:
     compared: Event = field(default_factory=Event)
     equipped: Event = field(default_factory=Event)
     stale: bool = False  # whether the compilation is of the source before this one
+    fruitless: str = ""  # the source under whose name nothing is on show, as nothing came of compiling it
 
     @property
     def title(self) -> str:
@@ -96,7 +97,7 @@ class State:
         same = self.compilation is not None and self.compilation.source == compilation.source
         self.previous, self.previous_number = (self.compilation, self.number) if same else (None, 0)
         self.compilation, self.number = compilation, self.number + 1
-        self.run, self.stale = None, False
+        self.run, self.stale, self.fruitless = None, False, ""
         if same:
             self.selection.keep_only(compilation.node_table)
         else:
@@ -104,9 +105,11 @@ class State:
         self.compiled.emit(compilation)
 
     def drop_stale(self) -> bool:
-        """Nothing came of compiling the open source: another's model must not stand, or run, under its name."""
-        if not self.stale:
+        """Nothing came of compiling the open source: another's model must not stand, or run, under its name; nor the
+        name of another of which nothing came either."""
+        if not self.stale and self.fruitless in ("", self.source):
             return False
+        self.fruitless = self.source
         self.compilation = self.previous = self.run = None
         self.previous_number, self.number, self.stale = 0, self.number + 1, False
         self.selection.reset()

@@ -39,6 +39,10 @@ def test_nothing_stays_of_a_model_whose_successor_did_not_come():
     assert state.drop_stale()
     assert state.compilation is None and state.previous is None and state.run is None
     assert [(c.source, c.kernels) for c in told] == [("b", ())]
+    assert not state.drop_stale()  # nothing came of it again: it is on show already
+    state.open("c", "")
+    assert state.drop_stale() and told[-1].source == "c", "the name of b does not stay for c"
+    state.open("b", "")
     state.set_compilation(shown("b"))
     assert state.current is state.compilation and state.previous is None
 

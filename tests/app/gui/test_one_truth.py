@@ -53,6 +53,14 @@ def test_a_source_that_does_not_build_leaves_no_model_under_its_name(qtbot, comp
     assert not compiled.graph.model.scene.labels
     for pane in compiled.workbench.panes:
         assert "broken.py is not compiled" in pane.bar.text and not pane.model.document.data
+    worse = tmp_path / "worse.py"
+    worse.write_text(BROKEN)
+    compiled.settings.trust(str(worse))
+    compiled.opening.open(str(worse))
+    shown(qtbot, compiled)
+    assert compiled.explorer.inspector.toPlainText().startswith("worse.py"), "not the name of the one before"
+    for pane in compiled.workbench.panes:
+        assert "worse.py is not compiled" in pane.bar.text
     compiled.opening.open("sample:mlp")
     qtbot.waitUntil(lambda: compiled.state.compilation is not None, timeout=60_000)
     shown(qtbot, compiled)
