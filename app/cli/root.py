@@ -1,4 +1,4 @@
-"""The `kernelglass` command: finds the command asked for, and turns every failure into one line and an exit status."""
+"""The command line itself: finds the command asked for, and turns every failure into one line and an exit status."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import click
 
-from app.cli import interrupts
 from app.cli.terminal import leave_stdout
 from app.errors import BAD_INPUT, INTERRUPTED, OK, exit_status
 from compiler.collector_pauses import end_without_collection, rare_collection
@@ -65,6 +64,7 @@ def kernelglass(ctx: click.Context) -> None:
       5    a check failed: results that are wrong, a run that crashed, a gate that found a run slower
       6    a gate that cannot tell
       130  interrupted (Ctrl+C)
+      143  ended by SIGTERM (cluster local)
     """
     if ctx.invoked_subcommand is None:
         gui = kernelglass.get_command(ctx, "gui")
@@ -72,14 +72,8 @@ def kernelglass(ctx: click.Context) -> None:
         ctx.invoke(gui)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status; as the program itself, end with it."""
-    if arguments is None and interrupts.is_program():
-        return interrupts.run_program(lambda: _run(None))
-    return _run(arguments)
-
-
-def _run(arguments: Sequence[str] | None) -> int:
+def run(arguments: Sequence[str] | None) -> int:
+    """Do what the arguments say, or those of the program; the exit status."""
     end_without_collection()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that this terminal cannot show is no reason to fail
@@ -129,7 +123,3 @@ def _fail(message: str, status: int) -> int:
 
     complain(message)
     return status
-
-
-if __name__ == "__main__":
-    sys.exit(main())
