@@ -139,7 +139,8 @@ def on_card(library: Any) -> None:
     for name, times in found.items():
         median = statistics.median(times)
         print(
-            f"call on 16 elements on the card  {name:16} {median * 1e6:6.2f} us, {(median - bare) * 1e6:5.2f} beyond a launch"
+            f"call on 16 elements on the card  {name:16} {median * 1e6:6.2f} us, "
+            f"{(median - bare) * 1e6:5.2f} beyond a launch"
         )
 
 
