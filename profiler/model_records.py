@@ -163,7 +163,9 @@ def stage_records(model: Model, stages: Iterable[str] = (*MODEL_STAGES, *COMMON_
         return made
     files = [file.file for file in model.library.files]
     found = _known(model, ("stages", [(stage, name) for stage, name, _ in wanted], files), rows)
-    return made or [StageRecord(*words, tuple(map(tuple, nodes))) for *words, nodes in found or ()]
+    return made or [
+        StageRecord(stage, name, text, tuple(map(tuple, nodes))) for stage, name, text, nodes in found or ()
+    ]
 
 
 def launch_records(
