@@ -1,17 +1,22 @@
 """Kernelglass inside PyTorch, beside PyTorch: grayscale against torch.compile, and what a call on a small tensor takes.
 
-python benchmarks/frameworks.py [SIZE]. Both sides take turns in one process; figures are medians, and the ratio is that
-of the medians with the smallest and largest of the rounds.
+    python benchmarks/frameworks.py [SIZE]
+
+Both sides take turns in one process; figures are medians, and the ratio is that of the medians with the smallest and
+largest of the rounds. Where torch has a CUDA device, calls on a small tensor there are timed too, beside a bare launch
+of a kernel that does nothing through the driver: what is beyond it is ours.
 """
 
 from __future__ import annotations
 
+import ctypes
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 KERNELS = """from kernels.language import *
 
@@ -25,7 +30,7 @@ def gray(red, green, blue):
 def twice(x):
     return x * 2
 """
-ROUNDS, SMALL_CALLS = 15, 3000
+ROUNDS, SMALL_CALLS, CARD_CALLS = 15, 3000, 400
 
 
 def seconds(call: Callable[[], object], times: int = 1) -> float:
@@ -91,6 +96,52 @@ def main(size: int) -> None:
     )
     for name, times in small.items():
         print(f"call on 16 elements  {name:16} {statistics.median(times) * 1e6:6.2f} us (least {min(times) * 1e6:.2f})")
+    if torch.cuda.is_available():
+        on_card(library)
+
+
+NOTHING = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing(.param .u64 to) { ret; }\n"
+
+
+def on_card(library: Any) -> None:
+    """What a call on a small tensor takes on the first CUDA device, from Python until the next one can begin."""
+    import torch
+    from cuda.bindings import driver
+
+    from compiler import Graph, TensorType, compile
+    from profiler import place
+
+    with Graph("twice", inputs=[TensorType("f32", (16,))]) as graph:
+        graph.output(graph.inputs[0] * 2)
+    placed = place(compile(graph), "cuda:0")
+    x, out = torch.ones(16, device="cuda"), torch.empty(16, device="cuda")
+    stream = torch.cuda.current_stream().cuda_stream
+    _, module = driver.cuModuleLoadData(NOTHING.encode() + b"\0")
+    _, kernel = driver.cuModuleGetFunction(module, b"nothing")
+    arguments = ((out.data_ptr(),), (ctypes.c_void_p,))
+    calls: dict[str, Callable[[], object]] = {
+        "CustomOpLibrary": lambda: library.twice(out, x),
+        "place": lambda: placed(x),
+        "torch.mul(out=)": lambda: torch.mul(x, 2, out=out),
+        "bare launch": lambda: driver.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, arguments, 0),
+    }
+    (doubled,) = placed(x)
+    library.twice(out, x)
+    assert torch.equal(doubled, x * 2) and torch.equal(out, x * 2)
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            torch.cuda.synchronize()
+            seconds(call, CARD_CALLS // 10)
+            torch.cuda.synchronize()
+            found[name].append(seconds(call, CARD_CALLS))  # few enough that the queue of launches never fills
+    bare = statistics.median(found["bare launch"])
+    for name, times in found.items():
+        median = statistics.median(times)
+        print(
+            f"call on 16 elements on the card  {name:16} {median * 1e6:6.2f} us, "
+            f"{(median - bare) * 1e6:5.2f} beyond a launch"
+        )
 
 
 if __name__ == "__main__":

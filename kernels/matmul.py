@@ -8,7 +8,7 @@ from kernels.gpu_vectors import vector_product
 from kernels.gpu_warpgroup_matmul import fits_warpgroups, warpgroup_matmul
 from kernels.indexing import delinearise, fix_leading, matrix_at, product
 from kernels.language import *
-from kernels.parallel import split, strip_length
+from kernels.parallel import share, split, strip_length
 from kernels.rows import fold, vectors, widths_for
 
 # One row times a matrix: bytes of sums that a thread keeps on the stack, and rows of the matrix read together.
@@ -16,6 +16,10 @@ STRIP_BYTES = 16384
 STEP = 4
 # How much of the row is kept on the stack while the columns of a strip are multiplied with it.
 SEGMENT = 1024
+# Of a matrix of so many bytes threads share the rows, so many at a time: a strip of each, the length of rows being what
+# it mostly is, would lie in a few sets of the cache.
+LARGE_BYTES = 1 << 23
+ROWS_SHARED = 64
 # So many rows times a matrix are not worth packing it: its rows are read once, for all of them.
 FEW_ROWS = 16
 ROWS_AT_ONCE = 8
@@ -108,6 +112,9 @@ def row_product(out, a, b, *, turned):
     dt = product_dtype(out.dtype)
     n, depth = out.shape[-1], a.shape[-1]
     batch = out.shape[:-2]
+    if is_large(n, depth, dt) and not lies_in_columns(fix_leading(b, delinearise(index(0), batch)), turned):
+        shared_rows_product(out, a, b)
+        return
     lanes = target.simd(dt)
     widths = widths_for(n, lanes * 2)
     strip_bytes = choice("strip bytes", STRIP_BYTES, (4096, 8192, 32768))
@@ -145,6 +152,65 @@ def row_product(out, a, b, *, turned):
             out[position(lead + (0, j0 + x), width=w, axis=out.rank - 1)] = sums.load(x, width=w).cast(out.dtype)
 
         vectors(0, used, widths, finish)
+
+
+@inline
+def is_large(n, depth, dt):
+    """Whether threads share the rows of a matrix."""
+    if not is_static(n) or not is_static(depth) or depth < 2 * ROWS_SHARED:
+        return False
+    return choice("threads share rows", n * depth * dt.bytes >= LARGE_BYTES, (True, False))
+
+
+@inline
+def shared_rows_product(out, a, b):
+    """One row times a matrix whose rows are read from end to end: threads share parts of them, whose sums are added up
+    in the order of the parts when all have met; so that the result does not depend on how many threads there are."""
+    dt = product_dtype(out.dtype)
+    n, depth = out.shape[-1], a.shape[-1]
+    batch = out.shape[:-2]
+    widths = widths_for(n, target.simd(dt) * 2)
+    strip = min(n, STRIP_BYTES // dt.bytes)
+    strips, parts = ceildiv(n, strip), ceildiv(depth, ROWS_SHARED)
+    partial = workspace(dt, product(batch) * parts * n)
+    row = stack(dt, ROWS_SHARED)
+
+    def do(begin, end):
+        for item in range(begin, end):
+            part = item // strips
+            j0 = (item - part * strips) * strip
+            used = min(n - j0, index(strip))
+            group = part // parts
+            k0 = (part - group * parts) * ROWS_SHARED
+            count = min(depth - k0, index(ROWS_SHARED))
+            lead = delinearise(group, batch)
+            line = fix_leading(a, lead).drop(0, 0)
+            sums = strided(partial.flat, (strip,), (1,), part * n + j0)
+
+            def copy(k, w):
+                row.store(line[position((k0 + k,), width=w, axis=0)].cast(dt), k)
+
+            def clear(x, w):
+                sums.store(zeros(dt, w), x)
+
+            vectors(0, count, (target.simd(dt) * 2, 1), copy)
+            vectors(0, used, widths, clear)
+            add_rows(sums, row, fix_leading(b, lead), k0, count, j0, used, widths)
+
+    share(product(batch) * parts * strips, ROWS_SHARED * strip * dt.bytes, do)
+    barrier()
+    begin, end = split(product(batch) * ceildiv(n, widths[0]))
+    for item in range(begin, end):
+        group = item // ceildiv(n, widths[0])
+        j0 = (item - group * ceildiv(n, widths[0])) * widths[0]
+
+        def finish(x, w):
+            total = partial.load(group * parts * n + j0 + x, width=w)
+            for part in range(1, parts):
+                total = total + partial.load((group * parts + part) * n + j0 + x, width=w)
+            out[position((*delinearise(group, batch), 0, j0 + x), width=w, axis=out.rank - 1)] = total.cast(out.dtype)
+
+        vectors(0, min(n - j0, index(widths[0])), widths, finish)
 
 
 @inline

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compiler import Graph, TensorType, compile
+from compiler import Graph, TensorType, compile, ops
+from compiler.graph.dtypes import numpy_dtype
 from tests.kernels.checked import DTYPES, MODES, Shape, assert_matches, random_array, run, wide
 
 TOLERANCES = {"f64": 1e-11, "f32": 1e-4, "f16": 2e-2, "bf16": 1e-1}
@@ -94,3 +95,30 @@ def test_few_rows_are_not_read_beyond_the_last_on_any_processor(k):
     with Graph("few", inputs=[TensorType("f32", (8, k)), TensorType("f32", (k, 512))]) as graph:
         graph.output(graph.inputs[0] @ graph.inputs[1])
     assert compile(graph, target="x86-64-v4").kernels
+
+
+@pytest.mark.parametrize("batch, n, k", [((), 4096, 600), ((), 4099, 515), ((), 129, 17000), ((2,), 4100, 520)])
+@pytest.mark.parametrize("what", ["plain", "relu", "bf16", "column"])
+def test_one_row_times_a_large_matrix(batch, n, k, what):
+    """Threads share its rows: the result is the same with any number of them, whatever is fused in."""
+    kind = "bf16" if what == "bf16" else "f32"
+    with Graph("large", inputs=[TensorType("f32", (*batch, 1, k)), TensorType(kind, (*batch, k, n))]) as graph:
+        x, w = graph.inputs
+        used = {"plain": w, "column": w, "relu": ops.relu(w), "bf16": ops.cast(w, "f32")}[what]
+        if what == "column":
+            axes = (*range(len(batch)), len(batch) + 1, len(batch))
+            graph.output(ops.tanh(ops.transpose(used, axes) @ ops.transpose(x, axes)))
+        else:
+            graph.output(ops.tanh(x @ used))
+    model = compile(graph)
+    rng = np.random.default_rng(0)
+    row = (rng.standard_normal((*batch, 1, k)) * k**-0.5).astype(np.float32)
+    matrix = rng.standard_normal((*batch, k, n)).astype(np.float32)
+    given = (matrix.view(np.uint32) >> 16 << 16).view(np.float32) if kind == "bf16" else matrix
+    right = given.astype(np.float64).clip(0) if what == "relu" else given.astype(np.float64)
+    expected = np.tanh(row.astype(np.float64) @ right)
+    stored = (given.view(np.uint32) >> 16).astype(np.uint16).view(numpy_dtype("bf16")) if kind == "bf16" else given
+    results = [model.execute(row, stored, threads=threads)[0] for threads in (1, 2, 3, 2)]
+    for result in results:
+        np.testing.assert_allclose(result.reshape(expected.shape), expected, rtol=0, atol=3e-5)
+        np.testing.assert_array_equal(result, results[0])

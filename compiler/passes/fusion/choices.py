@@ -57,10 +57,12 @@ class Choices:
             name, value = producer, value.node.operands[0]
 
     def is_forced(self, node: Node, group: Group) -> bool:
-        """Whether the user wants this node's value computed in this group."""
+        """Whether the user wants this node's value computed in this group, which has it once: one cut keeps it out."""
         if not self.options.force_fuse:
             return False
-        edges = {(node.name, user.name) for user in node.result.users if user in group.members}
+        edges = {
+            (node.name, user.name) for user in node.result.users if user in group.members or group.sees_through(user)
+        }
         return not edges.isdisjoint(self.options.force_fuse) and edges.isdisjoint(self.options.force_cut)
 
     def explain(self, node: Node, reason: str) -> None:

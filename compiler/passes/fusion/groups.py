@@ -102,6 +102,10 @@ class Group:
         """Whether a value is in memory when this group runs: stored, and not by the group itself."""
         return value.buffer is not None and (value.node is None or value.node not in self.members)
 
+    def sees_through(self, node: Node) -> bool:
+        """Whether this group reads what a view shows in place."""
+        return node.kind == "view" and node.result in self.access and node.result.buffer is None
+
     def evaluations(self, value: Value) -> int:
         """How many times per element of the kernel a value read here is computed."""
         access = self.access[value]

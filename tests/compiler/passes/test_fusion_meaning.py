@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -123,6 +124,37 @@ def test_forced_edges_change_kernels_but_not_values(fused, run_kernels, data):
         expected = reference(graph, *[a.copy() for a in arrays])
     for one, two in zip(run_kernels(result, graph, *[a.copy() for a in arrays]), expected, strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("first", ["exp", "concat"])
+@pytest.mark.parametrize("second", ["transpose", "flip"])
+def test_a_cut_through_a_view_is_kept_beside_a_forced_edge_to_the_same_kernel(fused, run_kernels, first, second):
+    graph = Graph("both", inputs=[TensorType("f32", ("M", 8))])
+    with graph:
+        (x,) = graph.inputs
+        made = ops.exp(x) if first == "exp" else ops.concat([x, x], axis=1)
+        graph.output(made @ ops.transpose(made, (1, 0)) if second == "transpose" else made + made[:, ::-1])
+    producer, view = f"{first}_0", "transpose_0" if second == "transpose" else "slice_0"
+    reader = "matmul_0" if second == "transpose" else "add_0"
+    found = fused(graph, force_cut=frozenset({(producer, view)}), force_fuse=frozenset({(producer, reader)}))
+    assert not found.decisions[producer, view].accepted
+    assert found.decisions[producer, view].reason == "forced cut"
+    refused = found.decisions[producer, reader]
+    assert (refused.accepted, refused.rule) == (False, "forced-fuse")
+    assert len(found.sources) == 2, "nothing is computed twice"
+    array = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+    np.testing.assert_array_equal(run_kernels(found.result, graph, array)[0], reference(graph, array)[0])
+
+
+@pytest.mark.parametrize("through", ["view", "kernel"])
+def test_an_edge_to_a_view_can_be_forced(fused, through):
+    graph = Graph("other-users", inputs=[TensorType("f32", ("M", 8)), TensorType("f32", ("M", 8))])
+    with graph:
+        x, w = graph.inputs
+        made = ops.exp(x)
+        graph.output(w @ ops.transpose(made, (1, 0)), ops.softmax(made))
+    edge = ("exp_0", "transpose_0" if through == "view" else "softmax_0")
+    assert fused(graph, force_fuse=frozenset({edge})).decisions[edge].accepted
 
 
 def test_the_reference_covers_the_test_library(library):
