@@ -1,8 +1,11 @@
 """Operands that the copy engine cannot be told of, laid out for it by all blocks of a grid, which then wait for it.
 
 That is how what is fused into an operand is computed once, and how rows that begin anywhere become rows that do not.
-(Telling the engine of eight rows as one, which together always take multiples of 16 bytes, is no way around it: it also
-refuses boxes that begin in between along the last axis, as an illegal instruction.)
+
+Rows that begin anywhere are not all laid out either. Every eighth row begins as far behind a multiple of 16 bytes, so
+that the engine can be told of eight classes of rows, each from that multiple on: what a row then has before its first
+column is for the kernel to hide. (It refuses boxes that begin in between, as an illegal instruction.)
+
 (Nor is it worth having some warps lay out what is needed later while others multiply already: what is read and written
 beside the products makes them as much slower as it takes alone.)
 A kernel that does so says launch(..., resident=True, together=True).
@@ -14,6 +17,7 @@ from kernels.indexing import delinearise, product
 from kernels.language import *
 
 CHUNK = 8  # elements of 16 bits in 16 bytes
+CLASSES = 8  # of rows, by how many elements behind a multiple of 16 bytes they begin
 LINE = 64  # and in a line of the cache
 # Chunks that a thread loads before it stores them.
 AHEAD = 4
@@ -59,6 +63,31 @@ def laid_out(x):
         strides = [*strides, step]
         step = step * lead[len(lead) - 1 - k]
     return strided(buffer.flat, x.shape, tuple([strides[x.rank - 1 - k] for k in range(x.rank)]), 0)
+
+
+@inline
+def is_classed(x):
+    """Whether row_classes can be made of a matrix."""
+    if x.rank != 2 or not is_plain(x):
+        return False
+    step, first = x.strides[0], x.offset
+    if not is_static(step) or not is_static(first) or not is_static(x.shape[1]) or step < x.shape[1]:
+        return False
+    return can_map(row_classes(x)[0][0])
+
+
+@inline
+def row_classes(x):
+    """For each class the matrix of its rows, with those columns before the first that the copy engine needs; and how
+    many these are."""
+    made = []
+    step = x.strides[0]
+    for k in unroll(CLASSES):
+        first = x.offset + k * step
+        before = first % CHUNK
+        shape = (ceildiv(max(x.shape[0] - k, 0), CLASSES), x.shape[1] + before)
+        made = [*made, (strided(x.flat, shape, (CLASSES * step, 1), first - before), before)]
+    return made
 
 
 @inline

@@ -6,7 +6,7 @@ next one's operands are on their way while a tile is stored.
 """
 
 from kernels.gpu_blocks import exchange
-from kernels.gpu_layout import laid_out, meet_all
+from kernels.gpu_layout import is_classed, laid_out, meet_all, row_classes
 from kernels.gpu_warpgroups import (
     arrive,
     arrive_expecting,
@@ -15,6 +15,7 @@ from kernels.gpu_warpgroups import (
     fetch_map,
     fewer_registers,
     has_warpgroups,
+    hide_columns,
     make_barrier,
     more_registers,
     multiply_tiles,
@@ -25,6 +26,8 @@ from kernels.gpu_warpgroups import (
 )
 from kernels.indexing import delinearise, product
 from kernels.language import *
+
+from .gpu_layout import CLASSES
 
 DOWN = 128
 DEEP = 64
@@ -47,6 +50,8 @@ LEAST_WORK = 1 << 25
 # Products, and rows of the result, from which on it is worth it for rows that do not begin at lines of the cache.
 UNLINED_WORK = 1 << 33
 UNLINED_ROWS = 2048
+# One more row of tiles for so many is less than laying out the left operand takes.
+WORTH_CLASSES = 16
 
 
 @inline
@@ -81,6 +86,21 @@ def is_far_from_lines(x, m, work):
         is_static(step) and step * 2 % ROW_BYTES != 0 and is_static(work) and work >= UNLINED_WORK
         and is_static(m) and m >= UNLINED_ROWS
     )  # fmt: skip
+
+
+@inline
+def reads_by_class(left, right_by_k, m):
+    """Whether rows of the left operand are copied from where they lie, those of a class by the tile, in place of being
+    laid out: where k is not along rows of the right one, as it is read shifted, and where that takes few more tiles."""
+    if right_by_k or can_map(left) or not is_static(m) or not is_classed(left):
+        return False
+    return WORTH_CLASSES * class_tiles(m) <= (WORTH_CLASSES + 1) * ceildiv(m, DOWN)
+
+
+@inline
+def class_tiles(m):
+    """How many rows of tiles there are if each has rows of one class."""
+    return CLASSES * ceildiv(ceildiv(m, CLASSES), DOWN)
 
 
 @inline
@@ -150,33 +170,38 @@ def warpgroup_matmul(out, a, b):
     band_rows = choice("band", BAND, (4, 8, 32))
     # A last column of tiles that is narrow is left for the blocks that have had fewer tiles than others.
     narrow = is_static(n) and n > across and 0 < n % across <= NARROW
-    tiles_down, tiles_across = ceildiv(m, DOWN), n // across if narrow else ceildiv(n, across)
-    tiles = tiles_down * tiles_across * product(batch)
-    narrow_count = tiles_down * product(batch) if narrow else 0
     left, left_turned = along_rows(a)
     left_by_k, right_by_k = not left_turned, right_turned
+    by_class = left_by_k and reads_by_class(left, right_by_k, m)
+    # Rows of the result from one of a tile to the next.
+    apart = CLASSES if by_class else 1
+    tiles_down = class_tiles(m) if by_class else ceildiv(m, DOWN)
+    tiles_across = n // across if narrow else ceildiv(n, across)
+    tiles = tiles_down * tiles_across * product(batch)
+    narrow_count = tiles_down * product(batch) if narrow else 0
     unlined = can_map(right) and not right_by_k and is_far_from_lines(right, m, out.size * depth)
-    at_hand = can_map(left) and can_map(right) and not unlined
+    at_hand = (can_map(left) or by_class) and can_map(right) and not unlined
     # Laying out is work for all; there may be fewer tiles than multiprocessors.
     blocks = tiles + narrow_count
     launch(
         blocks=blocks if at_hand else max(blocks, PROCESSORS), threads=3 * WARPGROUP, resident=True,
         together=not at_hand,
     )  # fmt: skip
-    if not can_map(left):
+    classes = row_classes(left) if by_class else ()
+    if not can_map(left) and not by_class:
         left = laid_out(left)
     if not can_map(right) or unlined:
         right = laid_out(right)
     if not at_hand:
         meet_all()
-    left_map = operand_map(left, rows=DOWN, by_k=left_by_k)
+    left_maps = [operand_map(x, rows=DOWN, by_k=left_by_k) for x, _ in (classes if by_class else ((left, 0),))]
     right_map = operand_map(right, rows=across, by_k=right_by_k)
     memory = shared_address(shared(dt, stages * (left_bytes + right_bytes) // 2, of_launch=True))
     barriers = shared_address(shared(i64, 2 * stages))
     whole = is_static(n % 8) and n % 8 == 0
     turn = None if whole else shared(f32, (8, 16, 33), of_launch=True)
     thread = thread_index()
-    steps = ceildiv(index(depth), DEEP)
+    steps = ceildiv(index(depth + (CLASSES - 1 if by_class else 0)), DEEP)
 
     def full(stage):
         return barriers + stage * 16
@@ -185,13 +210,24 @@ def warpgroup_matmul(out, a, b):
         return barriers + stage * 16 + 8
 
     def place(tile):
-        """Leading indices, row and column of a tile: bands of BAND rows of tiles, which go column by column."""
+        """Leading indices, row (in tiles) and column of a tile: bands of BAND rows of tiles, column by column."""
         group = tile // (tiles_down * tiles_across)
         rest = tile - group * (tiles_down * tiles_across)
         band = rest // (tiles_across * band_rows)
         within = rest - band * (tiles_across * band_rows)
         high = min(index(tiles_down) - band * band_rows, index(band_rows))
-        return delinearise(group, batch), (band * band_rows + within % high) * DOWN, within // high * across
+        return delinearise(group, batch), band * band_rows + within % high, within // high * across
+
+    def first_row(down):
+        """The row of the result that is the first of this row of tiles."""
+        return down % CLASSES + down // CLASSES * (CLASSES * DOWN) if by_class else down * DOWN
+
+    def skipped(down):
+        """Columns before those of the left operand that a tile of this row begins with."""
+        found = i32(0)
+        for k in unroll(1, len(classes)):
+            found = select(down % CLASSES == k, i32(classes[k][1]), found)
+        return found
 
     def narrow_tiles():
         """The first of the narrow tiles that this block takes, and how many blocks take some."""
@@ -203,40 +239,49 @@ def warpgroup_matmul(out, a, b):
 
     def narrow_place(tile):
         lead = delinearise(tile // tiles_down, batch)
-        return lead, tile % tiles_down * DOWN, index(n // across * across)
+        return lead, tile % tiles_down, index(n // across * across)
 
     def produce():
         stage, parity = i32(0), i32(1)
 
-        def copy(lead, i0, j0, stage, parity, *, columns):
-            row, column = i0.cast(i32), j0.cast(i32)
+        def copy(lead, down, j0, stage, parity, *, columns):
+            column = j0.cast(i32)
+            row = ((down // CLASSES if by_class else down) * DOWN).cast(i32)
+            before = skipped(down)
             for step in range(steps):
                 k = (step * DEEP).cast(i32)
                 to = memory + stage * (left_bytes + right_bytes)
                 wait_for(empty(stage), parity)
                 arrive_expecting(full(stage), size=left_bytes + columns * DEEP * 2)
-                copy_operand(to, left_map, left, lead, row, k, full(stage), rows=DOWN, by_k=left_by_k)
+                for which in unroll(len(left_maps)):
+                    if not by_class or down % CLASSES == which:
+                        copy_operand(to, left_maps[which], left, lead, row, k, full(stage), rows=DOWN, by_k=left_by_k)
                 copy_operand(
-                    to + left_bytes, right_map, right, lead, column, k, full(stage), rows=columns, by_k=right_by_k
-                )
+                    to + left_bytes, right_map, right, lead, column, k - before, full(stage), rows=columns,
+                    by_k=right_by_k,
+                )  # fmt: skip
                 stage, parity = next_stage(stage, parity, stages=stages)
             return stage, parity
 
         for tile in range(block_index(), tiles, block_count()):
-            lead, i0, j0 = place(tile)
-            stage, parity = copy(lead, i0, j0, stage, parity, columns=across)
+            lead, down, j0 = place(tile)
+            stage, parity = copy(lead, down, j0, stage, parity, columns=across)
         if narrow:
             first, sharing = narrow_tiles()
             for tile in range(first, narrow_count, sharing):
-                lead, i0, j0 = narrow_place(tile)
-                stage, parity = copy(lead, i0, j0, stage, parity, columns=across if right_by_k else 64)
+                lead, down, j0 = narrow_place(tile)
+                stage, parity = copy(lead, down, j0, stage, parity, columns=across if right_by_k else 64)
 
     def consume(half):
         stage, parity = i32(0), i32(0)
         within = thread % WARPGROUP
 
-        def multiply(lead, i0, j0, stage, parity, *, columns):
+        def multiply(lead, down, j0, stage, parity, *, columns):
             acc = [f32(0) for _ in range(columns // 2)]
+            if by_class:
+                wait_for(full(stage), parity)
+                at = memory + stage * (left_bytes + right_bytes) + half.cast(i32) * (left_bytes // 2)
+                hide_columns(at, within, skipped(down), most=CLASSES - 1, group=half)
             for step in range(steps):
                 wait_for(full(stage), parity)
                 at = memory + stage * (left_bytes + right_bytes)
@@ -249,24 +294,24 @@ def warpgroup_matmul(out, a, b):
                 if within % 32 == 0:
                     arrive(empty(stage))
                 stage, parity = next_stage(stage, parity, stages=stages)
-            i = i0 + half * 64 + within // 32 * 16
+            i = first_row(down) + (half * 64 + within // 32 * 16) * apart
             if whole:
-                store_sums(out, acc, lead, i + within % 32 // 4, j0, within % 4)
+                store_sums(out, acc, lead, i + within % 32 // 4 * apart, j0, within % 4, apart=apart)
             else:
-                store_ragged(out, acc, lead, i, j0, turn, thread // 32 - 4, within % 32)
+                store_ragged(out, acc, lead, i, j0, turn, thread // 32 - 4, within % 32, apart=apart)
             return stage, parity
 
         for tile in range(block_index(), tiles, block_count()):
-            lead, i0, j0 = place(tile)
-            stage, parity = multiply(lead, i0, j0, stage, parity, columns=across)
+            lead, down, j0 = place(tile)
+            stage, parity = multiply(lead, down, j0, stage, parity, columns=across)
         if narrow:
             first, sharing = narrow_tiles()
             for tile in range(first, narrow_count, sharing):
-                lead, i0, j0 = narrow_place(tile)
-                stage, parity = multiply(lead, i0, j0, stage, parity, columns=NARROW)
+                lead, down, j0 = narrow_place(tile)
+                stage, parity = multiply(lead, down, j0, stage, parity, columns=NARROW)
 
     if thread == 0:
-        for source in unroll((left_map, right_map)):
+        for source in unroll((*left_maps, right_map)):
             fetch_map(source)
         for stage in unroll(stages):
             make_barrier(full(stage), arrivals=1)
@@ -285,11 +330,12 @@ def warpgroup_matmul(out, a, b):
 
 
 @inline
-def store_sums(out, acc, lead, i, j, t):
-    """The sums of one thread to rows i and i + 8, whole multiples of 8 columns; its four lanes first get 8 each."""
+def store_sums(out, acc, lead, i, j, t, *, apart):
+    """The sums of one thread to row i and the 8th behind it, whole multiples of 8 columns; rows are `apart`, and the
+    four lanes of a row first get 8 columns each."""
     m, n = out.shape[-2], out.shape[-1]
     for half in unroll(2):
-        row = i + 8 * half
+        row = i + 8 * half * apart
         for c in unroll(0, len(acc) // 4, 4):
             eight = columns_of_lane([acc[(c + e // 2) * 4 + half * 2 + e % 2] for e in range(8)], t)
             column = j + c * 8 + t * 8
@@ -298,11 +344,12 @@ def store_sums(out, acc, lead, i, j, t):
 
 
 @inline
-def store_ragged(out, acc, lead, i, j, turn, warp, lane):
-    """The sums of a warp's 16 rows from i on, any number of columns: through shared memory, then along rows."""
+def store_ragged(out, acc, lead, i, j, turn, warp, lane, *, apart):
+    """The sums of a warp's 16 rows from i on, which are `apart`, any number of columns: through shared memory, then
+    along rows."""
     m, n = out.shape[-2], out.shape[-1]
     g, t = lane // 4, lane % 4
-    rows = min(index(m) - i, index(16))
+    rows = min(ceildiv(max(index(m) - i, index(0)), apart), index(16))
     for c in unroll(0, len(acc) // 4, 4):
         for e in unroll(16):
             turn[warp, g + e // 2 % 2 * 8, e // 4 * 8 + t * 2 + e % 2] = acc[c * 4 + e]
@@ -312,10 +359,10 @@ def store_ragged(out, acc, lead, i, j, turn, warp, lane):
             # All of a warp's rows are there but for the last rows of tiles: no question for each.
             if rows == 16:
                 for r in unroll(16):
-                    out[position(lead + (i + r, column))] = turn[warp, r, lane].cast(out.dtype)
+                    out[position(lead + (i + r * apart, column))] = turn[warp, r, lane].cast(out.dtype)
             else:
                 for r in range(rows):
-                    out[position(lead + (i + r, column))] = turn[warp, r, lane].cast(out.dtype)
+                    out[position(lead + (i + r * apart, column))] = turn[warp, r, lane].cast(out.dtype)
         asm("bar.warp.sync 0xffffffff;", "~{memory}", None, 1)
 
 

@@ -104,6 +104,22 @@ def describe_tile(address, *, between):
 
 
 @inline
+def hide_columns(address, thread, count, *, most, group):
+    """Zeros to the first `count` columns, at most `most` of 8, of the 64 rows of a tile that has arrived; the products
+    of this warpgroup, the `group`th of its block, then see them."""
+    if count > 0:
+        if thread < 64:
+            row = thread.cast(i32)
+            # The first 16 bytes of a row have changed places with those of the row's number.
+            at = address + row * ROW_BYTES + row % 8 * 16
+            for column in unroll(most):
+                if count > column:
+                    asm("st.shared.b16 [$0], $1;", "r,h,~{memory}", None, 1, at + column * 2, i16(0))
+        asm("fence.proxy.async.shared::cta;", "~{memory}", None, 1)
+        asm("bar.sync $0, 128;", "r,~{memory}", None, 1, (group + 1).cast(i32))
+
+
+@inline
 def operand_list(first, count):
     """`$first, ...`, so many operands of an instruction."""
     text = f"${first}"

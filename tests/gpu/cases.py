@@ -231,6 +231,14 @@ MATRICES = [
     _matmul("ragged-narrow", (1000, 1003), (1003, 1025), WIDE),
     _matmul("ragged-left", (260, 515), (515, 328), WIDE),
     _matmul("ragged-right", (264, 520), (520, 333), WIDE),
+    _matmul("ragged-rows", (2045, 129), (129, 136), WIDE),
+    _matmul("ragged-rows-many-tiles", (4093, 330), (330, 1041), ("bf16",)),
+    Case(
+        "matmul-ragged-rows-within",
+        (("F", (1021, 263)), ("F", (263, 144)), ("F", (144,))),
+        lambda a, b, c: ops.relu(a[:, 2:] @ b[2:] + c),
+        WIDE,
+    ),
     Case(
         "matmul-ragged-epilogue",
         (("F", (300, 515)), ("F", (515, 333)), ("F", (333,))),

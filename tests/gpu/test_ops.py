@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compiler.graph.dtypes import from_numpy, is_float
+from compiler import Graph, TensorType
+from compiler.graph.dtypes import from_numpy, is_float, numpy_dtype
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 from profiler.measure.cuda.messages import FINISHED
 
 pytestmark = pytest.mark.gpu
@@ -35,3 +38,19 @@ def test_case(variant: str, prepared: Any, worker: Any, apart: Any) -> None:
         error = apart(result, wide if dtype in ("f32", "f64") else wanted)
         assert error <= bound, f"output {number}: relative error {error:.3g}, bound {bound:.0e}"
     assert response.replay_equal, "the CUDA graph's replay gives other results than the launches"
+
+
+@pytest.mark.parametrize("n", [136, 141])
+def test_what_lies_before_a_row_is_not_part_of_it(n: int, run: Any, device: Any) -> None:
+    """Rows that begin anywhere are copied from a multiple of 16 bytes on: the end of the row before is hidden."""
+    m, k = 2045, 129
+    rng = np.random.default_rng(0)
+    kind = numpy_dtype("bf16")
+    left, right = (rng.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    left[::3, -7:], left[1::3, 0] = np.inf, np.nan
+    with Graph("special", inputs=[TensorType("bf16", (m, k)), TensorType("bf16", (k, n))]) as graph:
+        graph.output(graph.inputs[0] @ graph.inputs[1])
+    model = compile_graph(graph, CompileOptions(target=device.target, cache=False))
+    (result,) = run(model, [left.astype(kind), right.astype(kind)]).outputs
+    finite = np.isfinite(np.asarray(result, np.float32))
+    assert finite[2::3].all() and not finite[0::3].any() and not finite[1::3].any()

@@ -147,3 +147,16 @@ def test_results_over_inputs_are_as_if_they_were_not(torch: Any, shift: int) -> 
     (expected,) = gpu(inputs.clone())
     gpu.execute_into([result], [inputs])
     assert torch.equal(result, expected)
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 4), (1, 7, 1), (6,), (1,), (), (2, 1, 3)])
+def test_results_lie_as_new_tensors_do(torch: Any, shape: tuple[int, ...]) -> None:
+    with Graph("doubled", [TensorType("f32", shape)]) as graph:
+        graph.output(graph.inputs[0] * 2)
+    gpu = place(compile(graph), "cuda:0")
+    x = torch.randn(shape, device="cuda")
+    results = [gpu(x)[0] for _ in range(3)]
+    for result in results:
+        assert result.shape == x.shape and result.stride() == torch.empty(shape).stride()
+        assert torch.equal(result, x * 2)
+    assert len({result.data_ptr() for result in results}) == 3
