@@ -5,6 +5,8 @@ from __future__ import annotations
 from compiler.errors import CompilerError, UnavailableError
 
 OK, BAD_INPUT, COMPILATION_FAILED, UNAVAILABLE, CHECK_FAILED, UNTOLD, INTERRUPTED = 0, 2, 3, 4, 5, 6, 130
+TERMINATED = 143
+"""By SIGTERM, of a command that took down in order what it had made; others end by the signal itself."""
 
 
 class CompilationFailed(CompilerError):

@@ -302,11 +302,12 @@ def files_state(root: str) -> str:
     seen: list[tuple[str, int, int]] = []
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name != "__pycache__"]
+        within = os.path.relpath(folder, root)  # once a folder: it takes longer than to look at a file
         for name in names:
             if name.endswith(".py"):
-                path = os.path.join(folder, name)
-                status = os.stat(path)
-                seen.append((os.path.relpath(path, root), status.st_size, status.st_mtime_ns))
+                status = os.stat(os.path.join(folder, name))
+                path = name if within == os.curdir else os.path.join(within, name)
+                seen.append((path, status.st_size, status.st_mtime_ns))
     return key_of(*sorted(seen))
 
 

@@ -14,9 +14,11 @@ from compiler.passes.fusion.edits import final_sources, problem_of
 from compiler.trace import Trace
 
 if TYPE_CHECKING:
+    from compiler.cache import Cache
     from compiler.dialects.mo import GraphOp
     from compiler.graph.graph import Graph
     from compiler.passes.fusion.records import FusionResult
+    from compiler.targets.target import Target
 
 
 class ModelEntry:
@@ -114,15 +116,15 @@ def restored(graph: Graph, run: Compilation, payload: bytes) -> Compiled:
     return Compiled(optimised, host, final_sources(host.fusion.kernels, run.options, run.target), tuple(objects))
 
 
-def find_runtime(run: Compilation) -> None:
-    """Have the threads' runtime from the cache, where a first compilation leaves it."""
-    if run.cache is None:
+def find_runtime(kept: Cache | None, target: Target) -> None:
+    """Have the threads' runtime from a cache, where whoever is first leaves it."""
+    if kept is None:
         return
     from compiler.backend.runtime import runtime_object, supply_runtime
 
-    key = key_of("runtime", target_identity(run.target), producer())
-    image = run.cache.get("object", key)
+    key = key_of("runtime", target_identity(target), producer())
+    image = kept.get("object", key)
     if image is not None:
-        supply_runtime(run.target, image)
+        supply_runtime(target, image)
     else:
-        run.cache.put("object", key, runtime_object(run.target))
+        kept.put("object", key, runtime_object(target))

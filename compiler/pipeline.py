@@ -146,5 +146,5 @@ def linked(made: Compiled, run: Compilation) -> Program | None:
     from compiler.program.execution import Program
 
     with run.trace.span("link", "link"):
-        find_runtime(run)
+        find_runtime(run.cache, run.target)
         return Program(made.host, made.objects)

@@ -302,7 +302,7 @@ def parts_of(rows, columns, groups, workers, *, height, width):
 
 
 @inline
-def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, many=True, fine=False):
+def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, copy_rows=None, many=True, fine=False):
     """`groups` independent products of m x k by k x n matrices in type dt.
 
     pack_a(group, panel, i, rows, k0, count): rows i..i+rows of A, columns k0..k0+count, as panel[k * rows + r].
@@ -310,6 +310,8 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, many=Tru
         columns: panels[(p * count + k) * width + x].
     store(group, i, j, columns, tile, start): tile[start..start+columns] is row i of the result, from column j on.
     rows_of_a(group): A itself, where reads_in_place() is true of it; then pack_a is not called.
+    copy_rows(group, panel, i, rows, k0, count, pitch): as pack_a, but as panel[r * pitch + k]; called in place of it
+        where single values are loaded anyway.
     many: whether a model mostly has several such products, which then share what they can, at the cost of one alone.
     fine: whether packing few columns at a time costs little, so that threads can take many small pieces in turns.
     """
@@ -331,8 +333,9 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, many=Tru
     waiting = rows if whole else round_up(choice("waiting rows", WAITING_ROWS, (64, 128)), rows)
     if is_static(m):
         waiting = min(waiting, max(round_up(m, rows), rows))
-    in_place, resumes = rows_of_a is not None, many or not whole
-    a_panel = stack(dt, 1 if in_place else depth * rows)
+    copied = rows_of_a is None and copy_rows is not None and not loads_lanes()
+    in_place, resumes = rows_of_a is not None or copied, many or not whole
+    a_panel = stack(dt, 1 if in_place and not copied else depth * rows)
     b_panels = stack(dt, depth * columns)
     tile = stack(dt, waiting * columns)
 
@@ -364,7 +367,10 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, many=Tru
                 for i in range(i0, i1, rows):
                     first = index(0) if whole else (i - i0) * columns
                     left = (a_panel, index(0), index(0), index(0))
-                    if in_place:
+                    if copied:
+                        copy_rows(group, a_panel, i, min(i1 - i, index(rows)), k0, count, depth)
+                        left = (a_panel, index(0), index(depth), index(i1 - i - 1))
+                    elif in_place:
                         a = rows_of_a(group)
                         left = (a.flat, index(a.place(i, k0)), index(a.strides[0]), index(i1 - i - 1))
                     else:

@@ -84,6 +84,15 @@ def panel_product(out, a, b):
         source = fix_leading(a, delinearise(group, batch)).permute((1, 0))
         pack_panel(panel, 0, source, k0, count, i, rows, along=0)
 
+    def copy_rows(group, panel, i, rows, k0, count, pitch):
+        source = fix_leading(a, delinearise(group, batch))
+        for r in range(rows):
+
+            def part(k, w):
+                panel.store(source[position((i + r, k0 + k), width=w, axis=1)].cast(dt), r * pitch + k)
+
+            vectors(0, count, (target.simd(dt) * 2, 1), part)
+
     def pack_b(group, panels, j, columns, k0, count, width):
         source = fix_leading(b, delinearise(group, batch))
         pack_panels(panels, source, k0, count, j, columns, width, along=1)
@@ -101,8 +110,11 @@ def panel_product(out, a, b):
     def rows_of_a(group):
         return matrix_at(a, delinearise(group, batch))
 
-    in_place = reads_in_place(a, dt)
-    gemm(m, n, depth, product(batch), dt, pack_a, pack_b, store, rows_of_a=rows_of_a if in_place else None)
+    gemm(
+        m, n, depth, product(batch), dt, pack_a, pack_b, store,
+        rows_of_a=rows_of_a if reads_in_place(a, dt) else None,
+        copy_rows=copy_rows if a.is_contiguous(a.rank - 1) else None,
+    )  # fmt: skip
 
 
 @inline

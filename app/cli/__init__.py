@@ -1,1 +1,1 @@
-"""The command line: `main` finds a command, `commands/` has one file each."""
+"""The command line: `main` begins, `root` finds a command, `commands/` has one file each."""

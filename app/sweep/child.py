@@ -48,9 +48,13 @@ def prepare() -> None:
         import compiler.pipeline
         import compiler.program.execution  # noqa: F401
         import profiler.model_records  # noqa: F401
+        from compiler.cache import default_cache
+        from compiler.model_cache import find_runtime
         from compiler.targets import get_target
 
-        get_target("cpu").machine(3)
+        host = get_target("cpu")
+        host.machine(3)
+        find_runtime(default_cache(), host)  # it runs models and is part of no cell, also of one without the cache
 
 
 def serve(channel: Channel, errors: str) -> None:

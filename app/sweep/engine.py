@@ -50,7 +50,7 @@ class Workers(Protocol):
         ...
 
     def close(self) -> None:
-        """Nothing more is to be compiled."""
+        """Nothing more is to be compiled; once it returns, nothing is left of them."""
         ...
 
 
@@ -59,14 +59,12 @@ def run_cells(store: Store, spec: Spec, cells: Sequence[Cell], workers: Workers,
     # What takes LLVM longest first, so that no process is left with it in the end.
     compiles = sorted((cell for cell in cells if not cell.device), key=lambda cell: -cell.opt_level)
     try:
-        try:
-            progress = _compile_all(store, spec, compiles, workers, tell, Progress(len(cells)))
-        finally:
-            workers.close()  # nothing of ours is beside what is timed
+        progress = _compile_all(store, spec, compiles, workers, tell, Progress(len(cells)))
         for cell in cells:
             if cell.device:
                 from app.sweep.timed import time_cell  # not for cells that are only compiled
 
+                workers.close()  # nothing of ours is beside what is timed
                 _note(cell_begins, store, spec.name, spec.key(cell))
                 tell(replace(progress, running=1))
                 good = time_cell(store, spec, cell)

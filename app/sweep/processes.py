@@ -8,7 +8,7 @@ from __future__ import annotations
 import queue
 import signal
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +52,8 @@ class LocalProcesses:
     _members: dict[int, _Member] = field(default_factory=dict)
     _made: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _feeders: list[threading.Thread] = field(default_factory=list)
+    _fed: int = 0
 
     def __post_init__(self) -> None:
         for number in range(self.count):
@@ -65,7 +67,10 @@ class LocalProcesses:
         return found
 
     def close(self) -> None:
-        """End all of them, whatever they do."""
+        """End all of them, whatever they do, and wait until they are gone."""
+        for feeder in self._feeders:
+            feeder.join()
+        self._feeders = []
         members = list(self._members.values())
         for member in members:  # all of them first: to leave its memory takes each a while
             member.process.kill()
@@ -79,10 +84,11 @@ class LocalProcesses:
         waiting = Order(tasks)
         told: queue.SimpleQueue[tuple[int, Answer | BaseException]] = queue.SimpleQueue()
         stop = threading.Event()
-        feeders = [
+        feeders = self._feeders = [
             threading.Thread(target=self._feed, args=(number, tasks, waiting, told, stop), daemon=True)
             for number in range(min(self.count, len(tasks)))
         ]
+        self._fed = len(feeders)
         for feeder in feeders:
             feeder.start()
         left = len(tasks)
@@ -99,27 +105,47 @@ class LocalProcesses:
             if left:  # an interrupt does not wait for what nobody wants any more
                 for member in list(self._members.values()):
                     member.process.kill()
-            for feeder in feeders:
-                feeder.join()
+                for feeder in feeders:
+                    feeder.join()
 
     def _feed(
         self, position: int, tasks: Sequence[CompileTask], waiting: Order,
         told: queue.SimpleQueue[tuple[int, Answer | BaseException]], stop: threading.Event,
     ) -> None:  # fmt: skip
-        """What one process is given."""
+        """What one process is given; it ends as soon as nothing is left for it, while others still work."""
         number, target = -1, ""
+        news: list[tuple[int, Answer]] = []
+
+        def tell() -> None:
+            """Only once the process has its next task: it is not to wait while we keep what came of the last."""
+            while news:
+                told.put(news.pop(0))
+
         try:
             while not stop.is_set() and (found := waiting.take(target)) is not None:
                 number, target = found, tasks[found].options.target
-                told.put((number, None))
-                if (answer := self._answer(position, tasks[number], stop)) is not None:
+                news.append((number, None))
+                if (answer := self._answer(position, tasks[number], stop, tell)) is not None:
                     if isinstance(answer, CompilationRecord):
                         waiting.learn(number, answer.seconds)
-                    told.put((number, answer))
+                    news.append((number, answer))
+            tell()
+            self._leave(position)
         except BaseException as error:
+            tell()
             told.put((number, error))
 
-    def _answer(self, position: int, task: CompileTask, stop: threading.Event) -> Answer:
+    def _leave(self, position: int) -> None:
+        """End a process that is given nothing more, and after the last one what they were born of."""
+        if (member := self._members.pop(position, None)) is not None:
+            member.process.end()
+        with self._lock:
+            self._fed -= 1
+            last = not self._fed and not self._members
+        if last:
+            self.nursery.close()
+
+    def _answer(self, position: int, task: CompileTask, stop: threading.Event, sent: Callable[[], None]) -> Answer:
         """What a task came to, tried again where its process died; None where nobody wants it any more."""
         tries = 0
         while not stop.is_set():
@@ -127,8 +153,10 @@ class LocalProcesses:
             tries += 1
             try:
                 member.process.channel.send(task)
+                sent()
                 return member.process.channel.receive().value
             except (EOFError, OSError, Unreadable):
+                sent()
                 self._members.pop(position, None)
                 status, words = member.end()
                 if tries >= (_KILLED if status == -signal.SIGKILL else _CRASHED):

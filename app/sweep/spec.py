@@ -59,10 +59,17 @@ class Spec:
     cache: bool = False
     """Whether compilations may be had from the cache, whose seconds then say nothing."""
     _contents: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    _keys: dict[int, tuple[Cell, str]] = field(default_factory=dict, compare=False, repr=False)
 
     def key(self, cell: Cell) -> str:
         """What a cell is known by in the store: all that decides what comes of it, with the content of its files as
         they were when the sweep was read."""
+        known = self._keys.get(id(cell))
+        if known is None:
+            known = self._keys[id(cell)] = cell, self._key(cell)  # with the cell, so that its identity stays its own
+        return known[1]
+
+    def _key(self, cell: Cell) -> str:
         how = (self.repeat, self.processes, self.budget) if cell.device else (self.cache,)
         content = "" if cell.source.startswith("sample:") else self._content(cell.source, content_digest)
         parts = [asdict(cell), content, self._content(cell.library, _kernels_digest), how, producer()]

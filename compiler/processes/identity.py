@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+from functools import cache
 
 
 def process_mark() -> str:
     """This process: its machine, its number, and when it began."""
+    return _mark_of(os.getpid())
+
+
+@cache
+def _mark_of(pid: int) -> str:
     import platform
 
     import psutil
 
-    own = psutil.Process()
+    own = psutil.Process(pid)
     return json.dumps([platform.node(), own.pid, round(own.create_time(), 2)])
 
 

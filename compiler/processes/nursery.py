@@ -25,6 +25,7 @@ from importlib import import_module
 from time import monotonic
 from typing import Any
 
+from compiler.collector_pauses import rare_collection
 from compiler.processes.frames import Channel
 from compiler.processes.supervisor import Child, ForkedChild, environment
 
@@ -184,8 +185,10 @@ def serve(channel: Channel, module: str, keeps: str = "") -> None:
         from compiler.processes.record_methods import RecordMethods  # not for whoever only asks for children
 
         last.append(RecordMethods(module).keep)
-    entry = import_module(module)
-    entry.prepare()
+    with rare_collection():
+        entry = import_module(module)
+        entry.prepare()
+        gc.freeze()  # all of it stays: not even the look that is due now walks it
     chores = [*(partial(import_module, name) for name in entry.LATER), *last]
     told: dict[int, tuple[int, socket.socket]] = {}  # of each child, by a descriptor that is ready when it ends
     poll = select.poll()

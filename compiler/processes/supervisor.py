@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,21 @@ def _path() -> list[str]:
     return [str(_ROOT), *filter(None, sys.path)]
 
 
+@contextmanager
+def _ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Our end and a child's of a conversation, while the child is started; where it cannot be, neither is left."""
+    ours, theirs = socket.socketpair()
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # it never hears Ctrl+C, not even at first
+    try:
+        yield ours, theirs
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
 class Child:
     """A process that runs `serve(channel, *arguments)` of a module; `known` are the messages it may send.
 
@@ -51,24 +66,16 @@ class Child:
         self, module: str, known: Mapping[str, Any], *arguments: object, group: bool = False, session: bool = False,
         keep_errors: bool = False, more: Mapping[str, str] | None = None, descriptors: Sequence[int] = (),
     ) -> None:  # fmt: skip
-        ours, theirs = socket.socketpair()
         self._errors = tempfile.TemporaryFile() if keep_errors else None  # noqa: SIM115  closed when it ends
         self.errors = ""
         """The end of what it wrote on its standard error, once it has ended, where that was kept."""
         self._leads = group or session
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # it never hears Ctrl+C, not even at first
-        try:
+        with _ends() as (ours, theirs):
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _START, module, str(theirs.fileno()), *map(str, arguments)],
                 stdin=subprocess.DEVNULL, stderr=self._errors, pass_fds=[theirs.fileno(), *descriptors],
                 env={**environment(), **(more or {})}, process_group=0 if group else None, start_new_session=session,
             )  # fmt: skip
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         self.channel = Channel(ours, known)
 
     @property
@@ -121,19 +128,11 @@ class ForkedChild:
     """
 
     def __init__(self, module: str, known: Mapping[str, Any], *arguments: object) -> None:
-        ours, theirs = socket.socketpair()
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # it never hears Ctrl+C, not even at first
-        try:
+        with _ends() as (ours, theirs):
             self.pid = os.fork()
             if self.pid == 0:
                 ours.close()
                 live(module, theirs, list(map(str, arguments)), _path())
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         self.channel = Channel(ours, known)
         self._waited = False
 

@@ -66,9 +66,11 @@ def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -
             debug=record.debug, options=json.dumps(dict(record.options)), versions=json.dumps(dict(record.versions)),
             seconds=record.seconds, stats=json.dumps(dict(record.stats)),
         )  # fmt: skip
-        for at, each in enumerate(record.passes):
-            known = {name: getattr(each, name) for name in PASS_COLUMNS}
-            _insert(store, "passes", compilation=number, position=at, **known)
+        columns = ", ".join(("compilation", "position", *PASS_COLUMNS))
+        store.connection.executemany(
+            f"INSERT INTO passes ({columns}) VALUES (?, ?{', ?' * len(PASS_COLUMNS)})",
+            ((number, at, *(getattr(each, name) for name in PASS_COLUMNS)) for at, each in enumerate(record.passes)),
+        )
         for at, kernel in enumerate(record.kernels):
             _insert(
                 store, "kernels", compilation=number, position=at, name=kernel.name, key=kernel.key,

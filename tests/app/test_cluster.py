@@ -231,3 +231,15 @@ def test_a_described_processor_is_the_one_that_was_described():
         host.triple, host.cpu, host.features, host.simd_bytes,
     )  # fmt: skip
     assert get_target("sm_90a").portable_name == "sm_90a"
+
+
+def test_a_scheduler_that_is_terminated_takes_down_all_that_it_made():
+    command = [sys.executable, "-m", "app", "cluster", "local", "--workers", "1", "--port", "0"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and "tcp://127.0.0.1:" in process.stdout.readline()
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (128 + signal.SIGTERM, "")
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert not alive

@@ -8,16 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 from command_line import ROOT, SCALE, assert_one_line, document
 
-from app.sweep.engine import run_cells
+from app.sweep.engine import compile_task, run_cells
 from app.sweep.outcomes import DONE, outcomes
 from app.sweep.processes import local_processes
 from app.sweep.spec import read_spec
+from profiler.records import CompilationRecord
 from profiler.store import StoreError, open_store, queries
 from profiler.store.under_way import cells_under_way, none_under_way
 
@@ -199,6 +201,70 @@ def test_cells_that_are_being_done_are_told_to_other_programs(spec, tmp_path):
         assert len(seen) >= 2 * len(asked.cells) and {running for running, _ in seen} == {0, 1, 2}
         assert all(running == told for running, told in seen)
         assert cells_under_way(other, asked.name) == set()
+
+
+def test_nothing_that_compiles_is_beside_what_is_timed(spec, tmp_path):
+    asked = read_spec(spec('targets = ["cpu"]\nlevels = [0, 1]\ndevices = ["cpu"]\nrepeat = 3\nprocesses = 1'))
+    compiles = sum(not cell.device for cell in asked.cells)
+    beside = []
+
+    def look(progress):
+        if progress.done + progress.failed >= compiles and progress.running:
+            beside.append(workers())
+
+    with open_store(tmp_path / "kept.db") as store, local_processes(2) as pool:
+        run_cells(store, asked, asked.cells, pool, look)
+    assert beside == [[]] * (len(asked.cells) - compiles)
+
+
+def test_processes_leave_when_nothing_is_left_for_them_and_come_again_when_there_is(spec):
+    asked = read_spec(spec("levels = [0, 1]"))
+    tasks = [compile_task(asked, cell) for cell in asked.cells]
+    with local_processes(2) as pool:
+        for _ in range(2):
+            found = [answer for _, answer in pool.compiled(tasks) if answer is not None]
+            assert len(found) == 2 and all(isinstance(answer, CompilationRecord) for answer in found)
+            limit = time.monotonic() + 60
+            while workers() and time.monotonic() < limit:
+                time.sleep(0.01)
+            assert workers() == []  # though the pool was not closed
+
+
+def test_a_process_tells_what_came_of_a_cell_before_the_next_begins(spec):
+    asked = read_spec(spec("levels = [0, 1, 2]"))
+    with local_processes(1) as pool:
+        told = list(pool.compiled([compile_task(asked, cell) for cell in asked.cells]))
+    assert [(number, answer is None) for number, answer in told] == [
+        (number, begins) for number in dict.fromkeys(number for number, _ in told) for begins in (True, False)
+    ]
+    assert sorted({number for number, _ in told}) == [0, 1, 2]
+
+
+def test_cells_have_a_key_by_what_they_are_and_not_by_which_object_says_so(spec):
+    path = spec('targets = ["cpu", "sm_90a"]\nlevels = [0, 1]')
+    one, other = read_spec(path), read_spec(path)
+    keys = [one.key(cell) for cell in one.cells]
+    assert len(set(keys)) == 4 and keys == [one.key(cell) for cell in other.cells]
+    assert [one.key(replace(cell)) for cell in one.cells for _ in range(2)] == [key for key in keys for _ in range(2)]
+
+
+LOADED = """
+from app.sweep.child import prepare
+from compiler.backend import runtime
+prepare()
+print(len(runtime._supplied), len(runtime.runtime_symbols()) > 0)
+"""
+
+
+def test_what_runs_models_is_compiled_by_the_first_sweep_only(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "KERNELGLASS_CACHE": str(tmp_path / "cache")}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", LOADED], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert said == ["0 True\n", "1 True\n"]
 
 
 def test_what_a_killed_program_had_under_way_is_not(spec, tmp_path):

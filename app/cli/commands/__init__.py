@@ -1,1 +1,1 @@
-"""One file a command of the command line; `app.cli.main` loads them by name when they are asked for."""
+"""One file a command of the command line; `app.cli.root` loads them by name when they are asked for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from app.cli.options import (
 )
 from app.cli.output import print_json, say
 from app.cli.progress import progress_line
+from app.errors import TERMINATED
 
 if TYPE_CHECKING:
     from app.cluster.joining import Worker
@@ -44,10 +46,15 @@ def local(workers: int | None, port: int) -> None:
     """Start a scheduler and workers here, on the loopback address, until Ctrl+C."""
     from app.cluster.joining import LOCAL, joined
 
+    # Only noted, and heeded once they are there: ended halfway, nobody would take down what multiprocessing made.
+    terminated = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: terminated.set())
     with joined(LOCAL, workers, port) as cluster:
-        count = len(cluster.workers())
-        say(f"{cluster.address} with {count} workers, until Ctrl+C: use it with --scheduler {cluster.address}")
-        threading.Event().wait()
+        if not terminated.is_set():
+            count = len(cluster.workers())
+            say(f"{cluster.address} with {count} workers, until Ctrl+C: use it with --scheduler {cluster.address}")
+        terminated.wait()
+    click.get_current_context().exit(TERMINATED)
 
 
 @command.command("status")

@@ -47,7 +47,7 @@ def _own_shell() -> str:
 def _script(shell: str) -> str:
     from click.shell_completion import get_completion_class
 
-    from app.cli.main import kernelglass
+    from app.cli.root import kernelglass
 
     found = get_completion_class(shell)
     assert found is not None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.interrupts import is_program
+from app.cli.head_start import sweep_nursery
 from app.cli.options import json_option, scheduler_option, store_option
 
 if TYPE_CHECKING:
@@ -34,34 +34,32 @@ def command(
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json are two forms of the same; give one")
-    with ExitStack() as stack:
-        # First of all: processes load the compiler while we read what to do.
-        workers = None if only_table else stack.enter_context(_workers(jobs, scheduler))
+    # First of all: processes load the compiler while we read what to do. They end while we tell of it.
+    with nullcontext() if only_table else _workers(jobs, scheduler) as workers:
+        from app.cli.output import print_json, say
         from app.cli.progress import progress_line
         from app.sweep.engine import Progress, run_cells
         from app.sweep.outcomes import FAILED_CELL, MISSING, outcomes
         from app.sweep.spec import read_spec
+        from app.sweep.tables import sweep_csv, sweep_document, sweep_text
         from profiler.store import open_store
 
         asked = read_spec(spec)
-        store = stack.enter_context(open_store(db))
-        if workers is not None:
-            wanted = {MISSING, FAILED_CELL} if retry else {MISSING}
-            todo = [each.cell for each in outcomes(store, asked) if each.status in wanted]
-            with progress_line() as step:
+        with open_store(db) as store:
+            if workers is not None:
+                wanted = {MISSING, FAILED_CELL} if retry else {MISSING}
+                todo = [each.cell for each in outcomes(store, asked) if each.status in wanted]
+                with progress_line() as step:
 
-                def told(progress: Progress) -> None:
-                    step(str(progress), progress.share)
+                    def told(progress: Progress) -> None:
+                        step(str(progress), progress.share)
 
-                run_cells(store, asked, todo, workers, told)
-        found = outcomes(store, asked)
-    from app.cli.output import print_json, say
-    from app.sweep.tables import sweep_csv, sweep_document, sweep_text
-
-    if as_json:
-        print_json(sweep_document(asked.name, found))
-    else:
-        say(sweep_csv(found).rstrip("\n") if as_csv else sweep_text(asked.name, found))
+                    run_cells(store, asked, todo, workers, told)
+            found = outcomes(store, asked)
+        if as_json:
+            print_json(sweep_document(asked.name, found))
+        else:
+            say(sweep_csv(found).rstrip("\n") if as_csv else sweep_text(asked.name, found))
 
 
 def _workers(jobs: int | None, scheduler: str | None) -> AbstractContextManager[Workers]:
@@ -70,10 +68,7 @@ def _workers(jobs: int | None, scheduler: str | None) -> AbstractContextManager[
         from app.sweep.spread import cluster_workers
 
         return cluster_workers(scheduler, jobs)
-    from compiler.processes.nursery import Nursery
-
-    nursery = Nursery("app.sweep.child", keep_methods=True)
-    nursery.start(fork=is_program())  # what it loads takes longer than all that is done here before the first cell
+    nursery = sweep_nursery()
     from app.sweep.processes import local_processes
     from compiler.backend.runtime import default_threads
 

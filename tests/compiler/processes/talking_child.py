@@ -1,5 +1,6 @@
 """A child for tests: says back what it is told, after doing what its argument says."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -9,11 +10,15 @@ import time
 KNOWN = {"words": tuple[str, ...]}
 LATER = ("json.tool",)
 prepared = False
+walked = []
+"""The collections of what was loaded."""
 
 
 def prepare():
-    global prepared
+    global prepared, loaded
     prepared = True
+    gc.callbacks.append(lambda phase, _: gc.get_freeze_count() or walked.append(phase))
+    loaded = [[] for _ in range(10_000)]
 
 
 def serve(channel, how):
@@ -23,6 +28,9 @@ def serve(channel, how):
     sys.stderr.write("its last words\n")
     if how == "where":
         channel.send((os.getcwd(), os.environ.get("WHO", ""), str(prepared), str(os.getpgrp() == os.getpid())), "words")
+        return
+    if how == "walked":
+        channel.send(tuple(walked), "words")
         return
     if how == "family":  # a process of its own that outlives its last answer
         channel.send((str(os.getpid()), str(subprocess.Popen(["sleep", "600"]).pid)), "words")

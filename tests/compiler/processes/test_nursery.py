@@ -60,6 +60,12 @@ def test_a_child_has_the_folder_and_the_environment_of_whoever_asks_now(nursery,
         assert child.end(5.0) == 0
 
 
+def test_no_collection_walks_what_was_loaded(nursery):
+    child = asked(nursery, "walked")
+    assert answer(child) == ()
+    child.end(5.0)
+
+
 @pytest.mark.parametrize("how, status", [("crash", "SIGSEGV"), ("half", "status 3")])
 def test_a_child_that_dies_is_gone_tells_how_and_leaves_its_siblings_alone(nursery, how, status):
     sibling, child = asked(nursery, "answer"), asked(nursery, how)

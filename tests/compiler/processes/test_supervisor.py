@@ -1,6 +1,7 @@
 """A child process from outside: whatever it does, the parent hears of it and is rid of it."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 from time import monotonic
@@ -8,7 +9,7 @@ from time import monotonic
 import pytest
 
 from compiler.processes.frames import NotWanted, TimeIsUp, Unreadable, Wait
-from compiler.processes.supervisor import Child, environment, status_name
+from compiler.processes.supervisor import Child, ForkedChild, environment, status_name
 
 KNOWN = {"words": tuple[str, ...]}
 
@@ -63,3 +64,17 @@ def test_children_find_our_own_modules_first_and_never_those_of_the_folder_one_w
     monkeypatch.syspath_prepend("")
     paths = environment()["PYTHONPATH"].split(os.pathsep)
     assert Path(paths[0]) == Path(sys.modules["compiler"].__file__).parents[1] and "" not in paths
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted as Linux lists them")
+@pytest.mark.parametrize("kind, broken", [(Child, "subprocess.Popen"), (ForkedChild, "os.fork")])
+def test_of_a_child_that_cannot_be_started_nothing_is_left(monkeypatch, kind, broken):
+    def no_room(*_, **__):
+        raise OSError("no room for a process")
+
+    monkeypatch.setattr(broken, no_room)
+    before = sorted(os.listdir("/proc/self/fd"))
+    with pytest.raises(OSError, match="no room"):
+        kind("talking_child", KNOWN, "answer")
+    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -1,0 +1,101 @@
+"""A sweep's process begins to load the compiler before the command line is loaded, and never for nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+from time import monotonic, sleep
+
+import psutil
+import pytest
+from command_line import ROOT, SCALE
+
+from app.cli import head_start
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes start afresh elsewhere")
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """What was begun by the words of a command."""
+    monkeypatch.setattr(head_start, "_begun", made := [])
+    yield made
+    for nursery in made:
+        nursery.close()
+
+
+def test_a_sweep_is_given_the_process_that_was_begun_and_the_next_one_another(begun):
+    head_start.begin(["sweep", "small.toml", "--jobs", "2"])
+    (first,) = begun
+    assert head_start.sweep_nursery() is first and not begun
+    second = head_start.sweep_nursery()
+    assert second is not first
+    for nursery in (first, second):
+        nursery.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [], ["samples"], ["run", "sweep"], ["sweep", "--help"], ["sweep", "a.toml", "--table"],
+        ["sweep", "a.toml", "--scheduler", "local"], ["sweep", "a.toml", "--scheduler=local"],
+    ],
+)  # fmt: skip
+def test_nothing_is_begun_for_commands_that_compile_no_cells_here(begun, words):
+    head_start.begin(words)
+    assert not begun
+
+
+def test_what_is_begun_has_nothing_of_the_command_line_loaded():
+    code = (
+        "import sys, app.cli.main, app.cli.head_start, compiler.processes.nursery; "
+        "print(*sorted(name for name in sys.modules if name.startswith(('click', 'app'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "app app.cli app.cli.head_start app.cli.interrupts app.cli.main\n"
+
+
+def left_in(session: int) -> list[int]:
+    """The processes of a session that have not ended."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except (OSError, psutil.Error):
+            continue
+    return found
+
+
+def ended(session: int) -> bool:
+    limit = monotonic() + 60
+    while left_in(session) and monotonic() < limit:
+        sleep(0.05)
+    return not left_in(session)
+
+
+@pytest.mark.parametrize("words", [("none.toml",), ("scale.toml", "--nonsense"), ()])
+def test_of_a_command_that_was_mistaken_no_process_is_left(tmp_path, words):
+    command = [sys.executable, "-m", "app", "sweep", *words]
+    client = subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    _, said = client.communicate(timeout=60)
+    assert client.returncode == 2 and said.count("\n") == 1
+    assert ended(client.pid)
+
+
+def test_of_a_sweep_that_is_killed_no_process_is_left(tmp_path):
+    (tmp_path / "scale.py").write_text(SCALE)
+    (tmp_path / "small.toml").write_text("sources = ['scale.py']\nlevels = [0, 1, 2, 3]\n")
+    command = [sys.executable, "-m", "app", "sweep", "small.toml", "--db", str(tmp_path / "kept.db"), "--jobs", "2"]
+    client = subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    while len(left_in(client.pid)) < 2 and client.poll() is None:
+        sleep(0.005)
+    client.send_signal(signal.SIGKILL)
+    client.wait()
+    assert ended(client.pid)
