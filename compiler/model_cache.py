@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Collection
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -66,16 +67,18 @@ class ModelEntry:
     def known(self, about: object, find: Callable[[], Any]) -> Any:
         """What somebody finds out about the model, as JSON has it: found once, then beside it in the cache.
 
-        `about` says what, and on what it depends besides the model. (`compiler.compilation.Known`)
+        `about` says what, and on what it depends besides the model; nothing found, None, is not kept.
+        (`compiler.compilation.Known`)
         """
         if self._cache is None:
             return find()
         key = key_of("known", self._key, self._run.options.tuned, about)
         payload = self._cache.get("model", key)
         if payload is not None:
-            return unpack(payload)[0]
+            return unpack(zlib.decompress(payload))[0]
         found = find()
-        self._cache.put("model", key, pack(found))
+        if found is not None:
+            self._cache.put("model", key, zlib.compress(pack(found), 1))  # IR shrinks to a seventh
         return found
 
     @property

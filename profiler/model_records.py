@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from compiler.artifact.stored_model import large_constants
 from compiler.cache import files_state
 from compiler.constants.digests import digest_of
 from compiler.errors import CompilerError
@@ -136,15 +137,35 @@ def _renamed(text: str, symbols: Iterable[str]) -> str:
 
 
 def stage_records(model: Model, stages: Iterable[str] = (*MODEL_STAGES, *COMMON_STAGES)) -> list[StageRecord]:
-    """The IR of some stages, made now, which costs about as much as compiling. One that cannot be had is left out."""
-    found: list[StageRecord] = []
+    """The IR of some stages; one that cannot be had is left out.
+
+    Making it costs about as much as compiling, so that of a model in the cache is kept beside it: all of it or nothing,
+    as what is left out may be for lack of a tool or of memory.
+    """
     kernels = [(kernel.name, kernel) for kernel in model.kernels]
-    for stage in stages:
-        for name, owner in [("", model)] if stage in MODEL_STAGES else kernels:
+    wanted = [
+        (stage, name, owner)
+        for stage in stages
+        for name, owner in ([("", model)] if stage in MODEL_STAGES else kernels)
+    ]
+    made: list[StageRecord] = []
+
+    def rows() -> list[Any] | None:
+        for stage, name, owner in wanted:
             with suppress(CompilerError, ImportError):  # a target without this stage, or a tool that is not installed
                 shown = owner.stage(stage)
-                found.append(StageRecord(stage, name, shown.text, shown.nodes))
-    return found
+                made.append(StageRecord(stage, name, shown.text, shown.nodes))
+        whole = len(made) == len(wanted)
+        return [(each.stage, each.kernel, each.text, each.line_nodes) for each in made] if whole else None
+
+    if large_constants(model.graph):  # texts name them by their content, which says nothing of the model otherwise
+        rows()
+        return made
+    files = [file.file for file in model.library.files]
+    found = _known(model, ("stages", [(stage, name) for stage, name, _ in wanted], files), rows)
+    return made or [
+        StageRecord(stage, name, text, tuple(map(tuple, nodes))) for stage, name, text, nodes in found or ()
+    ]
 
 
 def launch_records(

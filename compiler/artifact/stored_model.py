@@ -51,7 +51,7 @@ def model_key(graph: Graph, options: CompileOptions, target: Target, library: Li
 def store_model(host: HostProgram, objects: Sequence[bytes], graph: Graph) -> bytes | None:
     """The payload of a model, or None for one that is not worth keeping whole."""
     fusion, interface = host.fusion, host.interface
-    places = {identity(array): number for number, array in enumerate(_large(graph))}
+    places = {identity(array): number for number, array in enumerate(large_constants(graph))}
     held = [buffer.array for buffer in fusion.constants if buffer.array is not None]
     taken = [places.get(identity(array)) if is_large(array) else None for array in held]
     arrays = [array for array, place in zip(held, taken, strict=True) if place is None]
@@ -87,7 +87,7 @@ def store_model(host: HostProgram, objects: Sequence[bytes], graph: Graph) -> by
     return pack(document, [json.dumps(ledger).encode(), *objects, *(array.tobytes() for array in arrays)])
 
 
-def _large(graph: Graph) -> list[np.ndarray]:
+def large_constants(graph: Graph) -> list[np.ndarray]:
     """The graph's large constants in order."""
     arrays = [op.attrs["value"] for op in graph.ops if op.name == "mo.constant"]
     return [array for array in arrays if is_large(array)]
@@ -135,7 +135,7 @@ def restore_model(
     count = 1 + document["objects"]
     ledger, objects = json.loads(blobs[0]), blobs[1:count]
     types = [read_type(*kind) for kind in document["types"]]
-    large, inline = _large(graph), iter(blobs[count:])
+    large, inline = large_constants(graph), iter(blobs[count:])
     held = {
         number: next(inline) if place is None else large[place]
         for number, place in zip(document["constants"], document["large"], strict=True)

@@ -11,7 +11,6 @@ import hashlib
 import os
 import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -58,6 +57,8 @@ def _hashed(size: int, read: Callable[[int, int], bytes | memoryview]) -> str:
     if size < _THREADED:
         found = list(map(piece, starts))
     else:
+        from concurrent.futures import ThreadPoolExecutor  # with it comes logging, for every process that measures
+
         with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
             found = list(pool.map(piece, starts))
     return hashlib.blake2b(b"".join(found), digest_size=20).hexdigest()

@@ -102,13 +102,17 @@ def test_a_source_that_changed_makes_new_cells(kernelglass, spec, tmp_path):
     ],
 )
 def test_a_mistake_in_the_file_is_one_line(kernelglass, spec, text, words):
-    assert_one_line(kernelglass("sweep", spec(text)), 2, "small.toml", words)
+    assert_one_line(kernelglass("sweep", spec(text), "--table"), 2, "small.toml", words)
+
+
+def test_a_mistake_is_one_line_also_where_processes_already_load_the_compiler(kernelglass, spec):
+    assert_one_line(kernelglass("sweep", spec("targets = [")), 2, "small.toml", "not TOML")
 
 
 def test_a_file_of_many_combinations_is_refused_before_they_are_made(kernelglass, spec):
     levels, flows = ", ".join(["2"] * 20_000), ", ".join(["'all-kernel'"] * 20_000)
     path = spec(f"levels = [{levels}]\nflows = [{flows}]\ntargets = ['cpu', 'sm_90a']")
-    assert_one_line(kernelglass("sweep", path), 2, "800,000,000 cells", "at most 100,000")
+    assert_one_line(kernelglass("sweep", path, "--table"), 2, "800,000,000 cells", "at most 100,000")
 
 
 def test_what_is_no_file_of_a_sweep_is_one_line(kernelglass, tmp_path):
@@ -125,7 +129,7 @@ def test_what_is_no_file_of_a_sweep_is_one_line(kernelglass, tmp_path):
         (nested, "not TOML"), (binary, "not TOML"), (tmp_path / "a\nb.toml", "no file"),
         (tmp_path / ("x" * 300), "cannot read"),
     ):  # fmt: skip
-        assert_one_line(kernelglass("sweep", path), 2, words)
+        assert_one_line(kernelglass("sweep", path, "--table"), 2, words)
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_a_hang_in_a_later_call_and_a_kill_in_a_kernel_name_it(library):
 
 
 def test_a_child_that_is_done_without_times_has_failed():
-    from profiler.measure.cpu.child import SHARED_BYTES
+    from profiler.measure.cpu.answering import SHARED_BYTES
     from profiler.measure.cpu.measuring import _outcome, _Received, _where
 
     where = _where(np.zeros(SHARED_BYTES // 8, np.int64), ())
@@ -271,7 +271,7 @@ RECORDS = [
 @given(st.binary() | st.sampled_from(RECORDS))
 def test_whatever_a_broken_child_sends_is_an_error_not_a_crash(sent):
     from compiler.processes.frames import Channel, Unreadable
-    from profiler.measure.cpu.child import ANSWERS
+    from profiler.measure.cpu.answering import ANSWERS
     from profiler.measure.cpu.measuring import _Received, _take
 
     ours, theirs = socket.socketpair()

@@ -8,6 +8,7 @@ import profiled_graphs as graphs
 from recorded_runs import run_and_record
 
 from compiler import compile
+from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
 from profiler.measure.processes import joined, process_requests
 from profiler.records import FAILED, FINISHED, LOST, WHOLE, Counter, MeasuredRun, MeasureRequest
@@ -78,13 +79,13 @@ import socket, sys, threading
 import profiled_graphs as graphs
 from compiler.artifact.graph_document import document_of
 from compiler.processes.frames import Channel, memory_file
-from profiler.measure.cpu import child
+from profiler.measure.cpu import answering, child
 from profiler.records import MeasureRequest
 
 arrays = (graphs.array(64, 64), graphs.array(64, 64, seed=1))
-asked = child.Measure(MeasureRequest("two", repeat=2), document_of(graphs.two_kernels()), arrays, brief=True)
+asked = answering.Measure(MeasureRequest("two", repeat=2), document_of(graphs.two_kernels()), arrays, brief=True)
 ours, theirs = socket.socketpair()
-parent = Channel(ours, child.ANSWERS)
+parent = Channel(ours, answering.ANSWERS)
 said = []
 
 def talk():
@@ -95,7 +96,7 @@ def talk():
 thread = threading.Thread(target=talk)
 thread.start()
 with memory_file() as page:
-    page.truncate(child.SHARED_BYTES)
+    page.truncate(answering.SHARED_BYTES)
     child.serve(Channel(theirs, child.KNOWN), str(page.fileno()))
 thread.join()
 print([type(each).__name__ for each in said][-1], "xdsl" in sys.modules)
@@ -107,3 +108,14 @@ def test_a_later_process_finds_its_model_in_the_cache_and_starts_without_xdsl():
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path)])}
     done = subprocess.run([sys.executable, "-c", CHILD], env=environment, capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["MeasuredRun", "False"], done.stderr
+
+
+def test_what_a_process_loads_is_compiled_by_the_first_of_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNELGLASS_CACHE", str(tmp_path / "cache"))
+    written = []
+    for graph, arrays in ((graphs.two_kernels(), 2), (graphs.two_kernels(), 2), (graphs.custom("wrong"), 1)):
+        given = [graphs.array(64, 64, seed=seed) for seed in range(arrays)]
+        measure(MeasureRequest("x", repeat=1), graph, given)
+        (methods,) = [path for path in (tmp_path / "cache" / "methods").rglob("*") if path.is_file()]
+        written.append(methods.stat().st_ino)
+    assert len(set(written)) == 1, "one that compiles, one from the cache and one that fails need the same"

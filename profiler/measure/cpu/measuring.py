@@ -20,7 +20,7 @@ from compiler.graph.graph import Graph
 from compiler.processes.frames import Message, NotWanted, TimeIsUp, Unreadable, Wait, memory_file
 from compiler.processes.messages import Refusal, remade
 from compiler.processes.supervisor import Child
-from profiler.measure.cpu.child import (
+from profiler.measure.cpu.answering import (
     ANSWERS,
     CALL_WORD,
     COMPILING,

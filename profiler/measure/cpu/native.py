@@ -23,6 +23,7 @@ from compiler.backend.llvm import compile_llvm
 from compiler.backend.runtime import aligned_bytes, load_runtime, runtime_symbols, thread_pool
 from compiler.backend.runtime_ir import POOL_HEADER
 from compiler.backend.runtime_threads import OBSERVER
+from compiler.cache import default_cache, key_of, producer, target_identity
 from compiler.targets import get_target
 
 if TYPE_CHECKING:
@@ -163,11 +164,15 @@ declare i32 @clock_gettime(i32, ptr)
 
 @lru_cache(maxsize=1)
 def load_loop() -> LoadedCode:
-    """The loop in this process; loaded once, with LLVM."""
+    """The loop in this process; loaded once, with LLVM, and compiled where it is not in the cache."""
     target = get_target("cpu")
     loop = _MEASURE.substitute(observer=OBSERVER, header=POOL_HEADER)
     text = f'target datalayout = "{target.data_layout}"\ntarget triple = "{target.triple}"\n{loop}'
-    image = compile_llvm(text, target, 1).object
+    cache, key = default_cache(), key_of("measuring", text, target_identity(target), producer())
+    image = cache.get("object", key)
+    if image is None:
+        image = compile_llvm(text, target, 1).object
+        cache.put("object", key, image)
     return load_objects([image], ["kg_measure"], imports=runtime_symbols(), keep=[load_runtime()])
 
 

@@ -22,6 +22,7 @@ HERE = Path(__file__).parent
 WAIT = 60_000
 FEW = 24  # calls of a run whose times are not what a test is about
 TWICE_FEW = 2 * FEW  # as few in two processes, of which there are intervals
+FEW_ROWS = "M=16"  # of the sample, whose calls then take a fifteenth of their time
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -112,6 +113,7 @@ def compiled(qtbot, shared):
     window.resize(1400, 900)
     window.runs.view.repeats.setValue(FEW)
     window.runs.view.threads.setValue(1)  # two wait for each other, and so for whatever else the machine is doing
+    window.runs.view.sizes.setText(FEW_ROWS)
     yield window
     # The processes that wait for the next test are started here: a test between may have another database in its
     # environment, which a process started then would take over.
@@ -132,3 +134,4 @@ def until_sure(compiled):
     """Runs as they come: in several processes, for as long as it takes to know the median."""
     compiled.runs.view.repeats.setValue(0)
     compiled.runs.view.threads.setValue(0)
+    compiled.runs.view.sizes.clear()

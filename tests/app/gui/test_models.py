@@ -35,6 +35,7 @@ def test_a_dropped_checkpoint_opens_as_its_decoding_graph_and_runs(qtbot, compil
     assert {"tokens", "past_k0", "new_v3", "model.layers.2.mlp.gate_proj.weight"} <= set(shown.node_table)
     assert window.source.pane.text == ""
     window.runs.view.repeats.setValue(3)
+    window.runs.view.sizes.clear()
     window.runs.run()
     qtbot.waitUntil(lambda: window.state.run is not None, timeout=WAIT)
     assert window.state.run.ok is True

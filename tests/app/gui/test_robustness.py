@@ -80,6 +80,7 @@ def test_a_kernel_that_crashes_names_itself_and_takes_nothing_with_it(qtbot, com
     compiled.opening.open(str(path))
     qtbot.waitUntil(lambda: compiled.state.compilation.source == str(path), timeout=60_000)
     shown = compiled.state.compilation
+    compiled.runs.view.sizes.clear()
     run(qtbot, compiled)
     assert compiled.state.run is None
     assert "SIGSEGV" in compiled.runs.view.bar.text and "crash" in compiled.runs.view.bar.text
@@ -189,6 +190,7 @@ def test_a_source_that_vanishes_can_still_be_run_and_saved(qtbot, compiled, tmp_
     path.unlink()
     qtbot.waitUntil(lambda: "gone from disk" in compiled.log.bar.text, timeout=60_000)
     assert str(path) in compiled.log.bar.text
+    compiled.runs.view.sizes.clear()
     run(qtbot, compiled)
     assert compiled.state.run is not None, compiled.runs.view.bar.text
     again = tmp_path / "again.py"

@@ -41,6 +41,7 @@ def ran(qtbot, compiled):
     window.state.run = None
     window.runs.view.repeats.setValue(40)
     window.runs.view.threads.setValue(0)
+    window.runs.view.sizes.clear()  # as the plan beside it has them
     qtbot.mouseClick(window.runs.view.run, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
     assert window.state.run is not None, window.runs.view.bar.text

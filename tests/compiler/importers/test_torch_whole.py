@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 
 from torch.export import Dim  # noqa: E402
 
@@ -43,22 +42,31 @@ def tokens(vocabulary, masked=False):
     return made, {name: SIZES for name in made[0]}
 
 
+def published():
+    """The library of models, loaded by the tests that need it: it takes seconds, also where none of them is to run."""
+    return pytest.importorskip("transformers")
+
+
 def bert():
+    transformers = published()
     config = transformers.BertConfig()
     return transformers.BertModel(config), *tokens(config.vocab_size, masked=True)
 
 
 def gpt2():
+    transformers = published()
     config = transformers.GPT2Config(use_cache=False)
     return transformers.GPT2LMHeadModel(config), *tokens(config.vocab_size)
 
 
 def vit():
+    transformers = published()
     images = [{"pixel_values": torch.randn(n, 3, 224, 224)} for n in (2, 3)]
     return transformers.ViTModel(transformers.ViTConfig()), images, {"pixel_values": {0: BATCH}}
 
 
 def llama():
+    transformers = published()
     config = transformers.LlamaConfig(
         vocab_size=32000, hidden_size=4096, intermediate_size=11008, num_hidden_layers=2, num_attention_heads=32,
         num_key_value_heads=8, max_position_embeddings=4096, use_cache=False,
