@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from importlib import import_module
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
@@ -60,6 +61,7 @@ from app.views.frame.status import Status
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
 from app.views.frame.workbench import Workbench
+from app.views.parts.later import in_thread
 from compiler.collector_pauses import rare_collection
 
 _QUIET = 500  # milliseconds after the first picture: whoever is quick is not disturbed
@@ -176,6 +178,8 @@ class MainWindow(QMainWindow):
         colours = (lambda language=language: tokens(language, "") for language in languages)
         self.turns.add((self.compiler.warm_up, self.graph.layouts.warm_up, *colours))
         self.flows.warm_up()
+        # What np.unique and np.quantile load when first called: that would be when a result comes.
+        in_thread(self, lambda _: import_module("numpy.ma"), lambda _: None)
         self.spare.add(self.workbench.prepare())
         QTimer.singleShot(_QUIET, self, self._look_ahead)
 

@@ -145,7 +145,9 @@ def _moments(
     loads = np.array([(start, start + seconds) for start, seconds in imports] or np.zeros((0, 2)), float)
     end = max(whole, float(spans[:, 1].max()) if len(spans) else 0.0)
     spans, loads = np.clip(spans, 0.0, end), np.clip(loads, 0.0, end)
-    edges = np.unique(np.concatenate(([0.0, end], spans.ravel(), loads.ravel())))
+    # Not np.unique, which first loads NumPy's masked arrays: in the window that would be felt.
+    edges = np.sort(np.concatenate(([0.0, end], spans.ravel(), loads.ravel())))
+    edges = edges[np.append(True, edges[1:] != edges[:-1])]
 
     def active(which: np.ndarray) -> np.ndarray:
         change = np.zeros(len(edges), np.int64)

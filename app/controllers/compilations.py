@@ -32,6 +32,7 @@ from app.viewmodels.requests import (
 )
 from app.viewmodels.state import State
 from app.viewmodels.text.kernel_list import KernelListRequest
+from app.views.parts.later import next_turn
 
 
 class Compilations(QObject):
@@ -309,7 +310,7 @@ class Compilations(QObject):
             self._end(False)
             # In a turn of its own: to take away what was on show and to say what is wrong are felt together.
             self._unsaid = "Saying what is wrong"
-            QTimer.singleShot(0, self, lambda: self._say(value))
+            next_turn(self, lambda: self._say(value))
             self.warm_up()
         else:
             self._end(True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
+from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtWidgets import (
     QDockWidget,
     QInputDialog,
@@ -23,6 +23,7 @@ from app.views.frame.welcome import WelcomePage
 from app.views.frame.workbench import Workbench, read_panes
 from app.views.parts.controls import column
 from app.views.parts.header import dock_bar
+from app.views.parts.later import next_turn
 
 _VERSION = 1  # of the arrangements that are kept
 _FIRST = QSize(1440, 900)  # of a window that nobody has sized, where the screen has room for it
@@ -69,7 +70,8 @@ class DocksFeature(Feature):
             Command("full_screen", "&Full screen", "&View", 44, self._full_screen, "F11", window.isFullScreen),
             Command("welcome", "&Welcome page", "&Help", 10, self.show_welcome),
         )  # fmt: skip
-        self._state.opened.connect(lambda _: self.show_work())
+        # In a turn of its own: whoever opens something has a dialog to close or a page to leave in this one.
+        self._state.opened.connect(lambda _: next_turn(window, self.show_work))
 
     def place(self, bar: QWidget, welcome: WelcomePage, workbench: Workbench, docks: list[Dock]) -> None:
         """Put everything where the program has it by itself."""
@@ -140,7 +142,7 @@ class DocksFeature(Feature):
             self.restore_layout(self._restored)
             self._restored = {}
         else:
-            QTimer.singleShot(0, self._share_room)
+            next_turn(self._window, self._share_room)
 
     def _toggle(self, name: str) -> None:
         self.named[name].setVisible(not self.named[name].isVisible())
@@ -228,7 +230,7 @@ class DocksFeature(Feature):
         self.share_sides()
         below = 180 if window.height() < 800 else max(280, int(window.height() * 0.27))
         window.resizeDocks([self.bottom["timeline"]], [below], Qt.Orientation.Vertical)
-        QTimer.singleShot(0, self.workbench.arrange_usual)
+        next_turn(self._window, self.workbench.arrange_usual)
 
     def share_sides(self) -> None:
         """Give the views at both sides their usual widths."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
+from PySide6.QtCore import QFileSystemWatcher, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QMessageBox, QWidget
 
@@ -15,7 +15,7 @@ from app.controllers.settings import Settings
 from app.sources import CODE, SUFFIXES, WAYS, checkpoint_folder, is_language_model, is_text, source_path, watched_file
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
-from app.views.parts.later import one_shot, polishing
+from app.views.parts.later import next_turn, one_shot, polishing
 from app.views.parts.path_completion import PathCompleter
 from app.views.parts.plain import message_box
 from compiler.errors import ParseError
@@ -143,7 +143,7 @@ class OpeningFeature(Feature):
             dialog = self._dialog = QFileDialog(self._window, "Open", "", kinds)
             dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
             # Once it is closed: closing it and opening what was chosen are felt together.
-            dialog.fileSelected.connect(lambda path: QTimer.singleShot(0, self, lambda: self.open(path)))
+            dialog.fileSelected.connect(lambda path: next_turn(self, lambda: self.open(path)))
             if (field := dialog.findChild(QLineEdit)) is not None:
                 PathCompleter(field, lambda: dialog.directory().absolutePath(), _offered)
         return self._dialog

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QTimer
+from PySide6.QtCore import QPoint
 
 from app.controllers.comparison import ComparisonFeature
 from app.controllers.compilations import Compilations
@@ -17,6 +17,7 @@ from app.views.frame.workbench import Workbench
 from app.views.graph.ledger import LedgerView
 from app.views.graph.menu import graph_menu
 from app.views.graph.view import GraphSpot
+from app.views.parts.later import next_turn
 
 
 class WhatIfFeature(Feature):
@@ -94,7 +95,7 @@ class WhatIfFeature(Feature):
         self.trying = None
         if self.comparing:
             self.comparing = False
-            QTimer.singleShot(0, self._comparison.compare_with_previous)
+            next_turn(self, self._comparison.compare_with_previous)
 
     def _forget(self) -> None:
         trial, self.trying = self.trying, None

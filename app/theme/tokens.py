@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 RADIUS = 5
 ROW = 26  # height of a table or list row
 BAR = 34  # height of a tool bar or pane header
+_READ = 4.5  # WCAG's contrast of text
+_INK = "#14181e"  # on light grounds in a dark theme
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,13 @@ def contrast(one: str, other: str) -> float:
     """WCAG contrast ratio of two `#rrggbb` colours."""
     first, second = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (first + 0.05) / (second + 0.05)
+
+
+@lru_cache(maxsize=4096)  # asked for each box that is painted
+def readable(ground: str, *inks: str) -> tuple[str, ...]:
+    """Inks for a ground of any colour: each that can be read on it as text; for others the first, or what can be."""
+    first = max((inks[0], _INK), key=lambda ink: contrast(ink, ground))
+    return first, *(ink if contrast(ink, ground) >= _READ else first for ink in inks[1:])
 
 
 def _luminance(colour: str) -> float:

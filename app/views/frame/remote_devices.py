@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
     QStackedWidget,
+    QStyledItemDelegate,
     QVBoxLayout,
     QWidget,
 )
@@ -20,6 +21,14 @@ from app.views.parts.plain import plain_tip
 
 _LETTERS = 56  # that a line of its words has at least
 _PLACE = Qt.ItemDataRole.UserRole
+_FRAME = 8  # pixels of a row above and below its words
+
+
+class _Rows(QStyledItemDelegate):
+    """Rows of two lines that stay whole inside the frame of the one with the keyboard, for which Qt leaves no room."""
+
+    def sizeHint(self, option, index) -> QSize:
+        return super().sizeHint(option, index) + QSize(0, _FRAME)
 
 
 class RemoteDevicesDialog(WordyDialog):
@@ -34,6 +43,7 @@ class RemoteDevicesDialog(WordyDialog):
         self.setWindowTitle("Devices of other machines")
         self.list = QListWidget()
         self.list.setAccessibleName("Devices of other machines")
+        self.list.setItemDelegate(_Rows(self.list))
         self.list.setSpacing(3)  # each is two lines: which belong together must be seen
         self.list.currentItemChanged.connect(lambda *_: self._enable())
         self.place = QLineEdit()

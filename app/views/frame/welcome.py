@@ -73,9 +73,8 @@ class WelcomePage(QScrollArea):
         self._build()
 
     def set_recent(self, recent: Sequence[str]) -> None:
-        """Show other recent files."""
-        self._recent = list(recent)
-        self._changed()
+        """Show other recent files, when it is next seen: they change where the page gives way to what was opened."""
+        self._recent, self._stale = list(recent), True
 
     def _changed(self) -> None:
         """Build again, now or when it is next seen."""

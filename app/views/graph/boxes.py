@@ -7,6 +7,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from app.theme.look import Look, tint
+from app.theme.tokens import readable
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.marks import GraphMarks
 from app.views.parts.primitives import draw_rects, in_sight
@@ -69,10 +70,11 @@ class BoxPainter:
         rect = self._rect(box)
         kind = model.scene.kinds[box]
         source = kind in ("input", "constant")
-        fill = QColor(theme.raised)
+        fill = theme.raised
         if model.heat != "none" and not source:
-            fill = QColor(theme.heat[int(float(model.heat_values[box]) * (len(theme.heat) - 1))])
-        series = QColor(theme.series_colour(int(model.scene.numbers[box]) - 1))
+            fill = theme.heat[int(float(model.heat_values[box]) * (len(theme.heat) - 1))]
+        own = theme.series_colour(int(model.scene.numbers[box]) - 1)
+        series = QColor(own)
         radius = 20.0 if source else 5.0
         closed = kind in ("group", "layer", "module")
         if closed:  # there is more behind it
@@ -81,18 +83,18 @@ class BoxPainter:
             for away in (7.0, 3.5) if kind != "group" else (3.5,):
                 painter.drawRoundedRect(rect.translated(away, away), radius, radius)
         painter.setPen(QPen(QColor(theme.strong_border if not source else theme.border), 1))
-        painter.setBrush(fill)
+        painter.setBrush(QColor(fill))
         painter.drawRoundedRect(rect, radius, radius)
         if not source:
             painter.fillRect(QRectF(rect.left() + 1, rect.top() + 4, 3, rect.height() - 8), series)
         if scale < NAMES:
             return
-        hot = model.heat != "none" and not source and float(model.heat_values[box]) > 0.55
-        text = QColor("#14181e" if hot else theme.text)
-        self._labels_of(painter, box, rect, text, QColor(text if hot else theme.muted), series, scale)
+        inks = theme.text, theme.muted, own
+        text, muted, number = map(QColor, readable(fill, *inks) if fill != theme.raised else inks)
+        self._labels_of(painter, box, rect, text, muted, number, scale)
 
     def _labels_of(
-        self, painter: QPainter, box: int, rect: QRectF, text: QColor, muted: QColor, series: QColor, scale: float
+        self, painter: QPainter, box: int, rect: QRectF, text: QColor, muted: QColor, counted: QColor, scale: float
     ) -> None:
         model = self._model
         left = 12 if model.scene.kinds[box] not in ("input", "constant") else 14
@@ -110,7 +112,7 @@ class BoxPainter:
         label = self._name_metrics.elidedText(printable(model.scene.labels[box]), Qt.TextElideMode.ElideMiddle, room)
         painter.drawText(line, _LEFT, label)
         painter.setFont(self._small_font)
-        painter.setPen(series if muted != text else muted)
+        painter.setPen(counted)
         painter.drawText(line, _RIGHT, number)
         if two:
             painter.setPen(muted)

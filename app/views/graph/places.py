@@ -11,6 +11,7 @@ from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.camera import MARGIN, Camera
 from app.views.graph.frames import FramePainter
 
+_LARGEST, _TALL = 1.25, 800.0  # the scale of a small graph; in views higher than so many pixels it grows with them
 _LEGEND = 50.0  # pixels at the bottom of the view
 _WHOLE, _READABLE = 0.66, 0.8  # scales at which all of a graph is worth seeing, and at which a part of it is read
 SMALL = 40  # boxes up to which a graph is small: it opens whole, and no map lies over it
@@ -110,9 +111,10 @@ def whole(camera: Camera, model: GraphModel) -> Camera:
     layout = model.layout
     if layout is None:
         return camera
+    largest = max(_LARGEST, camera.height / _TALL)
     below = _LEGEND if model.heat != "none" and camera.height > 3 * _LEGEND else 0.0
     above = camera.resized(camera.width, camera.height - below)
-    return above.fitted(QRectF(0, 0, layout.width, layout.height), 1.25).resized(camera.width, camera.height)
+    return above.fitted(QRectF(0, 0, layout.width, layout.height), largest).resized(camera.width, camera.height)
 
 
 def opening(camera: Camera, model: GraphModel) -> Camera:

@@ -23,6 +23,12 @@ def one_shot(parent: QObject, slot: Callable[[], object], pause: int = 0) -> QTi
     return timer
 
 
+def next_turn(parent: QObject, call: Callable[[], object]) -> None:
+    """Call it in the next turn of the event loop, unless `parent` is gone by then. Not after 0 ms: that Qt does among
+    what else is posted, before anything else has its turn."""
+    QTimer.singleShot(1, parent, call)
+
+
 class Thread(QObject):
     """Short work that releases the GIL (indexing, searching) on Qt's pool; a newer task makes an older one stale."""
 
@@ -66,6 +72,20 @@ def in_thread(parent: QObject, work: Callable[[Callable[[], bool]], Any], done: 
         done(result)
 
     thread.start(work, finished)
+
+
+@contextlib.contextmanager
+def laid_out_once(*widgets: QWidget) -> Iterator[None]:
+    """What is shown, hidden and renamed inside these widgets is laid out afterwards, once: for each part that is shown
+    or hidden Qt otherwise lays out all that it is in, up to the whole window, at once."""
+    layouts = [layout for widget in widgets if (layout := widget.layout()) is not None and layout.isEnabled()]
+    for layout in layouts:
+        layout.setEnabled(False)
+    try:
+        yield
+    finally:
+        for layout in layouts:  # each has asked for its turn meanwhile, if anything changed
+            layout.setEnabled(True)
 
 
 def polishing(widget: QWidget) -> Iterator[Callable[[], object]]:

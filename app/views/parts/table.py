@@ -19,6 +19,8 @@ from app.views.parts.widgets import restyle
 
 _BESIDE, _ABOVE = 18, 8  # pixels around the words of a heading, across, and around those of a row, above and below
 _NAMED = 110  # pixels that the column which takes what is left has at least: it names what a row is of
+_ROOMY = 700  # pixels from which on it gives others what their words need
+_MOST = 3  # times as wide as meant is the most that a column is made for its words
 
 
 class RecordView(QWidget):
@@ -37,11 +39,13 @@ class RecordView(QWidget):
         self._spare = {at: shown.room for at, shown in enumerate(columns) if shown.room}
         self._stretched, self._row = stretch, ROW
         self._wide: dict[int, int] = {}  # pixels of the columns beside that, as the font needs them
+        self._widened: dict[int, int] = {}  # pixels of those that were given more, for what is in them
         self._narrowed = False  # whether the first column is, for want of room
         self._given_way: set[int] = set()  # columns without a room of their own that are hidden for want of it
         self.table = RecordTableView(self.model, empty)
         self.table.setAccessibleName(name)
         self.table.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+        self.table.horizontalHeader().setResizeContentsPrecision(0)  # by the rows in sight: there may be many
         self._measure()
         self.table.selectionModel().currentRowChanged.connect(self._changed)
         self.table.chosen.connect(lambda row: self.activated.emit(self.model.record(row)))
@@ -94,7 +98,7 @@ class RecordView(QWidget):
     def set_columns(self, columns: Sequence[Column], stretch: int) -> None:
         """Show other columns, of which one takes what the others leave."""
         self.model.set_columns(columns)
-        self._stretched, self._wide, self._given_way = stretch, {}, set()
+        self._stretched, self._wide, self._widened, self._given_way = stretch, {}, {}, set()
         header, modes = self.table.horizontalHeader(), QHeaderView.ResizeMode
         for at in range(len(columns)):
             header.setSectionResizeMode(at, modes.Stretch if at == stretch else modes.Interactive)
@@ -149,6 +153,23 @@ class RecordView(QWidget):
             away = at in hidden or at in self._given_way
             if self.table.isColumnHidden(at) != away:
                 self.table.setColumnHidden(at, away)
+        self._widen()
+
+    def _widen(self) -> None:
+        """On a wide screen, give columns what their words need of what the one that takes what is left has too much of;
+        those that the user gave a width keep it."""
+        for at, wide in self._widened.items():
+            if self.table.columnWidth(at) == wide:
+                self.table.setColumnWidth(at, self._wide[at])
+        self._widened = {}
+        left = self.width() - sum(self.table.columnWidth(at) for at in self._wide) - round(_ROOMY * self._larger)
+        for at, wide in self._wide.items():
+            if left > 0 and self.table.columnWidth(at) == wide:
+                more = min(self.table.sizeHintForColumn(at) - wide, left, wide * (_MOST - 1))
+                if more > 0:
+                    left -= more
+                    self._widened[at] = wide + more
+                    self.table.setColumnWidth(at, wide + more)
 
     def _narrow_first(self, by: int) -> None:
         """Take pixels off the first column, which is never hidden, as far as its heading allows; or give them back."""
@@ -169,6 +190,7 @@ class RecordView(QWidget):
             if row >= 0:
                 flags = self.table.selectionModel().SelectionFlag.NoUpdate
                 self.table.selectionModel().setCurrentIndex(self.model.index(row, at.column()), flags)
+        self._widen()
         self._count()
 
     def selected(self) -> list[Any]:

@@ -111,7 +111,9 @@ class Elided(QLabel):
     def _fit(self) -> None:
         margins = self.contentsMargins()
         room = max(self.width() - margins.left() - margins.right() - 10, 20)
-        super().setText(self.fontMetrics().elidedText(printable_lines(self._whole), self._where, room))
+        fits = self.fontMetrics().elidedText(printable_lines(self._whole), self._where, room)
+        if fits != super().text():  # Qt lays out the whole window again for any text, be it the same
+            super().setText(fits)
 
 
 def scrolled(view: QWidget, parent: QWidget | None = None) -> QScrollArea:

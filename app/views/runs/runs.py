@@ -91,7 +91,7 @@ class RunsView(QWidget):
                 Column("Edits", lambda r: r.changes, width=96, room=560),
                 Column("Tags", lambda r: " ".join(r.tags), width=90, room=420),
                 Column("Note", lambda r: r.note, width=150, room=520, tip=lambda r: r.note),
-                Column("Started", lambda r: r.started, width=140, room=640),
+                Column("Started", lambda r: r.started, width=160, room=660),
                 Column("Baseline", lambda r: "baseline" if r.pinned else "", width=70, room=780),
             ],
             "Filter: mlp, median < 5, baseline",

@@ -106,7 +106,7 @@ class TimesChart(QWidget):
         several = "s" * (len(found.outliers) != 1)
         words = f"{len(found.outliers)} outlier{several}, up to {seconds(max(found.outliers))}"
         wide = metrics.horizontalAdvance(words)
-        x = ground.right() + _EDGE - wide - 2
+        x = ground.right() + _EDGE - wide - 8  # as far from the edge as other words
         if x <= row.right() + 10:
             row.translate(0, metrics.height() + 4)  # into the picture, where there is more of it than of words
             if ground.height() < 3 * metrics.height() or x < ground.left() + 4:

@@ -24,7 +24,7 @@ from app.viewmodels.text.sampled_costs import costs_of
 from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
 from app.views.parts.header import header
-from app.views.parts.later import one_shot
+from app.views.parts.later import laid_out_once, one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import flat_button, label
 from app.views.text import pane_places
@@ -90,7 +90,7 @@ class IrPane(QWidget):
         self.others: Callable[[], list[tuple[str, TextKey]]] = list  # the other panes' texts, to compare with
         self.text.line_clicked.connect(self._clicked)
         self.text.line_hovered.connect(self._hovered)
-        model.changed.connect(self.refresh)
+        model.changed.connect(self._changed)
         model.wanted.connect(lambda _: self._asked())
         model.progressed.connect(self._progressed)
         self._late = one_shot(self, self._let_go, _LATE)
@@ -137,10 +137,11 @@ class IrPane(QWidget):
             model.target = ""
         model.origin, model.step, model.note, model.against = "", -1, "", None  # they were of the other compilation
         self._stale = ""
-        self._show_choice()
-        if before is None or before.source != compilation.source:
-            self._clear()  # no line of another model under this one's name, however short
-        model.ask()
+        with laid_out_once(self, self.header):
+            self._show_choice()
+            if before is None or before.source != compilation.source:
+                self._clear()  # no line of another model under this one's name, however short
+            model.ask()
 
     def _list_entries(self) -> None:
         """What the second choice offers: kernels, or the files of the library."""
@@ -154,8 +155,9 @@ class IrPane(QWidget):
     def show_stale(self, words: str) -> None:
         """What is on show is of another source than the open one, and says so until the open one's comes."""
         self._stale = words
-        self._say_what()
-        self._selected(self.selection.nodes, None)  # nodes of the open one that have the same name are others
+        with laid_out_once(self, self.header):
+            self._say_what()
+            self._selected(self.selection.nodes, None)  # nodes of the open one that have the same name are others
 
     def set_target(self, target: str) -> None:
         """Show the same stage and kernel compiled for another target; the compilation's own is the usual."""
@@ -166,6 +168,10 @@ class IrPane(QWidget):
         self._run = run
         self._show_heat()
         self._say_coverage()
+
+    def _changed(self) -> None:
+        with laid_out_once(self, self.header):
+            self.refresh()
 
     def refresh(self) -> None:
         """The model's document changed."""
@@ -224,9 +230,10 @@ class IrPane(QWidget):
         pane_places.go_to_definition(self, line, column)
 
     def _asked(self) -> None:
-        if self.model.key != self._shown:
-            self._clear()  # what the header no longer says must not stay under it
-        self._show_choice()
+        with laid_out_once(self, self.header):
+            if self.model.key != self._shown:
+                self._clear()  # what the header no longer says must not stay under it
+            self._show_choice()
         self._late.start()
 
     def _clear(self) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF
 from app.viewmodels.timeline.timeline import Timeline, Track
 
 LABEL, AXIS, LANE, TRACK = 130.0, 24.0, 24.0, 54.0
-TALLEST, FOOT = 220.0, 26.0  # of a track with room to grow; of what the colours stand for
+FOOT = 26.0  # of what the colours stand for
 _NEAR = 3.0  # pixels beside a short event that still hit it
 
 
@@ -71,7 +71,7 @@ class TimeCamera:
         if timeline is None or not timeline.tracks:
             return TRACK
         left = self.height - AXIS - len(timeline.lanes) * LANE - FOOT
-        return max(TRACK, min(left / len(timeline.tracks), TALLEST))
+        return max(TRACK, left / len(timeline.tracks))
 
     def content_height(self, timeline: Timeline | None) -> float:
         """The axis, the lanes and the tracks."""

@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.theme.tokens import THEMES, contrast
+from app.theme.tokens import THEMES, contrast, readable
 from app.views.frame.shortcut_sheet import ShortcutSheet
 
 pytestmark = pytest.mark.gui
@@ -174,6 +174,15 @@ def test_the_shortcut_sheet_has_every_key(compiled):
         if command.keys:
             assert any(command.keys == keys for keys, _ in sheet.entries), command
     sheet.close()
+
+
+@pytest.mark.parametrize("name", ["dark", "light"])
+def test_what_stands_on_heat_can_be_read(name):
+    theme = THEMES[name]
+    for ground in theme.heat:
+        for own in theme.series:
+            for ink in readable(ground, theme.text, theme.muted, own):
+                assert contrast(ink, ground) >= 4.5, f"{ink} on {ground}"
 
 
 @pytest.mark.parametrize("name", ["dark", "light"])

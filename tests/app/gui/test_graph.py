@@ -13,7 +13,7 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QMenu
 
 from app.views.graph.camera import Camera
-from app.views.graph.places import edge_at, middle_of, opening
+from app.views.graph.places import edge_at, middle_of, opening, whole
 
 pytestmark = pytest.mark.gui
 
@@ -68,6 +68,12 @@ def close_up(view, node: str) -> None:
 def popup(qtbot) -> QMenu:
     qtbot.waitUntil(lambda: isinstance(QApplication.activePopupWidget(), QMenu), timeout=5000)
     return QApplication.activePopupWidget()
+
+
+def test_a_small_graph_grows_with_a_tall_view(compiled):
+    usual, tall = (whole(Camera(width=width, height=height), compiled.graph.model).scale
+                   for width, height in ((1000, 700), (1900, 2000)))  # fmt: skip
+    assert usual <= 1.25 < tall
 
 
 def test_repeated_layers_are_one_frame_and_a_click_selects_every_copy(qtbot, llama):

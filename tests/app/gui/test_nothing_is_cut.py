@@ -114,6 +114,18 @@ def test_words_of_dialogs_are_whole(window, dialogs: Callable[[MainWindow], Iter
     assert not wrong, "\n".join(wrong)
 
 
+def test_both_lines_of_a_device_elsewhere_are_whole_where_the_keyboard_is(window):
+    """Inside the frame that the row with the keyboard has, for which Qt leaves no room by itself."""
+    dialog = RemoteDevicesDialog(window)
+    dialog.set_devices((remote_row("tcp://10.0.0.1:8786/cuda:0", missing="nobody answers at tcp://10.0.0.1:8786"),))
+    dialog.show()
+    QCoreApplication.processEvents()
+    row = dialog.list.visualItemRect(dialog.list.item(0))
+    words = dialog.list.fontMetrics().boundingRect(QRect(), Qt.AlignmentFlag.AlignLeft, dialog.list.item(0).text())
+    dialog.close()
+    assert row.height() >= words.height() + 6
+
+
 def test_words_of_questions_are_whole(window, monkeypatch):
     wrong = []
 

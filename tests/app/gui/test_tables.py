@@ -167,3 +167,20 @@ def test_a_row_can_be_told_by_its_name_at_any_width(qtbot, tmp_path, wide):
         view.stack.setCurrentWidget(table)
         qtbot.waitUntil(lambda table=table: table.isVisible() and table.width() == view.stack.width())
         assert table.table.columnWidth(1) >= 90, [table.table.isColumnHidden(at) for at in range(11)]
+
+
+def test_a_wide_table_gives_columns_what_their_words_need_and_takes_it_back(qtbot):
+    words = "elementwise_unary.py:1234, and some more"
+    view = RecordView("Places", [Column("Name", lambda r: r), Column("Where", lambda r: words, width=120),
+                                 Column("Mine", lambda r: words, width=120)])  # fmt: skip
+    qtbot.addWidget(view)
+    view.resize(600, 300)
+    view.show()
+    view.set_records(["a", "b"])
+    assert view.table.columnWidth(1) == 120, "the name has no room to give away"
+    view.table.setColumnWidth(2, 90)
+    view.resize(2000, 300)
+    assert view.table.columnWidth(1) > view.fontMetrics().horizontalAdvance(words)
+    assert view.table.columnWidth(2) == 90, "what the user chose stays"
+    view.resize(600, 300)
+    assert view.table.columnWidth(1) == 120

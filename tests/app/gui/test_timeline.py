@@ -181,6 +181,9 @@ def test_a_tall_view_gives_its_tracks_the_room_and_takes_lanes_back_into_sight(v
     view.resize(900, 700)
     assert view.camera.top == 0
     assert view.camera.track_height(view.timeline) > 200
+    view.resize(900, 2000)
+    assert view.camera.content_height(view.timeline) > 1900
+    view.resize(900, 700)
     low = AXIS + len(lanes) * LANE + view.camera.track_height(view.timeline) - 4
     assert view.camera.track_at(view.timeline, QPointF(400, low)) is track
     assert view.camera.content_height(view.timeline) <= view.height()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.controllers.spread_work import SpareTime, Turns
+from app.views.parts.later import laid_out_once, next_turn
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,6 +45,51 @@ def test_newer_steps_take_the_place_of_older_ones_and_others_wait_behind_them(qt
     assert done[2:] == ["added", "last"]
     turns.then(lambda: done.append("at once"))
     assert done[-1] == "at once"
+
+
+def test_the_next_turn_comes_after_other_timers(qtbot):
+    """What Qt does after 0 ms is done among what is posted: nothing else had its turn before it."""
+    from PySide6.QtCore import QObject, QTimer
+
+    beats, done, parent = [], [], QObject()
+    timer = QTimer()
+    timer.timeout.connect(lambda: beats.append(len(done)))
+
+    def first() -> None:
+        done.append("first")
+        next_turn(parent, lambda: done.append("second"))
+
+    timer.start(0)
+    next_turn(parent, first)
+    qtbot.waitUntil(lambda: len(done) == 2)
+    timer.stop()
+    assert 1 in beats
+
+
+def test_parts_that_are_shown_and_hidden_together_are_laid_out_once(qtbot):
+    from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+    class Counting(QHBoxLayout):
+        laid_out = 0
+
+        def setGeometry(self, rect) -> None:
+            self.laid_out += 1
+            super().setGeometry(rect)
+
+    holder = QWidget()
+    layout, parts = Counting(holder), [QLabel(text) for text in "abcd"]
+    for part in parts:
+        layout.addWidget(part)
+    qtbot.addWidget(holder)
+    holder.show()
+    qtbot.waitUntil(holder.isVisible)
+    before = layout.laid_out
+    with laid_out_once(holder):
+        for part in parts[1:]:
+            part.hide()
+        assert layout.laid_out == before
+    qtbot.waitUntil(lambda: parts[0].width() > holder.width() / 2)
+    assert layout.laid_out == before + 1
 
 
 def test_what_nobody_waits_for_is_done_apart_and_after_what_somebody_does(qtbot):

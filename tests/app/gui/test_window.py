@@ -36,7 +36,7 @@ def test_the_welcome_page_opens_a_sample_in_one_click(qtbot, window):
     window.docks.show_welcome()
     card = window.welcome.cards["sample:softmax"]
     qtbot.mouseClick(card, Qt.MouseButton.LeftButton)
-    assert window.docks.stack.currentWidget() is window.workbench
+    qtbot.waitUntil(lambda: window.docks.stack.currentWidget() is window.workbench)
     assert window.status.cancel.isVisible()
     qtbot.waitUntil(lambda: window.state.compilation.name == "softmax", timeout=60_000)
     settle(qtbot, window)
