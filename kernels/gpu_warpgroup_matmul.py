@@ -330,7 +330,7 @@ def warpgroup_matmul(out, a, b):
 
 
 @inline
-def store_sums(out, acc, lead, i, j, t, *, apart):
+def store_sums(out, acc, lead, i, j, t, *, apart=1):
     """The sums of one thread to row i and the 8th behind it, whole multiples of 8 columns; rows are `apart`, and the
     four lanes of a row first get 8 columns each."""
     m, n = out.shape[-2], out.shape[-1]

@@ -161,7 +161,7 @@ def _saturated(e: Emitter, value: str, source: str, kind: str, name: str, sign: 
     made = f"{name}.wide" if steps else name
     lines.append(f"{made} = fpto{'u' if bits >= 32 and sign == 'u' else 's'}i {source} {name}.most to {wide}")
     for count, (before, after) in enumerate(steps, 1):
-        result = name if count == len(steps) else f"{name}.{count}"
+        result = name if count == len(steps) else f"{name}.step{count}"  # a number alone is the name of another value
         lines.append(f"{result} = {before} {made}{after}")
         made = result
     e.lines += [f"  {line}" for line in lines]

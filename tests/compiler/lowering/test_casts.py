@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compiler import Graph, TensorType, compile, ops
 from compiler.backend.executor import load_kernels
 from compiler.backend.llvm import compile_llvm
 from compiler.lowering.llvm_text import emit_module
@@ -267,3 +268,12 @@ def test_float_literals_are_rounded_to_their_type(value):
         assert float_literal(value, "half") == f"0xH{int(half.view(np.uint16)):04X}"
         expected = np.float32(nearest(value, 7, -126, BF16_MAX)).astype(BF16)
         assert float_literal(value, "bfloat") == f"0xR{int(expected.view(np.uint16)):04X}"
+
+
+@pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4", "sm_90a", "gfx942", "cpu"])
+@pytest.mark.parametrize("kind", ["i64", "i32", "i8", "u8", "u32"])
+def test_a_kernel_may_have_several_conversions_to_integers(target, kind):
+    with Graph("several", inputs=[TensorType("f64", (64,)), TensorType("f32", (64,))]) as graph:
+        x, y = graph.inputs
+        graph.output(*[ops.cast(value * scale, kind) for value in (x, y) for scale in (1.5, 2.5, 3.5)])
+    assert compile(graph, target=target, cache=False).stage("asm").text
