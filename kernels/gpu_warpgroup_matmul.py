@@ -225,7 +225,7 @@ def warpgroup_matmul(out, a, b):
     def skipped(down):
         """Columns before those of the left operand that a tile of this row begins with."""
         found = i32(0)
-        for k in unroll(1, len(classes)):
+        for k in unroll(len(classes)):
             found = select(down % CLASSES == k, i32(classes[k][1]), found)
         return found
 

@@ -295,12 +295,10 @@ declare i32 @usleep(i32)
 """
 
 # Wait about 3 us without giving the processor away; then yield it, which costs little where nobody wants it and is
-# what keeps an oversubscribed machine moving; workers without a job sleep after some milliseconds of that. That is as
-# long as a host takes a processor from a virtual machine: if the others slept meanwhile they would be woken one by one,
-# each on another core, and sleep again before the last of them is done. `kg_patience` has those of the present job wait
-# longer before they give the processor away, or as usual for 0.
+# what keeps an oversubscribed machine moving; workers without a job sleep after some 100 us of that. `kg_patience` has
+# those of the present job wait longer before they give the processor away, or as usual for 0.
 _PAUSES = {"aarch64": 200, "x86_64": 100}
-_YIELDS = 8000
+_YIELDS = 300
 # On AArch64 `yield` does nothing on most cores; a barrier on instructions is the pause that others use.
 _PAUSE = {"aarch64": "isb sy", "x86_64": "pause"}
 _FUTEX_NUMBER = {"aarch64": 98, "x86_64": 202}
