@@ -35,3 +35,19 @@ def test_16_bytes_are_copied_at_once_only_from_where_16_bytes_begin(batch, colum
     wide = code_of((*batch, 128, columns), (*batch, 64, 128), view)
     alone = code_of((*batch, 128, 65), (*batch, 64, 128), lambda x: x[..., 1:])
     assert (wide.count(COPY) > alone.count(COPY)) is copied
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_rows_that_begin_anywhere_are_copied_by_classes_from_multiples_of_16_bytes(first):
+    rows, depth = 1021, 261
+    types = [TensorType("bf16", (rows, depth + first)), TensorType("bf16", (depth, 144))]
+    with Graph("ragged", inputs=types) as graph:
+        x, w = graph.inputs
+        graph.output(x[:, first:] @ w)
+    (call,) = compile(graph, target="sm_90a", cache=False).host.calls
+    classes = [asked for asked in call.maps if asked.argument == 1]
+    assert len(classes) == 8
+    for number, asked in enumerate(classes):
+        begin = first + number * (depth + first)
+        assert asked.offset == begin // 8 * 8 and asked.strides == (8 * (depth + first), 1)
+        assert asked.shape == (len(range(number, rows, 8)), depth + begin % 8)
