@@ -24,6 +24,8 @@ ROWS_SHARED = 64
 FEW_ROWS = 16
 ROWS_AT_ONCE = 8
 FEW_ROWS_BYTES = 2048
+# A matrix of so many bytes is read before a thread that is late could be helped.
+LITTLE_BYTES = 1 << 20
 # Rows of the matrix that are asked for before they are needed, where vectors are cache lines: a strip of each is too
 # short for the processor to see.
 ROWS_AHEAD = 8
@@ -243,52 +245,61 @@ def few_rows_product(out, a, b):
     left = stack(dt, SEGMENT * m)
     strip = strip_length(n, product(batch), longest, lanes)
     strips = ceildiv(index(n), strip)
-    begin, end = split(strips * product(batch))
-    for item in range(begin, end):
-        group = item // strips
-        j0 = (item - group * strips) * strip
-        used = min(n - j0, strip)
-        lead = delinearise(group, batch)
-        rows = fix_leading(a, lead)
-        matrix = fix_leading(b, lead)
-        for x in range(0, m * longest, lanes):
-            sums.store(zeros(dt, lanes), x)
-        for k0 in range(0, depth, SEGMENT):
-            count = min(depth - k0, SEGMENT)
+
+    def do(begin, end):
+        for item in range(begin, end):
+            group = item // strips
+            j0 = (item - group * strips) * strip
+            used = min(n - j0, strip)
+            lead = delinearise(group, batch)
+            rows = fix_leading(a, lead)
+            matrix = fix_leading(b, lead)
+            for x in range(0, m * longest, lanes):
+                sums.store(zeros(dt, lanes), x)
+            for k0 in range(0, depth, SEGMENT):
+                count = min(depth - k0, SEGMENT)
+                for i in unroll(m):
+
+                    def copy(k, w):
+                        left.store(rows[position((i, k0 + k), width=w, axis=1)].cast(dt), i * SEGMENT + k)
+
+                    vectors(0, count, (lanes * 2, 1), copy)
+
+                def steps_from(k, steps):
+                    for first in unroll(0, m, at_once):
+                        several = min(at_once, m - first)
+                        factors = [left.load((first + i) * SEGMENT + k, width=steps) for i in range(several)]
+
+                        def part(x, w):
+                            right = [
+                                matrix[position((k0 + k + s, j0 + x), width=w, axis=1)].cast(dt) for s in range(steps)
+                            ]
+                            if first == 0 and steps == together and w * dt.bytes == LINE_BYTES:
+                                for s in unroll(steps):
+                                    fetch_early(matrix, k0 + k + s + ROWS_AHEAD, j0 + x)
+                            for i in unroll(several):
+                                total = sums.load((first + i) * longest + x, width=w)
+                                for s in unroll(steps):
+                                    factor = factors[i][s] if steps > 1 else factors[i]
+                                    total = multiply_add(splat(factor, w), right[s], total)
+                                sums.store(total, (first + i) * longest + x)
+
+                        vectors(0, used, widths, part)
+
+                vectors(0, count, (together, 1), steps_from)
             for i in unroll(m):
 
-                def copy(k, w):
-                    left.store(rows[position((i, k0 + k), width=w, axis=1)].cast(dt), i * SEGMENT + k)
+                def finish(x, w):
+                    at = position((*lead, i, j0 + x), width=w, axis=out.rank - 1)
+                    out[at] = sums.load(i * longest + x, width=w).cast(out.dtype)
 
-                vectors(0, count, (lanes * 2, 1), copy)
+                vectors(0, used, widths, finish)
 
-            def steps_from(k, steps):
-                for first in unroll(0, m, at_once):
-                    several = min(at_once, m - first)
-                    factors = [left.load((first + i) * SEGMENT + k, width=steps) for i in range(several)]
-
-                    def part(x, w):
-                        right = [matrix[position((k0 + k + s, j0 + x), width=w, axis=1)].cast(dt) for s in range(steps)]
-                        if first == 0 and steps == together and w * dt.bytes == LINE_BYTES:
-                            for s in unroll(steps):
-                                fetch_early(matrix, k0 + k + s + ROWS_AHEAD, j0 + x)
-                        for i in unroll(several):
-                            total = sums.load((first + i) * longest + x, width=w)
-                            for s in unroll(steps):
-                                factor = factors[i][s] if steps > 1 else factors[i]
-                                total = multiply_add(splat(factor, w), right[s], total)
-                            sums.store(total, (first + i) * longest + x)
-
-                    vectors(0, used, widths, part)
-
-            vectors(0, count, (together, 1), steps_from)
-        for i in unroll(m):
-
-            def finish(x, w):
-                at = position((*lead, i, j0 + x), width=w, axis=out.rank - 1)
-                out[at] = sums.load(i * longest + x, width=w).cast(out.dtype)
-
-            vectors(0, used, widths, finish)
+    if is_static(n) and is_static(depth) and n * depth * dt.bytes <= LITTLE_BYTES:
+        begin, end = split(strips * product(batch))
+        do(begin, end)
+    else:
+        share(strips * product(batch), None, do)
 
 
 @inline
