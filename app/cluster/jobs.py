@@ -39,10 +39,12 @@ def answers(cluster: Cluster, work: Work, parcels: Sequence[bytes], workers: Seq
     import distributed
 
     client = cluster.client
-    known = [worker.address for worker in cluster.workers()]
-    # Named only where some are of no use: workers that join later are welcome otherwise.
-    useful = [worker.address for worker in workers]
-    where = {} if len(useful) == len(known) else {"workers": useful, "allow_other_workers": False}
+    # Named only where some are of no use: workers that join later are welcome otherwise, and so are those that came in
+    # place of a useful one since it was found, at another address. If it were named, nobody would ever do its tasks.
+    useful, alike = [worker.address for worker in workers], [worker.fingerprint for worker in workers]
+    others = [worker for worker in cluster.workers() if worker.address not in useful]
+    useless = any(worker.fingerprint not in alike for worker in others)
+    where = {"workers": useful, "allow_other_workers": False} if useless else {}
     numbers: dict[str, list[int]] = {}
     for number, parcel in enumerate(parcels):
         numbers.setdefault(f"{work.__name__}-{hashlib.sha256(parcel).hexdigest()}", []).append(number)
