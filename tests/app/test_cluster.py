@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -159,6 +160,19 @@ def test_a_killed_worker_loses_no_cell_and_doubles_none(cluster, spec, tmp_path)
     killed, found, kept = swept_under_fire(cluster, spec, tmp_path / "kept.db", 1)
     assert killed == 1 and kept == 12
     assert [each.status for each in found] == [DONE] * 12 and len({each.compilation for each in found}) == 12
+
+
+def test_work_for_a_worker_that_came_back_elsewhere_is_done(cluster):
+    """One that was chosen may be gone when work is sent: nothing is bound to an address that nobody has any more."""
+    gone = replace(cluster.useful()[0], address="tcp://127.0.0.1:1")
+    found: list[bytes] = []
+    asked = threading.Thread(
+        target=lambda: found.extend(each.parcel for each in answers(cluster, bytes.upper, [b"a", b"b"], [gone])),
+        daemon=True,
+    )
+    asked.start()
+    asked.join(60)
+    assert sorted(found) == [b"A", b"B"]
 
 
 @pytest.mark.slow
