@@ -202,6 +202,31 @@ def test_one_dear_op_on_the_results_of_a_product_is_enough():
     check_same(fused, apart, [(N, N), (N, N)])
 
 
+def five_results(value):
+    return (value, *(value + k for k in range(1, 5)))
+
+
+def softmax_by_hand(x):
+    powers = ops.exp(x - ops.max(x, axis=1, keepdims=True))
+    return powers / ops.sum(powers, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("before", [ops.relu, lambda x: ops.softmax(x, axis=1), softmax_by_hand],
+                         ids=["elementwise", "softmax", "rows"])  # fmt: skip
+def test_dear_work_is_not_done_where_many_large_results_are_stored(before):
+    large = [(256, 512)]
+    fused, apart = models(large, lambda x: five_results(ops.gelu(before(x))))
+    assert any("that does not store 5 results" in reason for reason in reasons_of(fused))
+    assert not any("gelu(" in kernel.source and "out4" in kernel.source for kernel in fused.kernels)
+    check_same(fused, apart, large)
+    for types, build in (
+        [[(64, 512)], lambda x: five_results(ops.gelu(before(x)))],  # they stay in the caches
+        [large, lambda x: five_results(ops.gelu(before(x)))[:4]],
+        [large, lambda x: five_results(ops.relu(before(x)))],
+    ):
+        assert len(model(types, build).kernels) == 1
+
+
 @pytest.mark.parametrize("shape", [(3, 37), (64, 200), (8, 5000)], ids=str)
 def test_computed_values_are_read_backwards_in_vectors_and_as_they_are(shape):
     for build in (

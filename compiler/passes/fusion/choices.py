@@ -22,6 +22,8 @@ class Choices:
     again: dict[Edge, Again] = field(default_factory=dict)  # edges whose value is computed where it is read
     repeated: dict[str, int | Dim] = field(default_factory=dict)  # operations that a broadcast has done again, by node
 
+    apart: dict[str, str] = field(default_factory=dict)  # ops that may join no kernel's epilogue, and why
+
     @property
     def fuse(self) -> bool:
         """Whether anything may be fused at all."""

@@ -8,18 +8,30 @@ from __future__ import annotations
 
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.choices import Choices
-from compiler.passes.fusion.facts.work import LIGHT, why_not_another, why_not_singly
-from compiler.passes.fusion.groups import LARGEST, Group, Groups, comes_singly
+from compiler.passes.fusion.facts.work import why_not_another, why_not_beside, why_not_singly
+from compiler.passes.fusion.groups import LARGEST, Group, Groups, comes_singly, is_dear
 from compiler.passes.fusion.paths import Path
 from compiler.passes.fusion.rows.join import RowJoiner
 from compiler.passes.fusion.strides import is_storable, stores_across
 
 
-def fuse_epilogues(analysis: Analysis, groups: Groups, choices: Choices, rows: bool) -> None:
+def fuse_epilogues(analysis: Analysis, choices: Choices, rows: bool) -> Groups:
     """Make a group of every kernel op and let elementwise ops join; why one could not is noted in the choices.
 
-    `rows` says whether the library has a kernel for rows that are reduced more than once.
+    `rows` says whether the library has a kernel for rows that are reduced more than once. How many results a kernel
+    stores is known only then; where they are too many for the work between them, it is all done again without that.
     """
+    while True:
+        groups = _with_epilogues(analysis, choices, rows)
+        crowded = _crowded(groups) if choices.fuse and choices.has_vectors else {}
+        if not crowded:
+            return groups
+        choices.apart.update(crowded)
+        choices.reasons.clear()
+
+
+def _with_epilogues(analysis: Analysis, choices: Choices, rows: bool) -> Groups:
+    groups = Groups()
     joiner = RowJoiner(groups, choices)
     for node in analysis.nodes:
         if node.kind == "kernel" and not (choices.fuse and rows and joiner.reduce(node)):
@@ -27,6 +39,30 @@ def fuse_epilogues(analysis: Analysis, groups: Groups, choices: Choices, rows: b
         elif node.kind == "elementwise" and choices.fuse and not (rows and joiner.join(node)):
             _join(node, groups, choices)
     joiner.finish()
+    return groups
+
+
+def _crowded(groups: Groups) -> dict[str, str]:
+    """The dear ops in epilogues of kernels that store too many results beside them, and why they had better not be."""
+    found: dict[str, str] = {}
+    for group in groups.all:
+        last = _in_last_loop(group)
+        dear = [value.node for value in last if value.node is not None and is_dear(value.node)]
+        if not dear:
+            continue
+        every = last if group.rows is None else list(group.rows.full)
+        stored = [v for v in every if v.outputs or any(user not in group.members for user in v.users)]
+        if reason := why_not_beside(sum(node.own_work for node in dear), len(stored), last[0].numel):
+            found |= {node.name: reason for node in dear}
+    return found
+
+
+def _in_last_loop(group: Group) -> list[Value]:
+    """What a kernel computes where it stores its results."""
+    if group.rows is None:
+        return list(group.positions)
+    full = group.rows.full
+    return [value for value, phase in full.items() if phase == max(full.values())]
 
 
 def _is_for_reductions(node: Node) -> bool:
@@ -71,6 +107,8 @@ def _refusal(node: Node, group: Group, path: Path, groups: Groups, choices: Choi
     """Why a node may not join a kernel's epilogue; empty when it may."""
     if len(group.members) >= LARGEST:
         return "the kernel is full"
+    if node.name in choices.apart:
+        return choices.apart[node.name]
     for operand in node.operands:
         hand = groups.at_hand(operand)
         if hand is not None and hand[1] is group and hand[2] == path:
@@ -79,9 +117,8 @@ def _refusal(node: Node, group: Group, path: Path, groups: Groups, choices: Choi
             continue
         if operand.node is not None and literal_of(operand) is None and groups.needs(operand, group.first) & group.mask:
             return "would create a cycle"
-    dear = choices.has_vectors and node.own_work > LIGHT
-    if dear and group.core is not None and not group.core.signature.reduction:
-        before = sum(member.own_work for member in group.members if member.own_work > LIGHT)
+    if choices.has_vectors and is_dear(node) and group.core is not None and not group.core.signature.reduction:
+        before = sum(member.own_work for member in group.members if is_dear(member))
         if reason := why_not_another(node.own_work, before, node.result.numel):
             return reason
     if choices.has_vectors and comes_singly(group):

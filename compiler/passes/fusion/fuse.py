@@ -42,9 +42,8 @@ def fuse(graph: Operation, library: Library, options: CompileOptions | None = No
     options = options or CompileOptions()
     analysis = Analysis(graph, library, options.target)
     options = _named(options, analysis)
-    groups = Groups()
     choices = Choices(options)
-    fuse_epilogues(analysis, groups, choices, rows=ROW_PHASES in library.names())
+    groups = fuse_epilogues(analysis, choices, rows=ROW_PHASES in library.names())
     placed = pull(analysis, groups, choices)
     ordered = [group for group in _in_order(analysis, groups) if not _is_empty(group)]
     driver = getattr(library.signature(_DRIVER), "name", "elementwise")

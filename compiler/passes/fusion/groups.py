@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler.graph.dims import Dim, floordiv
 from compiler.passes.fusion.analysis import Node, Value, below_views, literal_of
 from compiler.passes.fusion.facts.spans import Spans
+from compiler.passes.fusion.facts.work import LIGHT
 from compiler.passes.fusion.paths import IDENTITY, Path, Step, extend, followed, is_linear
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.row_space import Rows
@@ -244,6 +245,11 @@ class Groups:
             read.expands |= access.expands or _is_larger(value.numel, operand.numel)
             if _shows_straight(node, operand):
                 read.straight |= access.goes_along
+
+
+def is_dear(node: Node) -> bool:
+    """Whether a node is an elementwise op that takes more operations than storing and loading its result."""
+    return node.kind == "elementwise" and node.own_work > LIGHT
 
 
 def comes_singly(group: Group) -> bool:

@@ -10,8 +10,15 @@ from collections.abc import Iterable
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, count, literal_of, views_between
 from compiler.passes.fusion.choices import Choices
-from compiler.passes.fusion.facts.work import LIGHT, why_not_inside, why_not_repeat, why_not_singly, why_not_twice
-from compiler.passes.fusion.groups import LARGEST, Access, Context, Group, Groups, Store, comes_singly
+from compiler.passes.fusion.facts.work import (
+    LIGHT,
+    why_not_beside,
+    why_not_inside,
+    why_not_repeat,
+    why_not_singly,
+    why_not_twice,
+)
+from compiler.passes.fusion.groups import LARGEST, Access, Context, Group, Groups, Store, comes_singly, is_dear
 from compiler.passes.fusion.paths import IDENTITY, Path, followed
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.rows.again import why_not_again, why_not_kept
@@ -96,6 +103,8 @@ class Placement:
             if _one_by_one(node, group):
                 return "would be computed one element at a time, as the last axis has one"
             if reason := why_not_twice(node.work, node.result.numel, times):
+                return reason
+            if is_dear(node) and (reason := _why_crowded([*group.members, node], len(group.stores), group)):
                 return reason
         return why_not_repeat(node.work, node.result.numel, count(group.space)) if access.expands else ""
 
@@ -189,6 +198,8 @@ class Placement:
             if group.rows is not None and group.rows.path(value) is None:
                 continue  # of another shape than the rows that are walked
             reason = self.refusal(node, group) or (why_not_kept(node, group) if self.choices.has_vectors else "")
+            if not reason and self.choices.has_vectors:
+                reason = _why_crowded([*group.members, node], len(group.stores) + 1, group)
             if reason:
                 self.choices.explain(node, reason)
             if reason or len(group.stores) >= MOST_OUTPUTS:
@@ -220,12 +231,22 @@ class Placement:
         for other in same[1:]:
             apart = not self.groups.reaching(first.dependencies, max(other.first, 0)) & other.mask
             apart = apart and not self.groups.reaching(other.dependencies, max(first.first, 0)) & first.mask
-            full = len(first.stores) + len(other.stores) > MOST_OUTPUTS
+            stored = len(first.stores) + len(other.stores)
+            full = stored > MOST_OUTPUTS
+            if self.choices.has_vectors and _why_crowded([*first.members, *other.members], stored, first):
+                full = True
             if apart and not full and len(first.members) + len(other.members) < LARGEST:
                 self.groups.merge(first, other)
             else:
                 rest.append(other)
         return [first, *rest]
+
+
+def _why_crowded(members: Iterable[Node], stored: int, group: Group) -> str:
+    """Why a loop of its own that does these ops had better not store so many results; empty when it may."""
+    if group.core is not None:
+        return ""
+    return why_not_beside(sum(node.own_work for node in members if is_dear(node)), stored, count(group.space))
 
 
 def tensor_of(value: Value) -> TensorType:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LIGHT = 20  # operations that are computed again rather than stored and loaded
 STEP = 1 << 14  # operations in the time that one more kernel takes, everybody waiting for it
 _SINGLE_LIGHT, _SINGLE_STEP = 8, 1 << 12  # the same two of operations that are done for one element at a time
+# Results that are stored in turn at no cost while a loop computes: with more of them, and work between them that takes
+# so many operations, a Neoverse N1 waits for each line of caches that the results do not fit in, which are so large.
+_STREAMS, _LONG, _NEAR = 4, 48, 1 << 17
 _KINDS = frozenset({"function", "outlined", "elementwise", "inline"})
 
 
@@ -81,6 +84,14 @@ def why_not_another(work: int, before: int, elements: int | Dim) -> str:
     if work <= LIGHT or not before or (isinstance(elements, int) and work * elements <= STEP):
         return ""
     return f"{work} operations after {before} are done sooner in a loop of their own, which has more elements at hand"
+
+
+def why_not_beside(work: int, stored: int, elements: int | Dim) -> str:
+    """Why so much dear work had better not be done in a loop that stores so many results, each of so many elements;
+    empty when it may."""
+    if work <= _LONG or stored <= _STREAMS or (isinstance(elements, int) and elements < _NEAR):
+        return ""
+    return f"{work} operations are done sooner in a loop that does not store {stored} results"
 
 
 def why_not_inside(work: int, elements: int | Dim, kernel: str) -> str:

@@ -93,6 +93,9 @@ class RowJoiner:
             elif self.groups.needs(operand) & group.mask:
                 self._note(operand, node, "would create a cycle")
                 return False
+        if node.name in self.choices.apart:
+            self._note(node.operands[0], node, self.choices.apart[node.name])
+            return False
         if len(levels) != 1 or len(group.members) >= LARGEST:
             return False
         rows = group.rows or _rows_of(group)
