@@ -22,7 +22,7 @@ STEP = 1 << 14  # operations in the time that one more kernel takes, everybody w
 _SINGLE_LIGHT, _SINGLE_STEP = 8, 1 << 12  # the same two of operations that are done for one element at a time
 # Results that are stored in turn at no cost while a loop computes: with more of them, and work between them that takes
 # so many operations, a Neoverse N1 waits for each line of caches that the results do not fit in, which are so large.
-_STREAMS, _LONG, _NEAR = 4, 48, 1 << 17
+_STREAMS, _LONG, _NEAR = 4, 60, 1 << 17
 _KINDS = frozenset({"function", "outlined", "elementwise", "inline"})
 
 
