@@ -298,6 +298,7 @@ def parts_of(rows, columns, groups, workers, *, height, width):
     square = (share * columns * width // (rows * height)).cast(i64)  # of how many parts the columns should come to
     across = index(1) << ((63 - ctlz(max(square, i64(1)))) // 2).cast(index)
     across = min(min(across, share & (0 - share)), columns)  # a power of two that the workers divide into
+    across = max(across, 1)  # which it is; but so it is known to be no sign that divisions have to look at
     return min(share // across, rows), across
 
 
@@ -354,10 +355,10 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, copy_row
         for item in range(begin, end):
             rest = item // row_pieces
             group = rest // column_pieces
-            piece = item - rest * row_pieces
+            piece = item % row_pieces
             i0 = piece * row_tiles // row_pieces * rows
             i1 = min((piece + 1) * row_tiles // row_pieces * rows, m)
-            piece = rest - group * column_pieces
+            piece = rest % column_pieces
             j = piece * column_tiles // column_pieces * unit
             used = min((piece + 1) * column_tiles // column_pieces * unit, n) - j
             panels = index(ceildiv(used, width))

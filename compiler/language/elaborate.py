@@ -18,6 +18,7 @@ from compiler.language.interpreter import interpret
 from compiler.language.kernel import ElaboratedKernel, KernelSource
 from compiler.language.library import Library
 from compiler.language.source import SourceFile
+from compiler.language.syntax import liveness
 from compiler.language.syntax.functions import Frame, Generator
 from compiler.language.syntax.run import Run
 from compiler.language.syntax.signatures import buffer_argument
@@ -120,14 +121,26 @@ class Elaborator:
 
     def _note_called(self, entry: Generator) -> None:
         """A kernel's own lines are called by nobody: they belong to the definition in the library that they call."""
+        called: dict[int, Generator | None] = {}
         for (file, line, _), callers in self.callers.items():
             if ("", 0) in callers and file == entry.file:
-                at = [node for top in entry.body if top.lineno == line for node in ast.walk(top)]
-                names = [node.func.id for node in at if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-                found = next((known for known in map(self.library.find, names) if known is not None), None)
+                if line not in called:
+                    called[line] = self._called_in(entry, line)
+                found = called[line]
                 del callers["", 0]
                 if found is not None:
                     callers[found.file, found.line] = None
+
+    def _called_in(self, entry: Generator, line: int) -> Generator | None:
+        """The first definition in the library that a line of a kernel calls, outer calls before inner ones."""
+        waiting: list[ast.AST] = [top for top in entry.body if top.lineno == line]
+        for node in waiting:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                found = self.library.find(node.func.id)
+                if found is not None:
+                    return found
+            waiting += liveness.parts_of(node)
+        return None
 
     def _kernel(self, run: Run, entry: Generator, file: SourceFile, source: KernelSource) -> ElaboratedKernel:
         self.local = file

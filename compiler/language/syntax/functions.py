@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from compiler.language.syntax import liveness
@@ -38,6 +39,33 @@ class Generator(Function):
     line_slots: tuple[tuple[int, ...], ...] = ()  # generated source only: slots of each line, from line 1
     constants: dict[str, Any] = field(default_factory=dict)  # the file's top-level constants
     own: frozenset[str] = frozenset()  # of a closure: names it assigns, which therefore never mean outer ones
+
+    @cached_property
+    def reads(self) -> tuple[str, ...] | None:
+        """The names x that a function of a position `at` reads as x[at]; None where it uses `at` in any other way."""
+        at = self.arguments[0][0]
+        names: dict[str, None] = {}
+        plain = used = 0
+        waiting: list[ast.AST] = list(self.body)
+        while waiting:
+            node = waiting.pop()
+            kind = type(node)
+            if kind is ast.Name:
+                used += node.id == at  # pyright: ignore[reportAttributeAccessIssue]
+                continue
+            if kind is ast.FunctionDef or kind is ast.Lambda:
+                return None
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id == at:
+                if not isinstance(node.value, ast.Name):
+                    return None
+                names[node.value.id] = None
+                plain += 1
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == at:
+                if node.attr != "width":
+                    return None
+                plain += 1
+            waiting += liveness.parts_of(node)
+        return tuple(sorted(names)) if used == plain else None
 
 
 class Frame:
@@ -75,33 +103,11 @@ class Closure(Function):
     def read_at_position(self) -> tuple[Any, ...] | None:
         if len(self.generator.arguments) != 1:
             return None
-        names = _read_names(self.generator)
+        names = self.generator.reads
         holders = [] if names is None else [(name, self.frame.find(name)) for name in names]
         if names is None or any(holder is None for _, holder in holders):
             return None
         return tuple(holder.env[name] for name, holder in holders if holder is not None)
-
-
-def _read_names(generator: Generator) -> tuple[str, ...] | None:
-    """The names x that a function of a position `at` reads as x[at]; None where it uses `at` in any other way."""
-    at = generator.arguments[0][0]
-    names: dict[str, None] = {}
-    plain = 0
-    nodes = [node for statement in generator.body for node in ast.walk(statement)]
-    for node in nodes:
-        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            return None
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id == at:
-            if not isinstance(node.value, ast.Name):
-                return None
-            names[node.value.id] = None
-            plain += 1
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == at:
-            if node.attr != "width":
-                return None
-            plain += 1
-    used = sum(isinstance(node, ast.Name) and node.id == at for node in nodes)
-    return tuple(names) if used == plain else None
 
 
 class Undefined:

@@ -85,6 +85,17 @@ def names_read(node: ast.AST) -> frozenset[str]:
     return found
 
 
+def parts_of(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below one that hold something: what `ast.iter_child_nodes` finds in several times as long."""
+    found: list[ast.AST] = []
+    for value in [getattr(node, name, None) for name in node._fields]:
+        if type(value) is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and value._fields:  # operators and contexts hold nothing
+            found.append(value)
+    return found
+
+
 def _read_names(node: ast.AST, names: set[str]) -> None:
     """What `ast.walk` would find, which takes five times as long."""
     kind = type(node)

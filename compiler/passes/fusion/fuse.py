@@ -113,7 +113,7 @@ def _in_order(analysis: Analysis, groups: Groups) -> list[Group]:
         before[group] = {g for g in needed if g.stores and g is not group}
         for source in before[group]:
             after[source].append(group)
-    rank = {group: max((n.index for n in group.members), default=len(analysis.nodes) + group.number) for group in live}
+    rank = {group: _place(group, len(analysis.nodes)) for group in live}
     waiting = {group: len(before[group]) for group in live}
     ready = [(rank[g], g.number, g) for g in live if not waiting[g]]
     heapq.heapify(ready)
@@ -127,6 +127,14 @@ def _in_order(analysis: Analysis, groups: Groups) -> list[Group]:
                 heapq.heappush(ready, (rank[follower], follower.number, follower))
     assert len(ordered) == len(live), "fusion made a cycle"
     return ordered
+
+
+def _place(group: Group, behind: int) -> int:
+    """Where a group stands in the order of the graph: a kernel where its op does, as what that reads was most likely
+    written just before; others where all they need is there; behind the graph what is only copied."""
+    if group.core is not None:
+        return group.core.index
+    return max((node.index for node in group.members), default=behind + group.number)
 
 
 def _has(group: Group, value: Value) -> bool:
