@@ -221,7 +221,7 @@ def fill_panels(panels, source, k0, count, x0, columns, width, *, along):
     whole = index(0)
     if packs_rows(source, width, lanes, along):
         # Whole rows are read at a time, which the memory likes better than columns of a panel's width.
-        whole = min(source.shape[1] - x0, columns) // width
+        whole = max(min(source.shape[1] - x0, columns), 0) // width  # never below: so that no sign is looked at
         for k in range(count):
             for p in range(whole):
                 for x in range(0, width, lanes):
@@ -298,7 +298,7 @@ def parts_of(rows, columns, groups, workers, *, height, width):
     square = (share * columns * width // (rows * height)).cast(i64)  # of how many parts the columns should come to
     across = index(1) << ((63 - ctlz(max(square, i64(1)))) // 2).cast(index)
     across = min(min(across, share & (0 - share)), columns)  # a power of two that the workers divide into
-    across = max(across, 1)  # which it is; but so it is known to be no sign that divisions have to look at
+    across = max(across, 1)  # which it is anyway: so that divisions by it need not look at signs
     return min(share // across, rows), across
 
 

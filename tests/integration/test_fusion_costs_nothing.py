@@ -202,6 +202,17 @@ def test_one_dear_op_on_the_results_of_a_product_is_enough():
     check_same(fused, apart, [(N, N), (N, N)])
 
 
+def test_a_kernel_runs_where_its_op_stands_and_not_where_the_last_op_behind_it_does():
+    def build(x, w):
+        copied = ops.transpose(x)
+        product = copied @ w
+        sums = ops.sum(copied, axis=0)
+        return sums, ops.relu(product)
+
+    names = [call.kernel.name for call in model([(N, N), (N, N)], build).fusion.calls]
+    assert [name.split("_")[0] for name in names] == ["transpose", "matmul", "reduce"]
+
+
 def five_results(value):
     return (value, *(value + k for k in range(1, 5)))
 

@@ -122,3 +122,14 @@ def test_one_row_times_a_large_matrix(batch, n, k, what):
     for result in results:
         np.testing.assert_allclose(result.reshape(expected.shape), expected, rtol=0, atol=3e-5)
         np.testing.assert_array_equal(result, results[0])
+
+
+@pytest.mark.parametrize("target", ["cpu", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("shapes", [[("M", 512), (512, 1024)], [("B", 70, 600), ("B", 600, 90)]], ids=str)
+def test_cutting_a_product_into_pieces_divides_without_a_look_at_signs(shapes, target):
+    with Graph("g", inputs=[TensorType("f32", shape) for shape in shapes]) as graph:
+        graph.output(graph.inputs[0] @ graph.inputs[1])
+    text = compile(graph, target=target, cache=False).kernels[0].stage("llvm").text
+    begin = text.index("define void @matmul_kernel")
+    assert " udiv " in text
+    assert not any(word in text[begin : text.index("\n}", begin)] for word in (" sdiv ", " srem "))

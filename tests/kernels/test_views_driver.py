@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from compiler.language.library import default_library
+from tests.compiler.language.drive import elaborate, text
 from tests.kernels.checked import DTYPES, MODES, assert_matches, random_array, run
 
 
@@ -63,3 +65,12 @@ def test_broadcasting_repeats_axes_of_one(old, new):
     x = random_array("f32", old)
     result = run(f"elementwise(out, broadcast_to(in0, shape={new}))", "f32", new, x)
     assert_matches(result, np.broadcast_to(x, new))
+
+
+@pytest.mark.parametrize("shape", ["(1, M)", "(M, 1)", "(1, 1, M, 1)"])
+def test_a_size_of_one_is_not_divided_by_on_the_way_to_an_index(shape):
+    source = (
+        f"@kernel\ndef kernel(out: Tensor[i64, (M,)]):\n    for i in range(M):\n        at = delinearise(i, {shape})\n"
+    )
+    module, _ = elaborate(source + "        out[i] = i64(at[0] + at[-1])\n", library=default_library())
+    assert "div" not in text(module)
