@@ -14,11 +14,11 @@ RANDOM = np.random.default_rng(0)
 W, X = RANDOM.standard_normal((N, N)).astype(np.float32), RANDOM.standard_normal(N).astype(np.float32)
 
 
-def model(types, build, fuse=True):
+def model(types, build, fuse=True, force_fuse=frozenset()):
     with Graph("g", inputs=[TensorType("f32", shape) for shape in types]) as graph:
         made = build(*graph.inputs)
         graph.output(*(made if isinstance(made, tuple) else (made,)))
-    return compile_graph(graph, CompileOptions(cache=False, fuse=fuse))
+    return compile_graph(graph, CompileOptions(cache=False, fuse=fuse, force_fuse=force_fuse))
 
 
 def models(types, build):
@@ -236,6 +236,14 @@ def test_dear_work_is_not_done_where_many_large_results_are_stored(before):
         [large, lambda x: five_results(ops.relu(before(x)))],
     ):
         assert len(model(types, build).kernels) == 1
+
+
+def test_dear_work_is_done_beside_many_results_where_the_user_wants_it():
+    def build(x):
+        return five_results(ops.gelu(ops.softmax(x, axis=1)))
+
+    wanted = model([(256, 512)], build, force_fuse=frozenset({("softmax_0", "gelu_0")}))
+    assert len(wanted.kernels) == 1 < len(model([(256, 512)], build).kernels)
 
 
 @pytest.mark.parametrize("shape", [(3, 37), (64, 200), (8, 5000)], ids=str)

@@ -58,6 +58,10 @@ class Choices:
                 return False
             name, value = producer, value.node.operands[0]
 
+    def wants(self, node: Node) -> bool:
+        """Whether the user wants this node computed where one of its operands is."""
+        return any((u.node.name, node.name) in self.options.force_fuse for u in node.operands if u.node is not None)
+
     def is_forced(self, node: Node, group: Group) -> bool:
         """Whether the user wants this node's value computed in this group, which has it once: one cut keeps it out."""
         if not self.options.force_fuse:

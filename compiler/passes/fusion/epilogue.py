@@ -14,6 +14,8 @@ from compiler.passes.fusion.paths import Path
 from compiler.passes.fusion.rows.join import RowJoiner
 from compiler.passes.fusion.strides import is_storable, stores_across
 
+_ROUNDS = 4  # of looking for what had better not be in an epilogue; others may only then have come into one
+
 
 def fuse_epilogues(analysis: Analysis, choices: Choices, rows: bool) -> Groups:
     """Make a group of every kernel op and let elementwise ops join; why one could not is noted in the choices.
@@ -21,13 +23,15 @@ def fuse_epilogues(analysis: Analysis, choices: Choices, rows: bool) -> Groups:
     `rows` says whether the library has a kernel for rows that are reduced more than once. How many results a kernel
     stores is known only then; where they are too many for the work between them, it is all done again without that.
     """
-    while True:
-        groups = _with_epilogues(analysis, choices, rows)
-        crowded = _crowded(groups) if choices.fuse and choices.has_vectors else {}
+    groups = _with_epilogues(analysis, choices, rows)
+    for _ in range(_ROUNDS if choices.fuse and choices.has_vectors else 0):
+        crowded = _crowded(groups, choices)
         if not crowded:
-            return groups
+            break
         choices.apart.update(crowded)
         choices.reasons.clear()
+        groups = _with_epilogues(analysis, choices, rows)
+    return groups
 
 
 def _with_epilogues(analysis: Analysis, choices: Choices, rows: bool) -> Groups:
@@ -42,8 +46,9 @@ def _with_epilogues(analysis: Analysis, choices: Choices, rows: bool) -> Groups:
     return groups
 
 
-def _crowded(groups: Groups) -> dict[str, str]:
-    """The dear ops in epilogues of kernels that store too many results beside them, and why they had better not be."""
+def _crowded(groups: Groups, choices: Choices) -> dict[str, str]:
+    """The dear ops in epilogues of kernels that store too many results beside them, and why they had better not be;
+    without those that the user wants there."""
     found: dict[str, str] = {}
     for group in groups.all:
         last = _in_last_loop(group)
@@ -53,7 +58,7 @@ def _crowded(groups: Groups) -> dict[str, str]:
         every = last if group.rows is None else list(group.rows.full)
         stored = [v for v in every if v.outputs or any(user not in group.members for user in v.users)]
         if reason := why_not_beside(sum(node.own_work for node in dear), len(stored), last[0].numel):
-            found |= {node.name: reason for node in dear}
+            found |= {node.name: reason for node in dear if not choices.wants(node)}
     return found
 
 
@@ -62,7 +67,8 @@ def _in_last_loop(group: Group) -> list[Value]:
     if group.rows is None:
         return list(group.positions)
     full = group.rows.full
-    return [value for value, phase in full.items() if phase == max(full.values())]
+    last = max(full.values(), default=0)
+    return [value for value, phase in full.items() if phase == last]
 
 
 def _is_for_reductions(node: Node) -> bool:

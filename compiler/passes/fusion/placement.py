@@ -198,7 +198,7 @@ class Placement:
             if group.rows is not None and group.rows.path(value) is None:
                 continue  # of another shape than the rows that are walked
             reason = self.refusal(node, group) or (why_not_kept(node, group) if self.choices.has_vectors else "")
-            if not reason and self.choices.has_vectors:
+            if not reason and self.choices.has_vectors and not self.choices.is_forced(node, group):
                 reason = _why_crowded([*group.members, node], len(group.stores) + 1, group)
             if reason:
                 self.choices.explain(node, reason)
