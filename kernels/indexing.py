@@ -21,7 +21,7 @@ def delinearise(i, shape):
         return (i,)
     if is_static(shape[-1]) and shape[-1] <= 1:
         return delinearise(i, shape[:-1]) + (0,)
-    if is_static(shape[0]) and shape[0] <= 1:
+    if is_static(shape[0]) and shape[0] == 1:
         return (0,) + delinearise(i, shape[1:])
     row = i // shape[-1]
     return delinearise(row, shape[:-1]) + (i - row * shape[-1],)
