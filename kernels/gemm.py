@@ -283,6 +283,13 @@ def round_up(n, multiple):
     return ceildiv(n, multiple) * multiple
 
 
+@outlined
+def quotient(a, b):
+    """a // b, of which a product takes many: a function that all share. LLVM, which steps pointers along only where it
+    could compute their beginnings anew, does not look into it either, as it does into a division without a sign."""
+    return a // b
+
+
 @inline
 def parts_of(rows, columns, groups, workers, *, height, width):
     """How many parts the rows and how many the columns are cut into: for every worker one, about as tall as wide.
@@ -298,8 +305,7 @@ def parts_of(rows, columns, groups, workers, *, height, width):
     square = (share * columns * width // (rows * height)).cast(i64)  # of how many parts the columns should come to
     across = index(1) << ((63 - ctlz(max(square, i64(1)))) // 2).cast(index)
     across = min(min(across, share & (0 - share)), columns)  # a power of two that the workers divide into
-    across = max(across, 1)  # which it is anyway: so that divisions by it need not look at signs
-    return min(share // across, rows), across
+    return min(quotient(share, across), rows), across
 
 
 @inline
@@ -353,14 +359,14 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, copy_row
 
     def do(begin, end):
         for item in range(begin, end):
-            rest = item // row_pieces
-            group = rest // column_pieces
-            piece = item % row_pieces
-            i0 = piece * row_tiles // row_pieces * rows
-            i1 = min((piece + 1) * row_tiles // row_pieces * rows, m)
-            piece = rest % column_pieces
-            j = piece * column_tiles // column_pieces * unit
-            used = min((piece + 1) * column_tiles // column_pieces * unit, n) - j
+            rest = quotient(item, row_pieces)
+            group = quotient(rest, column_pieces)
+            piece = item - rest * row_pieces
+            i0 = quotient(piece * row_tiles, row_pieces) * rows
+            i1 = min(quotient((piece + 1) * row_tiles, row_pieces) * rows, m)
+            piece = rest - group * column_pieces
+            j = quotient(piece * column_tiles, column_pieces) * unit
+            used = min(quotient((piece + 1) * column_tiles, column_pieces) * unit, n) - j
             panels = index(ceildiv(used, width))
             for k0 in range(0, max(k, 1), depth):
                 count = min(k - k0, depth)
