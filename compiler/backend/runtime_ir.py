@@ -3,9 +3,9 @@
 Barrier state (`rt`, 128 bytes): arrivals at byte 0, generation at byte 64, each an i32 on a cache line of its own; then
 what `runtime_parts` counts.
 Pool (`POOL_HEADER + 64 * threads` bytes): pending workers (i32) and "the caller sleeps" (i32) at byte 0; entry, args,
-thread count and the address of notes (or null) at byte 64; then a line per thread: job generation (i32; -1 means stop)
-and "this worker sleeps" (i32). A worker is woken through its own line, so one that is not part of a job never looks at
-it.
+thread count, the address of notes (or null), the processors of this job's threads (`runtime_processors`) and the number
+of jobs at byte 64; then a line per thread: job generation (i32; -1 means stop) and "this worker sleeps" (i32). A worker
+is woken through its own line, so one that is not part of a job never looks at it.
 Notes (64 bytes a thread): the time, the processor time that the thread has had, and its job's generation, written when
 a job is done and nobody waits for the thread any more.
 Place (`PLACE_BYTES` a thread, or null): the step the thread is in, counted from 1, and 0 between steps. It tells
@@ -16,6 +16,7 @@ Step (32 bytes): kernel, pointer to its argument slots (i32 each), their number 
 from __future__ import annotations
 
 from compiler.backend.runtime_parts import PARTS_BYTES, parts_text
+from compiler.backend.runtime_processors import processors_text
 from compiler.backend.runtime_steps import steps_text
 from compiler.backend.runtime_threads import sleep_text, threads_text
 from compiler.targets.target import Target
@@ -37,6 +38,5 @@ declare i32 @clock_gettime(i32, ptr)
 def runtime_text(target: Target) -> str:
     """LLVM IR of the runtime for a CPU target."""
     head = f'target datalayout = "{target.data_layout}"\ntarget triple = "{target.triple}"\n'
-    return "".join(
-        [head, threads_text(target), steps_text(target), parts_text(_PARTS_AT), sleep_text(target), _DECLARED]
-    )
+    own = threads_text(target), steps_text(target), parts_text(_PARTS_AT), sleep_text(target), processors_text(target)
+    return "".join([head, *own, _DECLARED])

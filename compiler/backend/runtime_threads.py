@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from string import Template
 
+from compiler.backend.runtime_processors import LOOKS
 from compiler.targets.target import Target
 
 OBSERVER = 88
@@ -24,7 +25,8 @@ again:
 # Where the pool keeps the job: what to call, with what, and how many threads do.
 _JOB = """  %entry.at = getelementptr i8, ptr %pool, i64 64
   %args.at = getelementptr i8, ptr %pool, i64 72
-  %threads.at = getelementptr i8, ptr %pool, i64 80"""
+  %threads.at = getelementptr i8, ptr %pool, i64 80
+  %taken.at = getelementptr i8, ptr %pool, i64 96"""
 # The line of thread %tid in the pool.
 _LINE = """  %offset = mul i64 %tid, 64
   %lines = getelementptr i8, ptr %pool, i64 128
@@ -115,6 +117,13 @@ run:
   %function = load ptr, ptr %entry.at, align 8
   %args = load ptr, ptr %args.at, align 8
   %threads = load i64, ptr %threads.at, align 8
+  %processors = load atomic i64, ptr %taken.at monotonic, align 8
+  %anywhere = icmp eq i64 %processors, -1
+  br i1 %anywhere, label %call, label %apart
+apart:
+  call void @kg_apart(ptr %taken.at)
+  br label %call
+call:
   call void %function(i64 %tid, i64 %threads, ptr %args)
   %pending = atomicrmw sub ptr %pool, i32 1 seq_cst, align 4
   %final = icmp eq i32 %pending, 1
@@ -193,6 +202,14 @@ $job
   store ptr %function, ptr %entry.at, align 8
   store ptr %args, ptr %args.at, align 8
   store atomic i64 %threads, ptr %threads.at monotonic, align 8
+  %turn.at = getelementptr i8, ptr %pool, i64 104
+  %turn = load i64, ptr %turn.at, align 8
+  %turn.next = add i64 %turn, 1
+  store i64 %turn.next, ptr %turn.at, align 8
+  %part = and i64 %turn, $between
+  %now = icmp eq i64 %part, 0
+  %here = call i64 @kg_processor(i1 %now)
+  store atomic i64 %here, ptr %taken.at monotonic, align 8
   %count = trunc i64 %threads to i32
   %others = sub i32 %count, 1
   store atomic i32 %others, ptr %pool monotonic, align 4
@@ -310,8 +327,9 @@ def threads_text(target: Target) -> str:
     turn = Template(_TURN).substitute(pause=_PAUSE.get(target.arch, ""))
     clock = 16 if "darwin" in target.triple else 3  # the clock of a thread's own processor time
     return _THREADS.substitute(
-        turn=turn, job=_JOB, line=_LINE, pauses=pauses, yields=pauses + _YIELDS, clock=clock, observer=OBSERVER
-    )
+        turn=turn, job=_JOB, line=_LINE, pauses=pauses, yields=pauses + _YIELDS, clock=clock, observer=OBSERVER,
+        between=LOOKS - 1,
+    )  # fmt: skip
 
 
 def sleep_text(target: Target) -> str:

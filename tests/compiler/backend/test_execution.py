@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import operator
 import os
@@ -253,6 +254,48 @@ def test_a_pool_can_be_closed_while_its_workers_sleep(code):
     assert not any(thread.is_alive() for thread in threads)
     with pytest.raises(ExecutionError, match="shut down"):
         pool.run(executor._entry, executor._args_pointer, 4)
+
+
+WHERE = """
+define void @where(i64 %tid, i64 %nthreads, ptr %seen) {
+  %processor = call i32 @sched_getcpu()
+  %at = getelementptr i32, ptr %seen, i64 %tid
+  store i32 %processor, ptr %at
+  ret void
+}
+declare i32 @sched_getcpu()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="nobody tells which processor a thread is on")
+def test_threads_that_came_to_share_a_processor_part_again():
+    """Left to themselves they take turns, for seconds, while another processor is idle."""
+    usable = os.sched_getaffinity(0)
+    if len(usable) < 2:
+        pytest.skip("there is a single processor")
+    code = load_kernels([compile_llvm(f'target triple = "{HOST.triple}"\n{WHERE}', HOST, 1).object], ["where"])
+    entry, pool, seen = ctypes.c_void_p(code.address("where")), Pool(), np.zeros(2, np.int32)
+
+    def processors(jobs):
+        found = set()
+        for _ in range(jobs):
+            pool.run(entry, ctypes.c_void_p(seen.ctypes.data), 2)
+            found.add(tuple(seen.tolist()))
+        return found
+
+    try:
+        processors(1)
+        one = {min(usable)}
+        for thread in pool.thread_ids():
+            os.sched_setaffinity(thread, one)
+        assert processors(20) == {(min(usable),) * 2}, "there is nowhere to go"
+        for thread in pool.thread_ids():
+            os.sched_setaffinity(thread, usable)
+        assert any(first != second for first, second in processors(40))
+        assert all(os.sched_getaffinity(thread) == usable for thread in pool.thread_ids())
+    finally:
+        os.sched_setaffinity(0, usable)
+        pool.close()
 
 
 def test_too_many_threads_are_refused(code):
