@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from app.errors import CompilationFailed
 from app.sources import Source
 from compiler.errors import CompilerError, ExecutionError, UnavailableError
 from compiler.options import MODEL_STAGES, CompileOptions
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from compiler.trace import Watch
 
 # How each text begins a comment, for the line that says which kernel follows.

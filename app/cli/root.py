@@ -64,7 +64,7 @@ def kernelglass(ctx: click.Context) -> None:
       5    a check failed: results that are wrong, a run that crashed, a gate that found a run slower
       6    a gate that cannot tell
       130  interrupted (Ctrl+C)
-      143  ended by SIGTERM (cluster local)
+      143  ended by SIGTERM, with a cluster of its own
     """
     if ctx.invoked_subcommand is None:
         gui = kernelglass.get_command(ctx, "gui")

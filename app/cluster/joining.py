@@ -16,6 +16,7 @@ from typing import Any
 
 from app.cluster.fingerprint import KNOWN, Fingerprint, release, this_worker
 from app.cluster.preload import ANNOUNCED, LED
+from app.cluster.termination import terminated_in_order
 from compiler.errors import CompilerError, UnavailableError
 from compiler.processes.frames import Unreadable, opened, parcel
 
@@ -118,7 +119,13 @@ def joined(address: str, workers: int | None = None, port: int = 0) -> Iterator[
     """The cluster at an address, for the time of the block; `local` starts one, with so many workers, at a port."""
     check_address(address)
     with ExitStack() as stack:
-        yield _local(stack, workers, port) if address == LOCAL else _elsewhere(stack, address)
+        if address == LOCAL:
+            heed = stack.enter_context(terminated_in_order())
+            cluster = _local(stack, workers, port)
+            heed()
+            yield cluster
+        else:
+            yield _elsewhere(stack, address)
 
 
 def check_address(address: str) -> None:

@@ -35,8 +35,10 @@ LATER = ()
 def prepare() -> None:
     """Before the first task: load the compiler, which takes longer than many a cell, and have LLVM ready."""
     from compiler.collector_pauses import rare_collection
+    from compiler.processes.numpy_alone import load_numpy_alone
 
     with rare_collection():
+        load_numpy_alone()
         from compiler.dialects.formats_later import parse_formats_later
 
         parse_formats_later()

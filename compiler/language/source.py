@@ -67,7 +67,7 @@ class SourceFile:
                     raise KernelError("a decorator must stand over a def", Location(self.file, line, 1))
                 decorator = _DECORATOR.match(text)
                 kind = decorator.group(1) if decorator else ""
-                registers = _REGISTERS.search(text)
+                registers = _REGISTERS.search(text, 0, name.start())
                 piece = Piece(name.group(1), kind, registers.group(1) if registers else "", text, line)
                 if piece.name in found:
                     raise KernelError(f"{piece.name} is defined twice", Location(self.file, line, 1))

@@ -7,11 +7,10 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compiler.errors import CompilerError
 from compiler.processes.identity import process_mark
-from profiler.analysis.statistics import summarise
 from profiler.records import (
     FINISHED,
     LOST,
@@ -32,6 +31,9 @@ from profiler.store.connection import Store, StoreError, translated
 from profiler.store.sampled import put_sampling
 from profiler.store.samples import pack
 from profiler.store.texts import drop_unreferred, drop_unused, pack_nodes, put_text, texts_of
+
+if TYPE_CHECKING:
+    from profiler.analysis.statistics import Summary
 
 
 def _now() -> str:
@@ -114,8 +116,8 @@ def begin_run(store: Store, request: MeasureRequest, machine: Machine) -> int:
 
 def finish_run(store: Store, run: int, result: MeasuredRun, compilation: int | None = None) -> None:
     """Keep what came of a run, good or bad, all at once."""
+    whole = _summary(result.samples, result) if result.samples else None
     with store.transaction() as connection:
-        whole = summarise(result.samples, result.blocks, result.processes) if result.samples else None
         figures = (whole.median, whole.low, whole.high, whole.minimum, whole.count) if whole else (None,) * 5
         conditions = {**result.conditions, "blocks": list(result.blocks), "processes": list(result.processes)}
         changed = connection.execute(
@@ -145,12 +147,18 @@ def finish_run(store: Store, run: int, result: MeasuredRun, compilation: int | N
             put_sampling(store, run, result.sampling)
 
 
+def _summary(samples: Sequence[int], result: MeasuredRun) -> Summary:
+    from profiler.analysis.statistics import summarise  # it loads NumPy, of which compilations alone need nothing
+
+    return summarise(samples, result.blocks, result.processes)
+
+
 def _add_samples(store: Store, run: int, position: int, nanoseconds: Sequence[int]) -> None:
     _insert(store, "samples", run=run, position=position, count=len(nanoseconds), data=pack(nanoseconds))
 
 
 def _add_launch(store: Store, run: int, launch: Launch, result: MeasuredRun) -> None:
-    times = summarise(launch.samples, result.blocks, result.processes)
+    times = _summary(launch.samples, result)
     known = {name: value for name, value in vars(launch).items() if name != "samples"}
     known |= {name: json.dumps(known[name]) for name in ("nodes", "thread_seconds")}
     figures = {name: getattr(times, name) for name in ("median", "low", "high", "minimum")}

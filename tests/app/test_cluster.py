@@ -257,3 +257,44 @@ def test_a_scheduler_that_is_terminated_takes_down_all_that_it_made():
     assert (process.returncode, said) == (128 + signal.SIGTERM, "")
     _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive
+
+
+ENDLESS = """
+import pathlib, time
+def build():
+    pathlib.Path("begun").touch()
+    time.sleep(600)
+"""
+HALFWAY = ["compile", "sample:mlp", "--no-cache"], ["cluster", "plan", "sample:mlp", "--measure", "1"]
+
+
+@pytest.mark.parametrize("words", [["sweep", "endless.toml"], *HALFWAY], ids=lambda words: words[0])
+def test_a_command_that_is_terminated_takes_down_the_cluster_that_it_made(tmp_path, words):
+    """A sweep while it works; the others as soon as there is a process of theirs, which may be halfway."""
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    (tmp_path / "endless.toml").write_text("sources = ['endless.py']\n")
+    own = {f"KERNELGLASS_{name}": str(tmp_path / name) for name in ("DB", "CONFIG", "CACHE")}
+    command = [sys.executable, "-m", "app", *words, *(["--scheduler", "local"] if words[0] != "cluster" else [])]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, **own, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.poll() is None:
+        children = psutil.Process(process.pid).children(recursive=True)
+        if (tmp_path / "begun").exists() or (words[0] != "sweep" and _spawned(children)):
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM and "leaked" not in said and "Traceback" not in said
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert not alive
+
+
+def _spawned(processes: list[psutil.Process]) -> bool:
+    """Whether one of them is a worker, or about to be one."""
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            if "multiprocessing.spawn" in " ".join(process.cmdline()):
+                return True
+    return False

@@ -72,6 +72,12 @@ def test_a_command_loads_what_it_uses(arguments, needed, tmp_path):
     assert packages(fresh(COMMAND, tmp_path, *arguments)[-1]) & HEAVY <= needed
 
 
+def test_a_sweep_loads_in_its_processes_what_compiles(tmp_path):
+    (tmp_path / "small.toml").write_text("sources = ['sample:mlp']\n")
+    found = packages(fresh(COMMAND, tmp_path, "sweep", str(tmp_path / "small.toml"), "--jobs", "1")[-1])
+    assert found & HEAVY <= {"sqlite3", "psutil", "llvmlite", "cuda"}  # all but the first to say what machine this is
+
+
 def test_compiling_a_sample_from_the_cache_takes_no_xdsl(tmp_path):
     compile = (
         "import sys\nfrom app.sources import load_source\nfrom compiler import compile\n"
