@@ -23,12 +23,14 @@ from app.views.frame.welcome import WelcomePage
 from app.views.frame.workbench import Workbench, read_panes
 from app.views.parts.controls import column
 from app.views.parts.header import dock_bar
-from app.views.parts.later import next_turn
+from app.views.parts.later import next_turn, one_shot
 
 _VERSION = 1  # of the arrangements that are kept
 _FIRST = QSize(1440, 900)  # of a window that nobody has sized, where the screen has room for it
 _SHARE = 0.65  # of both sides of a very large screen
 _FRAME = QSize(8, 40)  # what a window manager may put around the window
+_SIDES = ("explorer", "inspector")
+_SETTLED = 80  # milliseconds without another size
 _AREAS = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
@@ -44,6 +46,11 @@ def first_size(room: QSize) -> QSize:
     return _FIRST.expandedTo(room * _SHARE).boundedTo(room - _FRAME)
 
 
+def usual_sides(wide: int) -> tuple[int, int]:
+    """The widths of the explorer and of the inspector in a window that is so wide."""
+    return (230, 240) if wide < 1400 else (sorted((270, wide * 2 // 13, 420))[1], sorted((300, wide // 6, 460))[1])
+
+
 class DocksFeature(Feature):
     """Where everything is. `work_shown` when the workbench comes in place of the welcome page."""
 
@@ -54,6 +61,8 @@ class DocksFeature(Feature):
         self.stack = QStackedWidget()
         self.named: dict[str, QDockWidget] = {}
         self.bottom: dict[str, QDockWidget] = {}
+        self._wider: tuple[int, dict[str, int]] | None = None  # the window's width and its sides', before it shrank
+        self._narrowing = one_shot(window, self._keep_parts)
         self.work_shown = Event()
         self.arranged = Event()  # from what was kept, or as the program came
         self.commands = (
@@ -234,7 +243,27 @@ class DocksFeature(Feature):
 
     def share_sides(self) -> None:
         """Give the views at both sides their usual widths."""
-        window = self._window
-        wide = window.width()
-        sides = [230, 240] if wide < 1400 else [sorted((270, wide * 2 // 13, 420))[1], sorted((300, wide // 6, 460))[1]]
-        window.resizeDocks([self.named["explorer"], self.named["inspector"]], sides, Qt.Orientation.Horizontal)
+        wide = usual_sides(self._window.width())
+        docks = [self.named["explorer"], self.named["inspector"]]
+        self._window.resizeDocks(docks, list(wide), Qt.Orientation.Horizontal)
+
+    def narrowed(self, before: int) -> None:
+        """The window was wider: the views at its sides keep their part of it, and at least their usual width.
+
+        Left alone, Qt takes all of it from the middle. In one step when the size has settled: a hand that drags the
+        edge of a window goes through hundreds.
+        """
+        if not self._wider:
+            self._wider = (before, {name: self.named[name].width() for name in _SIDES})
+        self._narrowing.start(_SETTLED)
+
+    def _keep_parts(self) -> None:
+        (before, held), self._wider = self._wider or (0, {}), None
+        now = self._window.width()
+        docks, widths = [], []
+        for name, usual in zip(_SIDES, usual_sides(now), strict=True):
+            dock, part = self.named[name], max(usual, held.get(name, 0) * now // max(before, 1))
+            if dock.isVisible() and not dock.isFloating() and part < dock.width():
+                docks.append(dock)
+                widths.append(part)
+        self._window.resizeDocks(docks, widths, Qt.Orientation.Horizontal)

@@ -250,7 +250,9 @@ class SweepView(QWidget):
         plot.setAccessibleName(shown_as.words)
         plot.getAxis("bottom").setTicks([list(enumerate(shown_as.ticks))] if shown_as.ticks else None)
         plot.setXRange(*shown_as.across, padding=0)
-        plot.setYRange(0, shown_as.top, padding=0)
+        high = plot.getViewBox().height()
+        above = min(legend.boundingRect().height(), high / 2)  # what is drawn stays below the legend, which hides it
+        plot.setYRange(0, shown_as.top * (high / (high - above) if above else 1), padding=0)
         low = self.stack.height() < _TALL  # then the choices above say what it is, and its unit is enough
         beside = shown_as.beside.rpartition(", ")[2] if low and ", " in shown_as.beside else shown_as.beside
         name_axes(plot, theme, shown_as.below, beside)
