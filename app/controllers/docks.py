@@ -51,6 +51,11 @@ def usual_sides(wide: int) -> tuple[int, int]:
     return (230, 240) if wide < 1400 else (sorted((270, wide * 2 // 13, 420))[1], sorted((300, wide // 6, 460))[1])
 
 
+def usual_below(high: int) -> int:
+    """The height of the views at the bottom of a window that is so high."""
+    return 180 if high < 800 else max(280, int(high * 0.27))
+
+
 class DocksFeature(Feature):
     """Where everything is. `work_shown` when the workbench comes in place of the welcome page."""
 
@@ -61,8 +66,8 @@ class DocksFeature(Feature):
         self.stack = QStackedWidget()
         self.named: dict[str, QDockWidget] = {}
         self.bottom: dict[str, QDockWidget] = {}
-        self._wider: tuple[int, dict[str, int]] | None = None  # the window's width and its sides', before it shrank
-        self._narrowing = one_shot(window, self._keep_parts)
+        self._larger: tuple[QSize, list[int], int] | None = None  # the window before it shrank, its sides, its bottom
+        self._shrinking = one_shot(window, self._keep_parts)
         self.work_shown = Event()
         self.arranged = Event()  # from what was kept, or as the program came
         self.commands = (
@@ -237,7 +242,7 @@ class DocksFeature(Feature):
     def _share_room(self) -> None:
         window = self._window
         self.share_sides()
-        below = 180 if window.height() < 800 else max(280, int(window.height() * 0.27))
+        below = usual_below(window.height())
         window.resizeDocks([self.bottom["timeline"]], [below], Qt.Orientation.Vertical)
         next_turn(self._window, self.workbench.arrange_usual)
 
@@ -247,23 +252,32 @@ class DocksFeature(Feature):
         docks = [self.named["explorer"], self.named["inspector"]]
         self._window.resizeDocks(docks, list(wide), Qt.Orientation.Horizontal)
 
-    def narrowed(self, before: int) -> None:
-        """The window was wider: the views at its sides keep their part of it, and at least their usual width.
+    def shrunk(self, before: QSize) -> None:
+        """The window was larger: the views around the middle keep their part of it, and at least their usual size.
 
         Left alone, Qt takes all of it from the middle. In one step when the size has settled: a hand that drags the
         edge of a window goes through hundreds.
         """
-        if not self._wider:
-            self._wider = (before, {name: self.named[name].width() for name in _SIDES})
-        self._narrowing.start(_SETTLED)
+        if self._larger is None:
+            below = next((dock.height() for dock in self.bottom.values() if not dock.visibleRegion().isEmpty()), 0)
+            self._larger = (before, [self.named[name].width() for name in _SIDES], below)
+        self._shrinking.start(_SETTLED)
 
     def _keep_parts(self) -> None:
-        (before, held), self._wider = self._wider or (0, {}), None
-        now = self._window.width()
-        docks, widths = [], []
-        for name, usual in zip(_SIDES, usual_sides(now), strict=True):
-            dock, part = self.named[name], max(usual, held.get(name, 0) * now // max(before, 1))
-            if dock.isVisible() and not dock.isFloating() and part < dock.width():
-                docks.append(dock)
-                widths.append(part)
-        self._window.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
+        if self._larger is None:
+            return
+        (before, sides, below), self._larger = self._larger, None
+        now, across, down = self._window.size(), Qt.Orientation.Horizontal, Qt.Orientation.Vertical
+        for name, held, usual in zip(_SIDES, sides, usual_sides(now.width()), strict=True):
+            part = max(usual, held * now.width() // max(before.width(), 1))
+            if self._stands(self.named[name]) and part < self.named[name].width():
+                self._window.resizeDocks([self.named[name]], [part], across)
+        part = max(usual_below(now.height()), below * now.height() // max(before.height(), 1))
+        standing = [dock for dock in self.bottom.values() if self._stands(dock)]
+        if below and standing and part < standing[0].height():
+            self._window.resizeDocks(standing[:1], [part], down)
+        next_turn(self._window, self.workbench.stack_narrow)
+
+    @staticmethod
+    def _stands(dock: QDockWidget) -> bool:
+        return not dock.visibleRegion().isEmpty() and not dock.isFloating()

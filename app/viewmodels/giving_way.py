@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter, sleep, thread_time
 
-_LOOK = 0.0005  # seconds of work between two looks
-_WAITED = 1.5  # by the clock for each second of work: somebody else wants the interpreter, or the core
-_SLEEP = 0.002
+_LOOK = 0.0003  # seconds of work between two looks
+_WAITED = 1.2  # by the clock for each second of work: somebody else wants the interpreter, or the core
+_SLEEP = 0.005
 _PATIENCE = 0.6  # seconds slept in all: whoever waits for what is made here counts as well
 
 Pause = Callable[[], object]

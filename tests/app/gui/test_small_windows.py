@@ -115,7 +115,8 @@ def test_the_sides_give_back_their_room_when_the_window_shrinks(qtbot, small):
     small.resize(2400, 1600)
     small.resize(1280, 720)
     qtbot.waitUntil(lambda: explorer.width() <= 232 and inspector.width() <= 242)
-    assert small.workbench.width() >= 1280 - 232 - 242 - 20
+    qtbot.waitUntil(lambda: all(pane.width() >= READABLE for pane in small.workbench.panes))
+    qtbot.waitUntil(lambda: small.docks.bottom["timeline"].height() <= 200)
 
 
 def test_a_side_that_a_hand_has_widened_keeps_its_part_of_the_window(qtbot, small):
