@@ -1,33 +1,47 @@
-"""Python's search for rubbish that holds itself: while nothing is under way, as the whole window waits for it."""
+"""Python's search for rubbish that holds itself: in the window's own thread, and through all there is in quiet moments.
+
+Left alone, Python looks in whichever thread makes objects, also in those that read what processes say. A widget that
+nobody wants any more would then be destroyed there, while Qt has it live in the window's thread.
+"""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from math import prod
 
 from PySide6.QtCore import QObject, QTimer
 
-_PAUSE = 1000  # milliseconds between two looks at whether there is something to do
-_ENOUGH = 10  # looks through what is young after which all of it is looked through, as Python has it by itself
-_NEVER = 1 << 30
+_PAUSE = 100  # milliseconds between two looks at whether there is something to do: what is made meanwhile is not felt
 
 
 class Rubbish(QObject):
-    """What is young is looked through as ever, which is not felt; all there is only in a quiet moment."""
+    """What is young is looked through soon, which is not felt; all there is only while nothing is under way.
+
+    How much has to be there first is what Python has for itself.
+    """
 
     def __init__(self, under_way: Callable[[], object], parent: QObject) -> None:
         super().__init__(parent)
         self._under_way = under_way
-        self._before = gc.get_threshold()
-        gc.set_threshold(*self._before[:2], _NEVER)
-        timer = QTimer(self)
-        timer.timeout.connect(self._look)
-        timer.start(_PAUSE)
+        self._made = 0  # objects looked through since all were
+        self._before = gc.isenabled()
+        gc.disable()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._look)
+        self._timer.start(_PAUSE)
 
     def stop(self) -> None:
         """The window closes: Python does as before."""
-        gc.set_threshold(*self._before)
+        self._timer.stop()
+        if self._before:
+            gc.enable()
 
     def _look(self) -> None:
-        if gc.get_count()[2] >= _ENOUGH and not self._under_way():
+        made, enough = gc.get_count()[0], gc.get_threshold()
+        if made > enough[0]:
+            self._made += made
+            gc.collect(1)
+        if self._made > prod(enough) and not self._under_way():
+            self._made = 0
             gc.collect()

@@ -101,11 +101,16 @@ def test_a_kernel_that_never_stores_its_output_is_refused(library):
 @pytest.mark.parametrize(
     ("line", "column", "index"),
     [("out[100] = f32(1)", 5, 100), ("out[0] = x[8]", 14, 8), ("out[-1] = f32(1)", 5, -1),
-     ("out.store(f32(1), 9)", 5, 9), ("out[0] = x.load(8)", 14, 8)],
+     ("out.store(f32(1), 9)", 5, 9), ("out[0] = x.load(8)", 14, 8), ("out[position((100,))] = f32(1)", 5, 100)],
 )  # fmt: skip
 def test_a_constant_index_outside_is_refused(library, line, column, index):
     found = refusal(library, f"{HEAD}    {line}\n")
     assert found == f"mine.py:3:{column}: index {index} lies outside axis 0, which has 8 elements"
+
+
+def test_lanes_that_end_outside_are_refused(library):
+    found = refusal(library, f"{HEAD}    out.store(x.load(0, width=4), 6)\n")
+    assert found == "mine.py:3:5: indices 6 to 9 lie outside axis 0, which has 8 elements"
 
 
 def test_what_does_not_fit_the_signature_is_said(library):

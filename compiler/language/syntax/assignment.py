@@ -12,8 +12,8 @@ from compiler.language.syntax.run import Run
 from compiler.language.values import lanes
 from compiler.language.values.arguments import static_index
 from compiler.language.values.loadables import FusedOutput, Tensor, put
-from compiler.language.values.positions import check_inside, position_of
-from compiler.language.values.records import Position, Simd, describe
+from compiler.language.values.positions import position_of
+from compiler.language.values.records import Simd, describe
 from compiler.language.values.structs import Struct
 
 
@@ -42,10 +42,7 @@ def _store(run: Run, target: ast.Subscript, value: Any, frame: Frame) -> None:
     index = run.evaluate(target.slice, frame)
     run.node = target
     if isinstance(base, (Tensor, FusedOutput)):
-        at = position_of(base.rank, index)
-        if not isinstance(index, Position):
-            check_inside(run.b, base.shape, at)
-        put(run, base, at, value)
+        put(run, base, position_of(base.rank, index), value)
     elif isinstance(base, list):
         place = static_index(index, len(base))
         changed = list(base)

@@ -28,8 +28,7 @@ def subscript(run: Run, node: ast.Subscript, frame: Frame) -> Any:
     run.node = node
     if isinstance(base, Loadable):
         at = position_of(base.rank, index)
-        if not isinstance(index, Position):
-            check_inside(run.b, base.shape, at)
+        check_inside(run.b, base.shape, at)
         return base.load(run, at)
     if isinstance(base, (tuple, list, str)):
         return base[static_index(index, len(base))]

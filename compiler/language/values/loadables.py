@@ -18,7 +18,7 @@ from compiler.language.values import arithmetic as math
 from compiler.language.values import memory
 from compiler.language.values.dtypes import DType
 from compiler.language.values.lanes import extract, shuffle
-from compiler.language.values.positions import delinearize, linearize, permuted, shifted, total
+from compiler.language.values.positions import check_inside, delinearize, linearize, permuted, shifted, total
 from compiler.language.values.records import Position, Simd, StaticSize
 from compiler.language.values.shapes import Shape, kept_axes, reshaped_strides
 
@@ -336,4 +336,6 @@ def put(run: Context, sink: Tensor | FusedOutput, at: Position, value: Any) -> N
         value = math.splat(run.b, value, at.width)
     elif value.width > 1 and not at.index:
         raise KernelError(f"a {value.type_name} cannot be stored in a single element")
-    sink.store(run, Position(at.index, value.width, at.axis), value)
+    at = Position(at.index, value.width, at.axis)
+    check_inside(run.b, sink.shape, at)
+    sink.store(run, at, value)

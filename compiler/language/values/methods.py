@@ -146,12 +146,11 @@ def _element(run: Context, owner: Any, name: str, args: list[Any], kwargs: dict[
     if isinstance(where, Position) and kwargs:
         raise KernelError(f".{name}() at a position takes the position's own width and axis")
     at = position_of(owner.rank, where, to_width(kwargs.get("width", 1)), kwargs.get("axis"))
-    if not isinstance(where, Position):
-        check_inside(run.b, owner.shape, at)
-    if name == "load":
-        return owner.load(run, at)
     if name == "store":
         return put(run, owner, at, args[0])
+    check_inside(run.b, owner.shape, at)
+    if name == "load":
+        return owner.load(run, at)
     if name == "place":
         return math.as_index(run.b, owner.linear(run.b, at.index))
     return memory.atomic_add(run.b, owner.buffer, owner.dtype, owner.linear(run.b, at.index), args[-1])

@@ -37,15 +37,17 @@ def position_of(rank: int, index: Any, width: int = 1, axis: Any = None) -> Posi
     return Position(tuple(index), width, max(place, 0))
 
 
-def check_inside(b: Builder, shape: Shape, at: Any) -> None:
-    """Refuse indices that are known to lie outside, in code that is reached for certain.
+def check_inside(b: Builder, shape: Shape, at: Position) -> None:
+    """Refuse elements that are known to lie outside, in code that is reached for certain.
 
     Behind a run-time condition they may be known and never used: at the border of a padded axis of one element, say.
     """
     for axis, (part, size) in enumerate(zip(at.index, shape, strict=True)):
-        outside = type(part) is int and type(size) is int and size and not 0 <= part < size
+        last = part + at.width - 1 if type(part) is int and axis == at.axis else part
+        outside = type(part) is int and type(size) is int and size and not 0 <= part <= last < size
         if outside and not any(scope.barrier for scope in b.scopes):
-            raise KernelError(f"index {part} lies outside axis {axis}, which has {size} elements")
+            which = f"index {part}" if last == part else f"indices {part} to {last}"
+            raise KernelError(f"{which} lie{'s' * (last == part)} outside axis {axis}, which has {size} elements")
 
 
 def permuted(at: Position, perm: tuple[int, ...], inverse: tuple[int, ...]) -> Position:
