@@ -23,12 +23,14 @@ from app.views.frame.welcome import WelcomePage
 from app.views.frame.workbench import Workbench, read_panes
 from app.views.parts.controls import column
 from app.views.parts.header import dock_bar
-from app.views.parts.later import next_turn
+from app.views.parts.later import next_turn, one_shot
 
 _VERSION = 1  # of the arrangements that are kept
 _FIRST = QSize(1440, 900)  # of a window that nobody has sized, where the screen has room for it
 _SHARE = 0.65  # of both sides of a very large screen
 _FRAME = QSize(8, 40)  # what a window manager may put around the window
+_SIDES = ("explorer", "inspector")
+_SETTLED = 80  # milliseconds without another size
 _AREAS = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
@@ -44,6 +46,16 @@ def first_size(room: QSize) -> QSize:
     return _FIRST.expandedTo(room * _SHARE).boundedTo(room - _FRAME)
 
 
+def usual_sides(wide: int) -> tuple[int, int]:
+    """The widths of the explorer and of the inspector in a window that is so wide."""
+    return (230, 240) if wide < 1400 else (sorted((270, wide * 2 // 13, 420))[1], sorted((300, wide // 6, 460))[1])
+
+
+def usual_below(high: int) -> int:
+    """The height of the views at the bottom of a window that is so high."""
+    return 180 if high < 800 else max(280, int(high * 0.27))
+
+
 class DocksFeature(Feature):
     """Where everything is. `work_shown` when the workbench comes in place of the welcome page."""
 
@@ -54,6 +66,8 @@ class DocksFeature(Feature):
         self.stack = QStackedWidget()
         self.named: dict[str, QDockWidget] = {}
         self.bottom: dict[str, QDockWidget] = {}
+        self._larger: tuple[QSize, list[int], int] | None = None  # the window before it shrank, its sides, its bottom
+        self._shrinking = one_shot(window, self._keep_parts)
         self.work_shown = Event()
         self.arranged = Event()  # from what was kept, or as the program came
         self.commands = (
@@ -228,13 +242,42 @@ class DocksFeature(Feature):
     def _share_room(self) -> None:
         window = self._window
         self.share_sides()
-        below = 180 if window.height() < 800 else max(280, int(window.height() * 0.27))
+        below = usual_below(window.height())
         window.resizeDocks([self.bottom["timeline"]], [below], Qt.Orientation.Vertical)
         next_turn(self._window, self.workbench.arrange_usual)
 
     def share_sides(self) -> None:
         """Give the views at both sides their usual widths."""
-        window = self._window
-        wide = window.width()
-        sides = [230, 240] if wide < 1400 else [sorted((270, wide * 2 // 13, 420))[1], sorted((300, wide // 6, 460))[1]]
-        window.resizeDocks([self.named["explorer"], self.named["inspector"]], sides, Qt.Orientation.Horizontal)
+        wide = usual_sides(self._window.width())
+        docks = [self.named["explorer"], self.named["inspector"]]
+        self._window.resizeDocks(docks, list(wide), Qt.Orientation.Horizontal)
+
+    def shrunk(self, before: QSize) -> None:
+        """The window was larger: the views around the middle keep their part of it, and at least their usual size.
+
+        Left alone, Qt takes all of it from the middle. In one step when the size has settled: a hand that drags the
+        edge of a window goes through hundreds.
+        """
+        if self._larger is None:
+            below = next((dock.height() for dock in self.bottom.values() if not dock.visibleRegion().isEmpty()), 0)
+            self._larger = (before, [self.named[name].width() for name in _SIDES], below)
+        self._shrinking.start(_SETTLED)
+
+    def _keep_parts(self) -> None:
+        if self._larger is None:
+            return
+        (before, sides, below), self._larger = self._larger, None
+        now, across, down = self._window.size(), Qt.Orientation.Horizontal, Qt.Orientation.Vertical
+        for name, held, usual in zip(_SIDES, sides, usual_sides(now.width()), strict=True):
+            part = max(usual, held * now.width() // max(before.width(), 1))
+            if self._stands(self.named[name]) and part < self.named[name].width():
+                self._window.resizeDocks([self.named[name]], [part], across)
+        part = max(usual_below(now.height()), below * now.height() // max(before.height(), 1))
+        standing = [dock for dock in self.bottom.values() if self._stands(dock)]
+        if below and standing and part < standing[0].height():
+            self._window.resizeDocks(standing[:1], [part], down)
+        next_turn(self._window, self.workbench.stack_narrow)
+
+    @staticmethod
+    def _stands(dock: QDockWidget) -> bool:
+        return not dock.visibleRegion().isEmpty() and not dock.isFloating()

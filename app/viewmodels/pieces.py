@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-_MOST = 500  # entries of one piece: a few milliseconds of reading
+_MOST = 40  # entries of one piece: a few milliseconds of reading, also where each is a kernel with its source
 
 Piece = tuple[str, tuple[Any, ...]]
 """A field of a record and some of its entries."""

@@ -14,10 +14,12 @@ from typing import Any
 from app.viewmodels.frame.weights import WeightsRequest
 from app.viewmodels.pieces import cut
 from app.viewmodels.requests import (
+    CeilingsRequest,
     CompileRequest,
     Database,
     Failure,
     FindRequest,
+    FlowsRequest,
     KeepRequest,
     LayoutRequest,
     OpenRunRequest,
@@ -28,6 +30,8 @@ from app.viewmodels.requests import (
     StageRequest,
     TimeEditRequest,
 )
+from app.viewmodels.runs.bisecting import BisectRequest
+from app.viewmodels.runs.serving import GenerateRequest
 from app.viewmodels.runs.tuning import TuneRequest
 from app.viewmodels.text.kernel_list import KernelListRequest
 from app.worker.answers import PIECE, REQUESTS
@@ -36,6 +40,8 @@ from compiler.processes.frames import Channel
 from profiler.records import DATABASE_VARIABLE, READONLY_VARIABLE
 
 KNOWN = REQUESTS
+_FEW = 4  # cores: the window's thread, those that help it, the display's, and one more
+_NICE, _NICER = 5, 10  # the second leaves the window nine tenths of a core that both want
 LATER = (
     "llvmlite.binding", "compiler.program.execution", "compiler.backend.jit", "compiler.passes.graph.run",
     "compiler.passes.fusion.run", "app.viewmodels.graph.layout", "app.worker.store_jobs", "app.worker.machine_jobs",
@@ -81,9 +87,14 @@ def _use_database(database: Database) -> None:
 
 
 def _give_way() -> None:
-    """Let the window's own thread go first when cores are few; where that cannot be had, work as usual."""
+    """Let the window go first in all that is not measured; where that cannot be had, work as usual.
+
+    Where cores are few the window has to share one with this process or what it starts, and each share that those get
+    is a pause in the middle of what the window draws. Not less than a tenth is left to them, though: who only takes
+    what nobody else wants (`SCHED_IDLE`) waits for ever behind a program that is always busy.
+    """
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(5)
+        os.nice(_NICER if len(os.sched_getaffinity(0)) <= _FEW else _NICE)
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
@@ -135,7 +146,7 @@ class _Handlers:
             return self._asked(request, report)
         from app.worker import store_jobs
 
-        if isinstance(request, TuneRequest):  # the processes that it times must not give way
+        if type(request) in _TIMING:
             return self._usual.call(lambda: store_jobs.answer(request, report))
         return store_jobs.answer(request, report)
 
@@ -144,6 +155,8 @@ class _Handlers:
 
 
 _MEASURING = (RunRequest, TimeEditRequest)
+_TIMING = (TuneRequest, FlowsRequest, CeilingsRequest, GenerateRequest, BisectRequest)
+"""Those that need no compilation at hand, and time processes: these must not give way."""
 _ASKED = {
     StageRequest: "stage", PassesRequest: "passes", FindRequest: "find", KeepRequest: "keep",
     TimeEditRequest: "time_edit", RunRequest: "run", WeightsRequest: "weights", KernelListRequest: "library_kernels",

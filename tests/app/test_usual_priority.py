@@ -1,8 +1,11 @@
 """What the window measures is not timed at the niceness its worker gives itself."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -30,3 +33,35 @@ def test_a_thread_begun_before_keeps_the_priority_and_starts_processes_with_it()
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "said\n"), done.stderr
+
+
+TIMED = """
+import os, threading
+from app.worker import main, store_jobs
+from app.viewmodels.requests import CeilingsRequest, FlowsRequest, ListRunsRequest
+from app.viewmodels.runs.bisecting import BisectRequest
+from app.viewmodels.runs.serving import GenerateRequest
+from app.viewmodels.runs.tuning import TuneRequest
+
+def mine(*_):
+    return os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+os.sched_getaffinity = lambda _: set(range(CORES))
+begun = mine()
+handlers = main._Handlers(main.UsualPriority())
+main._give_way()
+timed = CeilingsRequest, FlowsRequest, BisectRequest, GenerateRequest, TuneRequest
+store_jobs._JOBS.update(dict.fromkeys((*timed, ListRunsRequest), mine))
+for kind in timed:
+    told = handlers.answer(kind.__new__(kind), None)
+    assert told == begun, (kind, told)
+print(handlers.answer(ListRunsRequest.__new__(ListRunsRequest), None) == (os.SCHED_BATCH, begun[1] + NICE))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="Linux alone has it")
+@pytest.mark.parametrize(("cores", "nice"), [(2, 10), (16, 5)])
+def test_a_worker_gives_way_in_all_that_is_not_timed_and_more_where_cores_are_few(cores, nice):
+    program = TIMED.replace("CORES", str(cores)).replace("NICE", str(nice))
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

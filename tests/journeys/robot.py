@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 WAIT = 120.0
 
@@ -125,8 +125,19 @@ class Robot(QObject):
         self.key("Return")
 
     def dialog(self) -> Any:
-        """The dialog that is open."""
-        return self.until(lambda: QApplication.activeModalWidget(), "a dialog", 20)
+        """The dialog that is open, once it has the keyboard: what is typed before goes elsewhere."""
+        return self.until(
+            lambda: (found := QApplication.activeModalWidget()) and found.isActiveWindow() and found.focusWidget()
+            and found, "a dialog", 20,
+        )  # fmt: skip
+
+    def open_path(self, path: str) -> None:
+        """Ctrl+O, the path, and Enter once all of it is there: the dialog complains of a file that is not."""
+        self.key("ctrl+o")
+        dialog = self.dialog()
+        self.type(path)
+        self.until(lambda: any(line.text() == path for line in dialog.findChildren(QLineEdit)), "the path typed", 20)
+        self.key("Return")
 
     def shot(self, name: str) -> Path:
         """Keep what is on the screen."""

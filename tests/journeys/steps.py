@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QApplication, QMenu, QPushButton
+from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QPushButton
 from robot import Robot
 
 from app.views.frame.dock_tabs import every_tab
@@ -69,15 +69,15 @@ def _welcome(robot: Robot, name: str) -> None:
 
 def _file(robot: Robot, path: Path) -> None:
     """Ctrl+O, the path, Enter; a Python file is trusted."""
-    robot.key("ctrl+o")
-    robot.dialog()
-    robot.type(str(path))
-    robot.key("Return")
-    box = robot.until(
-        lambda: (found := QApplication.activeModalWidget()) and type(found).__name__ == "QMessageBox" and found,
-        "to be asked for trust", 20,
-    )  # fmt: skip
-    robot.click(lambda: next(b for b in box.findChildren(QPushButton) if b.text().startswith("Trust")))
+    robot.open_path(str(path))
+
+    def trust() -> QPushButton | None:
+        asked = QApplication.activeModalWidget()
+        buttons = asked.findChildren(QPushButton) if isinstance(asked, QMessageBox) else []
+        return next((button for button in buttons if button.text().startswith("Trust")), None)
+
+    button = robot.until(trust, "to be asked for trust", 20)
+    robot.click(lambda: button)
     robot.until(lambda: robot.window.state.source == str(path), "the file to be open")
     robot.settled()
 
@@ -288,10 +288,7 @@ def compare_and_export(robot: Robot) -> None:
     robot.until(lambda: window.comparison.view.comparison is not None, "the comparison", 60)
     robot.settled()
     robot.shot("compared")
-    robot.key("ctrl+o")
-    robot.dialog()
-    robot.type(str(theirs))
-    robot.key("Return")
+    robot.open_path(str(theirs))
     robot.until(lambda: "read-only" in window.runs.list.bar.text, "the other database", 30)
     robot.shot("their-database")
     robot.check(theirs.read_bytes() == held, "somebody else's database was written to")
@@ -367,10 +364,7 @@ def large(robot: Robot) -> None:
             robot.palette(f"Open sample {source.removeprefix('sample:')}")
         else:
             robot.ask(lambda: window.settings.trust(str(path)))
-            robot.key("ctrl+o")
-            robot.dialog()
-            robot.type(source)
-            robot.key("Return")
+            robot.open_path(source)
         robot.until(lambda source=source: window.state.source == source, "the source to be open", 30)
         robot.until(
             lambda source=source: graph.compilation.source == source and not graph.pending, "the new graph", 120

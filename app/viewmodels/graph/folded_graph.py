@@ -9,6 +9,7 @@ import numpy as np
 
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.event import Event
+from app.viewmodels.giving_way import GivingWay
 from app.viewmodels.graph.heat import amount, heat_words, launch_cost, node_costs
 from app.viewmodels.graph.layout import Layout
 from app.viewmodels.graph.modules import find_modules, has_modules
@@ -70,7 +71,7 @@ class GraphModel:
         """What has to be done off the window's thread: a number to hand back, and the function that makes a scene."""
         compilation, folds, repeats = self.compilation, self.folds, self._repeats
         assert compilation is not None
-        return self._generation, lambda: build_scene(compilation, folds, repeats)
+        return self._generation, lambda: build_scene(compilation, folds, repeats, GivingWay())
 
     def set_scene(self, scene: Scene, layout: Layout) -> None:
         """Take a scene and its layout, unless something changed since they were asked for."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.viewmodels.compilation import CallRecord, Compilation, NodeRecord
+from app.viewmodels.compilation import Compilation, NodeRecord
+from app.viewmodels.giving_way import Pause, no_pause
 
 _LONGEST = 2048  # groups in one copy; a longer layer is looked at by nobody as a layer
 LEAST = 3  # copies below which folding hides more than it saves
@@ -33,40 +34,55 @@ class Repeat:
         return len(self.copies)
 
 
-def find_repeats(compilation: Compilation, least: int = LEAST) -> tuple[Repeat, ...]:
+def find_repeats(compilation: Compilation, least: int = LEAST, pause: Pause = no_pause) -> tuple[Repeat, ...]:
     """The repeated layers of a compilation in program order; no group is in two of them."""
-    table = compilation.node_table
-    letters = _letters(compilation.calls, table)
+    groups = _Groups(compilation, pause)
     readers = _readers(compilation.nodes)
-    taken = np.zeros(len(letters), bool)
+    taken = np.zeros(len(groups.letters), bool)
     found: list[Repeat] = []
-    for start, period, count in _runs(letters, least):
+    for start, period, count in _runs(groups.letters, least):
+        pause()
         if taken[start : start + period * count].any():
             continue
-        for first, copies in _same_edges(compilation, table, start, period, count):
+        for first, copies in _same_edges(groups, start, period, count):
             if copies >= least:
-                found.append(_repeat(compilation, table, readers, first, period, copies))
+                found.append(_repeat(compilation.node_table, groups, readers, first, period, copies))
                 taken[first : first + period * copies] = True
     return tuple(sorted(found, key=lambda repeat: repeat.calls[0][0]))
 
 
-def _letters(calls: tuple[CallRecord, ...], table: dict[str, NodeRecord]) -> np.ndarray:
-    """A number for each group: equal where the groups compute the same. Nodes that they compute as well as another
-    group, which has them, count by what they are and not by where they stand."""
-    known: dict[object, int] = {}
-    result = np.zeros(len(calls), np.int64)
-    for index, call in enumerate(calls):
-        nodes = [node for name in call.nodes if (node := table.get(name)) is not None]
-        owned = [node for node in nodes if node.call == call.index]
-        local = {node.name: position for position, node in enumerate(owned)}
-        shape = tuple((*_kind(node), tuple(local.get(operand, -1) for operand in node.operands)) for node in owned)
-        others = frozenset(_kind(node) for node in nodes if node.call != call.index)
-        result[index] = known.setdefault((shape, others), len(known))
-    return result
+class _Groups:
+    """The nodes that are drawn in each group (one that several groups compute is drawn in the first), and a number for
+    each: equal where the groups compute the same. Nodes that they compute as well as another group, which has them,
+    count by what they are and not by where they stand: there may be far more of those than there are nodes, so they are
+    looked at once, and as numbers."""
 
-
-def _kind(node: NodeRecord) -> tuple[str, str, str, str]:
-    return node.op, node.dtype, node.shape, node.attributes
+    def __init__(self, compilation: Compilation, pause: Pause) -> None:
+        nodes, self.pause = compilation.nodes, pause
+        number = {node.name: at for at, node in enumerate(nodes)}
+        kinds: dict[object, int] = {}
+        kind = np.array(
+            [kinds.setdefault((node.op, node.dtype, node.shape, node.attributes), len(kinds)) for node in nodes],
+            np.int64,
+        )
+        drawn = np.array([node.call for node in nodes], np.int64)
+        known: dict[object, int] = {}
+        self.owned: list[list[NodeRecord]] = []
+        self.letters = np.zeros(len(compilation.calls), np.int64)
+        for index, call in enumerate(compilation.calls):
+            pause()
+            here = np.fromiter((number.get(name, -1) for name in call.nodes), np.int64, len(call.nodes))
+            here = here[here >= 0]
+            mine = drawn[here] == call.index
+            owned = [nodes[at] for at in here[mine].tolist()]
+            local = {node.name: position for position, node in enumerate(owned)}
+            shape = tuple(
+                (what, tuple(local.get(operand, -1) for operand in node.operands))
+                for what, node in zip(kind[here[mine]].tolist(), owned)
+            )
+            others = frozenset(kind[here[~mine]].tolist())
+            self.owned.append(owned)
+            self.letters[index] = known.setdefault((shape, others), len(known))
 
 
 def _readers(nodes: tuple[NodeRecord, ...]) -> dict[str, list[NodeRecord]]:
@@ -91,20 +107,14 @@ def _runs(letters: np.ndarray, least: int) -> list[tuple[int, int, int]]:
     return sorted(runs, key=lambda run: (-run[1] * run[2], run[1], run[0]))
 
 
-def _owned(compilation: Compilation, table: dict[str, NodeRecord], call: int) -> Iterator[NodeRecord]:
-    """The nodes that are drawn in a group: one that several groups compute is drawn in the first."""
-    return (node for n in compilation.calls[call].nodes if (node := table.get(n)) is not None and node.call == call)
-
-
-def _same_edges(
-    compilation: Compilation, table: dict[str, NodeRecord], start: int, period: int, count: int
-) -> Iterator[tuple[int, int]]:
+def _same_edges(groups: _Groups, start: int, period: int, count: int) -> Iterator[tuple[int, int]]:
     """Split a run where its copies are not joined alike: (first group, copies) of each part."""
     place: dict[str, tuple[int, int]] = {}
     rows: list[list[NodeRecord]] = []
     for copy in range(count):
         calls = range(start + copy * period, start + (copy + 1) * period)
-        rows.append([node for call in calls for node in _owned(compilation, table, call)])
+        groups.pause()
+        rows.append([node for call in calls for node in groups.owned[call]])
         place |= {node.name: (copy, slot) for slot, node in enumerate(rows[-1])}
 
     def edges(copy: int) -> list[tuple[int, int]]:
@@ -117,6 +127,7 @@ def _same_edges(
 
     first, kinds = 0, edges(0)
     for copy in range(1, count):
+        groups.pause()
         now = edges(copy)
         # An edge from the copy before reaches outside from the first copy: there is no copy before it.
         alike = len(now) == len(kinds) and all(
@@ -130,15 +141,15 @@ def _same_edges(
 
 
 def _repeat(
-    compilation: Compilation,
     table: dict[str, NodeRecord],
+    groups: _Groups,
     readers: dict[str, list[NodeRecord]],
     start: int,
     period: int,
     count: int,
 ) -> Repeat:
     calls = tuple(tuple(range(start + copy * period, start + (copy + 1) * period)) for copy in range(count))
-    rows = [[node for call in copy for node in _owned(compilation, table, call)] for copy in calls]
+    rows = [[node for call in copy for node in groups.owned[call]] for copy in calls]
     inside = [{node.name for node in row} for row in rows]
 
     def private(copy: int, name: str) -> bool:
@@ -150,6 +161,7 @@ def _repeat(
 
     own: list[dict[str, None]] = [{} for _ in range(count)]
     for slot, node in enumerate(rows[0]):
+        groups.pause()
         for position in range(len(node.operands)):
             names = [row[slot].operands[position] for row in rows]
             if all(private(copy, name) for copy, name in enumerate(names)):

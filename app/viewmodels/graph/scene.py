@@ -15,6 +15,7 @@ import numpy as np
 
 from app.viewmodels.compilation import Compilation, NodeRecord, Nodes
 from app.viewmodels.frame.formats import many
+from app.viewmodels.giving_way import Pause, no_pause
 from app.viewmodels.graph.modules import Modules, find_modules
 from app.viewmodels.graph.repeats import Repeat, find_repeats
 from app.viewmodels.requests import LayoutRequest
@@ -94,16 +95,18 @@ class Scene:
         )
 
 
-def build_scene(compilation: Compilation, folds: Folds, repeats: tuple[Repeat, ...] | None = None) -> Scene:
+def build_scene(
+    compilation: Compilation, folds: Folds, repeats: tuple[Repeat, ...] | None = None, pause: Pause = no_pause
+) -> Scene:
     """Decide what is a box and what is a frame. Repeats are found where they are not given."""
-    found = find_repeats(compilation) if repeats is None else repeats
+    found = find_repeats(compilation, pause=pause) if repeats is None else repeats
     modules = find_modules(compilation) if folds.by_module else None
-    return _Builder(Scene(compilation, found, folds, modules=modules)).build()
+    return _Builder(Scene(compilation, found, folds, modules=modules), pause).build()
 
 
 class _Builder:
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+    def __init__(self, scene: Scene, pause: Pause) -> None:
+        self._scene, self._pause = scene, pause
         self._numbers: list[int] = []
         self._frame_of: dict[Key, int] = {}
         self._box_of_frame: dict[Key, int] = {}
@@ -118,6 +121,7 @@ class _Builder:
     def build(self) -> Scene:
         scene = self._scene
         for node in scene.compilation.nodes:
+            self._pause()
             scene.box_of[node.name] = self._box(node)
         scene.numbers = np.array(self._numbers, np.int32)
         scene.node_boxes = np.array([scene.box_of[node.name] for node in scene.compilation.nodes], np.int64)
@@ -234,6 +238,7 @@ class _Builder:
         pairs: dict[tuple[int, int], None] = {}
         loops: dict[tuple[int, int, int], None] = {}
         for node in scene.compilation.nodes:
+            self._pause()
             b = box_of[node.name]
             here = place_of.get(node.name)
             for source in node.operands:

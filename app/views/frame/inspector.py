@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import QUrl, Signal
+from PySide6.QtCore import QMimeData, QUrl, Signal
 from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QTextBrowser
 
@@ -18,6 +18,12 @@ from app.views.frame.histogram import HIGH, WIDE, histogram_image
 from app.views.parts.later import one_shot
 
 _MOST = 40  # entries of a section: more are counted
+_BREAK = "\u200b"  # a place where a line may end: nothing is seen there
+
+
+def breakable(name: str) -> str:
+    """A name that a narrow page breaks between its words, not inside one."""
+    return name.replace("_", f"_{_BREAK}")
 
 
 class Inspector(QTextBrowser):
@@ -88,6 +94,18 @@ class Inspector(QTextBrowser):
         record = self._compilation.node_table.get(next(iter(nodes))) if self._compilation and len(nodes) == 1 else None
         return record.name if record is not None and record.kind == "constant" else ""
 
+    def createMimeDataFromSelection(self) -> QMimeData:
+        data = super().createMimeDataFromSelection()
+        told = QMimeData()  # names as they are: nobody finds one again that has places to break in it
+        told.setText(data.text().replace(_BREAK, ""))
+        if data.hasHtml():
+            told.setHtml(data.html().replace(_BREAK, ""))
+        return told
+
+    def toPlainText(self) -> str:
+        """What the page says, with the names as they are."""
+        return super().toPlainText().replace(_BREAK, "")
+
     def loadResource(self, kind: int, name: QUrl) -> object:
         weights = self._weights.get(self._constant())
         if kind == QTextDocument.ResourceType.ImageResource.value and isinstance(weights, Weights):
@@ -104,7 +122,7 @@ class Inspector(QTextBrowser):
             )
             return
         title, sections = inspect(self._compilation, self._selection.nodes, self._run, self._notes)
-        parts = [f"<div style='font-size:15px; font-weight:600'>{escape(title)}</div>"]
+        parts = [f"<div style='font-size:15px; font-weight:600'>{escape(breakable(title))}</div>"]
         parts += [self._section(section) for section in sections if section.entries]
         if node := self._constant():
             parts.insert(2, self._weights_section(self._weights.get(node)))
@@ -152,7 +170,7 @@ class Inspector(QTextBrowser):
         )
 
     def _value(self, entry: Entry) -> str:
-        return self._link(entry.value, entry.nodes) if entry.nodes else escape(entry.value)
+        return self._link(entry.value, entry.nodes) if entry.nodes else escape(breakable(entry.value))
 
     def _decision(self, entry: Entry) -> str:
         theme = self._look.theme
@@ -165,7 +183,7 @@ class Inspector(QTextBrowser):
 
     def _link(self, text: str, nodes: tuple[str, ...]) -> str:
         self._links.append(nodes)
-        return f"<a href='nodes:{len(self._links) - 1}'>{escape(text)}</a>"
+        return f"<a href='nodes:{len(self._links) - 1}'>{escape(breakable(text))}</a>"
 
     def _follow(self, url: QUrl) -> None:
         if url.scheme() == "weights":

@@ -233,6 +233,11 @@ class Workbench(QMainWindow):
             self.arrange(shape)
         self.spread()
 
+    def stack_narrow(self) -> None:
+        """Stack panes that stand in a row and have become too narrow to be read, unless a hand put them there."""
+        if self.shape == BESIDE and any(dock.width() < READABLE for dock in self._row()):
+            self.arrange_usual()
+
     def share_later(self) -> None:
         """Give everything its share of the room, once the docks have their places."""
         self._sharing.start(0)

@@ -66,6 +66,7 @@ class Plot(GraphicsView):
         """The legend: of what is added from now on, and the same one when asked again."""
         if self._legend is None:
             self._legend = LegendItem(**how)
+            self._legend.layout.setContentsMargins(6, 1, 6, 1)  # pyright: ignore[reportAttributeAccessIssue]  its own grid
             self._legend.setParentItem(self._box)
         return self._legend
 

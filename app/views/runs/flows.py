@@ -79,7 +79,9 @@ def _first(row: FlowRow) -> str:
     """When the first result was there; nothing where none was wanted."""
     if not row.cell.execute:
         return ""
-    return seconds(row.figures["first_result_s"]) if row.figures else "to come"
+    if row.figures:
+        return seconds(row.figures["first_result_s"])
+    return "to come" if row.state in (WAITING, RUNNING) else ""
 
 
 def _first_tip(row: FlowRow) -> str:
@@ -160,8 +162,8 @@ class FlowsView(QWidget):
                     lambda r: r.progress,
                     colour=lambda r: {RUNNING: theme.theme.accent, WAITING: theme.theme.muted,
                                       STOPPED: theme.theme.warning, DISTURBED: theme.theme.warning}.get(r.state),
-                    width=62,
-                    room=880,
+                    width=128,
+                    room=980,
                 ),
             ],
             stretch=_BARS,

@@ -75,6 +75,7 @@ class SweepView(QWidget):
         self._look = look
         self.told = SweepTold("")
         self._plot: Any = None
+        self._top = 1.0  # of what it shows
         self.bar = MessageBar(look, "sweep")
         self.which = Choice("Sweep", flat=True)
         self.which.chosen.connect(self.sweep_chosen)
@@ -230,6 +231,7 @@ class SweepView(QWidget):
             for side in ("bottom", "left"):
                 self._plot.getAxis(side).enableAutoSIPrefix(False)
             self._plot_layout.addWidget(self._plot, 1)
+            self._plot.getViewBox().sigResized.connect(self._clear_legend)
         plot, shown_as = self._plot, plotted(cells, self.across.value, figure)
         plot.clear()
         plot.setBackground(theme.panel)
@@ -250,11 +252,19 @@ class SweepView(QWidget):
         plot.setAccessibleName(shown_as.words)
         plot.getAxis("bottom").setTicks([list(enumerate(shown_as.ticks))] if shown_as.ticks else None)
         plot.setXRange(*shown_as.across, padding=0)
-        plot.setYRange(0, shown_as.top, padding=0)
+        self._top = shown_as.top
+        self._clear_legend()
         low = self.stack.height() < _TALL  # then the choices above say what it is, and its unit is enough
         beside = shown_as.beside.rpartition(", ")[2] if low and ", " in shown_as.beside else shown_as.beside
         name_axes(plot, theme, shown_as.below, beside)
         plot.getAxis("bottom").showLabel(not low)
+
+    def _clear_legend(self, *_: object) -> None:
+        """What is drawn stays below the legend, which would hide it."""
+        if self._plot is not None:
+            high = self._plot.getViewBox().height()
+            above = min(self._plot.addLegend().boundingRect().height(), high / 2)
+            self._plot.setYRange(0, self._top * (high / (high - above) if above > 0 else 1), padding=0)
 
     def _open(self, cell: SweepCell) -> None:
         """A cell's run, or its compilation where it was only compiled."""

@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
 from app.flows.cells import Cell
+from app.viewmodels.runs.flows import RUNNING, STOPPED, WAITING, FlowRow
 
 pytestmark = pytest.mark.gui
 
@@ -214,3 +215,14 @@ def test_cancel_stays_while_flows_go_on_and_what_disturbed_them_is_said(qtbot, c
     assert not compiled.status.cancel.isVisible()
     assert "disturbed" in [row.state for row in compiled.flows.model.rows()]
     compiled.messages.clear("flows")
+
+
+@pytest.mark.parametrize("state", [WAITING, RUNNING, STOPPED])
+def test_how_far_a_cell_is_has_room_and_one_that_was_stopped_promises_nothing(flows, state):
+    row = FlowRow(Cell("per-kernel", 3, "none", "cold", True), state, 1, 3, {})
+    table, columns = flows.view.table, flows.view.model.columns
+    titles = [column.title for column in columns]
+    runs, first = titles.index("Runs"), titles.index("First result")
+    needed = table.fontMetrics().horizontalAdvance(row.progress) + 18  # the padding of a cell, both sides
+    assert columns[runs].width >= needed
+    assert columns[first].words(row) == ("" if state == STOPPED else "to come")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtGui import QContextMenuEvent, QTextBlock, QTextDocument
 from PySide6.QtWidgets import QApplication, QMenu, QTabBar
 
 from app.controllers.docks import first_size
@@ -103,6 +105,55 @@ def test_everything_stays_in_sight_when_the_window_gets_another_size(qtbot, smal
     assert view.camera.scale == scale, "what the user chose to look at is kept"
     view.reset_view()
     view.start_view()
+
+
+def test_the_sides_give_back_their_room_when_the_window_shrinks(qtbot, small):
+    explorer, inspector = (small.docks.named[name] for name in ("explorer", "inspector"))
+    small.resize(3000, 1600)
+    small.docks.reset_layout()
+    qtbot.waitUntil(lambda: explorer.width() > 400 and inspector.width() > 440)
+    small.resize(2400, 1600)
+    small.resize(1280, 720)
+    qtbot.waitUntil(lambda: explorer.width() <= 232 and inspector.width() <= 242)
+    qtbot.waitUntil(lambda: all(pane.width() >= READABLE for pane in small.workbench.panes))
+    qtbot.waitUntil(lambda: small.docks.bottom["timeline"].height() <= 200)
+
+
+def test_a_side_that_a_hand_has_widened_keeps_its_part_of_the_window(qtbot, small):
+    inspector = small.docks.named["inspector"]
+    small.resize(1600, 900)
+    small.resizeDocks([inspector], [500], Qt.Orientation.Horizontal)
+    qtbot.waitUntil(lambda: abs(inspector.width() - 500) < 8)
+    small.resize(1400, 900)
+    qtbot.waitUntil(lambda: abs(inspector.width() - 500 * 1400 / 1600) < 8)
+    small.resize(1600, 900)
+    qtbot.wait(120)
+    assert inspector.width() < 460, "a window that grows gives its room to the middle"
+
+
+def test_names_break_between_their_words_in_a_narrow_inspector(qtbot, small):
+    inspector = small.explorer.inspector
+    small.state.selection.select(["matmul_0"])
+    qtbot.waitUntil(lambda: inspector.toPlainText().startswith("matmul_0"))
+    inspector.document().setTextWidth(170)  # with any font
+    lines = [
+        block.text()[line.textStart() : line.textStart() + line.textLength()]
+        for block in _blocks(inspector.document())
+        if "matmul_" in block.text()
+        for line in (block.layout().lineAt(at) for at in range(block.layout().lineCount() - 1))
+    ]
+    assert any(line.endswith("_\u200b") for line in lines), "it is narrow enough to break the kernel's name"
+    assert all(line.endswith((" ", "_\u200b")) for line in lines), lines
+    inspector.selectAll()
+    inspector.copy()
+    assert "matmul_add_relu" in QApplication.clipboard().text(), "what is copied is the name itself"
+
+
+def _blocks(document: QTextDocument) -> Iterator[QTextBlock]:
+    block = document.begin()
+    while block.isValid():
+        yield block
+        block = block.next()
 
 
 def test_a_graph_is_in_sight_after_every_layout(qtbot, small):

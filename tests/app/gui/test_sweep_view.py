@@ -114,6 +114,7 @@ def test_a_sweep_of_the_store_is_shown_filtered_plotted_and_its_cells_opened(qtb
     view.form.set_value("plot")
     view._draw()
     assert view._plot.listDataItems()
+    qtbot.waitUntil(lambda: _clear_of_legend(view._plot))
     view.across.set_value("median")
     view._draw()
     assert view.across.value == "median", "a figure along another"
@@ -130,3 +131,11 @@ def test_a_sweep_of_the_store_is_shown_filtered_plotted_and_its_cells_opened(qtb
     qtbot.waitUntil(lambda: "sources is a list" in view.bar.text, timeout=60_000)
     window.close()
     window.deleteLater()
+
+
+def _clear_of_legend(plot) -> bool:
+    """Whether no point lies under the words that say which line is which."""
+    words = plot.addLegend().sceneBoundingRect()
+    points = (item.mapToScene(point.pos()) for item in plot.listDataItems() if hasattr(item, "points")
+              for point in item.points())  # fmt: skip
+    return words.height() > 0 and all(point.y() > words.bottom() for point in points)

@@ -188,8 +188,8 @@ def test_a_large_record_travels_in_pieces_and_arrives_whole():
     nodes = tuple(NodeRecord(f"n{i}", i, "add", "op", "f32", "[M]", "", ()) for i in range(1234))
     whole = Compilation("s", "", "s", CompileOptions(), (), nodes, (), (), (), ())
     pieces, rest = cut(whole)
-    assert [len(entries) for _, entries in pieces] == [500, 500, 234]
-    assert rest.nodes == ()
+    assert sum(len(entries) for _, entries in pieces) == 1234 and rest.nodes == ()
+    assert max(len(entries) for _, entries in pieces) <= 40, "kernels come in few entries, and each is large"
     here, there = (Channel(end, replies()) for end in socket.socketpair())
     sent = []
     for field, entries in pieces:
