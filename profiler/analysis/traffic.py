@@ -202,10 +202,14 @@ class Walk:
         if function is None or not function.regions[0].blocks:
             return 0.0, 0.0
         block = function.regions[0].blocks[0]
-        if not any(isinstance(a.type, MemRefType) for a in block.args):
+        whole = any(_is_whole(result.type) for result in op.results)
+        if not whole and not any(isinstance(a.type, MemRefType) for a in block.args):
             return 0.0, 0.0
         inner: dict[SSAValue, Any] = {a: values.get(v, _DATA) for a, v in zip(block.args, op.operands)}
-        return self.block(block, inner)
+        counts = self.block(block, inner)
+        if whole and block.last_op is not None:
+            self._results(op, [inner.get(operand, _DATA) for operand in block.last_op.operands], values)
+        return counts
 
     def _for(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
         bounds = [values.get(operand, _DATA) for operand in op.operands[:3]]
