@@ -191,6 +191,7 @@ class DocksFeature(Feature):
 
     def restore_layout(self, states: dict[str, QByteArray]) -> None:
         """Put the docks where they were, with the panes there were."""
+        self.arranging()
         if panes := read_panes(states.get("panes")):
             self.workbench.set_panes(panes)
         if "window" in states:
@@ -262,6 +263,10 @@ class DocksFeature(Feature):
             below = next((dock.height() for dock in self.bottom.values() if not dock.visibleRegion().isEmpty()), 0)
             self._larger = (before, [self.named[name].width() for name in _SIDES], below)
         self._shrinking.start(_SETTLED)
+
+    def arranging(self) -> None:
+        """Views are given sizes for the window as it is now: what they had before it shrank no longer counts."""
+        self._larger = None
 
     def _keep_parts(self) -> None:
         if self._larger is None:

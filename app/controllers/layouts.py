@@ -99,6 +99,7 @@ class LayoutsFeature(Feature):
 
     def _share(self, layout: JobLayout) -> None:
         docks, window = self._docks, self._window
+        docks.arranging()
         if layout.bottom:
             docks.bottom[layout.bottom].raise_()
             below = int(window.height() * layout.height)

@@ -60,6 +60,16 @@ def test_a_key_brings_the_views_of_a_job_to_the_front(qtbot, window, place, fron
         qtbot.waitUntil(lambda: bench.graph_dock.width() * 2 >= bench.width())
 
 
+def test_a_layout_chosen_while_the_window_shrinks_keeps_its_sizes(qtbot, window):
+    window.resize(1600, 1000)
+    settled(qtbot, window)
+    window.resize(1440, 900)
+    window.features.do("performance")
+    settled(qtbot, window)
+    qtbot.wait(150)  # the sizes a shrunken window keeps come when its size has settled
+    assert window.docks.bottom["run"].height() >= window.height() * 0.3
+
+
 def test_panes_that_rest_are_out_of_sight_and_come_back(qtbot, window):
     bench = window.workbench
     for name, panes in (("linked", 3), ("performance", 1), ("compare_layout", 2), ("linked", 3)):
