@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("PySide6")
 
 from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtWidgets import QApplication
 
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
@@ -42,13 +43,15 @@ def qapp_args():
 
 
 @pytest.fixture(autouse=True)
-def _no_qt_warnings(request, qtlog, tmp_path, monkeypatch):
+def _no_qt_warnings(request, qapp, qtlog, tmp_path, monkeypatch):
     # The shared window keeps to its own database.
     database = request.getfixturevalue("shared").database if "shared" in request.fixturenames else tmp_path / "runs.db"
     monkeypatch.setenv("KERNELGLASS_DB", str(database))
     monkeypatch.setenv("KERNELGLASS_CONFIG", str(tmp_path / "config"))
     yield
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    if not any(isinstance(widget, MainWindow) for widget in QApplication.topLevelWidgets()):
+        qapp.setStyleSheet("")  # as a program begins: a window made under a style sheet takes twice as long
     said = [record.message for record in qtlog.records if record.message not in HARMLESS]
     assert not said, f"Qt said: {said}"
 
