@@ -235,8 +235,9 @@ def test_a_window_that_is_closed_so_says_it(tried):
 
 SWALLOWS = (
     """
-import time
+import pathlib, time
 try:
+    pathlib.Path(__file__).with_suffix(".begun").touch()
     time.sleep(60)
 except BaseException:
     pass
@@ -245,9 +246,10 @@ except BaseException:
 )
 DESTRUCTOR = (
     """
-import time
+import pathlib, time
 class Slow:
     def __del__(self):
+        pathlib.Path(__file__).with_suffix(".begun").touch()
         time.sleep(1.5)
 thing = Slow()
 del thing
@@ -261,8 +263,12 @@ time.sleep(60)
 def test_code_that_swallows_it_does_not_hide_it(tried, code):
     source = tried.folder / "swallows.py"
     source.write_text(code)
+    begun = source.with_suffix(".begun")
+    begun.unlink(missing_ok=True)
     process = tried.start("compile", source)
-    time.sleep(1.0 if code is DESTRUCTOR else 2.0)
+    while not begun.exists():
+        assert process.poll() is None
+        time.sleep(0.02)  # for another process, which says where it is in a file
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in said and "Exception ignored" not in said
