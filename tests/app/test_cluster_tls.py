@@ -87,6 +87,11 @@ def with_these(around, *arguments):
     return in_a_process(*arguments, env=os.environ | around)
 
 
+def set_here(around):
+    """The same in this process, which read its environment long ago: a process for each question takes a second."""
+    return dask_config.set({name.removeprefix("DASK_").lower().replace("__", "."): around[name] for name in around})
+
+
 @pytest.mark.parametrize("talks", [False, True], ids=["says nothing", "has certificates, and says nothing then"])
 def test_somebody_who_never_answers_is_given_up(kernelglass, monkeypatch, tmp_path, talks):
     around = certificates(tmp_path / "ours")
@@ -107,7 +112,7 @@ def test_somebody_who_never_answers_is_given_up(kernelglass, monkeypatch, tmp_pa
         listener = threading.Thread(target=listen, daemon=True)
         listener.start()
         address = f"tls://127.0.0.1:{port.getsockname()[1]}"
-        with dask_config.set({name.removeprefix("DASK_").lower().replace("__", "."): around[name] for name in around}):
+        with set_here(around):
             found = kernelglass("cluster", "status", address)
         assert_one_line(found, 4, f"no scheduler at {address}", "within 1.5 s")
         port.shutdown(socket.SHUT_RDWR)
@@ -116,18 +121,20 @@ def test_somebody_who_never_answers_is_given_up(kernelglass, monkeypatch, tmp_pa
         line.close()
 
 
-def workers(address, around):
-    found = with_these(around, "cluster", "status", address, "--json")
-    return json.loads(found.stdout)["workers"] if found.returncode == 0 else []
+def workers(kernelglass, address, around):
+    with set_here(around):
+        status, out, _ = kernelglass("cluster", "status", address, "--json")
+    return json.loads(out)["workers"] if status == 0 else []
 
 
-def test_whoever_has_a_certificate_works_there(secure, tmp_path):
+def test_whoever_has_a_certificate_works_there(secure, kernelglass, tmp_path):
     address, around = secure
     assert address.startswith("tls://127.0.0.1:")
     deadline = time.monotonic() + 90
-    while time.monotonic() < deadline and not workers(address, around):
+    while time.monotonic() < deadline and not workers(kernelglass, address, around):
         time.sleep(0.1)  # for the worker to join
-    assert [worker["refusal"] for worker in workers(address, around)] == [""]
+    found = with_these(around, "cluster", "status", address, "--json")
+    assert [worker["refusal"] for worker in json.loads(found.stdout)["workers"]] == [""]
     source, spec = tmp_path / "scale.py", tmp_path / "small.toml"
     source.write_text(SCALE)
     spec.write_text('sources = ["scale.py"]\ntargets = ["cpu", "sm_90a"]\nlevels = [0]')
@@ -142,6 +149,12 @@ def refused(done, *words):
     assert_one_line((done.returncode, done.stdout, done.stderr), 4, "no scheduler", *words)
 
 
+def refused_here(kernelglass, around, *words):
+    """That the same is said to whoever asks from this process."""
+    with set_here(around):
+        assert_one_line(kernelglass("cluster", "status", words[0]), 4, "no scheduler", *words)
+
+
 def test_whoever_has_none_is_refused_in_one_line(secure):
     address, _ = secure
     refused(with_these({}, "cluster", "status", address), address, "distributed.comm.tls")
@@ -152,13 +165,15 @@ def test_a_certificate_by_somebody_else_is_refused_in_one_line(secure, tmp_path)
     refused(with_these(certificates(tmp_path / "theirs"), "cluster", "status", address), address)
 
 
-def test_a_file_that_is_no_certificate_is_one_line(secure, tmp_path):
+def test_a_file_that_is_no_certificate_is_one_line(secure, kernelglass, tmp_path):
     address, around = secure
     for name in ("DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT", "DASK_DISTRIBUTED__COMM__TLS__CA_FILE"):
         for path in (tmp_path / "none.pem", ROOT / "README.md"):
-            refused(with_these(around | {name: str(path)}, "cluster", "status", address), address)
+            refused_here(kernelglass, around | {name: str(path)}, address)
 
 
-def test_a_client_that_does_not_ask_for_encryption_is_refused(secure):
+def test_a_client_that_does_not_ask_for_encryption_is_refused(secure, kernelglass, monkeypatch):
+    """Scheduler and client wait for each other's words."""
     address, around = secure
-    refused(with_these(around, "cluster", "status", address.replace("tls://", "tcp://")), "tcp://127.0.0.1:")
+    monkeypatch.setattr(joining, "_CONNECT", 1.5)
+    refused_here(kernelglass, around, address.replace("tls://", "tcp://"))
