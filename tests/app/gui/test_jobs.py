@@ -10,7 +10,7 @@ import pytest
 from app.controllers.jobs import Worker
 from app.viewmodels.requests import Failure, LayoutRequest
 
-NODES = 20_000
+NODES = 8_000  # a request of 320 kB
 
 
 @pytest.fixture
@@ -31,13 +31,13 @@ def test_asking_a_busy_process_does_not_wait_for_it(qtbot, worker):
     worker.submit(chain(), answers.append)
     qtbot.waitUntil(lambda: len(answers) == 1, timeout=60_000)
     request = chain()
-    longest = 0.0
+    begun = time.perf_counter()
     for _ in range(4):  # more than a pipe holds, and more than the process has read
-        before = time.perf_counter()
         worker.submit(request, answers.append)
-        longest = max(longest, time.perf_counter() - before)
-    assert longest < 0.05
+    asked = time.perf_counter() - begun
     qtbot.waitUntil(lambda: len(answers) == 5, timeout=60_000)
+    answered = time.perf_counter() - begun
+    assert asked < answered / 8, "whoever waits until the last is read waits for two of four answers"
     assert not any(isinstance(answer, Failure) for answer in answers), answers
 
 
