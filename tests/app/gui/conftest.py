@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("PySide6")
 
 from PySide6.QtCore import QCoreApplication, QEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
+from pytestqt.qtbot import QtBot
 
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
@@ -22,6 +23,7 @@ HARMLESS = tuple(
 HERE = Path(__file__).parent
 WAIT = 60_000
 FEW = 24  # calls of a run whose times are not what a test is about
+LOOKS = 5  # alike, one after the other, until docks are said to be at rest
 TWICE_FEW = 2 * FEW  # as few in two processes, of which there are intervals
 FEW_ROWS = "M=16"  # of the sample, whose calls then take a fifteenth of their time
 
@@ -40,6 +42,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def qapp_args():
     """Offscreen by argument, not by environment: the rest of the test run must still see that there is no display."""
     return ["kernelglass", "-platform", os.environ.get("KERNELGLASS_TEST_PLATFORM", "offscreen")]
+
+
+class PatientBot(QtBot):
+    """Waits as long as a busy machine may take for what comes at once on an idle one."""
+
+    def waitUntil(self, callback, *, timeout=WAIT):
+        super().waitUntil(callback, timeout=timeout)
+
+    def waitSignal(self, signal, *, timeout=WAIT, **more):
+        return super().waitSignal(signal, timeout=timeout, **more)
+
+    def waitExposed(self, widget: QWidget, *, timeout=WAIT):
+        return super().waitExposed(widget, timeout=timeout)
+
+    def wait_at_rest(self, window: MainWindow) -> None:
+        """Until nothing gives the docks of a window other places: each step of that begins a turn after the last."""
+        seen = []
+
+        def rests():
+            docks = window.findChildren(QDockWidget)
+            seen.append([(dock.isVisible(), dock.mapTo(window, dock.rect().topLeft()), dock.size()) for dock in docks])
+            moves = window.turns.busy or window.docks._shrinking.isActive()
+            return not moves and len(seen) >= LOOKS and all(look == seen[-1] for look in seen[-LOOKS:])
+
+        self.waitUntil(rests)
+
+
+@pytest.fixture
+def qtbot(qapp, request):
+    return PatientBot(request)
 
 
 @pytest.fixture(autouse=True)

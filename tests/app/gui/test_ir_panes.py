@@ -187,7 +187,7 @@ def test_panes_are_restored_with_the_workspace(qtbot, tmp_path):
     first.show()
     first.docks.show_work()
     qtbot.waitUntil(lambda: first.docks.bottom["log"].isVisible() or first.docks.bottom["log"].isVisibleTo(first))
-    qtbot.wait(50)
+    qtbot.wait_at_rest(first)
     extra = first.workbench.add_pane("llvm")
     extra.lock.setChecked(True)
     first.workbench.panes[1].model.target = "sm_90a"

@@ -21,7 +21,7 @@ LONG = "sample:many-kernels:37"  # in no cache yet
 
 def settled(qtbot, window):
     qtbot.waitUntil(lambda: not window.compiler.busy and not window.turns.busy, timeout=60_000)
-    qtbot.wait(50)
+    qtbot.wait_at_rest(window)
 
 
 @pytest.fixture
@@ -65,8 +65,7 @@ def test_a_layout_chosen_while_the_window_shrinks_keeps_its_sizes(qtbot, window)
     settled(qtbot, window)
     window.resize(1440, 900)
     window.features.do("performance")
-    settled(qtbot, window)
-    qtbot.wait(150)  # the sizes a shrunken window keeps come when its size has settled
+    settled(qtbot, window)  # the sizes a shrunken window keeps come when its size has settled
     assert window.docks.bottom["run"].height() >= window.height() * 0.3
 
 

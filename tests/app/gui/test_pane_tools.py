@@ -36,12 +36,18 @@ def test_nothing_in_a_narrow_header_lies_over_another(qtbot, tmp_path, width, st
     holder.resize(width, 400)
     holder.show()
     pane._place_kernel()
-    qtbot.wait(20)
-    for row in (pane.header, pane._kernel_row):
-        parts = [part for part in row.children() if isinstance(part, QWidget) and part.isVisible() and part.width() > 1]
-        parts.sort(key=lambda part: part.x())
-        assert all(a.geometry().right() < b.geometry().left() for a, b in itertools.pairwise(parts)), width
-        assert all(part.geometry().right() <= row.width() for part in parts), width
+
+    def nothing_overlaps():
+        for row in (pane.header, pane._kernel_row):
+            inside = [part for part in row.children() if isinstance(part, QWidget)]
+            parts = sorted(
+                (part for part in inside if part.isVisible() and part.width() > 1), key=lambda part: part.x()
+            )
+            assert all(a.geometry().right() < b.geometry().left() for a, b in itertools.pairwise(parts)), width
+            assert all(part.geometry().right() <= row.width() for part in parts), width
+
+    qtbot.waitUntil(lambda: pane.header.width() == width)
+    qtbot.waitUntil(nothing_overlaps)
 
 
 def test_a_symbol_leads_to_its_definition(qtbot, compiled):

@@ -26,7 +26,7 @@ def small(qtbot, compiled):
     """The compiled sample in a small window, its docks as they come."""
     compiled.resize(1280, 720)
     compiled.docks.reset_layout()
-    qtbot.wait(50)
+    qtbot.wait_at_rest(compiled)
     yield compiled
     for pane in compiled.workbench.panes[2:]:
         compiled.workbench.remove_pane(pane)
@@ -63,7 +63,7 @@ def test_a_message_in_a_view_behind_takes_no_room_from_the_graph(qtbot, small):
     try:
         small.docks.reset_layout()
         qtbot.waitUntil(lambda: bench.graph_dock.width() * 2 >= bench.width())
-        qtbot.wait(50)
+        qtbot.wait_at_rest(small)
         assert timeline.height() <= 185
     finally:
         small.runs.view.bar.hide()
@@ -96,12 +96,12 @@ def test_everything_stays_in_sight_when_the_window_gets_another_size(qtbot, smal
     for size in (QSize(1700, 1000), QSize(1280, 720)):
         small.resize(size)
         qtbot.waitUntil(lambda: view.camera.width == view.width())
-        qtbot.wait(50)
+        qtbot.wait_at_rest(small)
         assert view.camera.seen().contains(everything)
     view.zoom(2.0)
     scale = view.camera.scale
     small.resize(1400, 800)
-    qtbot.wait(50)
+    qtbot.wait_at_rest(small)
     assert view.camera.scale == scale, "what the user chose to look at is kept"
     view.reset_view()
     view.start_view()
@@ -127,7 +127,7 @@ def test_a_side_that_a_hand_has_widened_keeps_its_part_of_the_window(qtbot, smal
     small.resize(1400, 900)
     qtbot.waitUntil(lambda: abs(inspector.width() - 500 * 1400 / 1600) < 8)
     small.resize(1600, 900)
-    qtbot.wait(120)
+    qtbot.wait_at_rest(small)
     assert inspector.width() < 460, "a window that grows gives its room to the middle"
 
 
