@@ -138,9 +138,9 @@ def test_the_place_is_that_of_the_op_that_breaks_a_rule() -> None:
     ids=lambda t: t[:40],
 )  # fmt: skip
 def test_nonsense_is_refused_quickly(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     refusal(text)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("name", ["", "missing.mlir", "a\x00b", "."])
