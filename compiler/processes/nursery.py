@@ -97,9 +97,9 @@ class Born:
 class Nursery:
     """A process for children that run `serve(channel, *arguments)` of a module, once its `prepare` is done.
 
-    While nobody asks it goes on to load what `LATER` of the module names, giving way as its `give_way` does.
-    `keep_methods` has it find and leave the methods of its records in the cache, for those who wait until all of it is
-    loaded.
+    While nobody asks it goes on to load what `LATER` of the module names, where it names something; such a module's
+    `give_way` says how loading gives way to others. `keep_methods` has it find and leave the methods of its records in
+    the cache, for those who wait until all of it is loaded.
     """
 
     def __init__(self, module: str, keep_methods: bool = False) -> None:
@@ -196,9 +196,11 @@ def serve(channel: Channel, module: str, keeps: str = "") -> None:
         last.append(RecordMethods(module).keep)
     with rare_collection():
         entry = import_module(module)
-        entry.prepare()
+        # Where it gives way only this thread does: children are forked by the other, as they could never take it back.
+        load = OwnPriority(entry.give_way).call if entry.LATER else _at_once
+        load(entry.prepare)
         gc.freeze()  # all of it stays: not even the look that is due now walks it
-    chores = [*_later(entry), *last]
+    chores = [*(partial(load, partial(import_module, name)) for name in entry.LATER), *last]
     told: dict[int, tuple[int, socket.socket]] = {}  # of each child, by a descriptor that is ready when it ends
     poll = select.poll()
     poll.register(channel.fileno(), select.POLLIN)
@@ -230,13 +232,8 @@ def serve(channel: Channel, module: str, keeps: str = "") -> None:
             chores.pop(0)()
 
 
-def _later(entry: Any) -> list[Callable[[], object]]:
-    """Load what children come to need. Nobody waits for it, so it gives way; children are forked by a thread that does
-    not, as they could never take it back."""
-    if not entry.LATER:
-        return []
-    quiet = OwnPriority(entry.give_way)
-    return [partial(quiet.call, partial(import_module, name)) for name in entry.LATER]
+def _at_once(work: Callable[[], object]) -> object:
+    return work()
 
 
 def _forked() -> int:
