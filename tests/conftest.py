@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -49,6 +51,23 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(RARELY, *gc.get_threshold()[1:])
+
+
+_sessions: list[pytest.Session] = []
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    _sessions.append(session)
+
+
+@atexit.register  # before any of those of the program, and so called after them
+def _end_as_the_program_does() -> None:
+    """Without taking a window apart (`app/cli/interrupts.py`): Python and Qt do it in no order, and crash after every
+    test has passed. Processes of tests that run side by side end with the one that started them."""
+    if _sessions and "PySide6.QtWidgets" in sys.modules and "PYTEST_XDIST_WORKER" not in os.environ:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(int(_sessions[-1].exitstatus))
 
 
 @pytest.fixture(autouse=True, scope="session")
