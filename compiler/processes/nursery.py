@@ -181,11 +181,12 @@ KNOWN: dict[str, Any] = {}
 def serve(channel: Channel, module: str, keeps: str = "") -> None:
     """Fork a child for each that asks, and tell of it; in the child, this is where it does its work."""
     last: list[Callable[[], object]] = []
-    if keeps:
-        from compiler.processes.record_methods import RecordMethods  # not for whoever only asks for children
-
-        last.append(RecordMethods(module).keep)
     with rare_collection():
+        if keeps:
+            from compiler.processes.module_places import ModulePlaces  # not for whoever only asks for children
+            from compiler.processes.record_methods import RecordMethods
+
+            last += [ModulePlaces(module).keep, RecordMethods(module).keep]
         entry = import_module(module)
         entry.prepare()
         gc.freeze()  # all of it stays: not even the look that is due now walks it
