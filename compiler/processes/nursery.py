@@ -98,8 +98,8 @@ class Nursery:
     """A process for children that run `serve(channel, *arguments)` of a module, once its `prepare` is done.
 
     While nobody asks it goes on to load what `LATER` of the module names, where it names something; such a module's
-    `give_way` says how loading gives way to others. `keep_methods` has it find and leave the methods of its records in
-    the cache, for those who wait until all of it is loaded.
+    `give_way` says how loading gives way to others. `keep_methods` has it find and leave the methods of its records and
+    the places of its modules in the cache, for those who wait until all of it is loaded.
     """
 
     def __init__(self, module: str, keep_methods: bool = False) -> None:
