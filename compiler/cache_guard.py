@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-KINDS = ("model", "ir", "object", "methods")
+KINDS = ("model", "ir", "object", "methods", "modules")
 WEIGHTS = "weights"
 """What lies beside the entries and has rules of its own (`compiler.constants`): no limit drops it, clearing does."""
 MARKER = "KERNELGLASS-CACHE"

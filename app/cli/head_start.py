@@ -32,7 +32,10 @@ def sweep_nursery() -> Nursery:
 
 
 def _loading() -> Nursery:
-    from compiler.processes.nursery import Nursery
+    from compiler.collector_pauses import rare_collection
+
+    with rare_collection():
+        from compiler.processes.nursery import Nursery
 
     nursery = Nursery("app.sweep.child", keep_methods=True)
     nursery.start(fork=is_program())

@@ -42,8 +42,11 @@ def prepare() -> None:
         from compiler.dialects.formats_later import parse_formats_later
 
         parse_formats_later()
+        import app.compilation
+        import app.sources  # noqa: F401
         import compiler.backend.emission
         import compiler.backend.jit
+        import compiler.kernel_cache
         import compiler.passes.fusion.run
         import compiler.passes.graph.run
         import compiler.passes.kernel.run

@@ -98,8 +98,8 @@ class Nursery:
     """A process for children that run `serve(channel, *arguments)` of a module, once its `prepare` is done.
 
     While nobody asks it goes on to load what `LATER` of the module names, where it names something; such a module's
-    `give_way` says how loading gives way to others. `keep_methods` has it find and leave the methods of its records in
-    the cache, for those who wait until all of it is loaded.
+    `give_way` says how loading gives way to others. `keep_methods` has it find and leave the methods of its records and
+    the places of its modules in the cache, for those who wait until all of it is loaded.
     """
 
     def __init__(self, module: str, keep_methods: bool = False) -> None:
@@ -190,11 +190,12 @@ KNOWN: dict[str, Any] = {}
 def serve(channel: Channel, module: str, keeps: str = "") -> None:
     """Fork a child for each that asks, and tell of it; in the child, this is where it does its work."""
     last: list[Callable[[], object]] = []
-    if keeps:
-        from compiler.processes.record_methods import RecordMethods  # not for whoever only asks for children
-
-        last.append(RecordMethods(module).keep)
     with rare_collection():
+        if keeps:
+            from compiler.processes.module_places import ModulePlaces  # not for whoever only asks for children
+            from compiler.processes.record_methods import RecordMethods
+
+            last += [ModulePlaces(module).keep, RecordMethods(module).keep]
         entry = import_module(module)
         # Where it gives way only this thread does: children are forked by the other, as they could never take it back.
         load = OwnPriority(entry.give_way).call if entry.LATER else _at_once

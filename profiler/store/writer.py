@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from compiler.errors import CompilerError
@@ -34,6 +35,9 @@ from profiler.store.texts import drop_unreferred, drop_unused, pack_nodes, put_t
 
 if TYPE_CHECKING:
     from profiler.analysis.statistics import Summary
+
+
+_of_pass = attrgetter(*PASS_COLUMNS)
 
 
 def _now() -> str:
@@ -71,7 +75,7 @@ def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -
         columns = ", ".join(("compilation", "position", *PASS_COLUMNS))
         store.connection.executemany(
             f"INSERT INTO passes ({columns}) VALUES (?, ?{', ?' * len(PASS_COLUMNS)})",
-            ((number, at, *(getattr(each, name) for name in PASS_COLUMNS)) for at, each in enumerate(record.passes)),
+            ((number, at, *_of_pass(each)) for at, each in enumerate(record.passes)),
         )
         for at, kernel in enumerate(record.kernels):
             _insert(

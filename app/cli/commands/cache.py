@@ -14,6 +14,7 @@ _HELD = {
     "ir": "kernels as LLVM IR, before optimisation",
     "object": "compiled kernels and shared functions",
     "methods": "of records, which loading the compiler would compile again",
+    "modules": "where those of the compiler lie, which loading it would look for again",
     "weights": "digests of weights, and large constants that had no file",
 }
 

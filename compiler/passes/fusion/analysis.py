@@ -21,7 +21,6 @@ from compiler.graph.dtypes import is_float
 from compiler.graph.opaque import stored_type
 from compiler.graph.types import BufferType, ChainType, OpaqueBufferType, OpaqueType, TensorType
 from compiler.language.library import Case, Library, Signature
-from compiler.passes.fusion.facts.layout import asks_for_layout
 from compiler.passes.fusion.facts.view_method import view_method
 from compiler.passes.fusion.facts.work import work_of
 from compiler.passes.fusion.paths import Step, made_step
@@ -75,7 +74,7 @@ class Value:
 class Node:
     """A graph op: its kind is elementwise, view, pointwise, kernel, literal, constant, chain, load or store."""
 
-    __slots__ = ("after", "ancestors", "asks", "attrs", "bit", "cost", "custom", "dear", "depth", "index", "kind",
+    __slots__ = ("after", "ancestors", "attrs", "bit", "cost", "custom", "dear", "depth", "index", "kind",
                  "literal", "memory", "name", "nodes", "note", "op", "operands", "own_work", "results", "signature",
                  "step", "view", "work")  # fmt: skip
 
@@ -100,7 +99,6 @@ class Node:
         self.step: Step | None = None  # for a view that can be undone: its step
         self.depth = 0  # for a view: how many there are in a row, with it
         self.bit = 1 << index  # in a mask of ops
-        self.asks = False  # for a kernel: whether it asks how its operands lie in memory
         self.own_work = 1  # operations for an element, by this op's definition
         self.work = 1  # the same of the expression tree that ends here
         self.dear = 1  # the most work of one op of that tree on floating-point numbers
@@ -134,7 +132,7 @@ class Analysis:
         self.library = library
         self.target = target
         self.nodes: list[Node] = []
-        self._known: dict[tuple[str, int, int, Case], tuple[Signature | None, str, int, bool]] = {}
+        self._known: dict[tuple[str, int, int, Case], tuple[Signature | None, str, int]] = {}
         block = graph.regions[0].blocks[0]
         values: dict[int, Value] = {}  # by the id of the graph's value, which is faster than xDSL's own hash
         self.inputs: list[Value] = []
@@ -233,9 +231,8 @@ class Analysis:
             kind, definition = (signature.kind, signature.name) if signature is not None else ("", "")
             method = view_method(self.library, definition) if kind == "view" else ""
             work = work_of(self.library, definition) if kind == "elementwise" else 1
-            asks = kind == "kernel" and asks_for_layout(self.library, definition)
-            self._known[key] = (signature, method, work, asks)
-        signature, node.view, node.own_work, node.asks = self._known[key]
+            self._known[key] = (signature, method, work)
+        signature, node.view, node.own_work = self._known[key]
         if signature is None:
             raise KernelError(f"{node.name}: {_why_no_entry(self.library, *key)}")
         unknown = set(node.attrs) - {"kernel", *signature.params} if own else None

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, count, literal_of, views_between
 from compiler.passes.fusion.choices import Choices
+from compiler.passes.fusion.facts.layout import asks_for_layout
 from compiler.passes.fusion.facts.work import (
     LIGHT,
     why_not_beside,
@@ -35,6 +36,7 @@ class Placement:
     """The groups so far, what is stored where, and the moves."""
 
     def __init__(self, analysis: Analysis, groups: Groups, choices: Choices) -> None:
+        self.library = analysis.library
         self.groups = groups
         self.choices = choices
         self.writes = analysis.stores
@@ -167,7 +169,7 @@ class Placement:
         near = at_hand or whole or before
         if not elements or not (near or group.access[value].straight):
             return ""
-        if near and (core.asks and not at_hand if core is not None else _goes_in_tiles(group, value)):
+        if near and (not at_hand and self.asks(core) if core is not None else _goes_in_tiles(group, value)):
             same = read if core is None else before
             if not any(
                 _is_straight(other, node, group) and (_meets(access, same) or (core is None and access.straight))
@@ -175,6 +177,11 @@ class Placement:
             ):
                 return ""
         return f"{elements} elements would be read from a cache line each; a copy is made of whole ones"
+
+    def asks(self, core: Node) -> bool:
+        """Whether a kernel asks how its operands lie in memory. To read all that it calls takes a while, so it is read
+        where the answer makes a difference."""
+        return core.kind == "kernel" and asks_for_layout(self.library, core.signature.name)
 
     def sink(self, node: Node) -> bool:
         """Store a view by the kernel whose output it shows, if there is one."""

@@ -14,6 +14,9 @@ from compiler.errors import KernelError
 from compiler.graph import ops
 from compiler.graph.graph import Graph
 from compiler.graph.types import BufferType, TensorType
+from compiler.language.library import Library
+from compiler.language.source import SourceFile
+from compiler.passes.fusion.fuse import fuse
 from compiler.passes.fusion.module import mogg_text
 from compiler.passes.graph.cse import cse
 from compiler.program.host_program import Interface, host_program
@@ -50,6 +53,33 @@ def check(run_kernels):
             np.testing.assert_array_equal(one, two)
 
     return run
+
+
+def test_what_a_kernel_calls_is_not_read_where_nothing_depends_on_it():
+    text = """
+@kernel("mo.softmax")
+def softmax(out: FusedOutput, x: FusedInput, *, axis):
+    helper(x)
+
+@inline
+def helper(x):
+    return x +
+
+@kernel("kg.elementwise")
+def elementwise(out: FusedOutput, x: FusedInput): ...
+
+@view("mo.transpose")
+def transpose(x, *, perm):
+    return x.permute(perm)
+"""
+    library = Library([SourceFile("kernels.py", text)])
+    straight, across = (
+        build(function, *tensors((512, 512)))
+        for function in (lambda x: ops.softmax(x), lambda x: ops.softmax(ops.transpose(x, (1, 0))))
+    )
+    assert [kernel.name for kernel in fuse(from_graph(straight), library).kernels] == ["softmax_kernel"]
+    with pytest.raises(KernelError, match="syntax error"):  # its way depends on what lies how
+        fuse(from_graph(across), library)
 
 
 def test_linear_layer_with_activation_is_one_kernel(fused, check):
