@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
-from compiler.backend.llvm import CompiledUnit, compile_llvm, emit_object, optimise
+from compiler.backend.llvm import CompiledUnit, compile_llvm, emit_object, has_short_loops, optimise
 from compiler.errors import CompilerError, LoweringError
 from compiler.targets import get_target
 from compiler.targets.target import Target
@@ -91,7 +91,10 @@ def _compile_linked(task: Task, target: Target) -> CompiledUnit:
     except RuntimeError as error:
         raise LoweringError(f"LLVM rejects {task.name}: {' | '.join(str(error).split(chr(10))[:4])}") from error
     parsed = perf_counter()
-    optimised = optimise(whole, target, task.opt_level, record_passes=task.record_passes, without=task.without)
+    unroll = has_short_loops(task.texts, target)
+    optimised = optimise(
+        whole, target, task.opt_level, record_passes=task.record_passes, without=task.without, unroll=unroll
+    )
     begun = perf_counter()
     code = emit_object(optimised)
     seconds = {**optimised.seconds, "parse": parsed - start, "emit": perf_counter() - begun}

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from compiler.lowering.emitter import Emitter
+from compiler.lowering.loop_lengths import SHORT, most_turns
 
 
 def _body(op: Operation, region: int) -> Block:
@@ -31,6 +32,7 @@ def _loop_metadata(e: Emitter, op: Operation) -> str:
     attr = op.attributes.get("kg.unroll")
     if not isinstance(attr, IntegerAttr):
         return ""
+    e.has_short_loop = True
     return f", !llvm.loop !{e.metadata.unroll(attr.value.data)}"
 
 
@@ -54,6 +56,9 @@ def _for(e: Emitter, op: scf.ForOp) -> None:
         e.block(block)
         return _bind_all(e, op.results, e.yielded)
 
+    most = trips if constant else most_turns(lower, upper, step, names)
+    if most is not None and most <= SHORT:
+        e.has_short_loop = True
     kind = e.type(variable._type)
     body, end = e.fresh("for.body"), e.fresh("for.end")
     before = e.label
