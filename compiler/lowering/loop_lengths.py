@@ -13,7 +13,10 @@ from collections.abc import Mapping
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-SHORT = 4  # turns; see what the CPU targets tell LLVM's unroller
+_SHORT = 4  # turns; see what the CPU targets tell LLVM's unroller
+# Lines of all turns together that LLVM never unrolls to: with loops in them, and without any, where it looks more
+# closely at what it would save.
+_MOST_LINES, _MOST_LINES_WITHOUT_LOOPS = 240, 800
 _DEPTH = 6  # of minima and maxima in each other
 
 
@@ -22,6 +25,12 @@ def most_turns(lower: SSAValue, upper: SSAValue, step: SSAValue, names: Mapping[
     by = _literal(step, names)
     length = _length(lower, upper, names, _DEPTH)
     return None if by is None or by <= 0 or length is None else max(-(-length // by), 0)
+
+
+def is_short(turns: int | None, lines: int, holds_loops: bool) -> bool:
+    """Whether LLVM may unroll a loop of so many turns (None: nobody knows) over so many lines."""
+    most = _MOST_LINES if holds_loops else _MOST_LINES_WITHOUT_LOOPS
+    return turns is not None and turns <= _SHORT and turns * lines <= most
 
 
 def _literal(value: SSAValue, names: Mapping[int, str]) -> int | None:

@@ -53,6 +53,14 @@ def test_a_loop_is_short_where_its_bounds_show_it(parse, case):
     assert has_short_loops([emit_module(parse(kernel(bounds)), HOST).text], HOST) is short
 
 
+def test_a_short_loop_over_much_is_left_to_itself(parse):
+    loops = "    scf.for %j = %c0 to %n step %c1 {\n      memref.store %v, %out[%j] : memref<?xi64>\n    }\n"
+    few, many = (kernel(LOOPS["a known length"][0]).replace("    memref.store", loops * n + "    memref.store", 1)
+                 for n in (1, 20))  # fmt: skip
+    assert has_short_loops([emit_module(parse(few), HOST).text], HOST)
+    assert not has_short_loops([emit_module(parse(many), HOST).text], HOST)
+
+
 def test_the_unroller_runs_where_a_loop_is_short(parse):
     passes = {}
     for case in ("a known length", "a length nobody knows"):
