@@ -98,11 +98,12 @@ def parse(text: str, *, verify: bool = True) -> ModuleRef:
             module.verify()
     except RuntimeError as error:
         raise LoweringError(f"LLVM rejects the module: {_first_lines(str(error))}") from error
-    for name in set(_INTRINSIC.findall(text)) - _KNOWN_INTRINSICS:
+    unsure = set(_INTRINSIC.findall(text)) - _KNOWN_INTRINSICS
+    for function in module.functions if unsure else ():
         # LLVM gives every intrinsic that it knows attributes; what it does not know it takes for a function elsewhere.
-        if not any(module.get_function(name).attributes):
-            raise LoweringError(f"{NO_INTRINSIC}{name}")
-        _KNOWN_INTRINSICS.add(name)
+        if function.name in unsure and function.is_declaration and not any(function.attributes):
+            raise LoweringError(f"{NO_INTRINSIC}{function.name}")
+    _KNOWN_INTRINSICS.update(unsure)  # also those that it has replaced by newer ones
     return module
 
 
@@ -221,7 +222,20 @@ def _pass_times(report: str) -> tuple[PassTime, ...]:
         times, _, name = line.rpartition("%)  ")
         if times and name[:1].isalpha() and " " not in name and name != "Total":
             found[name] = max(found.get(name, 0.0), float(times[: times.rindex(" (")].rpartition(" ")[2]))
-    return tuple(PassTime(name, seconds) for name, seconds in sorted(found.items(), key=lambda item: -item[1]))
+    return _longest_first(found)
+
+
+def together(times: Iterable[tuple[PassTime, ...]]) -> tuple[PassTime, ...]:
+    """The times of several modules' passes, added up."""
+    found: dict[str, float] = {}
+    for each in times:
+        for timed in each:
+            found[timed.name] = found.get(timed.name, 0.0) + timed.seconds
+    return _longest_first(found)
+
+
+def _longest_first(times: dict[str, float]) -> tuple[PassTime, ...]:
+    return tuple(PassTime(name, seconds) for name, seconds in sorted(times.items(), key=lambda item: -item[1]))
 
 
 def emit_object(optimised: Optimised) -> bytes:
