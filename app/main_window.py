@@ -81,7 +81,7 @@ class MainWindow(QMainWindow):
         self.settings, self.look = settings, look
         self.state, self.messages, self.turns = State(), Messages(), Turns(self)
         self.compiler = Compilations(self.state, self.messages, self)
-        self.spare = SpareTime(lambda: self.turns.busy or self.compiler.busy, self)
+        self.spare = SpareTime(lambda: self.turns.busy or self.compiler.busy or self.compiler.starting, self)
         self.records = RecordsController(self.messages, self)
         self.features = Features()
         self._rubbish: Rubbish | None = None

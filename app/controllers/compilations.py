@@ -74,6 +74,11 @@ class Compilations(QObject):
         """What is under way, or nothing. A failure that is still to be said is under way."""
         return self._what or self._unsaid
 
+    @property
+    def starting(self) -> bool:
+        """Whether the process that the next compilation will use is still on its way."""
+        return self._spare is not None and self._spare.starting
+
     def warm_up(self) -> None:
         """Start the process that the next compilation will use."""
         if not self._closed and (self._spare is None or not self._spare.alive):

@@ -67,6 +67,12 @@ class Worker(QObject):
         """Whether it can still be asked."""
         return not self._stopping and self._thread.is_alive()
 
+    @property
+    def starting(self) -> bool:
+        """Whether its process is still to come."""
+        process = self._process
+        return self.alive and (process is None or (isinstance(process, Born) and not process.begun))
+
     def submit(self, request: Any, done: Done, progress: Done = lambda _: None) -> int:
         """Send a request; `done` gets the result or a Failure, unless the job is dropped before."""
         number = next(_numbers)

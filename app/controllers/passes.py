@@ -66,8 +66,11 @@ class PassesFeature(Feature):
     def _compiled(self, compilation: Compilation) -> None:
         self._known = {}
         self.view.set_kernels([kernel.name for kernel in compilation.kernels])
-        wanted = self._wanted if self._wanted in compilation.kernel_table and self.view.isVisible() else ""
-        self.show_kernel(wanted)
+        self._turns.soon(self._list_again)
+
+    def _list_again(self) -> None:
+        known = self._state.on_show.kernel_table
+        self.show_kernel(self._wanted if self._wanted in known and self.view.isVisible() else "")
 
     def _selected(self, nodes: frozenset[str], _origin: object) -> None:
         """While a kernel's passes are on show, they follow the selection to another kernel."""

@@ -58,7 +58,7 @@ class PreferencesFeature(Feature):
                 for at, (name, text) in enumerate(_THEMES)
             ),
         )  # fmt: skip
-        self._state.compiled.connect(lambda _: self.ask_storage())
+        self._state.compiled.connect(lambda _: self._turns.add((self.ask_storage,)))
         docks.work_shown.connect(lambda: self._turns.add((self.ask_storage,)))
 
     def begin(self) -> None:

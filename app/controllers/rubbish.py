@@ -1,22 +1,28 @@
-"""Python's search for rubbish that holds itself: in the window's own thread, and through all there is in quiet moments.
+"""Python's search for rubbish that holds itself: in the window's own thread, and through all there is while it rests.
 
 Left alone, Python looks in whichever thread makes objects, also in those that read what processes say. A widget that
-nobody wants any more would then be destroyed there, while Qt has it live in the window's thread.
+nobody wants any more would then be destroyed there, while Qt has it live in the window's thread. And it would look
+through all there is, which with a large model is felt, at any time.
 """
 
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
 from math import prod
 
 from PySide6.QtCore import QObject, QTimer
 
 _PAUSE = 100  # milliseconds between two looks at whether there is something to do: what is made meanwhile is not felt
+_IDLE = 0.004  # seconds of work in such a pause up to which nobody is there: a caret blinks
+_REST = 300  # pauses without more, after which nobody feels a long look
+_AT_LAST = 20  # so many times what Python has for enough, and it is time even without such a rest
 
 
 class Rubbish(QObject):
-    """What is young is looked through soon, which is not felt; all there is only while nothing is under way.
+    """What is young is looked through soon, which is not felt. What it leaves is not looked at again until nobody has
+    been there for a while and nothing is under way: then all there is.
 
     How much has to be there first is what Python has for itself.
     """
@@ -25,6 +31,8 @@ class Rubbish(QObject):
         super().__init__(parent)
         self._under_way = under_way
         self._made = 0  # objects looked through since all were
+        self._rested = 0  # pauses in a row
+        self._worked = 0.0  # by the thread until the last look
         self._before = gc.isenabled()
         gc.disable()
         self._timer = QTimer(self)
@@ -34,6 +42,7 @@ class Rubbish(QObject):
     def stop(self) -> None:
         """The window closes: Python does as before."""
         self._timer.stop()
+        gc.unfreeze()
         if self._before:
             gc.enable()
 
@@ -42,6 +51,11 @@ class Rubbish(QObject):
         if made > enough[0]:
             self._made += made
             gc.collect(1)
-        if self._made > prod(enough) and not self._under_way():
+            gc.freeze()
+        self._rested = self._rested + 1 if time.thread_time() - self._worked < _IDLE else 0
+        if self._made > prod(enough) * (1 if self._rested >= _REST else _AT_LAST) and not self._under_way():
             self._made = 0
+            gc.unfreeze()
             gc.collect()
+            gc.freeze()
+        self._worked = time.thread_time()

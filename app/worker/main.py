@@ -35,8 +35,8 @@ from app.viewmodels.runs.serving import GenerateRequest
 from app.viewmodels.runs.tuning import TuneRequest
 from app.viewmodels.text.kernel_list import KernelListRequest
 from app.worker.answers import PIECE, REQUESTS
-from app.worker.usual_priority import UsualPriority
 from compiler.processes.frames import Channel
+from compiler.processes.own_priority import OwnPriority
 from profiler.records import DATABASE_VARIABLE, READONLY_VARIABLE
 
 KNOWN = REQUESTS
@@ -58,8 +58,8 @@ def prepare() -> None:
 
 def serve(channel: Channel) -> None:
     """Answer requests until the other end closes, giving way to the window in all that is not measured."""
-    usual = UsualPriority()
-    _give_way()
+    usual = OwnPriority()
+    give_way()
     handlers = _Handlers(usual)
     with contextlib.suppress(EOFError, OSError):
         while True:
@@ -86,7 +86,7 @@ def _use_database(database: Database) -> None:
         os.environ[DATABASE_VARIABLE] = database.path
 
 
-def _give_way() -> None:
+def give_way() -> None:
     """Let the window go first in all that is not measured; where that cannot be had, work as usual.
 
     Where cores are few the window has to share one with this process or what it starts, and each share that those get
@@ -101,7 +101,7 @@ def _give_way() -> None:
 class _Handlers:
     """The state of a worker: at most one compilation, and what was asked of it."""
 
-    def __init__(self, usual: UsualPriority) -> None:
+    def __init__(self, usual: OwnPriority) -> None:
         self._session: Any = None
         self._usual = usual
 

@@ -2,7 +2,8 @@
 
 A child so born is as good as a fresh interpreter that loaded the same modules, as the nursery does nothing but load.
 What it shares with its siblings is where things lie in memory, so nothing that is timed is born here. Forking is safe
-where nothing else runs in the nursery, which has no thread of its own; elsewhere than on Linux children start afresh.
+where nothing else runs in the nursery, whose only other thread waits meanwhile; elsewhere than on Linux children start
+afresh.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 
 from compiler.collector_pauses import rare_collection
 from compiler.processes.frames import Channel
+from compiler.processes.own_priority import OwnPriority
 from compiler.processes.supervisor import Child, ForkedChild, environment
 
 _NUMBER = struct.Struct("<i")
@@ -49,6 +51,12 @@ class Born:
         self.channel = channel
         self._told = told  # its process id, and when it has ended its status
         self._heard = b""
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a process: all that it needs first is loaded."""
+        self._hear(0.0)
+        return bool(self._heard)
 
     def kill(self) -> None:
         """End it now, with its group; not once it has ended, as its number may be another's."""
@@ -89,8 +97,9 @@ class Born:
 class Nursery:
     """A process for children that run `serve(channel, *arguments)` of a module, once its `prepare` is done.
 
-    While nobody asks it goes on to load what `LATER` of the module names. `keep_methods` has it find and leave the
-    methods of its records in the cache, for those who wait until all of it is loaded.
+    While nobody asks it goes on to load what `LATER` of the module names, where it names something; such a module's
+    `give_way` says how loading gives way to others. `keep_methods` has it find and leave the methods of its records in
+    the cache, for those who wait until all of it is loaded.
     """
 
     def __init__(self, module: str, keep_methods: bool = False) -> None:
@@ -187,9 +196,11 @@ def serve(channel: Channel, module: str, keeps: str = "") -> None:
         last.append(RecordMethods(module).keep)
     with rare_collection():
         entry = import_module(module)
-        entry.prepare()
+        # Where it gives way only this thread does: children are forked by the other, as they could never take it back.
+        load = OwnPriority(entry.give_way).call if entry.LATER else _at_once
+        load(entry.prepare)
         gc.freeze()  # all of it stays: not even the look that is due now walks it
-    chores = [*(partial(import_module, name) for name in entry.LATER), *last]
+    chores = [*(partial(load, partial(import_module, name)) for name in entry.LATER), *last]
     told: dict[int, tuple[int, socket.socket]] = {}  # of each child, by a descriptor that is ready when it ends
     poll = select.poll()
     poll.register(channel.fileno(), select.POLLIN)
@@ -219,6 +230,10 @@ def serve(channel: Channel, module: str, keeps: str = "") -> None:
             poll.register(watched, select.POLLIN)
         elif chores and not ready:
             chores.pop(0)()
+
+
+def _at_once(work: Callable[[], object]) -> object:
+    return work()
 
 
 def _forked() -> int:

@@ -143,7 +143,8 @@ class Robot(QObject):
         """Keep what is on the screen."""
         self.shots += 1
         path = self._folder / f"{self._name}-{self.shots:02d}-{name}.png"
-        subprocess.run(["import", "-window", "root", str(path)], check=True, capture_output=True)
+        # The camera gives way: writing a picture takes a core for longer than most steps, and no user has one there.
+        subprocess.run(["nice", "-n", "19", "import", "-window", "root", str(path)], check=True, capture_output=True)
         return path
 
     def on_screen(self, widget: Callable[[], QWidget]) -> bool:

@@ -18,6 +18,7 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.runs.flows import (
     DISTURBED,
+    DONE,
     ENDS,
     RUNNING,
     STOPPED,
@@ -37,7 +38,9 @@ EXPORTS = (("text", "Text", "txt"), ("md", "Markdown", "md"), ("csv", "CSV", "cs
 METRICS = (
     ("cpu", "CPU time"), ("elapsed_s", "Elapsed"), ("peak_bytes", "Peak memory"), ("first_result_s", "First result"),
 )  # fmt: skip
-_FIRST, _BARS = 9, 13
+_PEAK, _FIRST, _BARS, _RUNS = 8, 9, 13, 14
+_ROOM = 980  # for the runs of each cell, while there is nothing to tell of them but how many
+_ROOM_BESIDE = 900  # for the peak memory, while there is
 
 
 class _Bars(QStyledItemDelegate):
@@ -163,7 +166,7 @@ class FlowsView(QWidget):
                     colour=lambda r: {RUNNING: theme.theme.accent, WAITING: theme.theme.muted,
                                       STOPPED: theme.theme.warning, DISTURBED: theme.theme.warning}.get(r.state),
                     width=128,
-                    room=980,
+                    room=_ROOM,
                 ),
             ],
             stretch=_BARS,
@@ -236,6 +239,9 @@ class FlowsView(QWidget):
         self.rows = self.model.rows()
         never = 1 << 20  # a column without a figure in any row is hidden however wide the table is
         self.view.set_room(_FIRST, 0 if any(r.cell.execute for r in self.rows) else never)
+        telling = any(r.state != DONE for r in self.rows)  # waiting, running, stopped, disturbed: in any width
+        self.view.set_room(_RUNS, 0 if telling else _ROOM)
+        self.view.set_room(_PEAK, _ROOM_BESIDE if telling else 0)
         self.view.set_records(self.rows)
         self.measure.setText("Stop" if self.model.active else "Measure")
         self._enable()

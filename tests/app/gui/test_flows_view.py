@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
 from app.flows.cells import Cell
-from app.viewmodels.runs.flows import RUNNING, STOPPED, WAITING, FlowRow
+from app.viewmodels.runs.flows import DONE, RUNNING, STOPPED, WAITING, FlowRow
 
 pytestmark = pytest.mark.gui
 
@@ -226,3 +226,24 @@ def test_how_far_a_cell_is_has_room_and_one_that_was_stopped_promises_nothing(fl
     needed = table.fontMetrics().horizontalAdvance(row.progress) + 18  # the padding of a cell, both sides
     assert columns[runs].width >= needed
     assert columns[first].words(row) == ("" if state == STOPPED else "to come")
+
+
+@pytest.mark.parametrize("wide", [800, 936])  # between both sides of a window 1280 and 1600 wide
+def test_what_was_stopped_is_told_in_a_narrow_table_too(qtbot, flows, monkeypatch, wide):
+    rows = [FlowRow(Cell("per-kernel", 3, "none", "cold", True), STOPPED, 1, 3, {})]
+    monkeypatch.setattr(flows.model, "rows", lambda: rows)
+    view, titles = flows.view, [column.title for column in flows.view.model.columns]
+    view.setMinimumWidth(wide)
+    view.setMaximumWidth(wide)
+    qtbot.waitUntil(lambda: view.width() == wide)
+    flows._refresh()
+    shown = {title for at, title in enumerate(titles) if not view.table.isColumnHidden(at)}
+    assert {"Runs", "First result", "Time ratio"} <= shown
+    assert sum(view.table.columnWidth(at) for at in range(len(titles))) <= wide
+    rows[0] = replace(rows[0], state=DONE, taken=3)
+    flows._refresh()
+    assert view.table.isColumnHidden(titles.index("Runs")), "how often is known"
+    view.setMinimumWidth(0)
+    view.setMaximumWidth((1 << 24) - 1)
+    monkeypatch.undo()
+    flows._refresh()

@@ -4,8 +4,10 @@ import gc
 import threading
 import weakref
 
+import pytest
 from PySide6.QtCore import QObject
 
+import app.controllers.rubbish
 from app.controllers.rubbish import Rubbish
 
 WAIT = 60_000
@@ -31,25 +33,50 @@ def test_widgets_that_hold_themselves_are_dropped_in_the_windows_thread(qtbot):
     assert gc.isenabled() == before
 
 
-def test_while_something_is_under_way_only_what_is_young_is_looked_through(qtbot):
-    parent, busy, looks, before = QObject(), [True], [], gc.get_threshold()
+@pytest.fixture
+def looks():
+    """The ages that were looked through, as Python tells."""
+    found, before = [], gc.get_threshold()
 
     def heard(phase, told):
         if phase == "start":
-            looks.append(told["generation"])
+            found.append(told["generation"])
 
     gc.set_threshold(1000, 10, 10)
     gc.callbacks.append(heard)
+    yield found
+    gc.callbacks.remove(heard)
+    gc.set_threshold(*before)
+
+
+def test_while_something_is_under_way_only_what_is_young_is_looked_through(qtbot, monkeypatch, looks):
+    monkeypatch.setattr(app.controllers.rubbish, "_REST", 3)
+    parent, busy = QObject(), [True]
     rubbish = Rubbish(lambda: busy[0], parent)
-    try:
-        kept = [[] for _ in range(300_000)]
-        qtbot.waitUntil(lambda: bool(looks), timeout=WAIT)
-        qtbot.wait(300)
-        assert 2 not in looks
-        busy[0] = False
-        qtbot.waitUntil(lambda: 2 in looks, timeout=WAIT)
-        del kept
-    finally:
-        gc.callbacks.remove(heard)
-        gc.set_threshold(*before)
-        rubbish.stop()
+    held = QObject()
+    held.me = held
+    dropped = weakref.ref(held)
+    kept = [[] for _ in range(300_000)]
+    qtbot.waitUntil(lambda: bool(looks), timeout=WAIT)
+    del held  # too old for the looks that are not felt
+    qtbot.wait(600)
+    assert 2 not in looks and dropped() is not None
+    busy[0] = False
+    qtbot.waitUntil(lambda: 2 in looks, timeout=WAIT)
+    assert dropped() is None
+    rubbish.stop()
+    del kept
+
+
+def test_as_long_as_somebody_is_there_only_what_is_young_is_looked_through(qtbot, monkeypatch, looks):
+    monkeypatch.setattr(app.controllers.rubbish, "_IDLE", 0.0)  # the thread always does something
+    parent = QObject()
+    rubbish = Rubbish(lambda: False, parent)
+    kept = [[] for _ in range(300_000)]
+    qtbot.waitUntil(lambda: bool(looks), timeout=WAIT)
+    qtbot.wait(300)
+    assert 2 not in looks
+    kept += [[] for _ in range(2_000_000)]
+    qtbot.waitUntil(lambda: 2 in looks, timeout=WAIT)  # at last
+    rubbish.stop()
+    del kept

@@ -21,6 +21,10 @@ def prepare():
     loaded = [[] for _ in range(10_000)]
 
 
+def give_way():
+    os.nice(3)
+
+
 def serve(channel, how):
     told = channel.receive().value
     print("printed by Python", flush=True)
@@ -28,6 +32,9 @@ def serve(channel, how):
     sys.stderr.write("its last words\n")
     if how == "where":
         channel.send((os.getcwd(), os.environ.get("WHO", ""), str(prepared), str(os.getpgrp() == os.getpid())), "words")
+        return
+    if how == "nice":
+        channel.send((str(os.nice(0)),), "words")
         return
     if how == "walked":
         channel.send(tuple(walked), "words")

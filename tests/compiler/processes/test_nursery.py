@@ -60,6 +60,22 @@ def test_a_child_has_the_folder_and_the_environment_of_whoever_asks_now(nursery,
         assert child.end(5.0) == 0
 
 
+def test_what_is_loaded_for_later_gives_way_and_children_do_not(nursery):
+    first = asked(nursery, "nice")
+    assert first.channel.receive(Wait(monotonic() + 60)).value == (str(os.nice(0)),)
+    assert first.begun
+    (process,) = [p for p in psutil.Process().children() if "talking_child" in p.cmdline()]
+
+    def niceness():
+        return {os.getpriority(os.PRIO_PROCESS, thread.id) for thread in process.threads()}
+
+    until(lambda: niceness() == {os.nice(0), os.nice(0) + 3})
+    second = asked(nursery, "nice")
+    assert answer(second) == (str(os.nice(0)),)
+    for child in (first, second):
+        child.end(5.0)
+
+
 def test_no_collection_walks_what_was_loaded(nursery):
     child = asked(nursery, "walked")
     assert answer(child) == ()

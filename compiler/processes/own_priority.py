@@ -1,7 +1,8 @@
-"""A thread with the priority this process began with, for what must not wait longer than other programs do.
+"""A thread that waits for work and has a priority of its own, which on Linux is each thread's.
 
-The worker gives way to the window, and on Linux a process cannot take that back. But there niceness is each thread's
-own, and a child process has that of the thread which starts it: so a thread begun before can start what is measured.
+A process that gave way to others cannot take that back. But a child process has the priority of the thread which starts
+it: so one begun before can start what is measured. And one that gives way itself can do what nobody waits for, while
+the others, and what they start, keep theirs.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 
-class UsualPriority:
-    """One thread that waits; made before the process gives way.
+class OwnPriority:
+    """One thread that waits, with the priority of whoever makes it, unless `begin` gives it another.
 
     It is not a `threading.Thread`: as long as it waits it holds no lock that a fork of this process could miss, and
     whoever counts threads to know whether a fork is safe (`compiler.backend.workers`) need not know of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, begin: Callable[[], object] = lambda: None) -> None:
+        self._begin = begin
         self._asked, self._done = _thread.allocate_lock(), _thread.allocate_lock()
         self._asked.acquire()
         self._done.acquire()
@@ -39,6 +41,7 @@ class UsualPriority:
         return result
 
     def _serve(self) -> None:
+        self._begin()
         while True:
             self._asked.acquire()
             try:

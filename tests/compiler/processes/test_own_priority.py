@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import os, subprocess, sys, threading
-from app.worker.usual_priority import UsualPriority
+from compiler.processes.own_priority import OwnPriority
 
 mine = lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 child = [sys.executable, "-c", "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"]
 begun = mine()
-usual = UsualPriority()
+usual = OwnPriority()
 os.nice(5)
 assert mine() == begun + 5 and usual.call(mine) == begun, (mine(), usual.call(mine))
 started = usual.call(lambda: int(subprocess.run(child, capture_output=True, text=True).stdout))
@@ -48,8 +48,8 @@ def mine(*_):
 
 os.sched_getaffinity = lambda _: set(range(CORES))
 begun = mine()
-handlers = main._Handlers(main.UsualPriority())
-main._give_way()
+handlers = main._Handlers(main.OwnPriority())
+main.give_way()
 timed = CeilingsRequest, FlowsRequest, BisectRequest, GenerateRequest, TuneRequest
 store_jobs._JOBS.update(dict.fromkeys((*timed, ListRunsRequest), mine))
 for kind in timed:
