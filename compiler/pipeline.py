@@ -101,6 +101,7 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     from compiler.backend.emission import compile_units, emit_kernels, units_of
     from compiler.backend.raw_errors import raw_errors_at_their_lines
     from compiler.backend.runtime import default_threads
+    from compiler.backend.workers import useful_jobs
     from compiler.flows import flow_of
     from compiler.kernel_cache import find_ir, find_objects, keep_ir, keep_objects
     from compiler.passes.fusion.run import fuse_graph
@@ -126,7 +127,8 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
         fresh.append((module, made))
 
     known, missing = find_objects(units_of(lowered[kernel.name] for kernel in kernels), run)
-    groups = flow.objects(missing, target, jobs)
+    size = sum(len(unit.text) for unit in missing)
+    groups = flow.objects(missing, target, useful_jobs(size, options.opt_level, jobs))
     with raw_errors_at_their_lines(library, options.sources):
         objects = compile_units(groups, target, options.opt_level, jobs, trace, run.without)
     for module, made in fresh:  # not before LLVM took it

@@ -43,7 +43,7 @@ def pack_patches(out, x, taps, stride, padding, dilation, groups, dt):
 
         def to_panels(line, k):
             for panel in range(ceildiv(columns, width)):
-                for o in range(0, width, lanes):
+                for o in unroll(0, width, lanes):
                     v = lines.load(line * pitch + panel * width + o, width=lanes)
                     panels.store(v, (panel * count + k) * width + o)
 

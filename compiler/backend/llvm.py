@@ -7,7 +7,7 @@ Everything here is a function of text and target: it can run in this process or 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
@@ -84,6 +84,8 @@ class CompiledUnit:
 
 NO_INTRINSIC = "LLVM has no intrinsic "
 """How the error begins that ends with the intrinsic's name."""
+_INTRINSIC = re.compile(r'^declare [^@\n]*@"?(llvm\.[^\s"(]+)', re.MULTILINE)
+_KNOWN_INTRINSICS: set[str] = set()  # that LLVM was seen to know; asking it takes longer than parsing the declaration
 
 
 def parse(text: str, *, verify: bool = True) -> ModuleRef:
@@ -96,10 +98,12 @@ def parse(text: str, *, verify: bool = True) -> ModuleRef:
             module.verify()
     except RuntimeError as error:
         raise LoweringError(f"LLVM rejects the module: {_first_lines(str(error))}") from error
-    for function in module.functions:
+    unsure = set(_INTRINSIC.findall(text)) - _KNOWN_INTRINSICS
+    for function in module.functions if unsure else ():
         # LLVM gives every intrinsic that it knows attributes; what it does not know it takes for a function elsewhere.
-        if function.name.startswith("llvm.") and function.is_declaration and not any(function.attributes):
+        if function.name in unsure and function.is_declaration and not any(function.attributes):
             raise LoweringError(f"{NO_INTRINSIC}{function.name}")
+    _KNOWN_INTRINSICS.update(unsure)  # also those that it has replaced by newer ones
     return module
 
 
@@ -115,14 +119,15 @@ def optimise(
     record_passes: bool = False,
     pipeline: Pipeline = "kernel",
     without: Collection[str] = (),
+    unroll: bool | None = None,
 ) -> Optimised:
     """Optimise for `opt_level` (0..3).
 
     Kernels come vectorised, hoisted and cleaned up, so the `kernel` pipeline is the few passes that still find
-    something to do: level 1 tidies up, 2 and 3 also unroll short loops of constant length (and differ in the back
-    end's effort). The `llvm` pipeline is LLVM's own for the level, with its vectorisers off: several times as long for
-    code that is hardly ever faster. Level 0, and targets that need it, always take that one. Of the `kernel` pipeline,
-    passes named in `without` are left out.
+    something to do: level 1 tidies up, 2 and 3 also unroll short loops where there are any (`unroll`; the text tells if
+    it is not given) and differ in the back end's effort. The `llvm` pipeline is LLVM's own for the level, with its
+    vectorisers off: several times as long for code that is hardly ever faster. Level 0, and targets that need it,
+    always take that one. Of the `kernel` pipeline, passes named in `without` are left out.
     """
     if opt_level not in (0, 1, 2, 3):
         raise CompilerError(f"optimisation level {opt_level!r} is not one of 0 1 2 3")
@@ -130,23 +135,34 @@ def optimise(
     target.machine(opt_level)  # LLVM must be initialised before anything is parsed
     parsed = perf_counter()
     module = parse(source) if isinstance(source, str) else source
+    if unroll is None:
+        unroll = not isinstance(source, str) or has_short_loops([source], target)
     begun = perf_counter()
-    report = run_passes(module, target, opt_level, timed=record_passes, pipeline=pipeline, without=without)
+    report = run_passes(
+        module, target, opt_level, timed=record_passes, pipeline=pipeline, without=without, unroll=unroll
+    )
     times = _pass_times(report) if record_passes else ()
     seconds = {"initialise": parsed - start, "parse": begun - parsed, "optimise": perf_counter() - begun}
     return Optimised(module, target, opt_level, times, seconds)
 
 
+def has_short_loops(texts: Iterable[str], target: Target) -> bool:
+    """Whether LLVM's unroller has anything to do in one of these modules, as far as their texts say."""
+    said = target.emission.short_loops
+    return not said or any(said in text for text in texts)
+
+
 def run_passes(
     module: ModuleRef, target: Target, opt_level: int, *, timed: bool = False, pipeline: Pipeline = "kernel",
-    without: Collection[str] = (),
+    without: Collection[str] = (), unroll: bool = True,
 ) -> str:  # fmt: skip
     """Run the level's passes over a module; LLVM's report of their times where they are `timed`."""
     builder = _pass_builder(target, opt_level)
     if timed:
         builder.start_pass_timing()
     own = pipeline == "kernel" and _is_short(target, opt_level)
-    passes = _kernel_passes(opt_level, without) if own else builder.getModulePassManager()
+    level = opt_level if unroll else min(opt_level, 1)
+    passes = _kernel_passes(level, without) if own else builder.getModulePassManager()
     passes.run(module, builder)  # which uses the pass manager up
     return builder.finish_pass_timing() if timed else ""
 
@@ -196,19 +212,30 @@ def _kernel_passes(opt_level: int, without: Collection[str] = ()) -> ModulePassM
     return passes
 
 
-_TIMED = re.compile(r"^\s*(?:[\d.]+ \(\s*[\d.]+%\)\s+)*([\d.]+) \(\s*[\d.]+%\)\s+([A-Za-z]\S*)\s*$", re.MULTILINE)
-
-
 def _pass_times(report: str) -> tuple[PassTime, ...]:
     """The wall-clock column of LLVM's report, largest first: one sum for each pass or analysis.
 
     llvmlite counts everything twice and so lists each name twice, with times that differ in the last digit.
     """
     found: dict[str, float] = {}
-    for seconds, name in _TIMED.findall(report):
-        if name != "Total":
-            found[name] = max(found.get(name, 0.0), float(seconds))
-    return tuple(PassTime(name, seconds) for name, seconds in sorted(found.items(), key=lambda item: -item[1]))
+    for line in report.split("\n"):
+        times, _, name = line.rpartition("%)  ")
+        if times and name[:1].isalpha() and " " not in name and name != "Total":
+            found[name] = max(found.get(name, 0.0), float(times[: times.rindex(" (")].rpartition(" ")[2]))
+    return _longest_first(found)
+
+
+def together(times: Iterable[tuple[PassTime, ...]]) -> tuple[PassTime, ...]:
+    """The times of several modules' passes, added up."""
+    found: dict[str, float] = {}
+    for each in times:
+        for timed in each:
+            found[timed.name] = found.get(timed.name, 0.0) + timed.seconds
+    return _longest_first(found)
+
+
+def _longest_first(times: dict[str, float]) -> tuple[PassTime, ...]:
+    return tuple(PassTime(name, seconds) for name, seconds in sorted(times.items(), key=lambda item: -item[1]))
 
 
 def emit_object(optimised: Optimised) -> bytes:

@@ -105,9 +105,9 @@ def serve(channel: Channel) -> None:
 
 
 def _passes_over(text: str, target: Target, level: int, *, timed: bool) -> str:
-    from compiler.backend.llvm import parse, run_passes
+    from compiler.backend.llvm import has_short_loops, parse, run_passes
 
-    return run_passes(parse(text), target, level, timed=timed)
+    return run_passes(parse(text), target, level, timed=timed, unroll=has_short_loops([text], target))
 
 
 def _printed(text: str, target: Target, level: int) -> str:

@@ -19,18 +19,29 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
-from compiler.backend.llvm import CompiledUnit, compile_llvm, emit_object, optimise
+from compiler.backend.llvm import (
+    CompiledUnit,
+    Optimised,
+    compile_llvm,
+    emit_object,
+    has_short_loops,
+    optimise,
+    together,
+)
 from compiler.errors import CompilerError, LoweringError
 from compiler.targets import get_target
 from compiler.targets.target import Target
 
 if TYPE_CHECKING:
+    from llvmlite.binding import ModuleRef
+
     from compiler.processes.frames import Channel
 
 # LLVM's seconds for a byte of our IR at each level, on a slow core: only ratios to the costs below matter.
 _SECONDS_PER_BYTE = (0.8e-6, 1.5e-6, 2.2e-6, 2.4e-6)
 FORK_SECONDS, SPAWN_SECONDS = 0.03, 0.6
 _ATTEMPTS = 2
+_FEW = 3  # one part in so many of a bundle, at most, is optimised apart, as that has a fixed cost too
 
 
 @dataclass(frozen=True)
@@ -83,19 +94,41 @@ def _compile_linked(task: Task, target: Target) -> CompiledUnit:
     target.machine(task.opt_level)  # LLVM must be initialised before anything is parsed
     start = perf_counter()
     context = llvm.create_context()
+    short = [has_short_loops([text], target) for text in task.texts]
     try:
-        whole, *others = [llvm.parse_assembly(text, context) for text in task.texts]
+        modules = [llvm.parse_assembly(text, context) for text in task.texts]
+        for module in modules:
+            module.verify()
+        parsed = perf_counter()
+        # Modules are complete, so that a few with loops to unroll can go through it before they meet the others.
+        unrolled = sum(len(text) for text, each in zip(task.texts, short, strict=True) if each)
+        apart = 0 < unrolled * _FEW < sum(map(len, task.texts))
+        early = [module for module, each in zip(modules, short, strict=True) if each and apart]
+        done = [_optimised(module, task, target, unroll=True) for module in early]
+        linking = perf_counter()
+        whole, *others = modules
         for other in others:
             whole.link_in(other)
-        whole.verify()
+        linked = perf_counter()
     except RuntimeError as error:
         raise LoweringError(f"LLVM rejects {task.name}: {' | '.join(str(error).split(chr(10))[:4])}") from error
-    parsed = perf_counter()
-    optimised = optimise(whole, target, task.opt_level, record_passes=task.record_passes, without=task.without)
+    optimised = _optimised(whole, task, target, unroll=any(short) and not apart)
     begun = perf_counter()
     code = emit_object(optimised)
-    seconds = {**optimised.seconds, "parse": parsed - start, "emit": perf_counter() - begun}
-    return CompiledUnit(target.name, task.opt_level, code, optimised.bitcode, seconds, optimised.pass_times)
+    seconds = {
+        "initialise": optimised.seconds["initialise"],
+        "parse": parsed - start + linked - linking,
+        "optimise": linking - parsed + optimised.seconds["optimise"],
+        "emit": perf_counter() - begun,
+    }
+    times = together([*(each.pass_times for each in done), optimised.pass_times])
+    return CompiledUnit(target.name, task.opt_level, code, optimised.bitcode, seconds, times)
+
+
+def _optimised(module: ModuleRef, task: Task, target: Target, *, unroll: bool) -> Optimised:
+    return optimise(
+        module, target, task.opt_level, record_passes=task.record_passes, without=task.without, unroll=unroll
+    )
 
 
 class WorkerDied(Exception):
@@ -210,11 +243,15 @@ class Pool:
 
     def useful_helpers(self, tasks: Sequence[Task], jobs: int) -> int:
         """How many workers shorten the work by more than starting them costs."""
+        return self.helpers_for(sum(task.cost for task in tasks), min(jobs, len(tasks)))
+
+    def helpers_for(self, total: float, most: int) -> int:
+        """As `useful_helpers`, of work of so many seconds that can be divided among `most` processes."""
         if sys.platform == "win32":
             return 0
         start = FORK_SECONDS if _can_fork() else SPAWN_SECONDS
-        total, best, chosen = sum(task.cost for task in tasks), 0.0, 0
-        for helpers in range(1, min(jobs, len(tasks))):
+        best, chosen = 0.0, 0
+        for helpers in range(1, most):
             cold = max(helpers - len(self.workers), 0)
             gain = total - total / (helpers + 1) - 2 * start * bool(cold) - 0.005 * cold
             if gain > best:
@@ -295,6 +332,13 @@ def compile_tasks(tasks: Sequence[Task], jobs: int, told: Told = lambda _: None)
     """
     there = _elsewhere.get()
     return _pool.compile(tasks, jobs, told) if there is None else there(tasks, told)
+
+
+def useful_jobs(size: int, opt_level: int, jobs: int) -> int:
+    """How many of `jobs` processes are worth having for so many bytes of LLVM IR."""
+    if _elsewhere.get() is not None:
+        return jobs
+    return 1 + _pool.helpers_for(size * _SECONDS_PER_BYTE[opt_level], jobs)
 
 
 Elsewhere = Callable[[Sequence[Task], Told], list[Done]]

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from compiler.lowering.emitter import Emitter
+from compiler.lowering.loop_lengths import is_short, most_turns
 
 
 def _body(op: Operation, region: int) -> Block:
@@ -31,6 +32,7 @@ def _loop_metadata(e: Emitter, op: Operation) -> str:
     attr = op.attributes.get("kg.unroll")
     if not isinstance(attr, IntegerAttr):
         return ""
+    e.has_short_loop = True
     return f", !llvm.loop !{e.metadata.unroll(attr.value.data)}"
 
 
@@ -68,7 +70,11 @@ def _for(e: Emitter, op: scf.ForOp) -> None:
     index = e.define(variable, "i")
     phis = [e.define(value, "carried") for value in carried]
     e.lines += [""] * (1 + len(phis))  # phis: written once the back edge is known
+    inner = e.loops
     e.block(block)
+    turns = trips if constant else most_turns(lower, upper, step, names)
+    e.has_short_loop |= is_short(turns, len(e.lines) - at, e.loops > inner)
+    e.loops += 1
     latch, yielded = e.label, e.yielded
     # A kernel's indices never come near 2^63; a loop over a narrow integer may well end at its maximum.
     wrap = "nsw " if isinstance(variable._type, IndexType) else ""
@@ -129,6 +135,7 @@ def _while(e: Emitter, op: scf.WhileOp) -> None:
     at = len(e.lines)
     phis = [e.define(value, "carried") for value in before._args]
     e.lines += [""] * len(phis)
+    e.loops += 1
     e.block(before)
     condition, *passed = e.yielded
     e.lines.append(f"  br i1 {condition}, label %{body}, label %{end}{_loop_metadata(e, op)}")

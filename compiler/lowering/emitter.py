@@ -79,6 +79,10 @@ class Emitter:
         """What the block that was just printed hands to its parent."""
         self.inlining: list[str] = []
         self.has_barrier = False
+        self.loops = 0
+        """How many were printed."""
+        self.has_short_loop = False
+        """Whether a loop of it is worth LLVM's unroller."""
         self.calls: set[str] = set()
         """Functions of the module that this one calls."""
         self._counts: dict[str, int] = {"entry": 1}

@@ -178,6 +178,8 @@ def _attributes(e: Emitter, function: func.FuncOp, kernel: bool) -> str:
     words = ["nounwind", "mustprogress"]
     if "kg.outlined" in function.attributes:
         words.append("noinline")  # shared between kernels on purpose: one copy is optimised and emitted
+    if e.has_short_loop and target.emission.short_loops:
+        words.append(target.emission.short_loops)
     threads = function.attributes.get("kg.threads")
     if kernel and isinstance(threads, IntegerAttr) and target.emission.block_limit:
         words.append(target.emission.block_limit.format(threads.value.data))

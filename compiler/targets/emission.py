@@ -55,6 +55,8 @@ class Emission:
     """The lowest optimisation level that LLVM's back end works at."""
     short_pipeline: bool = True
     """The few passes that kernels need are enough; otherwise LLVM's own pipeline runs."""
+    short_loops: str = ""
+    """The attribute of functions with loops that LLVM's unroller shall look at; "" where it looks at all of them."""
     in_process: bool = True
     """Objects are loaded into this process and linked there by name; otherwise each is complete, and is device code."""
     entries: str = ""

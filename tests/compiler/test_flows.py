@@ -188,6 +188,38 @@ def test_small_work_stays_in_this_process():
 # Bundles
 
 
+def test_as_many_bundles_are_made_as_processes_are_worth_having(monkeypatch):
+    monkeypatch.setattr(workers, "_pool", Pool())
+    assert workers.useful_jobs(10 << 10, 3, 4) == 1
+    assert workers.useful_jobs(64 << 20, 3, 4) == 4
+
+
+def test_a_few_short_loops_are_unrolled_before_they_meet_the_rest():
+    host = get_target("cpu")
+    short = f"""
+define void @short(ptr %out) {host.emission.short_loops} {{
+entry:
+  br label %body
+body:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  %at = getelementptr inbounds i64, ptr %out, i64 %i
+  store i64 7, ptr %at
+  %next = add nsw i64 %i, 1
+  %more = icmp slt i64 %next, 3
+  br i1 %more, label %body, label %end
+end:
+  ret void
+}}
+"""
+    others = [TEXT.format(name=f"other{number}", number=number) for number in range(40)]
+    for texts in ((short, *others), (*others, short), (short, others[0])):
+        unit = workers.run_task(Task("bundle", texts, "cpu", 3, record_passes=True)).unit
+        assert unit.llvm_opt.count("store i64 7") == 3
+        assert unit.llvm_opt.count("define i64 @other") == len(texts) - 1
+        names = [timed.name for timed in unit.pass_times]
+        assert "LoopUnrollPass" in names and len(names) == len(set(names))
+
+
 def test_bundles_hold_every_unit_once_and_are_bounded():
     units = [Unit(f"u{number}", "x" * (1000 + 997 * number)) for number in range(40)]
     groups = bundles(units, get_target("cpu"), 2)

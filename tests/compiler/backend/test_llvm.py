@@ -104,3 +104,14 @@ def test_ptx_is_the_object_of_a_gpu():
     unit = compile_llvm(text, target, 3)
     assert b".visible .entry k" in unit.object
     assert unit.asm == unit.object.decode()
+
+
+def test_an_intrinsic_that_llvm_has_a_newer_one_for_is_known():
+    text = """
+declare float @llvm.nvvm.ex2.approx.ftz.f(float)
+define float @k(float %x) {
+  %y = call float @llvm.nvvm.ex2.approx.ftz.f(float %x)
+  ret float %y
+}
+"""
+    assert "ex2.approx.ftz" in compile_llvm(text, get_target("sm_90"), 3).asm
