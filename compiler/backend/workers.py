@@ -243,20 +243,10 @@ class Pool:
 
     def useful_helpers(self, tasks: Sequence[Task], jobs: int) -> int:
         """How many workers shorten the work by more than starting them costs."""
-        return self.helpers_for(sum(task.cost for task in tasks), min(jobs, len(tasks)))
-
-    def helpers_for(self, total: float, most: int) -> int:
-        """As `useful_helpers`, of work of so many seconds that can be divided among `most` processes."""
         if sys.platform == "win32":
             return 0
         start = FORK_SECONDS if _can_fork() else SPAWN_SECONDS
-        best, chosen = 0.0, 0
-        for helpers in range(1, most):
-            cold = max(helpers - len(self.workers), 0)
-            gain = total - total / (helpers + 1) - 2 * start * bool(cold) - 0.005 * cold
-            if gain > best:
-                best, chosen = gain, helpers
-        return chosen
+        return _helpers_for(sum(task.cost for task in tasks), min(jobs, len(tasks)), start, len(self.workers))
 
     def _together(self, batch: _Batch, helpers: int) -> list[Done]:
         threads = [
@@ -335,10 +325,21 @@ def compile_tasks(tasks: Sequence[Task], jobs: int, told: Told = lambda _: None)
 
 
 def useful_jobs(size: int, opt_level: int, jobs: int) -> int:
-    """How many of `jobs` processes are worth having for so many bytes of LLVM IR."""
-    if _elsewhere.get() is not None:
-        return jobs
-    return 1 + _pool.helpers_for(size * _SECONDS_PER_BYTE[opt_level], jobs)
+    """How many of `jobs` processes are worth starting for so many bytes of LLVM IR; here as elsewhere, and whatever was
+    started before, as objects are made accordingly and must not depend on that."""
+    return 1 + _helpers_for(size * _SECONDS_PER_BYTE[opt_level], jobs, FORK_SECONDS, 0)
+
+
+def _helpers_for(seconds: float, most: int, start: float, there: int) -> int:
+    """How many workers beside this process shorten work that can be divided among `most`, where starting one takes so
+    long and some are there."""
+    best, chosen = 0.0, 0
+    for helpers in range(1, most):
+        cold = max(helpers - there, 0)
+        gain = seconds - seconds / (helpers + 1) - 2 * start * bool(cold) - 0.005 * cold
+        if gain > best:
+            best, chosen = gain, helpers
+    return chosen
 
 
 Elsewhere = Callable[[Sequence[Task], Told], list[Done]]

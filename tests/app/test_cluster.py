@@ -205,8 +205,9 @@ def objects(graph, options, tmp_path, name):
 
 @pytest.mark.parametrize("flow", ["all-kernel", "per-kernel"])
 @pytest.mark.parametrize("target", ["cpu", "sm_90a"])
-def test_a_farm_makes_the_same_bits(cluster, tmp_path, flow, target):
-    graph = load_source("sample:transformer-block").graph
+@pytest.mark.parametrize("sample", ["mlp", "transformer-block"])  # too little for several processes here, and enough
+def test_a_farm_makes_the_same_bits(cluster, tmp_path, sample, flow, target):
+    graph = load_source(f"sample:{sample}").graph
     options = CompileOptions(target, flow, jobs=2)
     here, _ = objects(graph, options, tmp_path, "here")
     with farmed(cluster):
