@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QAction, QColor, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtGui import QAction, QColor, QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
@@ -61,6 +61,21 @@ class _Entry(QStyledItemDelegate):
         return QSize(120, option.fontMetrics.height() + 12)  # type: ignore[attr-defined]
 
 
+class _Entries(QListWidget):
+    """Fills its own ground, all of it: Qt need not paint what is below at every letter, which is most of the window."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        viewport = self.viewport()
+        painter = QPainter(viewport)
+        painter.fillRect(event.rect(), viewport.palette().color(viewport.backgroundRole()))
+        painter.end()
+        super().paintEvent(event)
+
+
 class CommandPalette(QFrame):
     """A pop-up over the window with every action it has, and with things that are there once letters are typed."""
 
@@ -75,9 +90,10 @@ class CommandPalette(QFrame):
         self.field = QLineEdit()
         self.field.setPlaceholderText("Type a command, or a sample, kernel, node, stage, target, view, run")
         self.field.setAccessibleName("Command")
-        self.list = QListWidget()
+        self.list = _Entries()
         self.list.setAccessibleName("Commands")
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setUniformItemSizes(True)
         self.list.setItemDelegate(_Entry(self.list))
         self._nothing = label("No command has these letters in this order.", "muted")
         self._nothing.setContentsMargins(6, 4, 6, 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QDockWidget
@@ -93,6 +93,39 @@ def offered(qtbot, window, text):
     found = window.help.palette.list
     qtbot.waitUntil(lambda: not window.help.palette.filling.isActive())
     return [found.item(row).text() for row in range(found.count())]
+
+
+class PaintedBelow(QObject):
+    """Where widgets were painted, as rectangles of the window."""
+
+    def __init__(self, window):
+        super().__init__()
+        self.window, self.found = window, []
+
+    def eventFilter(self, watched, event):
+        if event.type() == QEvent.Type.Paint:
+            box = event.region().boundingRect()
+            self.found.append(QRect(watched.mapTo(self.window, box.topLeft()), box.size()))
+        return False
+
+
+def test_letters_in_the_palette_do_not_have_all_below_it_painted_again(qtbot, window):
+    window.features.do("palette")
+    palette = window.help.palette
+    painted = PaintedBelow(window)
+    below = [pane.text.viewport() for pane in window.workbench.panes] + [window.graph.panel.view]
+    qtbot.wait_at_rest(window)
+    for widget in below:
+        widget.installEventFilter(painted)
+    entries = palette.list.viewport()
+    area = QRect(entries.mapTo(window, entries.rect().topLeft()), entries.size())
+    assert any(area.intersects(QRect(widget.mapTo(window, QPoint()), widget.size())) for widget in below)
+    for letter in "tar":
+        qtbot.keyClicks(palette.field, letter)
+        qtbot.waitUntil(lambda: not palette.filling.isActive())
+        entries.repaint()
+        assert not [box for box in painted.found if box.intersects(area)]
+    palette.hide()
 
 
 @pytest.mark.parametrize(
