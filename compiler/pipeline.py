@@ -128,7 +128,7 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
 
     known, missing = find_objects(units_of(lowered[kernel.name] for kernel in kernels), run)
     size = sum(len(unit.text) for unit in missing)
-    groups = flow.objects(missing, target, useful_jobs(size, options.opt_level, jobs))
+    groups = flow.objects(missing, target, options.jobs or useful_jobs(size, options.opt_level, jobs))
     with raw_errors_at_their_lines(library, options.sources):
         objects = compile_units(groups, target, options.opt_level, jobs, trace, run.without)
     for module, made in fresh:  # not before LLVM took it

@@ -325,9 +325,10 @@ def compile_tasks(tasks: Sequence[Task], jobs: int, told: Told = lambda _: None)
 
 
 def useful_jobs(size: int, opt_level: int, jobs: int) -> int:
-    """How many of `jobs` processes are worth starting for so many bytes of LLVM IR; here as elsewhere, and whatever was
-    started before, as objects are made accordingly and must not depend on that."""
-    return 1 + _helpers_for(size * _SECONDS_PER_BYTE[opt_level], jobs, FORK_SECONDS, 0)
+    """How many of `jobs` processes are worth having for so many bytes of LLVM IR. Those that were started before cost
+    nothing; elsewhere it is as many as in a program that begins."""
+    there = len(_pool.workers) if _elsewhere.get() is None else 0
+    return 1 + _helpers_for(size * _SECONDS_PER_BYTE[opt_level], jobs, FORK_SECONDS, there)
 
 
 def _helpers_for(seconds: float, most: int, start: float, there: int) -> int:

@@ -192,6 +192,10 @@ def test_as_many_bundles_are_made_as_processes_are_worth_having(monkeypatch):
     monkeypatch.setattr(workers, "_pool", Pool())
     assert workers.useful_jobs(10 << 10, 3, 4) == 1
     assert workers.useful_jobs(64 << 20, 3, 4) == 4
+    workers._pool.workers.append(None)  # started before
+    assert workers.useful_jobs(10 << 10, 3, 4) == 2
+    with workers.elsewhere(lambda tasks, told: []):
+        assert workers.useful_jobs(10 << 10, 3, 4) == 1
 
 
 def test_a_few_short_loops_are_unrolled_before_they_meet_the_rest():
