@@ -249,9 +249,16 @@ def _emit(module: ModuleRef, target: Target, opt_level: int, *, as_object: bool)
     try:
         if as_object and not target.emission.emits_text:
             return machine.emit_object(module)
-        return machine.emit_assembly(module).encode()
+        return _rewritten(machine.emit_assembly(module), target).encode()
     except RuntimeError as error:
         raise LoweringError(f"LLVM cannot emit code for {target.name}: {_first_lines(str(error))}") from error
+
+
+def _rewritten(text: str, target: Target) -> str:
+    """Assembly without what the target's own assembler gets wrong."""
+    for wrong, right in target.emission.rewritten:
+        text = re.sub(wrong, right, text, flags=re.MULTILINE)
+    return text
 
 
 def _module_of(bitcode: bytes) -> ModuleRef:

@@ -57,6 +57,9 @@ class Emission:
     """The few passes that kernels need are enough; otherwise LLVM's own pipeline runs."""
     short_loops: str = ""
     """The attribute of functions with loops that LLVM's unroller shall look at; "" where it looks at all of them."""
+    rewritten: tuple[tuple[str, str], ...] = ()
+    """What the device's own assembler gets wrong: regular expressions for lines of the text that LLVM emits, and what
+    stands there instead."""
     in_process: bool = True
     """Objects are loaded into this process and linked there by name; otherwise each is complete, and is device code."""
     entries: str = ""

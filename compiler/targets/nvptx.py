@@ -29,6 +29,13 @@ CHIPS = {
 NAMES = tuple(f"sm_{chip}{variant}" for chip in CHIPS for variant in ("", "a") if chip >= 90 or not variant)
 PTX_ENTRIES = r"^\s*\.visible\s+\.entry\s+([\w$.]+)"
 """Finds the kernels in a PTX text."""
+# ptxas up to CUDA 13.0 at least adds zero in place of a constant to two halves of which only one is used afterwards. In
+# one line, so that lines stay where line tables say they are.
+_HALVES = (
+    r"^(\s*)add\.[su]16x2\s+(%\w+), (%\w+), (%\w+);$",
+    r"\1{ .reg .b16 a, b, c, d; mov.b32 {a, b}, \3; mov.b32 {c, d}, \4; add.s16 a, a, c; add.s16 b, b, d; "
+    r"mov.b32 \2, {a, b}; }",
+)
 _BARRIER = "@llvm.nvvm.barrier.cta.sync.aligned.all"
 
 
@@ -52,6 +59,7 @@ _EMISSION = Emission(
     # Anything more than directives marks the PTX as a debug build, which ptxas then does not optimise.
     debug="DebugDirectivesOnly",
     intrinsics=(("nvvm", "nvptx64"),),
+    rewritten=(_HALVES,),
     in_process=False,
     entries=PTX_ENTRIES,
     assembly="ptx",

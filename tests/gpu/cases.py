@@ -357,6 +357,7 @@ INDEXING = [
     Case("transpose-int8", (("i8", (200, 90)),), lambda x: x.transpose() + 1),
     Case("reshape-slice", (("F", (12, 50)),), lambda x: ops.reshape(x, (6, 100))[1::2, 3:90:7] + 0),
     Case("flip", (("F", ("M", 50)),), lambda x: x[::-1, ::-2] + 0),
+    Case("tile-less", (("i8", (1,)),), lambda x: ops.tril(ops.concat([(ops.tile(x, (2,)) - 2)[None]] * 3, 0))[:, ::-1]),
     Case("broadcast", (("F", ("M", 1)),), lambda x: ops.broadcast_to(x, ("M", 77)) + 0),
     Case("concat", (("F", ("M", 5)), ("F", ("M", 9))), lambda a, b: ops.concat([a, b * 2, a], axis=1), ALL),
     Case("pad", (("F", ("M", 11)),), lambda x: ops.pad(x, ((1, 2), (0, 3)), constant_values=1.5)),

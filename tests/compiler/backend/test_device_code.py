@@ -5,6 +5,7 @@ import re
 import pytest
 
 from app.sources import load_source
+from compiler import Graph, TensorType, compile, ops
 from compiler.backend import llvm
 from compiler.backend.device_code import kernels_in, link_ptx
 from compiler.backend.llvm import compile_llvm
@@ -146,3 +147,15 @@ def test_one_text_stays_as_it_is_and_different_targets_do_not_link():
 def test_the_newest_version_of_ptx_is_asked_for():
     texts = [unit("first", 1).replace(".version 8.3", ".version 9.0"), unit("second", 1)]
     assert link_ptx(texts).startswith(".version 9.0\n.target sm_90a\n.address_size 64\n")
+
+
+def test_halves_are_added_one_by_one_as_ptxas_forgets_a_constant_otherwise() -> None:
+    """`VIADD.16x2 R0, R4, 0x0` is what ptxas 13.0 makes of `add.s16x2` with 254, where one half of the sum is used."""
+    with Graph("less", inputs=[TensorType("u8", (1,))]) as graph:
+        twice = ops.tile(graph.inputs[0], (2,)) - 2
+        graph.output(ops.tril(ops.concat([twice[None]] * 3, 0))[:, ::-1])
+    (kernel,) = compile(graph, target="sm_90a", cache=False).kernels
+    text = kernel.ir("ptx")
+    assert "16x2" not in text and text.encode() == kernel.unit.object
+    added = re.findall(r"mov\.b32 \{a, b\}, %r\d+; mov\.b32 \{c, d\}, %r\d+; add\.s16 a, a, c; add\.s16 b, b, d;", text)
+    assert len(added) == 3
