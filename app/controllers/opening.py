@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QFileSystemWatcher, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QFileIconProvider, QLineEdit, QMenu, QMessageBox, QWidget
 
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.settings import Settings
@@ -123,14 +123,28 @@ class OpeningFeature(Feature):
 
     def browse(self) -> None:
         """Choose a file and open it. The dialog is made once, and shown in turns of its own: together that is felt."""
-        made = self._dialog is not None
+        self._turns.add(self._shown())
+
+    def _shown(self) -> Iterator[Callable[[], object]]:
+        if self._dialog is None:
+            yield self._load_icons
+            yield self._make_dialog
         dialog = self._make_dialog()
-        if made and (field := dialog.findChild(QLineEdit)) is not None:
+        if (field := dialog.findChild(QLineEdit)) is not None:
             field.clear()
-        self._turns.add((dialog.create, lambda: self._name_parts(dialog), dialog.open))
+        yield dialog.create
+        yield lambda: self._name_parts(dialog)
+        yield dialog.open
+
+    def _load_icons(self) -> None:
+        """Those of files and folders, which the first dialog loads."""
+        icons = QFileIconProvider()
+        for kind in (QFileIconProvider.IconType.Folder, QFileIconProvider.IconType.File):
+            icons.icon(kind)
 
     def ahead(self) -> Iterator[Callable[[], object]]:
         """The dialog that files are chosen with."""
+        yield self._load_icons
         yield self._make_dialog
         dialog = self._make_dialog()
         yield lambda: self._name_parts(dialog)

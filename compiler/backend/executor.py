@@ -19,8 +19,10 @@ import numpy as np
 from compiler.backend.jit import LoadedCode, load_objects
 from compiler.backend.runtime import aligned_bytes, default_threads, load_runtime, runtime_symbols, thread_pool
 from compiler.backend.runtime_ir import BARRIER_BYTES, STEP_BYTES, TRACE_FIELDS
+from compiler.backend.runtime_lent import run_on_lent
 from compiler.backend.runtime_steps import SPARE_SLOTS
 from compiler.errors import ExecutionError
+from compiler.frameworks.openmp import OpenMP
 
 ARGUMENT_WORDS = 7
 TABLE_WORD, SIZES_WORD, TRACE_WORD, PLACES_WORD = 0, 1, 3, 6
@@ -57,6 +59,7 @@ class Executor:
         self._barrier, self._barrier_memory = aligned_bytes(BARRIER_BYTES)
         self._steps, self._slots = _tables(self.calls, code, buffers)
         self._entry = ctypes.c_void_p(load_runtime().address("kg_steps"))
+        self._joined = load_runtime().address("kg_joined")
         self._args = (ctypes.c_void_p * ARGUMENT_WORDS)(
             start, start + 8 * buffers, self._barrier, None, self._steps.ctypes.data, len(self.calls), None
         )
@@ -111,9 +114,16 @@ class Executor:
         ctypes.memset(self._barrier, 0, BARRIER_BYTES)
         self._args[TRACE_WORD] = None
 
-    def call(self, nthreads: int = 0) -> None:
-        """Run the model once, on every processor unless told otherwise; returns when all threads have finished."""
-        thread_pool().run(self._entry, self._args_pointer, nthreads or self._threads)
+    def call(self, nthreads: int = 0, lent: OpenMP | None = None) -> None:
+        """Run the model once, on every processor unless told otherwise; returns when all threads have finished.
+
+        Where another runtime lends its threads, at most so many of those run it.
+        """
+        threads = nthreads or self._threads
+        if lent is None or threads == 1:
+            thread_pool().run(self._entry, self._args_pointer, threads)
+        else:
+            run_on_lent(lent, self._joined, self.entry, ctypes.addressof(self._args), threads)
 
     def trace(self, nthreads: int = 0) -> np.ndarray:
         """Run once and return begin and end of each call on each thread, in ns: an i64 array [threads, calls, 2]."""

@@ -15,6 +15,7 @@ Step (32 bytes): kernel, pointer to its argument slots (i32 each), their number 
 
 from __future__ import annotations
 
+from compiler.backend.runtime_lent import LENT_TEXT
 from compiler.backend.runtime_parts import PARTS_BYTES, parts_text
 from compiler.backend.runtime_processors import processors_text
 from compiler.backend.runtime_steps import steps_text
@@ -28,7 +29,10 @@ BARRIER_BYTES = _PARTS_AT + PARTS_BYTES
 TRACE_FIELDS = 2
 PLACE_BYTES = 64
 STEP_BYTES = 32
-SYMBOLS = ("kg_barrier", "kg_worker", "kg_run", "kg_stop", "kg_patience", "kg_now", "kg_steps", "kg_arrays", "kg_take")
+SYMBOLS = (
+    "kg_barrier", "kg_worker", "kg_run", "kg_stop", "kg_patience", "kg_now", "kg_steps", "kg_arrays", "kg_take",
+    "kg_joined",
+)  # fmt: skip
 _DECLARED = """
 declare i32 @sched_yield()
 declare i32 @clock_gettime(i32, ptr)
@@ -39,4 +43,4 @@ def runtime_text(target: Target) -> str:
     """LLVM IR of the runtime for a CPU target."""
     head = f'target datalayout = "{target.data_layout}"\ntarget triple = "{target.triple}"\n'
     own = threads_text(target), steps_text(target), parts_text(_PARTS_AT), sleep_text(target), processors_text(target)
-    return "".join([head, *own, _DECLARED])
+    return "".join([head, *own, LENT_TEXT, _DECLARED])

@@ -18,6 +18,7 @@ from compiler.backend.runtime import default_threads
 from compiler.backend.runtime_arrays import ArraysLike, arrays_like, native_take
 from compiler.errors import ExecutionError
 from compiler.frameworks.arrays import as_numpy, is_foreign
+from compiler.frameworks.openmp import OpenMP, lender
 from compiler.frameworks.tensors import TensorsLike, bind_tensors, overlapping, tensors_like
 from compiler.graph.binding import as_arrays, bind, refuse_overlap
 from compiler.graph.dtypes import numpy_dtype
@@ -154,7 +155,7 @@ class Program:
         if outputs is not None:
             return outputs
         views, back = as_numpy(arrays, self._host.interface.names)
-        outputs = self._execute_first(views, threads)
+        outputs = self._execute_first(views, threads, lender(arrays))
         self._foreign = back is not None
         if back is None:
             return outputs
@@ -180,7 +181,7 @@ class Program:
             if again.address:
                 self._take((), again.address)
             else:
-                self._executor.call(again.threads)
+                self._executor.call(again.threads, lender(arrays))
             return outputs
         finally:
             self._lock.release()
@@ -232,11 +233,13 @@ class Program:
         finally:
             self._lock.release()
 
-    def _execute_first(self, arrays: Sequence[Any], threads: int | None) -> list[np.ndarray]:
+    def _execute_first(
+        self, arrays: Sequence[Any], threads: int | None, lent: OpenMP | None = None
+    ) -> list[np.ndarray]:
         with self._lock:
             instance, inputs = self._prepare(arrays)
             outputs = self._bind_outputs(instance)
-            self._executor.call(self._threads(instance, threads))
+            self._executor.call(self._threads(instance, threads), lent if threads is None else None)
             if threads is None:
                 self._repeated = self._repeat(instance, arrays, outputs)
         del inputs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -225,3 +227,34 @@ def test_without_pytorch_the_missing_extra_is_named(tmp_path: Path) -> None:
     code = "import sys; sys.modules['torch'] = None\nfrom compiler.torch import graph_op"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install 'kernelglass[torch]'" in found.stderr
+
+
+LENT = """
+import os, sys, torch
+from compiler import ops
+from compiler.backend.runtime import thread_pool
+from compiler.torch import graph_op
+
+torch.set_num_threads(2)
+
+@graph_op
+def several(x, w):
+    return ops.softmax(ops.relu(x @ w), axis=0)
+
+x, w = torch.randn(500, 400), torch.randn(400, 300)
+expected = torch.softmax(torch.relu(x @ w), 0)
+for _ in range(3):
+    assert torch.allclose(several(x, w), expected, atol=1e-5)
+print("ours", thread_pool().threads, flush=True)
+child = os.fork()
+if child == 0:
+    alike = (several(x, w).numpy() == several(x, w).numpy()).all()  # PyTorch itself would wait for its threads
+    os._exit(0 if alike else 1)
+print("child", os.waitpid(child, 0)[1])
+"""
+
+
+def test_large_calls_run_on_the_threads_of_pytorch_and_in_a_forked_child_on_ours() -> None:
+    """PyTorch's threads wait awake after each of its operations; ours beside them took several times as long."""
+    done = subprocess.run([sys.executable, "-c", LENT], capture_output=True, text=True, timeout=100)
+    assert done.stdout.split() == ["ours", "1", "child", "0"], done.stdout + done.stderr
