@@ -31,13 +31,17 @@ class ModulePlaces:
         found = default_cache().get(_KIND, self._key)
         places, folders = marshal.loads(found) if found else ({}, {})
         self._kept: dict[str, tuple[str, bool, str]] = {} if _states(folders) != folders else places
+        self._left = self._kept.keys() - sys.modules.keys()
+        self._missed: list[str] = []
         sys.meta_path.insert(0, self)  # type: ignore[arg-type]  finders need no more than what is here
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
         """What Python asks of a finder; None where another one has to look."""
         place = self._kept.get(name)
         if place is None:
+            self._missed.append(name)
             return None
+        self._left.discard(name)
         source, package, compiled = place
         spec = ModuleSpec(name, _Loader(name, source, compiled), origin=source, is_package=package)
         if package:
@@ -48,6 +52,8 @@ class ModulePlaces:
 
     def keep(self) -> None:
         """What is loaded now is what the next process finds, and no more, so that nothing old piles up."""
+        if not self._left and not any(_place(name, sys.modules.get(name)) for name in self._missed):
+            return  # as it was: to look at every module would copy what a fork of this process shares with it
         places = {name: place for name, module in list(sys.modules.items()) if (place := _place(name, module))}
         if places != self._kept:
             folders = _states([*sys.path, *(os.path.dirname(source) for source, _, _ in places.values())])

@@ -124,6 +124,37 @@ def test_a_damaged_entry_is_learnt_anew(package, damage):
     assert loaded().value == 1
 
 
+def test_what_is_as_it_was_is_not_looked_at_again(package, monkeypatch):
+    learnt()
+    monkeypatch.setattr("compiler.processes.module_places._states", lambda folders: dict(folders))
+    monkeypatch.setattr(default_cache(), "put", lambda *entry: pytest.fail("kept what was there"))
+    places = ModulePlaces("test")
+    loaded()
+    monkeypatch.setattr("compiler.processes.module_places._place", lambda name, module: None)
+    places.keep()
+
+
+def test_modules_that_come_and_go_are_learnt(package):
+    (package / "more.py").write_text("value = 3\n")
+    learnt()
+
+    def found(*names):
+        """How the next process finds some modules, after one that loads these."""
+        before = list(sys.meta_path)
+        forget()
+        importlib.invalidate_caches()
+        places = ModulePlaces("test")
+        loaders = {name: type(importlib.import_module(f"{NAME}.{name}").__spec__.loader) for name in names}
+        places.keep()
+        sys.meta_path[:] = before
+        return {name for name, loader in loaders.items() if loader is not SourceFileLoader}
+
+    assert found("part", "more") == {"part"}
+    assert found("part", "more") == {"part", "more"}
+    assert found("part") == {"part"}
+    assert found("part", "more") == {"part"}
+
+
 def test_only_programs_of_ours_find_modules_so():
     code = "import sys, compiler.pipeline, compiler.processes.nursery; print([type(f).__name__ for f in sys.meta_path])"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -2,6 +2,7 @@
 
 import builtins
 import dataclasses
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ def compiled(monkeypatch, tmp_path):
 
     monkeypatch.setattr("compiler.processes.record_methods.compile", noted, raising=False)
     monkeypatch.setitem(vars(dataclasses), "exec", builtins.exec)
+    monkeypatch.setitem(vars(dataclasses), "inspect", inspect)
     return texts
 
 
@@ -51,6 +53,17 @@ def test_records_are_what_they_were(compiled):
         with pytest.raises(dataclasses.FrozenInstanceError):
             after(3).line = 4
         methods.keep()
+
+
+def test_what_a_record_is_made_of_is_not_written_down(compiled, monkeypatch):
+    monkeypatch.setattr(inspect, "signature", lambda *asked: pytest.fail("for a description that nobody reads"))
+    RecordMethods("test")
+
+    class Undescribed:
+        line: int
+
+    assert dataclasses.dataclass(Undescribed)(3).line == 3
+    assert record().__doc__ == "Where something is."
 
 
 def test_what_a_process_compiled_the_next_one_finds(compiled):
