@@ -17,9 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.backend.jit import LoadedCode, load_objects
-from compiler.backend.runtime import aligned_bytes, default_threads, load_runtime, runtime_symbols, thread_pool
+from compiler.backend.runtime import (
+    aligned_bytes,
+    default_threads,
+    load_runtime,
+    run_on_lent,
+    runtime_symbols,
+    thread_pool,
+)
 from compiler.backend.runtime_ir import BARRIER_BYTES, STEP_BYTES, TRACE_FIELDS
-from compiler.backend.runtime_lent import run_on_lent
 from compiler.backend.runtime_steps import SPARE_SLOTS
 from compiler.errors import ExecutionError
 from compiler.frameworks.openmp import OpenMP
@@ -59,7 +65,6 @@ class Executor:
         self._barrier, self._barrier_memory = aligned_bytes(BARRIER_BYTES)
         self._steps, self._slots = _tables(self.calls, code, buffers)
         self._entry = ctypes.c_void_p(load_runtime().address("kg_steps"))
-        self._joined = load_runtime().address("kg_joined")
         self._args = (ctypes.c_void_p * ARGUMENT_WORDS)(
             start, start + 8 * buffers, self._barrier, None, self._steps.ctypes.data, len(self.calls), None
         )
@@ -123,7 +128,7 @@ class Executor:
         if lent is None or threads == 1:
             thread_pool().run(self._entry, self._args_pointer, threads)
         else:
-            run_on_lent(lent, self._joined, self.entry, ctypes.addressof(self._args), threads)
+            run_on_lent(lent, self.entry, ctypes.addressof(self._args), threads)
 
     def trace(self, nthreads: int = 0) -> np.ndarray:
         """Run once and return begin and end of each call on each thread, in ns: an i64 array [threads, calls, 2]."""

@@ -1,7 +1,8 @@
 """The host's threads: the native runtime loaded once, and the pool of workers that wait inside it.
 
 The pool belongs to the process, grows when more threads are asked for, is taken down at exit, and is made anew in a
-forked child. One job runs at a time; a second caller waits for its turn.
+forked child. One job runs at a time; a second caller waits for its turn. Threads that another runtime lends
+(`compiler.frameworks.openmp` says whose, and why) run a job without it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import cache, lru_cache
 from compiler.backend.jit import LoadedCode, load_objects
 from compiler.backend.runtime_ir import POOL_HEADER, POOL_SLOT, SYMBOLS, runtime_text
 from compiler.errors import ExecutionError
+from compiler.frameworks.openmp import OpenMP
 from compiler.targets import get_target
 from compiler.targets.target import Target
 
@@ -145,6 +147,19 @@ class Pool:
             for thread in self._threads:
                 thread.join(_JOIN_SECONDS)
             self._threads.clear()
+
+
+_PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
+
+
+def run_on_lent(openmp: OpenMP, entry: int, args: int, threads: int) -> None:
+    """Run a job on at most so many of another runtime's threads, this one among them, and wait for all of them.
+
+    The runtime is asked for its usual number of threads, whatever the job needs: asked for fewer it would end the
+    others, and start them anew for its own next operation. Threads that the job does not need go back at once.
+    """
+    job = (ctypes.c_int64 * 5)(entry, args, threads, openmp.number, openmp.count)
+    _PARALLEL(openmp.parallel)(load_runtime().address("kg_joined"), ctypes.addressof(job), 0, 0)
 
 
 _pool: Pool | None = None

@@ -15,7 +15,6 @@ Step (32 bytes): kernel, pointer to its argument slots (i32 each), their number 
 
 from __future__ import annotations
 
-from compiler.backend.runtime_lent import LENT_TEXT
 from compiler.backend.runtime_parts import PARTS_BYTES, parts_text
 from compiler.backend.runtime_processors import processors_text
 from compiler.backend.runtime_steps import steps_text
@@ -43,4 +42,4 @@ def runtime_text(target: Target) -> str:
     """LLVM IR of the runtime for a CPU target."""
     head = f'target datalayout = "{target.data_layout}"\ntarget triple = "{target.triple}"\n'
     own = threads_text(target), steps_text(target), parts_text(_PARTS_AT), sleep_text(target), processors_text(target)
-    return "".join([head, *own, LENT_TEXT, _DECLARED])
+    return "".join([head, *own, _DECLARED])

@@ -281,6 +281,36 @@ done:
 }
 """)
 
+# What `kg_joined` is given, words of 8 bytes: the job's entry and arguments, how many threads it wants, and the
+# addresses of two functions: a thread's number, and how many threads there are.
+_JOINED = """
+define void @kg_joined(ptr %job) nounwind {
+entry:
+  %function = load ptr, ptr %job, align 8
+  %args.at = getelementptr i8, ptr %job, i64 8
+  %args = load ptr, ptr %args.at, align 8
+  %wanted.at = getelementptr i8, ptr %job, i64 16
+  %wanted = load i64, ptr %wanted.at, align 8
+  %number.at = getelementptr i8, ptr %job, i64 24
+  %number = load ptr, ptr %number.at, align 8
+  %count.at = getelementptr i8, ptr %job, i64 32
+  %count = load ptr, ptr %count.at, align 8
+  %tid.narrow = call i32 %number()
+  %tid = zext i32 %tid.narrow to i64
+  %there.narrow = call i32 %count()
+  %there = zext i32 %there.narrow to i64
+  %fewer = icmp slt i64 %there, %wanted
+  %threads = select i1 %fewer, i64 %there, i64 %wanted
+  %needed = icmp slt i64 %tid, %threads
+  br i1 %needed, label %work, label %done
+work:
+  call void %function(i64 %tid, i64 %threads, ptr %args)
+  br label %done
+done:
+  ret void
+}
+"""
+
 _FUTEX = Template("""
 define internal void @kg_sleep(ptr %word, i32 %value) nounwind {
 entry:
@@ -322,11 +352,11 @@ _FUTEX_NUMBER = {"aarch64": 98, "x86_64": 202}
 
 
 def threads_text(target: Target) -> str:
-    """LLVM IR of `kg_barrier`, `kg_worker`, `kg_run`, `kg_stop` and `kg_patience`."""
+    """LLVM IR of `kg_barrier`, `kg_worker`, `kg_run`, `kg_stop`, `kg_patience` and `kg_joined`."""
     pauses = _PAUSES.get(target.arch, 0)
     turn = Template(_TURN).substitute(pause=_PAUSE.get(target.arch, ""))
     clock = 16 if "darwin" in target.triple else 3  # the clock of a thread's own processor time
-    return _THREADS.substitute(
+    return _JOINED + _THREADS.substitute(
         turn=turn, job=_JOB, line=_LINE, pauses=pauses, yields=pauses + _YIELDS, clock=clock, observer=OBSERVER,
         between=LOOKS - 1,
     )  # fmt: skip

@@ -18,6 +18,7 @@ from compiler.passes.graph.pattern import Found, ops_between
 from compiler.passes.graph.recognise_activations import gelu, silu
 from compiler.passes.graph.recognise_attention import attention
 from compiler.passes.graph.recognise_batch_norm import batch_norm
+from compiler.passes.graph.recognise_norms import layer_norm, rms_norm
 from compiler.passes.graph.recognise_rotary import rotary
 from compiler.passes.graph.recognise_softmax import softmax
 from compiler.passes.graph.rewrite import absorb, erase, maker, mo_ops, replace, union
@@ -27,10 +28,10 @@ Recogniser = Callable[[MoOp], Found | None]
 
 RECOGNISERS: dict[str, tuple[Recogniser, ...]] = {
     "mo.matmul": (attention,),
-    "mo.mul": (gelu, silu),
+    "mo.mul": (gelu, silu, rms_norm),
     "mo.div": (silu, softmax),
     "mo.concat": (rotary,),
-    "mo.add": (rotary, batch_norm),
+    "mo.add": (rotary, batch_norm, layer_norm),
     "mo.sub": (batch_norm,),
 }
 """What may be recognised, by the name of the op that ends it."""

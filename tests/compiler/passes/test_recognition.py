@@ -251,3 +251,48 @@ def test_batch_norm_goes_into_the_convolution() -> None:
 
     found = check(normed, [("B", 3, 8, 8)], ["convolution with batch norm"])
     assert [call.kernel.name for call in found.fusion.calls] == ["conv2d_add_relu"]
+
+
+def mean(x):
+    return ops.mean(x, axis=-1, keepdims=True)
+
+
+NORMS = {
+    "rms": (lambda x, w, b: x * ops.rsqrt(mean(ops.square(x)) + 1e-6) * w, ["rms_norm"]),
+    "rms, weight first": (lambda x, w, b: w * (ops.rsqrt(1e-6 + mean(x * x)) * x), ["rms_norm"]),
+    "rms, divided": (lambda x, w, b: x / ops.sqrt(mean(x**2) + 1e-6) * w, ["rms_norm"]),
+    "rms of a sum": (lambda x, w, b: (lambda h: h * ops.rsqrt(mean(h * h) + 1e-6) * w)(x + b), ["rms_norm"]),
+    "rms, twice": (lambda x, w, b: x * ops.rsqrt(mean(x * x) + 1e-6) * w * 2.0, ["rms_norm"]),
+    "layer": (lambda x, w, b: centred(x) * ops.rsqrt(mean(ops.square(centred(x))) + 1e-5) * w + b, ["layer_norm"]),
+    "layer, divided": (lambda x, w, b: b + centred(x) / ops.sqrt(mean(centred(x) ** 2) + 1e-5) * w, ["layer_norm"]),
+    # What a row kernel of all of it does better, and what is no norm.
+    "rms and what it is of": (lambda x, w, b: (lambda h: (h * ops.rsqrt(mean(h * h) + 1e-6) * w, h))(x + b), []),
+    "layer and the mean": (
+        lambda x, w, b: (centred(x) * ops.rsqrt(mean(centred(x) ** 2) + 1e-5) * w + b, mean(x)), []
+    ),
+    "rms, summed": (lambda x, w, b: ops.sum(x * ops.rsqrt(mean(x * x) + 1e-6) * w, axis=-1), []),
+    "rms of something else": (lambda x, w, b: x * ops.rsqrt(mean(ops.square(x + 1)) + 1e-6) * w, []),
+    "third power": (lambda x, w, b: x * ops.rsqrt(mean(x**3 * x) + 1e-6) * w, []),
+    "along columns": (
+        lambda x, w, b: x * ops.rsqrt(ops.mean(x * x, axis=-2, keepdims=True) + 1e-6) * w, []
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_written_out_are_recognised_where_nothing_else_reads_their_parts(name: str) -> None:
+    function, wanted = NORMS[name]
+    check(function, [("B", "S", 24), (24,), (24,)], wanted)
+
+
+def test_a_norm_of_narrow_floats_is_rounded_where_it_says() -> None:
+    types = [TensorType("bf16", (9, 24)), TensorType("bf16", (24,))]
+    graph = graph_of(lambda x, w: x * ops.rsqrt(mean(ops.square(x)) + 1e-6) * w, *types)
+    assert notes(compile_graph(graph, CompileOptions(cache=False, opt_level=1))) == []
+
+
+def test_a_norm_written_out_is_the_kernel_of_the_named_one() -> None:
+    types = [("S", 33), (33,), (33,)]
+    written = compile_graph(graph_of(NORMS["layer"][0], *types), CompileOptions(cache=False, opt_level=1))
+    named = graph_of(lambda x, w, b: ops.layer_norm(x, w, b, 1e-5), *types)
+    assert sources_of(written) == sources_of(compile_graph(named, CompileOptions(cache=False, opt_level=1)))
