@@ -154,3 +154,15 @@ def test_what_a_row_kernel_sees_in_another_shape_is_stored_for_others():
         model = compile_graph(graph, CompileOptions(cache=False, fuse=fuse))
         for got, true in zip(model.execute(x), reference(graph, x), strict=True):
             np.testing.assert_allclose(got, true, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_loaded_under_a_view_and_without_is_stored_too():
+    with Graph("g", inputs=[TensorType("f32", (5,)), TensorType("i64", ())]) as graph:
+        chosen = ops.gather(*graph.inputs, axis=0)
+        more, same = ops.reshape(ops.relu(chosen) + 1.0, (1,)), ops.reshape(chosen, (1,))
+        graph.output(same, ops.sum(ops.log_softmax(ops.maximum(more, same), axis=-1) / 2.0, axis=0))
+    arrays = np.arange(5, dtype=np.float32) - 2, np.array(3)
+    (call,) = (model := compile_graph(graph, CompileOptions(cache=False))).fusion.calls
+    assert "gather" in call.kernel.name
+    for got, true in zip(model.execute(*arrays), reference(graph, *arrays), strict=True):
+        np.testing.assert_allclose(got, true)

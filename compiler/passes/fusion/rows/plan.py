@@ -41,6 +41,7 @@ class RowPlan:
         self.stores = stores
         self._contexts = contexts
         self.phase_of: dict[Key, int] = {}
+        self._computed: frozenset[Key] = frozenset()
         self.kept_at: dict[Key, int] = {}
         self.needed_later: set[Key] = set()
         self.phases = self._planned()
@@ -57,6 +58,7 @@ class RowPlan:
         own = [(self.path(value), value.node, phase) for value, phase in rows.full.items() if value.node is not None]
         self.phase_of = {(path, node.result): len(phases) - 1 for path, node in pulled}
         self.phase_of |= {(path, node.result): phase for path, node, phase in own}
+        self._computed = frozenset(self.phase_of)
         self._as_late_as_possible(pulled, own)
         work = [*((path, node) for path, node, _ in own), *pulled]
         for path, node in sorted(work, key=lambda one: one[1].index):
@@ -153,7 +155,8 @@ class RowPlan:
         if base is not None:
             return (self.path(base), base) if base in self.rows.full else None
         below, under = below_reshapes(value, context, self.group)
-        if (under, below) in self.phase_of and below.node in self.group.members:
+        # Not by the phases, which come to have what is loaded as well: whoever asks later would find another key.
+        if (under, below) in self._computed and below.node in self.group.members:
             return under, below
         return context, value
 
