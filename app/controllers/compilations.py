@@ -338,12 +338,11 @@ class Compilations(QObject):
     def _drop_stale(self) -> None:
         """Nothing came of the open source: the processes that hold another's model go with it."""
         if self._state.drop_stale():
-            for worker in (self._current, self._previous, self._reader):
+            for worker in (self._current, self._previous):
                 if worker is not None:
-                    worker.forget()
-                    next_turn(self, worker.let_go)  # processes that end want a processor: together that is felt
-            self._postponed.clear()
-            self._current = self._previous = self._reader = self._request = None
+                    worker.let_go()
+            self.end_reading()
+            self._current = self._previous = self._request = None
 
     def _give_back(self, worker: Worker) -> None:
         """A worker whose job failed may serve the next one, unless one waits already."""

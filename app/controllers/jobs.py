@@ -93,13 +93,9 @@ class Worker(QObject):
         while _leaving:
             _leaving.pop().join(5)
 
-    def forget(self) -> None:
-        """Ignore the answers of all jobs."""
-        self._waiting.clear()
-
     def let_go(self) -> None:
         """End the process now; the thread that watches it ends soon, and nobody waits for it."""
-        self.forget()
+        self._waiting.clear()
         with self._lock:
             self._stopping = True
             process = self._process
