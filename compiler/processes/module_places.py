@@ -32,14 +32,14 @@ class ModulePlaces:
         places, folders = marshal.loads(found) if found else ({}, {})
         self._kept: dict[str, tuple[str, bool, str]] = {} if _states(folders) != folders else places
         self._left = self._kept.keys() - sys.modules.keys()
-        self._missed: list[str] = []
+        self._missed: set[str] = set()
         sys.meta_path.insert(0, self)  # type: ignore[arg-type]  finders need no more than what is here
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
         """What Python asks of a finder; None where another one has to look."""
         place = self._kept.get(name)
         if place is None:
-            self._missed.append(name)
+            self._missed.add(name)
             return None
         self._left.discard(name)
         source, package, compiled = place

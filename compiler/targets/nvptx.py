@@ -29,10 +29,10 @@ CHIPS = {
 NAMES = tuple(f"sm_{chip}{variant}" for chip in CHIPS for variant in ("", "a") if chip >= 90 or not variant)
 PTX_ENTRIES = r"^\s*\.visible\s+\.entry\s+([\w$.]+)"
 """Finds the kernels in a PTX text."""
-# ptxas up to CUDA 13.0 at least adds zero in place of a constant to two halves of which only one is used afterwards. In
-# one line, so that lines stay where line tables say they are.
+# ptxas of CUDA 13.0 adds zero in place of a constant to two halves of which only one is used afterwards; that of 13.4
+# does not. In one line, so that lines stay where line tables say they are.
 _HALVES = (
-    r"^(\s*)add\.[su]16x2\s+(%\w+), (%\w+), (%\w+);$",
+    r"^([ \t]*)add\.[su]16x2[ \t]+(%\w+), (%\w+), (%\w+);$",
     r"\1{ .reg .b16 a, b, c, d; mov.b32 {a, b}, \3; mov.b32 {c, d}, \4; add.s16 a, a, c; add.s16 b, b, d; "
     r"mov.b32 \2, {a, b}; }",
 )
