@@ -247,7 +247,9 @@ def test_progress_names_the_stage_and_never_goes_back(qtbot, compiled):
 
 
 def test_a_text_does_not_wait_for_another_targets_compilation(qtbot, compiled):
-    kernel, came = compiled.state.compilation.kernels[0].name, []
+    kernel, came, first = compiled.state.compilation.kernels[0].name, [], []
+    compiled.compiler.text(StageRequest("kernel", kernel), first.append)  # the process that makes texts has begun
+    qtbot.waitUntil(lambda: bool(first), timeout=60_000)
     compiled.compiler.text(StageRequest("asm", kernel, "sm_80"), lambda value: came.append(("sm_80", value)))
     compiled.compiler.text(StageRequest("llvm", kernel), lambda value: came.append(("own", value)))
     qtbot.waitUntil(lambda: len(came) == 2, timeout=60_000)
