@@ -1,5 +1,6 @@
-"""What fusing costs and gains: random graphs fused and not, and named ops beside the same thing written out.
+"""What fusing costs and gains: samples and random graphs fused and not, named ops beside the same thing written out.
 
+    python benchmarks/fusion.py samples [--threads N] [--pairs N] [--again N] [--target sm_90a]
     python benchmarks/fusion.py random FIRST COUNT [--threads N] [--pairs N] [--again N] [--jobs N] [--target sm_90a]
     python benchmarks/fusion.py by-hand [--threads N] [--pairs N] [--target sm_90a]
 
@@ -36,6 +37,7 @@ from _fusion_graphs import TWICE, arrays_of, drawn  # noqa: E402
 
 MOST = 1.02
 BLOCK_SECONDS = 4e-3
+LAYERED = ("gpt2", "llama-3.2-1b", "llama-32")
 
 Timer = Callable[[int], float]
 """So many calls, and the seconds that one of them took."""
@@ -59,10 +61,14 @@ def compared(name: str, graphs: Sequence[Any], fuse: Sequence[bool], asked: argp
     """Time two graphs in turns."""
     from compiler.options import CompileOptions
     from compiler.pipeline import compile_graph
+
+    models = [compile_graph(g, CompileOptions(asked.target, fuse=f)) for g, f in zip(graphs, fuse, strict=True)]
+    return timed(name, models, arrays_of(graphs[0], 0), asked, most)
+
+
+def timed(name: str, models: Sequence[Any], arrays: list[np.ndarray], asked: argparse.Namespace, most: float) -> Row:
     from profiler.analysis.exact_tests import signed_rank_interval
 
-    arrays = arrays_of(graphs[0], 0)
-    models = [compile_graph(g, CompileOptions(asked.target, fuse=f)) for g, f in zip(graphs, fuse, strict=True)]
     timers = [(on_cpu if asked.target == "cpu" else on_card)(model, arrays, asked.threads) for model in models]
     times = in_turns(timers, asked.pairs)
     logs = np.log(times[:, 1] / times[:, 0])
@@ -108,31 +114,58 @@ def on_card(model: Any, arrays: list[np.ndarray], threads: int) -> Timer:
     return lambda count: resident.time(count, replay=True) * 1e-3
 
 
-def random_row(number: int, asked: argparse.Namespace) -> Row:
-    graph = drawn(number)
-    return compared(str(number), (graph, graph), (False, True), asked, MOST)
+def random_row(name: str, asked: argparse.Namespace) -> Row:
+    graph = drawn(int(name))
+    return compared(name, (graph, graph), (False, True), asked, MOST)
+
+
+def sample_row(name: str, asked: argparse.Namespace) -> Row:
+    """A sample with its own sizes, inputs and kernels."""
+    from app.inputs import graph_sizes, random_inputs
+    from app.sources import load_source
+    from compiler.language.library import load_library
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
+
+    source = load_source(f"sample:{name}")
+    inputs = random_inputs(source.graph, graph_sizes(source.graph, source.dims, {}), 0, source.library_paths)
+    options = [CompileOptions(asked.target, fuse=fuse) for fuse in (False, True)]
+    models = [compile_graph(source.graph, one, load_library(*source.library_paths)) for one in options]
+    return timed(name, models, inputs, asked, MOST)
+
+
+def sample_names() -> list[str]:
+    """Every sample; whole models with one of their layers, as the others repeat it."""
+    from app.sources import samples
+
+    names = [sample.name for sample in samples() if sample.name != "minilm"]  # wants a package of its own
+    return [f"{name}:1" if name in LAYERED else name for name in names]
 
 
 def random_rows(asked: argparse.Namespace) -> list[Row]:
     """Every graph of the range, those that seem slower again."""
     numbers = range(asked.first, asked.first + asked.count)
     _compile_ahead(asked, numbers)
+    return fused_rows(asked, [str(number) for number in numbers], random_row)
+
+
+def fused_rows(asked: argparse.Namespace, names: Sequence[str], measured: Callable[..., Row]) -> list[Row]:
     rows = []
-    for number in numbers:
+    for name in names:
         try:
-            row = random_row(number, asked)
+            row = measured(name, asked)
         except Exception as error:
-            print(f"graph {number}: {type(error).__name__}: {error}", flush=True)
+            print(f"{asked.what} {name}: {type(error).__name__}: {error}", flush=True)
             continue
         if row.ratio > MOST:
-            again = [_in_process(asked, number) for _ in range(asked.again)]
+            again = [_in_process(asked, name) for _ in range(asked.again)]
             ratios = sorted([row.ratio, *(one["ratio"] for one in again)])
             lows = sorted([row.low, *(one["low"] for one in again)])
             highs = sorted([row.high, *(one["high"] for one in again)])
             middle = len(ratios) // 2
             row = replace(row, ratio=ratios[middle], low=lows[middle], high=highs[middle])
         rows.append(row)
-        if row.ratio > MOST:
+        if row.ratio > MOST or asked.what == "samples":
             print(words(row), flush=True)
         if len(rows) % 100 == 0:
             print(summary(rows, asked), flush=True)
@@ -161,8 +194,8 @@ def ahead(asked: argparse.Namespace) -> None:
             compile_graph(graph, CompileOptions(asked.target, fuse=fuse, jobs=1))
 
 
-def _in_process(asked: argparse.Namespace, number: int) -> dict[str, Any]:
-    command = [sys.executable, __file__, "random", str(number), "1", "--json", "--once"]
+def _in_process(asked: argparse.Namespace, name: str) -> dict[str, Any]:
+    command = [sys.executable, __file__, asked.what, "--json", "--once", name]
     command += ["--threads", str(asked.threads), "--pairs", str(asked.pairs), "--target", asked.target]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)[0]
 
@@ -176,6 +209,13 @@ def by_hand_rows(asked: argparse.Namespace) -> list[Row]:
         rows.append(compared(pair.name, graphs, (True, True), asked, pair.most))
         print(words(rows[-1]), flush=True)
     return rows
+
+
+def sample_rows(asked: argparse.Namespace) -> list[Row]:
+    return fused_rows(asked, sample_names(), sample_row)
+
+
+ROWS = {"samples": sample_rows, "random": random_rows, "by-hand": by_hand_rows}
 
 
 def words(row: Row) -> str:
@@ -197,7 +237,7 @@ def summary(rows: Sequence[Row], asked: argparse.Namespace) -> str:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("what", nargs="?", choices=("random", "by-hand", "ahead"), default="by-hand")
+    parser.add_argument("what", nargs="?", choices=("samples", "random", "by-hand", "ahead"), default="by-hand")
     parser.add_argument("first", type=int, nargs="?", default=0)
     parser.add_argument("count", type=int, nargs="?", default=500)
     parser.add_argument("--threads", type=int, default=1)
@@ -206,18 +246,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes that compile ahead")
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--once", default="", help=argparse.SUPPRESS)
     parser.add_argument("--part", type=int, default=0, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.what == "ahead":
         ahead(asked)
         return
     if asked.once:
-        print(json.dumps([asdict(random_row(asked.first, asked))]))
+        measured = sample_row if asked.what == "samples" else random_row
+        print(json.dumps([asdict(measured(asked.once, asked))]))
         return
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("KERNELGLASS_CACHE", folder)
-        rows = by_hand_rows(asked) if asked.what == "by-hand" else random_rows(asked)
+        rows = ROWS[asked.what](asked)
     if asked.json:
         print(json.dumps([asdict(row) for row in rows]))
     print(summary(rows, asked))

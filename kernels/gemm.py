@@ -7,7 +7,7 @@ rows are handed to a `store` function from a buffer, so that what is fused behin
 
 from kernels.language import *
 from kernels.parallel import parts_wanted, share
-from kernels.rows import transposed, vectors
+from kernels.rows import transposed, vectors, widths_for
 
 # How much of the inner dimension one panel holds, and the bytes of B's panels: they stay in the second-level cache.
 DEPTH = 512
@@ -191,8 +191,11 @@ def fill_panel(panel, start, source, k0, count, x0, width, *, along):
         clear_columns(panel, start, count, valid, width)
     elif valid == width:
         for k in range(count):
-            for x in range(0, width, lanes):
-                panel.store(element(k, x, lanes, 1), start + k * width + x)
+
+            def copy(x, w):
+                panel.store(element(k, x, w, 1), start + k * width + x)
+
+            vectors(0, width, widths_for(width, lanes), copy)
     else:
         for k in range(count):
             for x in range(valid):
@@ -203,6 +206,8 @@ def fill_panel(panel, start, source, k0, count, x0, width, *, along):
 @inline
 def packs_rows(source, width, lanes, along):
     """Whether vectors are loaded along axis 1 of the source, the one that is contiguous in a panel."""
+    if source.is_contiguous(1) and not source.is_contiguous(0):
+        return True
     if along == 0 or source.is_contiguous(0):
         return width % lanes == 0 and source.is_contiguous(1)
     return width % lanes == 0

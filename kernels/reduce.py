@@ -5,7 +5,7 @@ from kernels.gpu_rows import gpu_reduce
 from kernels.indexing import along, delinearise, interleave, product, without
 from kernels.language import *
 from kernels.parallel import share, split, strip_length
-from kernels.rows import accumulate, fit_width, fold, registers, streams, vectors, widths_for
+from kernels.rows import accumulate, fit_width, fold, gathered, registers, streams, vectors, widths_for
 
 # A reduction to few values is cut into this many parts a value; fixed, so the result does not depend on the threads.
 PARTS = 64
@@ -145,7 +145,9 @@ def reduce_with(out, x, partial, axes, reduction):
     elif few and not small:
         reduce_in_parts(x, partial, axes, start, combine, store, blocked=blocked)
     else:
-        reduce_rows(x, axes, start, combine, store, blocked=blocked)
+        # What is fused behind it is done for several results at once; plain results are stored as they come.
+        width = 1 if len(out.writes) > 0 else fit_width(out.size, registers(start.dtype, count=4))
+        reduce_rows(x, axes, start, combine, store, blocked=blocked, width=width)
 
 
 @inline
@@ -261,7 +263,7 @@ def reduce_region(x, axes, start, combine, lead, rows, columns, *, blocked):
 
         lanes, single = accumulate(
             columns[0], columns[1], width, start, load, combine, lanes, single,
-            exact=exact, blocked=blocked and not short,
+            exact=exact, blocked=blocked and not short, ordered=blocked,
         )  # fmt: skip
     if exact:
         return fold(lanes, combine)
@@ -269,16 +271,25 @@ def reduce_region(x, axes, start, combine, lead, rows, columns, *, blocked):
 
 
 @inline
-def reduce_rows(x, axes, start, combine, store, *, blocked):
-    """The last axis goes: vectors run along it; threads share the results."""
+def reduce_rows(x, axes, start, combine, store, *, blocked, width):
+    """The last axis goes: vectors run along it; threads share the results, and hand on `width` of them at a time."""
     kept = without(x.shape, axes)
     rows = product([x.shape[k] for k in axes[:-1]])
 
+    def value(item):
+        lead = delinearise(item, kept)
+        return reduce_region(x, axes, start, combine, lead, (0, rows), (0, x.shape[-1]), blocked=blocked)
+
     def do(begin, end):
-        for item in range(begin, end):
-            lead = delinearise(item, kept)
-            value = reduce_region(x, axes, start, combine, lead, (0, rows), (0, x.shape[-1]), blocked=blocked)
-            store(position(lead), value)
+        if width == 1:
+            for item in range(begin, end):
+                store(position(delinearise(item, kept)), value(item))
+        else:
+
+            def one(item):
+                return (value(item),)
+
+            gathered(begin, end, kept, (start.dtype,), one, lambda at, found: store(at, found[0]), width=width)
 
     share(product(kept), rows * x.shape[-1] * x.dtype.bytes, do)
 

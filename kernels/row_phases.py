@@ -9,7 +9,8 @@ of the dtypes `known`.
 The last phase stores the elements, and is alone in that; `finish(at, row)` stores what the row comes to. Shapes of
 phases may differ as long as they are cut into the same rows in the same order, each later one perhaps more finely.
 `spare` is `(phase, which value, tensor)` or nothing: the value may be kept in that tensor, which the last phase stores.
-`streams` says how many tensors each phase reads at full positions, where one reads several.
+`streams` says how many tensors each phase reads at full positions, where one reads several; `works`, whether `finish`
+computes anything before it stores, which is then done for several rows at once.
 Sums are taken in the order of the reductions' own kernels.
 """
 
@@ -17,7 +18,7 @@ from kernels.gpu_row_phases import gpu_row_phases
 from kernels.indexing import along, delinearise, interleave, product, without
 from kernels.language import *
 from kernels.parallel import share, split, strip_length
-from kernels.rows import fit_width, fold, registers, remainder, rest_width, vectors, widths_for
+from kernels.rows import fit_width, fold, gathered, registers, remainder, rest_width, vectors, widths_for
 
 # The rows that are kept on the stack are at most this large together.
 KEPT_BYTES = 65536
@@ -30,13 +31,13 @@ STRIP = 2048
 
 
 @inline
-def row_phases(phases, finish, *, spare=(), streams=()):
+def row_phases(phases, finish, *, spare=(), streams=(), works=False):
     """Go over all rows, phase by phase."""
     shape, axes = phases[0][1], phases[0][2]
     if target.is_gpu:
         gpu_row_phases(phases, finish, spare)
     elif len(shape) - 1 in axes:
-        phases_along_rows(phases, finish, spare)
+        phases_along_rows(phases, finish, spare, works=works)
     else:
         phases_along_columns(phases, finish, spare, streams)
 
@@ -79,7 +80,7 @@ def kept_bytes(phases):
 
 
 @inline
-def phases_along_rows(phases, finish, spare):
+def phases_along_rows(phases, finish, spare, *, works):
     """The last axis goes: threads share the rows, vectors run along the last axis."""
     size = kept_bytes(phases)
     keep = size > 0 and size <= KEPT_BYTES
@@ -89,12 +90,25 @@ def phases_along_rows(phases, finish, spare):
         for phase in phases
     ]  # fmt: skip
 
+    width = fit_width(product(rows), registers(f32, count=4)) if works else 1
+
+    def walk(item):
+        return walk_row(phases, 0, stacks, () if keep else spare, item, (), keep=keep)
+
     def do(begin, end):
-        for item in range(begin, end):
-            row = walk_row(phases, 0, stacks, () if keep else spare, item, (), keep=keep)
-            finish(position(delinearise(item, rows)), row)
+        if width == 1:
+            for item in range(begin, end):
+                finish(position(delinearise(item, rows)), walk(item))
+        else:
+            gathered(begin, end, rows, row_dtypes(phases), walk, finish, width=width)
 
     share(product(rows), row_length(phases[0]) * f32.bytes, do)
+
+
+@inline
+def row_dtypes(phases):
+    """The dtypes of all that is known of a row in the end."""
+    return tuple([dt for phase in phases for dt in tuple([dt for which, how, dt in phase[4]]) + phase[6]])
 
 
 @inline

@@ -3,10 +3,13 @@
 Wide vectors stand for several registers, so that one copy of the loop's body keeps several accumulators going.
 """
 
+from kernels.indexing import along, delinearise
 from kernels.language import *
 
 # Partial results are folded into the total every BLOCK vectors, so that rounding errors of long sums stay small.
 BLOCK = 64
+# Vectors of results that wait for what follows from them: enough that the first have long been stored.
+GATHERED = 4
 # A row of known length is kept on the stack up to this size, so that what is fused into its loads is computed once.
 ROW_BYTES = 16384
 
@@ -120,8 +123,12 @@ def rest_width(n, width):
 
 
 @inline
-def accumulate(begin, end, width, start, load, combine, lanes, single, *, exact=False, blocked=True):
-    """Combine load(i, w) for begin..end into `lanes` (whole vectors) and `single` (the rest; none when `exact`)."""
+def accumulate(begin, end, width, start, load, combine, lanes, single, *, exact=False, blocked=True, ordered=True):
+    """Combine load(i, w) for begin..end into `lanes` (whole vectors) and `single` (the rest; none when `exact`).
+
+    The rest is combined in turn, so that sums have the same bits however it is loaded; unless the order is known not
+    to matter.
+    """
     stop = end
     if not exact:
         stop = end - remainder(end - begin, width)
@@ -138,22 +145,48 @@ def accumulate(begin, end, width, start, load, combine, lanes, single, *, exact=
         few = rest_width(end - begin, width)
         for i in range(stop, end, few):
             v = load(i, few)
-            for lane in unroll(few):  # as if they were loaded one by one, so that sums have the same bits
-                single = combine(single, v[lane] if few > 1 else v)
+            if few == 1 or not ordered:
+                single = combine(single, fold(v, combine))
+            else:
+                for lane in unroll(few):
+                    single = combine(single, v[lane])
     return lanes, single
 
 
 @inline
-def reduce_row(n, width, start, load, combine):
+def reduce_row(n, width, start, load, combine, *, ordered=True):
     """One value: load(i, w) for all of 0..n, combined; `start` is what combining does not change."""
     exact = is_static(n % width) and n % width == 0
     short = is_static(n) and n <= BLOCK * width
     lanes, single = accumulate(
-        0, n, width, start, load, combine, splat(start, width), start, exact=exact, blocked=not short
-    )
+        0, n, width, start, load, combine, splat(start, width), start,
+        exact=exact, blocked=ordered and not short, ordered=ordered,
+    )  # fmt: skip
     if exact:
         return fold(lanes, combine)
     return combine(fold(lanes, combine), single)
+
+
+@inline
+def gathered(begin, end, shape, dtypes, results, hand_on, *, width):
+    """Call hand_on(at, values) for vectors of the items begin..end of `shape`, whose values come one at a time from
+    results(item), a tuple of such dtypes."""
+    room = GATHERED * width
+    cells = [stack(dt, room) for dt in dtypes]
+    first = index(begin)
+    while first < end:
+        lead = delinearise(first, shape)
+        count = min(min(end - first, room), shape[-1] - lead[-1])  # a vector does not go on into the next line
+        for k in range(count):
+            values = results(first + k)
+            for j in unroll(len(cells)):
+                cells[j].store(values[j], k)
+
+        def next_ones(k, w):
+            hand_on(along(lead[:-1], lead[-1] + k, w), tuple([cell.load(k, width=w) for cell in cells]))
+
+        vectors(0, count, widths_for(count, width), next_ones)
+        first = first + count
 
 
 @inline

@@ -59,7 +59,7 @@ def softmax_rows(out, x, kept_bytes, *, logarithm):
             return v
 
         # A NaN in the row is one in its sum, and so in all of its results.
-        top = reduce_row(n, width, dt(-dt.inf), keep, larger_of)
+        top = reduce_row(n, width, dt(-dt.inf), keep, larger_of, ordered=False)
 
         def exponential(i, w):
             e = exp(load(i, w) - top)

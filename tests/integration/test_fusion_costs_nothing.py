@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -129,17 +131,47 @@ def test_nothing_is_stored_across_memory():
 
 def test_dear_work_on_results_that_come_one_at_a_time_is_done_for_vectors():
     types = [(2048, 32)]
-    for build in (
-        lambda x: ops.silu(ops.mean(x, axis=1)),
-        lambda x: ops.erf(x @ ops.constant(np.ones((32, 1), np.float32))),
-    ):
-        fused, apart = models(types, build)
-        assert len(fused.kernels) == 2
-        assert any("2048 elements of about" in r and "one at a time" in r for r in reasons_of(fused))
-        check_same(fused, apart, types)
-        assert len(model([(64, 32)], build).kernels) == 1
-    assert len(model(types, lambda x: ops.relu(ops.mean(x, axis=1)) + 1).kernels) == 1
+    build = lambda x: ops.erf(x @ ops.constant(np.ones((32, 1), np.float32)))  # noqa: E731
+    fused, apart = models(types, build)
+    assert len(fused.kernels) == 2
+    assert any("2048 elements of about" in r and "one at a time" in r for r in reasons_of(fused))
+    check_same(fused, apart, types)
+    assert len(model([(64, 32)], build).kernels) == 1
     assert len(model(types, lambda x: ops.silu(ops.mean(x, axis=0))).kernels) == 1
+
+
+@pytest.mark.parametrize(
+    "build", [lambda x: ops.silu(ops.mean(x, axis=-1)), lambda x: ops.exp(ops.max(x, axis=-1)) + 1,
+              lambda x: (x - ops.max(x, axis=-1, keepdims=True), ops.silu(ops.mean(ops.square(x), axis=-1) * 2))],
+    ids=["mean", "max", "beside-whole-rows"],
+)  # fmt: skip
+@pytest.mark.parametrize("shape", [(2048, 32), (3, 5, 7), (11, 70, 33), (67, 9)], ids=str)
+def test_what_follows_from_a_row_is_done_for_several_rows_at_once(build, shape):
+    fused, apart = models([shape], build)
+    assert not any("one at a time" in reason for reason in reasons_of(fused))
+    check_same(fused, apart, [shape])
+
+
+def test_the_quotients_that_follow_from_rows_are_of_vectors():
+    alone = lambda x: ops.silu(ops.max(x, axis=1))  # noqa: E731
+    for build in (alone, lambda x: (x - ops.max(x, axis=1, keepdims=True), alone(x))):
+        (kernel,) = model([(2048, 32)], build).kernels
+        assert re.search(r"fdiv <\d+ x float>", kernel.ir("llvm"))
+
+
+def test_dear_work_is_not_done_at_the_ends_of_short_rows():
+    build = lambda x: ops.sigmoid(ops.softmax(x) * 0.25)  # noqa: E731
+    fused, apart = models([(768, 200)], build)
+    assert any("rows of 200 end within a vector" in reason for reason in reasons_of(fused))
+    check_same(fused, apart, [(768, 200)])
+    for shape in ((768, 256), (768, 2000), (1, 200)):
+        assert len(model([shape], build).kernels) == 1
+
+
+def test_a_step_along_one_element_is_no_step():
+    fused, apart = models([(256, 8)], lambda x: ops.sin(ops.flip(ops.sum(x, axis=1, keepdims=True), axis=1)))
+    assert len(fused.kernels) == 1
+    check_same(fused, apart, [(256, 8)])
 
 
 def test_dear_work_is_not_done_twice_for_an_element_that_is_also_read_elsewhere():

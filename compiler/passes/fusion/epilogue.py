@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
 from compiler.passes.fusion.choices import Choices
-from compiler.passes.fusion.facts.work import why_not_another, why_not_beside, why_not_singly
-from compiler.passes.fusion.groups import LARGEST, Group, Groups, comes_singly, is_dear
+from compiler.passes.fusion.facts.work import why_not_another, why_not_beside, why_not_in_rows, why_not_singly
+from compiler.passes.fusion.groups import LARGEST, Group, Groups, comes_singly, is_dear, keeps_rows
 from compiler.passes.fusion.paths import Path
 from compiler.passes.fusion.rows.join import RowJoiner
 from compiler.passes.fusion.strides import is_storable, stores_across
@@ -126,6 +126,10 @@ def _refusal(node: Node, group: Group, path: Path, groups: Groups, choices: Choi
     if choices.has_vectors and is_dear(node) and group.core is not None and not group.core.signature.reduction:
         before = sum(member.own_work for member in group.members if is_dear(member))
         if reason := why_not_another(node.own_work, before, node.result.numel):
+            return reason
+        if keeps_rows(group.core) and (
+            reason := why_not_in_rows(node.own_work, group.core.result.shape[-1], node.result.numel)
+        ):
             return reason
     if choices.has_vectors and comes_singly(group):
         work = node.own_work + sum(member.own_work for member in group.members)  # with all that it does already

@@ -14,6 +14,7 @@ from compiler.passes.fusion.row_space import Rows
 # a value (the lambda that computes that value at any position).
 Context = Path | Value
 
+_KEPT_ROW = 2048  # elements of a row that kernels keep on their stack, whatever their dtype
 LARGEST = 256  # ops in one kernel
 
 
@@ -253,14 +254,24 @@ def is_dear(node: Node) -> bool:
 
 
 def comes_singly(group: Group) -> bool:
-    """Whether a kernel has its results one at a time: it reduces the last axis, or has one result along it. Row kernels
-    go over whole rows as well."""
+    """Whether a kernel has its results one at a time: one along the last axis. Reductions of that axis gather a few,
+    and row kernels go over whole rows as well."""
     core = group.core
-    if core is None or group.rows is not None or len(core.results) != 1:
+    if core is None or group.rows is not None or len(core.results) != 1 or core.signature.reduction:
         return False
-    shape = core.operands[0].shape if core.signature.reduction else core.result.shape
+    shape = core.result.shape
     last = len(shape) - 1
-    return last in core.attrs["axes"] if core.signature.reduction else last > 0 and shape[last] == 1
+    return last > 0 and shape[last] == 1
+
+
+def keeps_rows(core: Node) -> bool:
+    """Whether a kernel goes along the last axis, in rows that are known and short, and its signature says that it keeps
+    such rows: it then asks for each element once, and has the row at hand for what follows."""
+    if "kept_bytes" not in core.signature.params:
+        return False
+    shape = core.operands[0].shape
+    row = shape[-1] if shape and core.attrs.get("axis") == len(shape) - 1 else None
+    return isinstance(row, int) and row <= _KEPT_ROW
 
 
 def _shows_straight(node: Node, operand: Value) -> bool:

@@ -19,7 +19,17 @@ from compiler.passes.fusion.facts.work import (
     why_not_singly,
     why_not_twice,
 )
-from compiler.passes.fusion.groups import LARGEST, Access, Context, Group, Groups, Store, comes_singly, is_dear
+from compiler.passes.fusion.groups import (
+    LARGEST,
+    Access,
+    Context,
+    Group,
+    Groups,
+    Store,
+    comes_singly,
+    is_dear,
+    keeps_rows,
+)
 from compiler.passes.fusion.paths import IDENTITY, Path, followed
 from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.rows.again import why_not_again, why_not_kept
@@ -27,7 +37,6 @@ from compiler.passes.fusion.strides import is_storable, reads_across, stores_acr
 
 MOST_EVALUATIONS = 8  # of one value per element of a kernel
 MOST_REPEATED = 4  # ops in an expression that a broadcast makes a kernel compute again and again
-_KEPT_ROW = 2048  # elements of a row that kernels keep on their stack, whatever their dtype
 _FEW = 64  # elements whose work is no matter
 MOST_OUTPUTS = 256  # of one kernel: with its inputs they fit in the 4096 bytes of arguments that a GPU's kernel takes
 
@@ -287,19 +296,9 @@ def _why_not_before(node: Node, group: Group) -> str:
         return ""
     if not access.loads and not any(isinstance(context, Value) for context in access.contexts):
         return ""
-    if _keeps_rows(core):
+    if keeps_rows(core):
         return ""
     return why_not_inside(node.dear, node.result.numel, core.signature.name)
-
-
-def _keeps_rows(core: Node) -> bool:
-    """Whether a kernel goes along the last axis, in rows that are known and short, and its signature says that it keeps
-    such rows: it then asks for each element once, and has the row at hand for what follows."""
-    if "kept_bytes" not in core.signature.params:
-        return False
-    shape = core.operands[0].shape
-    row = shape[-1] if shape and core.attrs.get("axis") == len(shape) - 1 else None
-    return isinstance(row, int) and row <= _KEPT_ROW
 
 
 def _why_not_after(node: Node, group: Group) -> str:

@@ -9,7 +9,8 @@ from compiler.language.values.shapes import reshaped_strides, row_major
 from compiler.passes.fusion.analysis import DEEPEST, Node, Value, count
 from compiler.passes.fusion.paths import Path, Shape
 
-MOST_ACROSS = 1 << 13  # elements that the nearest cache holds, so that the order in which they are touched is no matter
+MOST_ACROSS = 1 << 13  # elements that the nearest cache holds, so that the order in which they are read is no matter
+_MOST_STORED = 1 << 11  # elements that are stored one by one in the time that a kernel takes which turns them
 
 # Layers repeat, and arithmetic on symbolic sizes is slow.
 _dense = lru_cache(maxsize=4096)(row_major)
@@ -27,7 +28,7 @@ def stores_across(path: Path) -> int:
     """How many elements a kernel would store a cache line each, as its last axis lies elsewhere in memory; 0 for few,
     or where that is not known."""
     strides = _strides_of(path) if path else None
-    return 0 if strides is None else _across(path[0].before, strides)
+    return 0 if strides is None else _across(path[0].before, strides, _MOST_STORED)
 
 
 def reads_across(node: Node) -> int:
@@ -40,7 +41,7 @@ def reads_across(node: Node) -> int:
         before, after = view.operands[0].shape, view.result.shape
         if strides is not None:
             strides = _reshaped(before, strides, after) if view.view == "reshape" else _strided(view, strides)
-    return 0 if strides is None else _across(node.result.shape, strides)
+    return 0 if strides is None else _across(node.result.shape, strides, MOST_ACROSS)
 
 
 def _below(value: Value) -> tuple[Value, list[Node]]:
@@ -52,9 +53,9 @@ def _below(value: Value) -> tuple[Value, list[Node]]:
     return value, chain
 
 
-def _across(shape: Shape, strides: Shape) -> int:
+def _across(shape: Shape, strides: Shape, most: int) -> int:
     elements = count(shape)
-    if not isinstance(elements, int) or elements <= MOST_ACROSS:
+    if not isinstance(elements, int) or elements <= most:
         return 0
     steps = [abs(stride) for size, stride in zip(shape, strides) if size != 1 and isinstance(stride, int)]
     return elements if steps and any(0 < step < steps[-1] for step in steps[:-1]) else 0

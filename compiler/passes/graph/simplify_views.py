@@ -78,6 +78,9 @@ def _slice(op: MoOp) -> Any:
     starts, steps = attrs["starts"], attrs["steps"]
     if _shape(x) == attrs["shape"] and not any(starts) and all(step == 1 for step in steps):
         return x
+    onward = tuple(1 if size == 1 else step for size, step in zip(attrs["shape"], steps))  # one element has no next
+    if onward != tuple(steps):
+        return "mo.slice", (x,), {"starts": starts, "steps": onward, "shape": attrs["shape"]}
     inner = maker(x, "mo.slice")
     if inner is None:
         return None

@@ -23,6 +23,8 @@ _SINGLE_LIGHT, _SINGLE_STEP = 8, 1 << 12  # the same two of operations that are 
 # Results that are stored in turn at no cost while a loop computes: with more of them, and work between them that takes
 # so many operations, a Neoverse N1 waits for each line of caches that the results do not fit in, which are so large.
 _STREAMS, _LONG, _NEAR = 4, 60, 1 << 17
+# Elements of a vector of the widest registers, and rows in which a part of one is a share of the time.
+_VECTOR, _SHORT = 16, 512
 _KINDS = frozenset({"function", "outlined", "elementwise", "inline"})
 
 
@@ -84,6 +86,15 @@ def why_not_another(work: int, before: int, elements: int | Dim) -> str:
     if work <= LIGHT or not before or (isinstance(elements, int) and work * elements <= STEP):
         return ""
     return f"{work} operations after {before} are done sooner in a loop of their own, which has more elements at hand"
+
+
+def why_not_in_rows(work: int, row: int | Dim, elements: int | Dim) -> str:
+    """Why so much work had better not be done on the results of a kernel that goes through one row after the other,
+    each so long: the end of a short row fills only part of a vector, and all wait for it. Empty when it may."""
+    short = isinstance(row, int) and row % _VECTOR != 0 and row <= _SHORT
+    if work <= LIGHT or not short or (isinstance(elements, int) and work * elements <= STEP):
+        return ""
+    return f"rows of {row} end within a vector: {work} operations are done sooner in a loop that has no rows"
 
 
 def why_not_beside(work: int, stored: int, elements: int | Dim) -> str:

@@ -44,6 +44,8 @@ class RowPlan:
         self._computed: frozenset[Key] = frozenset()
         self.kept_at: dict[Key, int] = {}
         self.needed_later: set[Key] = set()
+        self.last_ops: list[Node] = []
+        """Ops on row values that nothing inside the row waits for."""
         self.phases = self._planned()
         self.walks = [self._walk(number, phase) for number, phase in enumerate(self.phases)]
 
@@ -67,14 +69,27 @@ class RowPlan:
                 phases[phase].work.append((path, node))
         for node, phase in rows.reductions.items():
             phases[phase].reductions.append(node)
+        inside = self._needed_inside(work)
         for value, phase in rows.row.items():
             if value.node is not None and value.node not in rows.reductions:
-                phases[phase].row_ops.append(value.node)
+                (phases[phase].row_ops if value in inside else self.last_ops).append(value.node)
+        self.last_ops.sort(key=lambda node: node.index)
         for phase in phases:
             phase.reductions.sort(key=lambda node: node.index)
             phase.row_ops.sort(key=lambda node: node.index)
         self._hand_over(phases)
         return phases
+
+    def _needed_inside(self, work: list[tuple[Path, Node]]) -> set[Value]:
+        """The row values that elements of the row are computed from, and those that these follow from."""
+        waiting = [operand for _, node in work for operand in node.operands]
+        found: set[Value] = set()
+        while waiting:
+            base = member_below(waiting.pop(), self.group)
+            if base is not None and base in self.rows.row and base not in found:
+                found.add(base)
+                waiting += base.node.operands if base.node is not None else ()
+        return found
 
     def _as_late_as_possible(self, pulled: list[tuple[Path, Node]], own: list[tuple[Path, Node, int]]) -> None:
         """Let ops that depend on no reduction belong to the first phase that needs them."""

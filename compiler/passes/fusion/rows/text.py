@@ -61,7 +61,8 @@ class RowText:
             ]
             text = ("    ", f"phase{number} = ", *_tuple(parts))
             made.append((self.written.define(f"phase{number}", [Line(text, phase.reductions)]),))
-        return Line(call(f"    {ROW_PHASES}", [_tuple(made), self._finish(), *self._spare(), *self._streams()]))
+        works: list[Text] = [("works=True",)] if self.plan.last_ops else []
+        return Line(call(f"    {ROW_PHASES}", [_tuple(made), self._finish(), *self._spare(), *self._streams(), *works]))
 
     def _spare(self) -> list[Text]:
         found = self.plan.spare()
@@ -110,9 +111,20 @@ class RowText:
             self.row_at[node.result] = len(self.row_at)
         if not phase.row_ops:
             return ("no_more",), []
+        lines, variables = self._row_lines(phase.row_ops)
+        inside = {node.result for node in phase.row_ops}
+        needed = [node.result for node in phase.row_ops if self._leaves(node.result, inside)]
+        for value in needed:
+            self.row_at[value] = len(self.row_at)
+        lines.append(Line(("        return ", *_tuple([(variables[value],) for value in needed]))))
+        made = self.written.define(f"after{number}", [Line((f"    def after{number}(at, row):",)), *lines])
+        return (made,), needed
+
+    def _row_lines(self, ops: Sequence[Node]) -> tuple[list[Line], dict[Value, str]]:
+        """A line for each op on row values, and the variables that have their results."""
         lines: list[Line] = []
         variables: dict[Value, str] = {}
-        for node in phase.row_ops:
+        for node in ops:
             arguments: list[Text] = []
             nodes = [node]
             for operand in node.operands:
@@ -122,13 +134,7 @@ class RowText:
             variable = variables[node.result] = f"v{len(variables)}"
             made = call(f"        {assigned(variable, node)}", [*arguments, *self.written.parameters(node)])
             lines.append(Line(made, nodes))
-        inside = {node.result for node in phase.row_ops}
-        needed = [node.result for node in phase.row_ops if self._leaves(node.result, inside)]
-        for value in needed:
-            self.row_at[value] = len(self.row_at)
-        lines.append(Line(("        return ", *_tuple([(variables[value],) for value in needed]))))
-        made = self.written.define(f"after{number}", [Line((f"    def after{number}(at, row):",)), *lines])
-        return (made,), needed
+        return lines, variables
 
     def _leaves(self, value: Value, inside: set[Value]) -> bool:
         """Whether a row value is needed elsewhere than in the function that computes it."""
@@ -155,11 +161,12 @@ class RowText:
         return (f"row[{self.row_at[base]}]",), views_between(value, base)
 
     def _finish(self) -> Text:
-        lines: list[Line] = []
+        lines, variables = self._row_lines(self.plan.last_ops)
         for number, store in enumerate(self.stores):
             if not self.plan.is_full(store):
-                text = f"        out{number}[at] = row[{self.row_at[store.register]}]"
-                lines.append(Line((text,), self.stored_nodes[store]))
+                variable = variables.get(store.register)
+                value = f"{_SPREAD}({variable}, at.width)" if variable else f"row[{self.row_at[store.register]}]"
+                lines.append(Line((f"        out{number}[at] = {value}",), self.stored_nodes[store]))
         if not lines:
             return ("nothing_left",)
         return (self.written.define("finish", [Line(("    def finish(at, row):",)), *lines], late=True),)
