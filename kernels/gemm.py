@@ -49,10 +49,10 @@ def register_tile(m, n, dt):
         most_rows = max(m, 1)
     if is_static(n):
         most_columns = max(ceildiv(n, target.simd(dt)), 1)
-    return choice(
-        "register tile", (min(rows, most_rows), min(columns, most_columns)),
-        [(r, c) for r, c in TILES if r <= most_rows and c <= most_columns and (r + 1) * c < target.registers],
-    )  # fmt: skip
+    tiles = TILES
+    if most_rows < 12 or most_columns < 4 or target.registers < 32:
+        tiles = [(r, c) for r, c in TILES if r <= most_rows and c <= most_columns and (r + 1) * c < target.registers]
+    return choice("register tile", (min(rows, most_rows), min(columns, most_columns)), tiles)
 
 
 @inline
@@ -289,28 +289,44 @@ def round_up(n, multiple):
 
 
 @outlined
-def quotient(a, b):
-    """a // b, of which a product takes many: a function that all share. LLVM, which steps pointers along only where it
-    could compute their beginnings anew, does not look into it either, as it does into a division without a sign."""
-    return a // b
+def pieces_of(row_tiles, column_tiles, groups, workers, rows, width, columns):
+    """How many pieces the rows and how many the columns of a product are cut into, counted in register tiles of `rows`
+    by `width` elements: a piece for every worker, about as tall as wide, as then the least is packed; and no piece of
+    more than so many `columns`, in pieces of one size, as a narrow rest would be packed for little work.
 
-
-@inline
-def parts_of(rows, columns, groups, workers, *, height, width):
-    """How many parts the rows and how many the columns are cut into: for every worker one, about as tall as wide.
-
-    Then the least is packed. `rows` and `columns` are counted in register tiles of `height` by `width` elements.
+    A function that all products share, as this and `piece_at` are most of what they do besides.
     """
-    share = workers
-    if not is_static(groups) or groups != 1:
-        # Whole groups where they come out even or are many; else every worker has a part of each.
-        some = max(index(groups), 1)  # x86 processors trap at a division by zero
-        even = select(workers % some == 0, workers // some, workers)
-        share = select((groups % workers == 0) | (groups >= 4 * workers), index(1), even)
-    square = (share * columns * width // (rows * height)).cast(i64)  # of how many parts the columns should come to
+    # Whole groups where they come out even or are many; else every worker has a part of each.
+    some = max(groups, 1)  # x86 processors trap at a division by zero
+    even = select(workers % some == 0, workers // some, workers)
+    share = select((groups % workers == 0) | (groups >= 4 * workers), index(1), even)
+    square = (share * column_tiles * width // (row_tiles * rows)).cast(i64)  # of so many parts the columns should be
     across = index(1) << ((63 - ctlz(max(square, i64(1)))) // 2).cast(index)
-    across = min(min(across, share & (0 - share)), columns)  # a power of two that the workers divide into
-    return min(quotient(share, across), rows), across
+    across = min(min(across, share & (0 - share)), column_tiles)  # a power of two that the workers divide into
+    down = min(share // across, row_tiles)
+    return down, across * ceildiv(ceildiv(column_tiles, across) * width, columns)
+
+
+@outlined
+def piece_at(item, row_pieces, column_pieces, row_tiles, column_tiles, rows, width, m, n):
+    """The product that a piece belongs to, its rows from where to where, its first column and how many it has.
+
+    LLVM does not look into it: it steps pointers along only where it could compute their beginnings anew, which takes
+    it long where they come from divisions.
+    """
+    rest = item // row_pieces
+    group = rest // column_pieces
+    row, column = item - rest * row_pieces, rest - group * column_pieces
+    i0 = row * row_tiles // row_pieces * rows
+    i1 = min((row + 1) * row_tiles // row_pieces * rows, m)
+    j = column * column_tiles // column_pieces * width
+    return group, i0, i1, j, min((column + 1) * column_tiles // column_pieces * width, n) - j
+
+
+@outlined
+def rows_left(rows, most):
+    """The rows that are done together. Of a number that LLVM can bound it makes as many copies of what follows."""
+    return min(rows, most)
 
 
 @inline
@@ -351,10 +367,10 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, copy_row
     b_panels = stack(dt, depth * columns)
     tile = stack(dt, waiting * columns)
 
-    row_tiles, column_tiles = max(ceildiv(index(m), rows), 1), max(ceildiv(index(n), unit), 1)
-    down, across_parts = parts_of(row_tiles, column_tiles, groups, thread_count(), height=rows, width=unit)
-    # What does not fit at once is cut further, into pieces of one size: a narrow rest would be packed for little work.
-    column_pieces = across_parts * ceildiv(ceildiv(column_tiles, across_parts) * unit, columns)
+    row_tiles, column_tiles = max(ceildiv(index(m), rows), 1), index(max(ceildiv(n, unit), 1))
+    down, column_pieces = pieces_of(
+        row_tiles, column_tiles, index(groups), thread_count(), index(rows), index(unit), index(columns)
+    )
     if fine and is_static(groups) and groups == 1:
         wanted = select((down == 1) & (thread_count() > 1), parts_wanted(), index(1))
         column_pieces = max(column_pieces, min(column_tiles // FINE_TILES, wanted))
@@ -364,14 +380,9 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, copy_row
 
     def do(begin, end):
         for item in range(begin, end):
-            rest = quotient(item, row_pieces)
-            group = quotient(rest, column_pieces)
-            piece = item - rest * row_pieces
-            i0 = quotient(piece * row_tiles, row_pieces) * rows
-            i1 = min(quotient((piece + 1) * row_tiles, row_pieces) * rows, m)
-            piece = rest - group * column_pieces
-            j = quotient(piece * column_tiles, column_pieces) * unit
-            used = min(quotient((piece + 1) * column_tiles, column_pieces) * unit, n) - j
+            group, i0, i1, j, used = piece_at(
+                item, row_pieces, column_pieces, row_tiles, column_tiles, index(rows), index(unit), index(m), index(n)
+            )
             panels = index(ceildiv(used, width))
             for k0 in range(0, max(k, 1), depth):
                 count = min(k - k0, depth)
@@ -393,7 +404,7 @@ def gemm(m, n, k, groups, dt, pack_a, pack_b, store, *, rows_of_a=None, copy_row
                         rows=rows, across=across, in_place=in_place, resumes=resumes,
                     )  # fmt: skip
                     if True if whole else k0 + depth >= k:
-                        for r in range(min(i1 - i, rows)):
+                        for r in range(rows_left(i1 - i, index(rows))):
                             store(group, i + r, j, used, tile, first + r * columns)
 
     share(row_pieces * groups * column_pieces, None, do)
