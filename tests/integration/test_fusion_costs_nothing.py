@@ -117,6 +117,15 @@ def test_a_kernel_that_asks_how_its_operands_lie_reads_them_where_they_are():
     check_same(mixed, apart, [(N, N), (N, N)])
 
 
+def test_what_is_turned_is_computed_before():
+    for build in (lambda x: ops.transpose(ops.sin(x)), lambda x: ops.relu(ops.transpose(ops.roll(x, 1, axis=1)))):
+        fused, apart = models([(N, N)], build)
+        assert len(fused.kernels) == 2
+        assert any(f"its {N * N} elements are computed sooner in the order" in reason for reason in reasons_of(fused))
+        check_same(fused, apart, [(N, N)])
+        assert len(model([(32, 32)], build).kernels) == 1
+
+
 def test_nothing_is_stored_across_memory():
     for types, build, kernels in (
         ([(N, N)], lambda x: ops.transpose(ops.square(x)), 1),

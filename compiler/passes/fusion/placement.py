@@ -113,6 +113,8 @@ class Placement:
                 return why
             if _one_by_one(node, group):
                 return "would be computed one element at a time, as the last axis has one"
+            if reason := _why_not_turned(node, group):
+                return reason
             if reason := why_not_twice(node.work, node.result.numel, times):
                 return reason
             if is_dear(node) and (reason := _why_crowded([*group.members, node], len(group.stores), group)):
@@ -299,6 +301,17 @@ def _why_not_before(node: Node, group: Group) -> str:
     if keeps_rows(core):
         return ""
     return why_not_inside(node.dear, node.result.numel, core.signature.name)
+
+
+def _why_not_turned(node: Node, group: Group) -> str:
+    """Why a value had better not be computed while it is turned, in small squares; empty when it may."""
+    if group.core is not None or not (is_dear(node) or node.kind == "pointwise"):
+        return ""
+    if any(not isinstance(context, Value) for context in group.access[node.result].contexts):
+        return ""  # computed where the group stores
+    views = {*group.members, *(value.node for value in group.access if value.node is not None)}
+    elements = max((reads_across(view, itself=True) for view in views if view.kind == "view"), default=0)
+    return f"its {elements} elements are computed sooner in the order in which they lie" if elements else ""
 
 
 def _why_not_after(node: Node, group: Group) -> str:

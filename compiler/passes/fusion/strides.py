@@ -31,9 +31,10 @@ def stores_across(path: Path) -> int:
     return 0 if strides is None else _across(path[0].before, strides, _MOST_STORED)
 
 
-def reads_across(node: Node) -> int:
-    """The same of reading through the views that end in one."""
-    value, chain = _below(node.result)
+def reads_across(node: Node, itself: bool = False) -> int:
+    """The same of reading through the views that end in one; `itself` also if what it shows is stored."""
+    value, chain = _below(node.operands[0] if itself else node.result)
+    chain = [node, *chain] if itself else chain
     if not any(view.view == "permute" for view in chain):
         return 0
     strides: Shape | None = _dense(value.shape)
