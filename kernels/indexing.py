@@ -73,3 +73,9 @@ def matrix_at(x, lead):
     if x.is_strided and len(lead) > 0:
         return strided(x.flat, x.shape[-2:], x.strides[-2:], x.place(*lead, 0, 0))
     return fix_leading(x, lead)
+
+
+@inline
+def ends_in_one(shape, axes):
+    """Whether the last axis of several stays and has one element."""
+    return len(shape) > 1 and len(shape) - 1 not in axes and is_static(shape[-1]) and shape[-1] == 1

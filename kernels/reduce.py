@@ -2,7 +2,7 @@
 
 from kernels.gpu_reduce import nvidia_reduce
 from kernels.gpu_rows import gpu_reduce
-from kernels.indexing import along, delinearise, interleave, product, without
+from kernels.indexing import along, delinearise, ends_in_one, interleave, product, without
 from kernels.language import *
 from kernels.parallel import share, split, strip_length
 from kernels.rows import accumulate, fit_width, fold, gathered, registers, streams, vectors, widths_for
@@ -140,6 +140,9 @@ def reduce_with(out, x, partial, axes, reduction):
         nvidia_reduce(x, axes, start, combine, store)
     elif target.is_gpu:
         gpu_reduce(out, x, axes, start, combine, store)
+    elif ends_in_one(x.shape, axes):
+        # Vectors lie along the axis before.
+        reduce_with(out.reshape(out.shape[:-1]), x.drop(x.rank - 1, 0), partial, axes, reduction)
     elif x.rank - 1 not in axes:
         reduce_columns(x, axes, start, combine, store)
     elif few and not small:

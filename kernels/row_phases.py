@@ -15,7 +15,7 @@ Sums are taken in the order of the reductions' own kernels.
 """
 
 from kernels.gpu_row_phases import gpu_row_phases
-from kernels.indexing import along, delinearise, interleave, product, without
+from kernels.indexing import along, delinearise, ends_in_one, interleave, product, without
 from kernels.language import *
 from kernels.parallel import share, split, strip_length
 from kernels.rows import fit_width, fold, gathered, registers, remainder, rest_width, vectors, widths_for
@@ -36,10 +36,37 @@ def row_phases(phases, finish, *, spare=(), streams=(), works=False):
     shape, axes = phases[0][1], phases[0][2]
     if target.is_gpu:
         gpu_row_phases(phases, finish, spare)
+    elif all([ends_in_one(phase[1], phase[2]) for phase in phases]):
+        # Vectors lie along the axis before.
+        fewer = tuple([without_last(phase) for phase in phases])
+        left = (spare[0], spare[1], spare[2].drop(spare[2].rank - 1, 0)) if len(spare) > 0 else ()
+        row_phases(
+            fewer, lambda at, row: finish(with_last(at), row), spare=left, streams=streams, works=works
+        )  # fmt: skip
     elif len(shape) - 1 in axes:
         phases_along_rows(phases, finish, spare, works=works)
     else:
         phases_along_columns(phases, finish, spare, streams)
+
+
+@inline
+def with_last(at):
+    """A position with the index of a last axis of one element."""
+    return position(tuple(at.index) + (0,), width=at.width, axis=at.axis)
+
+
+@inline
+def without_last(phase):
+    """A phase whose last axis has one element, as one that does not have that axis."""
+    elements, shape, axes, kept, reductions, after, known = phase
+
+    def inside(at, values, row):
+        return elements(with_last(at), values, row)
+
+    def behind(at, row):
+        return after(with_last(at), row)
+
+    return (inside, shape[:-1], axes, kept, reductions, behind, known)
 
 
 @inline

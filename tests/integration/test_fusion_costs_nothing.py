@@ -177,6 +177,19 @@ def test_dear_work_is_not_done_at_the_ends_of_short_rows():
         assert len(model([shape], build).kernels) == 1
 
 
+@pytest.mark.parametrize(
+    "build", [lambda x: ops.silu(ops.sum(x, axis=0)), lambda x: ops.softmax(x, axis=0),
+              lambda x: (x - ops.max(x, axis=0, keepdims=True), ops.exp(ops.mean(ops.square(x), axis=0)))],
+    ids=["sum", "softmax", "beside-whole-columns"],
+)  # fmt: skip
+@pytest.mark.parametrize("shape", [(2048, 1), (1000, 3, 1), (70000, 1, 1)], ids=str)
+def test_columns_of_one_element_are_walked_in_vectors(build, shape):
+    fused, apart = models([shape], build)
+    check_same(fused, apart, [shape])
+    reducing = [kernel for kernel in fused.kernels if "reduce" in kernel.name or "softmax" in kernel.name]
+    assert reducing and all(re.search(r"load <\d+ x float>", kernel.ir("llvm")) for kernel in reducing)
+
+
 def test_a_step_along_one_element_is_no_step():
     fused, apart = models([(256, 8)], lambda x: ops.sin(ops.flip(ops.sum(x, axis=1, keepdims=True), axis=1)))
     assert len(fused.kernels) == 1
