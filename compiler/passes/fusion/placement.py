@@ -6,6 +6,7 @@ A move makes a node a member of a group and notes what that group reads from the
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, count, literal_of, views_between
@@ -52,6 +53,7 @@ class Placement:
         self.outputs: list[Buffer | None] = [None] * len(analysis.outputs)
         self.constants: list[Buffer] = []
         self.live: set[Value] = set()  # values of epilogues that something needs
+        self._turned: dict[Group, tuple[int, int]] = {}  # how many values a group read when it was asked what it turns
 
     def buffers(self, value: Value) -> list[Buffer]:
         """The buffers a value must be in: one per output that it is, or a temporary."""
@@ -113,13 +115,26 @@ class Placement:
                 return why
             if _one_by_one(node, group):
                 return "would be computed one element at a time, as the last axis has one"
-            if reason := _why_not_turned(node, group):
+            if reason := self._why_not_turned(node, group):
                 return reason
             if reason := why_not_twice(node.work, node.result.numel, times):
                 return reason
             if is_dear(node) and (reason := _why_crowded([*group.members, node], len(group.stores), group)):
                 return reason
         return why_not_repeat(node.work, node.result.numel, count(group.space)) if access.expands else ""
+
+    def _why_not_turned(self, node: Node, group: Group) -> str:
+        """Why a value had better not be computed while it is turned, in small squares; empty when it may."""
+        if group.core is not None or not (is_dear(node) or node.kind == "pointwise"):
+            return ""
+        if any(not isinstance(context, Value) for context in group.access[node.result].contexts):
+            return ""  # computed where the group stores
+        seen, elements = self._turned.get(group, (0, 0))
+        for value in islice(group.access, seen, None):  # each once, as groups may read many
+            if value.node is not None and value.node.kind == "view":
+                elements = max(elements, reads_across(value.node, itself=True))
+        self._turned[group] = len(group.access), elements
+        return f"its {elements} elements are computed sooner in the order in which they lie" if elements else ""
 
     def pull(self, node: Node, group: Group) -> None:
         """Compute a node inside the only group that reads it."""
@@ -301,17 +316,6 @@ def _why_not_before(node: Node, group: Group) -> str:
     if keeps_rows(core):
         return ""
     return why_not_inside(node.dear, node.result.numel, core.signature.name)
-
-
-def _why_not_turned(node: Node, group: Group) -> str:
-    """Why a value had better not be computed while it is turned, in small squares; empty when it may."""
-    if group.core is not None or not (is_dear(node) or node.kind == "pointwise"):
-        return ""
-    if any(not isinstance(context, Value) for context in group.access[node.result].contexts):
-        return ""  # computed where the group stores
-    views = {*group.members, *(value.node for value in group.access if value.node is not None)}
-    elements = max((reads_across(view, itself=True) for view in views if view.kind == "view"), default=0)
-    return f"its {elements} elements are computed sooner in the order in which they lie" if elements else ""
 
 
 def _why_not_after(node: Node, group: Group) -> str:
