@@ -149,7 +149,8 @@ def reduce_with(out, x, partial, axes, reduction):
         reduce_in_parts(x, partial, axes, start, combine, store, blocked=blocked)
     else:
         # What is fused behind it is done for several results at once; plain results are stored as they come.
-        width = 1 if len(out.writes) > 0 else fit_width(out.size, registers(start.dtype, count=4))
+        plain = len(out.writes) > 0 or out.rank == 0
+        width = 1 if plain else fit_width(out.shape[-1], registers(start.dtype, count=4))
         reduce_rows(x, axes, start, combine, store, blocked=blocked, width=width)
 
 

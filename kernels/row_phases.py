@@ -117,7 +117,7 @@ def phases_along_rows(phases, finish, spare, *, works):
         for phase in phases
     ]  # fmt: skip
 
-    width = fit_width(product(rows), registers(f32, count=4)) if works else 1
+    width = fit_width(rows[-1], registers(f32, count=4)) if works and len(rows) > 0 else 1
 
     def walk(item):
         return walk_row(phases, 0, stacks, () if keep else spare, item, (), keep=keep)

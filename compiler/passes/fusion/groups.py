@@ -15,6 +15,7 @@ from compiler.passes.fusion.row_space import Rows
 Context = Path | Value
 
 _KEPT_ROW = 2048  # elements of a row that kernels keep on their stack, whatever their dtype
+_FEW_IN_LINE = 8  # results of one line that make no vector
 LARGEST = 256  # ops in one kernel
 
 
@@ -254,14 +255,16 @@ def is_dear(node: Node) -> bool:
 
 
 def comes_singly(group: Group) -> bool:
-    """Whether a kernel has its results one at a time: one along the last axis. Reductions of that axis gather a few,
-    and row kernels go over whole rows as well."""
+    """Whether a kernel has its results one at a time: one along the last axis. Reductions of that axis gather those of
+    one line, if it has several, and row kernels go over whole rows as well."""
     core = group.core
-    if core is None or group.rows is not None or len(core.results) != 1 or core.signature.reduction:
+    if core is None or group.rows is not None or len(core.results) != 1:
         return False
     shape = core.result.shape
-    last = len(shape) - 1
-    return last > 0 and shape[last] == 1
+    if not core.signature.reduction:
+        return len(shape) > 1 and shape[-1] == 1
+    across = len(core.operands[0].shape) - 1 in core.attrs["axes"]
+    return across and bool(shape) and isinstance(shape[-1], int) and shape[-1] < _FEW_IN_LINE
 
 
 def keeps_rows(core: Node) -> bool:
