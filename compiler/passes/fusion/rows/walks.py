@@ -32,7 +32,9 @@ def walk_of(rows: Rows, loads: Iterable[Value], group: Group) -> tuple[Shape, tu
         if finer is None:
             return rows.shape, rows.axes
         shape = finer
-    if shape == rows.shape:
+    last, own = shape[-1], rows.shape[-1]
+    assert isinstance(last, int) and isinstance(own, int)
+    if shape == rows.shape or own % last:  # an axis of one element is not cut by leaving it out
         return rows.shape, rows.axes
     inner, axes = 1, []
     for axis in reversed(range(len(shape))):
