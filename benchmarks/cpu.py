@@ -27,9 +27,6 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "benchmarks"))
-# Else torch.compile starts a compiler on every processor, beside the first things that are timed; none of this is in a
-# figure here.
-os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 from _cpu_workloads import WORKLOADS, Workload  # noqa: E402
 

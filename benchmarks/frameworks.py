@@ -10,7 +10,6 @@ of a kernel that does nothing through the driver: what is beyond it is ours.
 from __future__ import annotations
 
 import ctypes
-import os
 import statistics
 import sys
 import tempfile
@@ -18,10 +17,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-# Else torch.compile starts a compiler on every processor, beside the first things that are timed; none of this is in a
-# figure here.
-os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 KERNELS = """from kernels.language import *
 

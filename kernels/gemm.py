@@ -6,7 +6,7 @@ rows are handed to a `store` function from a buffer, so that what is fused behin
 """
 
 from kernels.language import *
-from kernels.parallel import parts_wanted, share
+from kernels.parallel import parts_wanted, piece_at, pieces_of, share
 from kernels.rows import transposed, vectors, widths_for
 
 # How much of the inner dimension one panel holds, and the bytes of B's panels: they stay in the second-level cache.
@@ -286,41 +286,6 @@ def multiply_panels(
 def round_up(n, multiple):
     """The next multiple."""
     return ceildiv(n, multiple) * multiple
-
-
-@outlined
-def pieces_of(row_tiles, column_tiles, groups, workers, rows, width, columns):
-    """How many pieces the rows and how many the columns of a product are cut into, counted in register tiles of `rows`
-    by `width` elements: a piece for every worker, about as tall as wide, as then the least is packed; and no piece of
-    more than so many `columns`, in pieces of one size, as a narrow rest would be packed for little work.
-
-    A function that all products share, as this and `piece_at` are most of what they do besides.
-    """
-    # Whole groups where they come out even or are many; else every worker has a part of each.
-    some = max(groups, 1)  # x86 processors trap at a division by zero
-    even = select(workers % some == 0, workers // some, workers)
-    share = select((groups % workers == 0) | (groups >= 4 * workers), index(1), even)
-    square = (share * column_tiles * width // (row_tiles * rows)).cast(i64)  # of so many parts the columns should be
-    across = index(1) << ((63 - ctlz(max(square, i64(1)))) // 2).cast(index)
-    across = min(min(across, share & (0 - share)), column_tiles)  # a power of two that the workers divide into
-    down = min(share // across, row_tiles)
-    return down, across * ceildiv(ceildiv(column_tiles, across) * width, columns)
-
-
-@outlined
-def piece_at(item, row_pieces, column_pieces, row_tiles, column_tiles, rows, width, m, n):
-    """The product that a piece belongs to, its rows from where to where, its first column and how many it has.
-
-    LLVM does not look into it: it steps pointers along only where it could compute their beginnings anew, which takes
-    it long where they come from divisions.
-    """
-    rest = item // row_pieces
-    group = rest // column_pieces
-    row, column = item - rest * row_pieces, rest - group * column_pieces
-    i0 = row * row_tiles // row_pieces * rows
-    i1 = min((row + 1) * row_tiles // row_pieces * rows, m)
-    j = column * column_tiles // column_pieces * width
-    return group, i0, i1, j, min((column + 1) * column_tiles // column_pieces * width, n) - j
 
 
 @outlined

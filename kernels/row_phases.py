@@ -40,9 +40,7 @@ def row_phases(phases, finish, *, spare=(), streams=(), works=False):
         # Vectors lie along the axis before.
         fewer = tuple([without_last(phase) for phase in phases])
         left = (spare[0], spare[1], spare[2].drop(spare[2].rank - 1, 0)) if len(spare) > 0 else ()
-        row_phases(
-            fewer, lambda at, row: finish(with_last(at), row), spare=left, streams=streams, works=works
-        )  # fmt: skip
+        row_phases(fewer, lambda at, row: finish(with_last(at), row), spare=left, streams=streams, works=works)
     elif len(shape) - 1 in axes:
         phases_along_rows(phases, finish, spare, works=works)
     else:
