@@ -33,6 +33,7 @@ from compiler.backend.llvm import compile_llvm
 from compiler.backend.runtime import aligned_bytes, runtime_symbols
 from compiler.backend.runtime_ir import BARRIER_BYTES
 from compiler.dialects import std
+from compiler.dialects.operations import make
 from compiler.graph.dim_text import dim
 from compiler.graph.dims import evaluate
 from compiler.graph.dtypes import from_numpy, numpy_dtype
@@ -47,6 +48,8 @@ from compiler.targets import get_target
 Shape = tuple[int | str, ...]
 _INDEX = IndexType()
 _LIMITS = MemRefType(i64, [DYNAMIC_INDEX])
+_WRAPS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+_LESS, _GREATER = ({"predicate": IntegerAttr(number, i64)} for number in (2, 4))
 _STORES = ("memref.store", "vector.store")
 _ACCESSES = ("memref.load", "vector.load", *_STORES)
 _meeting: list[threading.Barrier] = []
@@ -96,46 +99,65 @@ def _check_accesses(module: ModuleOp, buffers: int) -> None:
     """Before each load and store of the kernel: note its line in the last limit if it is outside the buffer."""
     function = next(op for op in module.body.block.ops if isinstance(op, func.FuncOp) and "kg.kernel" in op.attributes)
     block = function.body.block
-    arguments = block.args[3 : 3 + buffers]
     accesses = [op for op in block.walk() if op.name in _ACCESSES]
-    limits = block.insert_arg(_LIMITS, len(block.args))
+    checks = _Checks(block, buffers)
     for access in accesses:
         store = access.name in _STORES
         buffer, place = access.operands[int(store)], access.operands[int(store) + 1]
         kind = access.operands[0].type if store else access.results[0].type
         width = kind.get_shape()[0] if isinstance(kind, VectorType) else 1
-        _insert_check(access, buffer, place, width, arguments, limits)
+        checks.insert(access, buffer, place, width)
 
 
-def _insert_check(
-    access: Operation, buffer: SSAValue, place: SSAValue, width: int, arguments: Sequence[SSAValue], limits: SSAValue
-) -> None:
-    block = access.parent
-    assert block is not None
+class _Checks:
+    """Of the accesses of a kernel. Numbers and limits are at its beginning, once: there are thousands of checks."""
 
-    def add(kind: type[Operation], operands: Sequence[SSAValue], result: Any, **properties: Any) -> SSAValue:
-        operation = kind.create(operands=operands, result_types=[result], properties=properties)
-        block.insert_op_before(operation, access)
-        return operation.results[0]
+    def __init__(self, block: Block, buffers: int) -> None:
+        self._block, self._first = block, block.first_op
+        self._arguments = tuple(block.args[3 : 3 + buffers])
+        self._limits = block.insert_arg(_LIMITS, len(block.args))
+        self._numbers: dict[tuple[int, Any], SSAValue] = {}
+        self._limit_of: dict[SSAValue, SSAValue] = {}
 
-    def number(value: int, kind: Any = i64) -> SSAValue:
-        return add(arith.ConstantOp, [], kind, value=IntegerAttr(value, kind))
+    def insert(self, access: Operation, buffer: SSAValue, place: SSAValue, width: int) -> None:
+        """One before an access to as many elements from a place on."""
+        first = _before(access, std.IndexCastOp, (place,), i64)
+        last = _before(access, arith.AddiOp, (first, self._number(width)), i64, _WRAPS)
+        below = _before(access, arith.CmpiOp, (first, self._number(0)), i1, _LESS)
+        above = _before(access, arith.CmpiOp, (last, self._limit(buffer)), i1, _GREATER)
+        outside = _before(access, arith.OrIOp, (below, above), i1)
+        assert isinstance(access.location, FileLineColLoc)
+        line, place_of_line = self._number(access.location.line.data), self._number(len(self._arguments), _INDEX)
+        note = make(memref.StoreOp, (line, self._limits, place_of_line), ())
+        then = Region(Block([note, make(scf.YieldOp, (), ())]))
+        assert access.parent is not None
+        access.parent.insert_op_before(make(scf.IfOp, (outside,), (), regions=(then, Region())), access)
 
-    if buffer in arguments:
-        limit = add(memref.LoadOp, [limits, number(list(arguments).index(buffer), _INDEX)], i64)
-    else:
-        assert isinstance(buffer.type, MemRefType)
-        limit = number(buffer.type.get_shape()[0])
-    first = add(std.IndexCastOp, [place], i64)
-    last = add(arith.AddiOp, [first, number(width)], i64, overflowFlags=arith.IntegerOverflowAttr("none"))
-    below = add(arith.CmpiOp, [first, number(0)], i1, predicate=IntegerAttr(2, i64))
-    above = add(arith.CmpiOp, [last, limit], i1, predicate=IntegerAttr(4, i64))
-    assert isinstance(access.location, FileLineColLoc)
-    line = number(access.location.line.data)
-    note = memref.StoreOp.create(operands=[line, limits, number(len(arguments), _INDEX)])
-    then = Region(Block([note, scf.YieldOp.create()]))
-    outside = add(arith.OrIOp, [below, above], i1)
-    block.insert_op_before(scf.IfOp.create(operands=[outside], regions=[then, Region()]), access)
+    def _limit(self, buffer: SSAValue) -> SSAValue:
+        if buffer not in self._arguments:
+            assert isinstance(buffer.type, MemRefType)
+            return self._number(buffer.type.get_shape()[0])
+        if buffer not in self._limit_of:
+            at = self._number(self._arguments.index(buffer), _INDEX)
+            self._limit_of[buffer] = _before(self._first, memref.LoadOp, (self._limits, at), i64)
+        return self._limit_of[buffer]
+
+    def _number(self, value: int, kind: Any = i64) -> SSAValue:
+        if (value, kind) not in self._numbers:
+            given = {"value": IntegerAttr(value, kind)}
+            self._numbers[value, kind] = _before(self._first, arith.ConstantOp, (), kind, given)
+        return self._numbers[value, kind]
+
+
+def _before(
+    following: Operation | None, kind: type[Operation], operands: tuple[SSAValue, ...], result: Any,
+    properties: Mapping[str, Any] | None = None,
+) -> SSAValue:  # fmt: skip
+    """The result of a new operation before another one."""
+    assert following is not None and following.parent is not None
+    operation = make(kind, operands, (result,), properties)
+    following.parent.insert_op_before(operation, following)
+    return operation.results[0]
 
 
 def _shape_text(shape: Shape) -> str:
