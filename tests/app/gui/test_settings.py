@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
+from app.theme.fonts import UI_PIXELS
+from app.theme.look import Look
 from app.viewmodels.frame.preferences import Preferences, load
 
 pytestmark = pytest.mark.gui
@@ -77,6 +79,27 @@ def test_a_restart_brings_them_back(qtbot, tmp_path):
     second.close()
     for made in (first, second):
         made.deleteLater()
+
+
+def test_no_style_sheet_takes_the_place_of_another(qapp, tmp_path, monkeypatch):
+    """Qt would take several times as long for it as for one that comes where there is none."""
+    look, put, replaced = Look(tmp_path / "icons", "dark"), QApplication.setStyleSheet, []
+
+    def put_on(application, sheet):
+        if sheet:
+            replaced.append(application.styleSheet())
+        put(application, sheet)
+
+    monkeypatch.setattr(QApplication, "setStyleSheet", put_on)
+    look.apply()
+    dark = qapp.styleSheet()
+    look.apply("light")
+    assert qapp.styleSheet() not in ("", dark)
+    look.set_ui_font("", 17, "dark")
+    look.set_ui_font("", UI_PIXELS)
+    assert qapp.styleSheet() == dark and qapp.font() == look.ui_font
+    look.apply()
+    assert replaced == [""] * 4, "nor is one put on again that is there"
 
 
 def test_every_widget_of_a_new_window_has_the_interface_font(window):
