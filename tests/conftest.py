@@ -1,4 +1,5 @@
-"""What every test gets: caches and databases of its own, never the user's; and how many examples Hypothesis tries."""
+"""What every test gets: caches and databases of its own, never the user's, in memory; how many examples Hypothesis
+tries."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -19,10 +21,26 @@ FULL = "full"
 RARELY = 50_000  # new objects between two looks for rubbish: IR is made of thousands of small ones that stay
 QUICK_PART = 3  # of this many examples that a test asks for, one is tried, unless with --hypothesis-profile=full
 FEWEST = 20
+IN_MEMORY = "/dev/shm"  # a file system without a disk, where Linux has one
+TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # pytest's own name for the place of its temporary folders
+ENOUGH_MEMORY = 8 << 30  # several times what a whole run leaves there until it ends
+
+gc.disable()  # until everything is collected: nothing that importing makes becomes rubbish
+
+
+def _has_memory() -> bool:
+    return (
+        os.path.ismount(IN_MEMORY)
+        and psutil.virtual_memory().available >= ENOUGH_MEMORY
+        and (psutil.disk_usage(IN_MEMORY).free >= ENOUGH_MEMORY)
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    """Databases wait for the disk at every commit, and taking a folder away may take a disk milliseconds."""
+    if TEMPORARY not in os.environ and _has_memory():
+        os.environ[TEMPORARY] = IN_MEMORY
     if config.getoption("--hypothesis-profile", None) == FULL:
         from hypothesis import settings
 
@@ -48,8 +66,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Thousands of tests stay to the end: no look for rubbish need walk through them."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(RARELY, *gc.get_threshold()[1:])
 
 
