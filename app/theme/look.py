@@ -38,18 +38,19 @@ class Look(QObject):
         self.choice = choice or self.choice
         self.theme = _resolve(self.choice)
         sheet = self._sheet()
-        _take_off(unless=sheet)
-        self.begin()
+        self.begin(sheet)
         _put_on(sheet)
         self.changed.emit()
 
-    def begin(self) -> None:
-        """Style, font and colours: what views are made with. The style sheet can wait until they are made.
+    def begin(self, sheet: str = "") -> None:
+        """Style, font and colours: what views are made with. The style sheet can wait until they are made, and another
+        than the one that is to stay is taken off.
 
         Under a style sheet Qt works out the looks of a widget, and of all that is in it, whenever it is put into
         another one: making the window then takes more than twice as long.
         """
         self.theme = _resolve(self.choice)
+        _take_off(unless=sheet)
         application, palette = _application(), _palette(self.theme)
         # Each of these walks through every widget there is, so none is done twice.
         if application.property("kernelglass") is None:
