@@ -128,7 +128,7 @@ def _object(compiled: Compiled, kernel: str | None) -> bytes:
     if len(kernels) != 1:
         names = ", ".join(k.name for k in kernels)
         raise ExecutionError(f"an object is of one kernel; choose it with --kernel: {names}")
-    return kernels[0].unit.object
+    return kernels[0].object_code
 
 
 def kernel_rows(compiled: Compiled) -> list[dict[str, Any]]:
