@@ -4,6 +4,7 @@ tries."""
 from __future__ import annotations
 
 import atexit
+import builtins
 import gc
 import os
 import signal
@@ -25,6 +26,8 @@ IN_MEMORY = "/dev/shm"  # a file system without a disk, where Linux has one
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # pytest's own name for the place of its temporary folders
 ENOUGH_MEMORY = 8 << 30  # several times what a whole run leaves there until it ends
 
+IMPORT = builtins.__import__  # as Python has it: Qt, once it is loaded, puts one of its own in its place
+
 gc.disable()  # until everything is collected: nothing that importing makes becomes rubbish
 
 
@@ -45,6 +48,12 @@ def pytest_configure(config: pytest.Config) -> None:
         from hypothesis import settings
 
         settings.register_profile(FULL, settings.get_profile("default"))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Qt reads the source of each module that is imported, for switches that nobody here turns, and makes an import in
+    a function take five times as long: PyTorch does a million of them for the models of these tests."""
+    builtins.__import__ = IMPORT
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

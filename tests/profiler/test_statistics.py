@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,7 +108,9 @@ def test_students_quantiles_agree_with_tables(freedom, confidence, value):
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=40), st.lists(st.integers(0, 12), min_size=1, max_size=40))
 def test_the_rank_test_is_scipys(a, b):
     if len({*a, *b}) > 1:
-        expected = scipy.stats.mannwhitneyu(a, b, method="asymptotic").pvalue
+        from scipy.stats import mannwhitneyu  # slow to load, for one test of one process
+
+        expected = mannwhitneyu(a, b, method="asymptotic").pvalue
         assert rank_test(a, b) == pytest.approx(expected, rel=1e-9)
 
 

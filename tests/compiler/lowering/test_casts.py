@@ -189,7 +189,8 @@ def saturated(values: np.ndarray, kind: str, signed: bool) -> np.ndarray:
     out = []
     for value in values.astype(np.float64).tolist():
         out.append(0 if math.isnan(value) else int(min(max(value, -1e30), 1e30)))
-    clipped = [min(max(value, int(info.min)), int(info.max)) for value in out]
+    least, most = int(info.min), int(info.max)
+    clipped = [min(max(value, least), most) for value in out]
     return np.array(clipped, info.dtype).view(f"int{kind[1:]}")
 
 
