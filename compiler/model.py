@@ -93,20 +93,13 @@ class Kernel:
 
     @cached_property
     def unit(self) -> CompiledUnit:
-        """This kernel alone, through LLVM, for its texts and the times of its passes: where object code is no text
-        there is none, as making it takes as long as making the assembly."""
-        return self._through_llvm("object" if self._model.target.emission.emits_text else "")
-
-    @property
-    def object_code(self) -> bytes:
-        """This kernel alone as object code; as text, in bytes, where the target has that loaded."""
-        return self.unit.object or self._through_llvm("object").object
-
-    def _through_llvm(self, want: str) -> CompiledUnit:
+        """This kernel alone, through LLVM. Processors have no use for its object code, which takes as long as its
+        assembly: none is made."""
         from compiler.backend.llvm import compile_llvm
 
-        text, opt_level = self._lowered_text.text, self._model.options.opt_level
-        return compile_llvm(text, self._model.target, opt_level, (want,), record_passes=True)
+        text, target = self._lowered_text.text, self._model.target
+        want = ("object",) if target.emission.grid else ()
+        return compile_llvm(text, target, self._model.options.opt_level, want, record_passes=True)
 
     @cached_property
     def machine(self) -> SassReport:
@@ -125,7 +118,7 @@ class Kernel:
         if not self._model.compiled:
             from compiler.backend.device_code import device_unit
 
-            return device_unit(self.object_code, self._model.target)
+            return device_unit(self.unit.object, self._model.target)
         for unit in self._model.device_code():
             if self.name in unit.kernels:
                 return unit

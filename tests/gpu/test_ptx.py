@@ -26,5 +26,5 @@ def test_ptx_assembles(variant: str) -> None:
     case, dtype = next((c, d) for c, d in sys.modules["kg_gpu_cases"].variants() if f"{c.name}[{d}]" == variant)
     model = compile_graph(case.graph(dtype), CompileOptions(target="sm_90a", cache=False))
     for kernel in model.kernels:
-        (entry,) = resources_of(kernel.object_code, "sm_90a")
+        (entry,) = resources_of(kernel.unit.object, "sm_90a")
         assert entry.name == kernel.name

@@ -100,7 +100,8 @@ def _model(debug="line-tables"):
 def test_a_listing_lies_where_its_object_does():
     model = _model()
     (kernel,) = model.kernels
-    loaded = {function.name: function for function in object_functions(kernel.object_code)}
+    code = compile_llvm(kernel.ir("llvm"), model.target, model.options.opt_level).object
+    loaded = {function.name: function for function in object_functions(code)}
     laid = laid_out(kernel.unit.asm, model.target)
     assert set(laid) == set(loaded)
     for function in functions_of(kernel.unit.asm):

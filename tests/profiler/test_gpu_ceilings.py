@@ -73,7 +73,7 @@ def test_what_is_run_is_code_the_assembler_takes(target):
     for probe in gpu_probes(CARDS[target], target):
         model = compiled(probe, target)
         kernel = next(kernel for kernel in model.kernels if probe.kernel in kernel.name)
-        (used,) = resources_of(kernel.object_code, target)
+        (used,) = resources_of(kernel.unit.object, target)
         assert not used.spill_loads and not used.spill_stores, (probe.name, used)
         threads = next(s.threads for s in program_of(model, {}).steps if s.kernel == kernel.name)
         resident = {"gpu_warpgroup": 2, "gpu_tensor": 2, "gpu_multiply": 4}.get(probe.kernel, 2)

@@ -82,14 +82,14 @@ def test_each_instruction_knows_its_ptx_line() -> None:
 @pytest.mark.parametrize("debug", ["none", "line-tables"])
 def test_a_compiled_kernel_disassembles(debug: str) -> None:
     (kernel,) = _model(debug).kernels
-    report = sass_of(kernel.object_code, "sm_90a")
+    report = sass_of(kernel.unit.object, "sm_90a")
     assert "EXIT" in report.text
     assert report.entry(kernel.name).registers > 0
 
 
 def test_line_tables_take_graph_nodes_to_machine_code() -> None:
     (kernel,) = _model("line-tables").kernels
-    report = sass_of(kernel.object_code, "sm_90a")
+    report = sass_of(kernel.unit.object, "sm_90a")
     instructions = [
         (text, number)
         for text, number in zip(report.text.splitlines(), report.provenance, strict=True)
