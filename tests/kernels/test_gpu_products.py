@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -16,7 +17,12 @@ def code_of(left: tuple[int, ...], right: tuple[int, ...], view: Callable[[Any],
     with Graph("product", inputs=[TensorType("bf16", left), TensorType("bf16", right)]) as graph:
         x, w = graph.inputs
         graph.output(view(x) @ w)
-    return compile(graph, target="sm_80", cache=False).stage("asm").text
+    return "".join(unit.ptx for unit in compile(graph, target="sm_80", cache=False).device_code())
+
+
+@cache
+def code_with_an_odd_left_operand(batch: tuple[int, ...]) -> str:
+    return code_of((*batch, 128, 65), (*batch, 64, 128), lambda x: x[..., 1:])
 
 
 @pytest.mark.parametrize("batch", [(), (3,)])
@@ -33,7 +39,7 @@ def code_of(left: tuple[int, ...], right: tuple[int, ...], view: Callable[[Any],
 def test_16_bytes_are_copied_at_once_only_from_where_16_bytes_begin(batch, columns, view, copied):
     """The right operand is always copied so: with the left one there are more such copies."""
     wide = code_of((*batch, 128, columns), (*batch, 64, 128), view)
-    alone = code_of((*batch, 128, 65), (*batch, 64, 128), lambda x: x[..., 1:])
+    alone = code_with_an_odd_left_operand(batch)
     assert (wide.count(COPY) > alone.count(COPY)) is copied
 
 
