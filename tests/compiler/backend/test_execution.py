@@ -139,10 +139,9 @@ def test_a_trace_has_a_time_for_each_call_on_each_thread(code):
         assert start <= times.min() and times.max() <= end, "the clock is Python's"
 
 
-@pytest.mark.parametrize("nthreads", [1, 2])
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 13, 14, 61, 62, 80, 127, 1000])
-def test_a_step_carries_any_number_of_arguments(count, nthreads):
-    """Each thread writes every argument it was given; the one after the step finds its own arguments again."""
+@functools.cache
+def object_with_so_many_arguments(count: int) -> bytes:
+    """`many` writes each of its arguments but the last, a size; `size` has a single one and that size."""
     parameters = "".join(f", ptr %a{i}" for i in range(count - 1))
     stores = "".join(
         f"  %p{i} = getelementptr i64, ptr %a{i}, i64 %tid\n  store i64 {i + 1}, ptr %p{i}\n" for i in range(count - 1)
@@ -150,7 +149,14 @@ def test_a_step_carries_any_number_of_arguments(count, nthreads):
     many = f"define void @many(i64 %tid, i64 %n, ptr %rt{parameters}, i64 %d) {{\n{stores}  ret void\n}}\n"
     last = "  %e = getelementptr i64, ptr %o, i64 %tid\n  store i64 %d, ptr %e\n  ret void\n"
     text = f"{many}define void @size(i64 %tid, i64 %n, ptr %rt, ptr %o, i64 %d) {{\n{last}}}\n"
-    loaded = load_kernels([compile_llvm(text, HOST, 1).object], ["many", "size"])
+    return compile_llvm(text, HOST, 1).object
+
+
+@pytest.mark.parametrize("nthreads", [1, 2])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 13, 14, 61, 62, 80, 127, 1000])
+def test_a_step_carries_any_number_of_arguments(count, nthreads):
+    """Each thread writes every argument it was given; the one after the step finds its own arguments again."""
+    loaded = load_kernels([object_with_so_many_arguments(count)], ["many", "size"])
     steps = [TableStep("many", tuple(range(count - 1)), (0,)), TableStep("size", (count - 1,), (0,))]
     executor = Executor([*steps, *steps], loaded, count, 1)
     out = np.zeros((count, nthreads), np.int64)
