@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -28,7 +29,9 @@ def _resource(name: str) -> str:
     return files("resources").joinpath("report", name).read_text(encoding="utf-8")
 
 
+@cache
 def _environment() -> Environment:
+    """With the templates that it has compiled, which takes longer than filling them in."""
     made = Environment(loader=FunctionLoader(_resource), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     made.filters.update(
         seconds=words.seconds, size=units.size, number=units.count, figure=units.figure, percent=units.percent,
