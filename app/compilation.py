@@ -128,10 +128,7 @@ def _object(compiled: Compiled, kernel: str | None) -> bytes:
     if len(kernels) != 1:
         names = ", ".join(k.name for k in kernels)
         raise ExecutionError(f"an object is of one kernel; choose it with --kernel: {names}")
-    from compiler.backend.llvm import compile_llvm
-
-    model = compiled.model
-    return compile_llvm(kernels[0].ir("llvm"), model.target, model.options.opt_level).object
+    return kernels[0].unit.object
 
 
 def kernel_rows(compiled: Compiled) -> list[dict[str, Any]]:

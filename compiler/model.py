@@ -93,13 +93,11 @@ class Kernel:
 
     @cached_property
     def unit(self) -> CompiledUnit:
-        """This kernel alone, through LLVM. Processors have no use for its object code, which takes as long as its
-        assembly: none is made."""
+        """This kernel alone, through LLVM."""
         from compiler.backend.llvm import compile_llvm
 
-        text, target = self._lowered_text.text, self._model.target
-        want = ("object",) if target.emission.grid else ()
-        return compile_llvm(text, target, self._model.options.opt_level, want, record_passes=True)
+        text = self._lowered_text.text
+        return compile_llvm(text, self._model.target, self._model.options.opt_level, ("object",), record_passes=True)
 
     @cached_property
     def machine(self) -> SassReport:

@@ -32,12 +32,6 @@ def test_one_kernel_of_many_costs_one_kernel():
     assert set(seen) == {"mo", "mogg"}, "nothing is elaborated or compiled but what is asked for"
 
 
-@pytest.mark.parametrize(("target", "made"), [("cpu", False), ("gfx942", True), ("sm_90a", True)])
-def test_who_looks_at_assembly_waits_for_object_code_only_where_it_is_loaded_by_kernel(target, made):
-    kernel = read_graph(load_source("sample:mlp").graph, CompileOptions(target, opt_level=1)).kernel(KERNEL)
-    assert KERNEL in kernel.ir("asm") and bool(kernel.unit.object) == made
-
-
 def test_what_needs_a_compilation_says_so():
     model = read_graph(load_source("sample:mlp").graph, CompileOptions("sm_90a"))
     with pytest.raises(CompilerError, match="needs a compilation"):

@@ -100,8 +100,7 @@ def _model(debug="line-tables"):
 def test_a_listing_lies_where_its_object_does():
     model = _model()
     (kernel,) = model.kernels
-    code = compile_llvm(kernel.ir("llvm"), model.target, model.options.opt_level).object
-    loaded = {function.name: function for function in object_functions(code)}
+    loaded = {function.name: function for function in object_functions(kernel.unit.object)}
     laid = laid_out(kernel.unit.asm, model.target)
     assert set(laid) == set(loaded)
     for function in functions_of(kernel.unit.asm):

@@ -105,12 +105,18 @@ def test_students_quantiles_agree_with_tables(freedom, confidence, value):
     assert student_quantile(freedom, confidence) == pytest.approx(value, rel=1e-3)
 
 
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=40), st.lists(st.integers(0, 12), min_size=1, max_size=40))
-def test_the_rank_test_is_scipys(a, b):
-    if len({*a, *b}) > 1:
-        from scipy.stats import mannwhitneyu  # slow to load, for one test of one process
+@pytest.fixture(scope="module")
+def scipys_rank_test():
+    """It takes a second to load, so only the process that runs these tests does."""
+    from scipy.stats import mannwhitneyu
 
-        expected = mannwhitneyu(a, b, method="asymptotic").pvalue
+    return mannwhitneyu
+
+
+@given(a=st.lists(st.integers(0, 12), min_size=1, max_size=40), b=st.lists(st.integers(0, 12), min_size=1, max_size=40))
+def test_the_rank_test_is_scipys(scipys_rank_test, a, b):
+    if len({*a, *b}) > 1:
+        expected = scipys_rank_test(a, b, method="asymptotic").pvalue
         assert rank_test(a, b) == pytest.approx(expected, rel=1e-9)
 
 
