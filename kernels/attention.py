@@ -22,6 +22,8 @@ from kernels.rows import fold, larger_of, vectors, widths_for
 # Queries and keys of one tile of scores.
 QUERIES = 64
 KEYS = 64
+# Of so many bytes are queries, keys, values and results on the stack; wide heads have fewer at a time.
+STACK_BYTES = 3145728
 
 
 @kernel("mo.scaled_dot_product_attention")
@@ -70,12 +72,14 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
     lanes = target.simd(dt)
     most_rows = min(4, max(q.shape[-2], 1)) if is_static(q.shape[-2]) else 4
     rows, across = choice("register tile", (most_rows, 4 if target.registers >= 32 else 2), tiles_for(q.shape[-2]))
-    width = across * lanes
     heads, length, keys = out.shape[:-2], q.shape[-2], k.shape[-2]
     size, result_size = q.shape[-1], v.shape[-1]
-    queries_together = round_up(choice("queries", QUERIES, (16, 32, 128)), rows)
+    most = STACK_BYTES // (2 * dt.bytes * max(size + result_size, 1))
+    across = max(min(across, most // lanes), 1)
+    width = across * lanes
+    queries_together = min(round_up(choice("queries", QUERIES, (16, 32, 128)), rows), max(most // rows, 1) * rows)
     block = min(queries_together, max(round_up(length, rows), rows)) if is_static(length) else queries_together
-    span = round_up(choice("keys", KEYS, (32, 128, 256)), width)
+    span = min(round_up(choice("keys", KEYS, (32, 128, 256)), width), max(most // width, 1) * width)
     # Narrow heads fill fewer vectors than a tile has.
     value_across = min(across, max(ceildiv(result_size, lanes), 1))
     value_width = value_across * lanes

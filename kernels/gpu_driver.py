@@ -24,6 +24,8 @@ def gpu_elementwise(out, x):
 @inline
 def gpu_width(n, widest):
     """Lanes that one thread stores: as many as fill `widest`, fewer where rows are not multiples of that."""
+    if is_static(n) and n == 0:
+        return 1
     rest = n % widest
     if widest == 1 or (is_static(rest) and rest == 0):
         return widest

@@ -75,9 +75,17 @@ def test_many_random_graphs_match_reference(recipe) -> None:
     check(recipe)
 
 
-@pytest.mark.parametrize("number", [*range(12), 5006217, 5007077, 5016330, 23000167, 42000945, 43001120])  # wrong once
+WRONG_ONCE = [5006217, 5007077, 5016330, 23000167, 42000945, 43001120, 52008441]
+
+
+@pytest.mark.parametrize("number", [*range(12), *WRONG_ONCE])
 def test_a_large_random_graph_matches_the_reference(number) -> None:
     assert many.check(number) in ("", many.REFUSED)
+
+
+def test_a_sum_of_nothing_read_backwards_compiles_for_a_card() -> None:
+    graph = many.draw(51000551).build({})
+    assert compile_graph(graph, CompileOptions("sm_90a", cache=False)).kernels
 
 
 @pytest.mark.slow

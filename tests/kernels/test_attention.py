@@ -64,6 +64,13 @@ def test_every_dtype(dtype):
     check(dtype, (2,), 70, 130, 20, 8, is_causal=True, threads=3)
 
 
+@pytest.mark.parametrize("size, value_size", [(4128, 4128), (20, 9000), (9000, 20)], ids=str)
+@pytest.mark.parametrize("symbolic", [False, True], ids=["known", "symbolic"])
+def test_heads_so_wide_that_fewer_fit_at_a_time(size, value_size, symbolic):
+    check("f32", (1,), 70, 67, size, value_size, is_causal=True, symbolic=symbolic)
+    check("f64", (), 1, 9, size, value_size, symbolic=symbolic)
+
+
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("mode", MODES)
