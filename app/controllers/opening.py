@@ -15,6 +15,7 @@ from app.controllers.settings import Settings
 from app.sources import CODE, SUFFIXES, WAYS, checkpoint_folder, is_language_model, is_text, source_path, watched_file
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
+from app.views.parts.file_dialog import file_dialog
 from app.views.parts.later import next_turn, one_shot, polishing
 from app.views.parts.path_completion import PathCompleter
 from app.views.parts.plain import message_box
@@ -154,7 +155,7 @@ class OpeningFeature(Feature):
     def _make_dialog(self) -> QFileDialog:
         if self._dialog is None:
             kinds = f"Graphs and models ({_PATTERNS});;Databases of runs (*.db *.sqlite *.sqlite3)"
-            dialog = self._dialog = QFileDialog(self._window, "Open", "", kinds)
+            dialog = self._dialog = file_dialog(self._window, "Open", kinds=kinds)
             dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
             # Once it is closed: closing it and opening what was chosen are felt together.
             dialog.fileSelected.connect(lambda path: next_turn(self, lambda: self.open(path)))

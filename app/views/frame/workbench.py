@@ -109,18 +109,15 @@ class Workbench(QMainWindow):
         self.panes.append(pane)
         self._pane_docks[pane] = dock
 
-    def prepare(self) -> Iterator[Callable[[], object]]:
-        """Steps that make a pane in advance, unless one rests; each is short enough not to be felt."""
-        if self._resting:
-            return
-        parts = PaneParts(self._look)
-        yield from parts.steps()
-        dock, made = self._dock(""), list[IrPane]()
-        yield lambda: made.append(IrPane(self._look, IrPaneModel(), self._selection, parts))
-        pane = made[0]
-        yield lambda: dock.setTitleBarWidget(pane.header)
-        yield lambda: dock.setWidget(pane)
-        yield lambda: self._rest_first(pane, dock)
+    def prepare(self, wanted: int = 1) -> Iterator[Callable[[], object]]:
+        """Steps that make panes in advance until so many rest; each is short enough not to be felt."""
+        for _ in range(wanted - len(self._resting)):
+            parts, dock, made = PaneParts(self._look), self._dock(""), list[IrPane]()
+            yield from parts.steps()
+            yield lambda p=parts, m=made: m.append(IrPane(self._look, IrPaneModel(), self._selection, p))
+            yield lambda m=made, d=dock: d.setTitleBarWidget(m[0].header)
+            yield lambda m=made, d=dock: d.setWidget(m[0])
+            yield lambda m=made, d=dock: self._rest_first(m[0], d)
 
     def _rest_first(self, pane: IrPane, dock: QDockWidget) -> None:
         """A pane that was made in advance rests until it is wanted."""

@@ -12,6 +12,7 @@ from shiboken6 import isValid
 
 Done = Callable[[Any], None]
 _POLISHED = 6  # widgets at a time
+_NEXT = 8  # milliseconds
 
 
 def one_shot(parent: QObject, slot: Callable[[], object], pause: int = 0) -> QTimer:
@@ -24,9 +25,9 @@ def one_shot(parent: QObject, slot: Callable[[], object], pause: int = 0) -> QTi
 
 
 def next_turn(parent: QObject, call: Callable[[], object]) -> None:
-    """Call it in the next turn of the event loop, unless `parent` is gone by then. Not after 0 ms: that Qt does among
-    what else is posted, before anything else has its turn."""
-    QTimer.singleShot(1, parent, call)
+    """Call it in a turn of the event loop to come, unless `parent` is gone by then: once what else waits had its own.
+    After 0 ms Qt does it among what is posted, after 1 ms in the turn in which it shows what came of this one."""
+    QTimer.singleShot(_NEXT, parent, call)
 
 
 class Thread(QObject):
