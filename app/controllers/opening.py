@@ -127,15 +127,13 @@ class OpeningFeature(Feature):
         self._turns.add(self._shown())
 
     def _shown(self) -> Iterator[Callable[[], object]]:
-        if self._dialog is None:
+        if self._dialog is None:  # each step asks for it: it is not there yet while they are gathered
             yield self._load_icons
-            yield self._make_dialog
-        dialog = self._make_dialog()
-        if (field := dialog.findChild(QLineEdit)) is not None:
-            field.clear()
-        yield dialog.create
-        yield lambda: self._name_parts(dialog)
-        yield dialog.open
+        yield self._make_dialog
+        yield self._clear_name
+        yield lambda: self._make_dialog().create()
+        yield lambda: self._name_parts(self._make_dialog())
+        yield lambda: self._make_dialog().open()
 
     def _load_icons(self) -> None:
         """Those of files and folders, which the first dialog loads."""
@@ -162,6 +160,10 @@ class OpeningFeature(Feature):
             if (field := dialog.findChild(QLineEdit)) is not None:
                 PathCompleter(field, lambda: dialog.directory().absolutePath(), _offered)
         return self._dialog
+
+    def _clear_name(self) -> None:
+        if (field := self._make_dialog().findChild(QLineEdit)) is not None:
+            field.clear()
 
     def _name_parts(self, dialog: QFileDialog) -> None:
         """Say what each part of the dialog is, to those who cannot see it."""
