@@ -95,6 +95,10 @@ class RecordView(QWidget):
         super().resizeEvent(event)
         self._fit()
 
+    def showEvent(self, event) -> None:
+        super().showEvent(event)
+        self._widen()
+
     def set_columns(self, columns: Sequence[Column], stretch: int) -> None:
         """Show other columns, of which one takes what the others leave."""
         self.model.set_columns(columns)
@@ -158,12 +162,14 @@ class RecordView(QWidget):
     def _widen(self) -> None:
         """On a wide screen, give columns what their words need of what the one that takes what is left has too much of,
         and then each a part of it: names and their figures would be a screen apart. Those that the user gave a width
-        keep it."""
+        keep it. Not out of sight: Qt would look at every row there is."""
         for at, wide in self._widened.items():
             if self.table.columnWidth(at) == wide:
                 self.table.setColumnWidth(at, self._wide[at])
         self._widened = {}
         left = self.width() - sum(self.table.columnWidth(at) for at in self._wide) - round(_ROOMY * self._larger)
+        if left <= 0 or not self.table.isVisible():
+            return
         for at, wide in self._wide.items():
             if left > 0 and self.table.columnWidth(at) == wide:
                 more = min(self.table.sizeHintForColumn(at) - wide, left, wide * (_MOST - 1))
