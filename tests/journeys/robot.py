@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from hands import Hands
-from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QObject, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 from screen import RAW
 
 WAIT = 120.0
+_LOOK = 50  # milliseconds between two looks at whether something is so
 
 
 class JourneyError(Exception):
@@ -64,14 +65,31 @@ class Robot(QObject):
         return found[0]
 
     def until(self, condition: Callable[[], Any], what: str, seconds: float = WAIT) -> Any:
-        """Wait until something is so."""
+        """Wait until something is so. The window's thread looks by itself: a thread that wakes up to ask holds the
+        interpreter, and where it then waits for a core so does the window."""
+        answered, found = threading.Event(), []
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if found := self.ask(condition):
-                return found
-            time.sleep(0.05)
-        self.shot("stuck")
-        raise JourneyError(f"waited {seconds:g} s for: {what}")
+
+        def look() -> None:
+            try:
+                seen = condition()
+            except Exception as error:
+                seen = error
+            if not seen and time.monotonic() < end:
+                QTimer.singleShot(_LOOK, self, look)
+                return
+            found.append(seen)
+            answered.set()
+
+        self._asked.emit(look)
+        if not answered.wait(seconds + WAIT):
+            raise JourneyError("the window does not answer")
+        if isinstance(found[0], Exception):
+            raise found[0]
+        if not found[0]:
+            self.shot("stuck")
+            raise JourneyError(f"waited {seconds:g} s for: {what}")
+        return found[0]
 
     def settled(self) -> None:
         """Wait until nothing is under way and every view has what there is."""

@@ -134,14 +134,15 @@ class Workbench(QMainWindow):
         self._resting.append((pane, dock))
 
     def _wake(self, wanted: IrPaneModel, beside: bool = True) -> IrPane:
-        """A pane that rests, for what a new one would show."""
+        """A pane that rests, for what a new one would show. It is filled before it is in sight: for each part that is
+        shown or hidden in one that is, Qt lays out all the others."""
         pane, dock = self._resting.pop()
+        pane.take(wanted)
+        self.pane_woken.emit(pane)
         dock.setObjectName(self._free_name())
         self._put(pane, dock, beside)
-        dock.show()
-        pane.take(wanted)
         self._rename(pane)
-        self.pane_woken.emit(pane)
+        dock.show()
         return pane
 
     def remove_pane(self, pane: IrPane) -> None:
