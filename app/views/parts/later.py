@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from PySide6.QtCore import QObject, QRunnable, QThreadPool, QTimer, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QProgressBar, QWidget
 from shiboken6 import isValid
 
 Done = Callable[[Any], None]
@@ -87,6 +87,17 @@ def laid_out_once(*widgets: QWidget) -> Iterator[None]:
     finally:
         for layout in layouts:  # each has asked for its turn meanwhile, if anything changed
             layout.setEnabled(True)
+
+
+def show_share(bar: QProgressBar, done: float) -> None:
+    """Have a bar show a share; a negative one is not known. It is painted with what else changes: Qt paints a bar
+    that is told something at once, and all that waits to be painted in its window with it."""
+    most, value = 0 if done < 0 else 100, int(max(done, 0.0) * 100)
+    if (most, value) != (bar.maximum(), bar.value()):
+        bar.setUpdatesEnabled(False)
+        bar.setRange(0, most)
+        bar.setValue(value)
+        bar.setUpdatesEnabled(True)
 
 
 def polishing(widget: QWidget) -> Iterator[Callable[[], object]]:

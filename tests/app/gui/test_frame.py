@@ -221,6 +221,18 @@ def _asked_for_a_file(qtbot, window):
     return window.opening._dialog
 
 
+def test_a_trusted_file_is_shown_once_the_question_is_gone(qtbot, compiled, tmp_path, monkeypatch):
+    path = tmp_path / "mine.mlir.py"
+    path.write_text("x = 1\n")
+    monkeypatch.setattr(compiled.opening, "ask_trust", lambda _: True)
+    opened = []
+    compiled.state.opened.connect(opened.append)
+    assert compiled.opening.open(str(path), in_turns=True)
+    assert not opened, "not in the turn in which it was answered"
+    qtbot.waitUntil(lambda: opened == ["x = 1\n"])
+    compiled.state.opened.disconnect(opened.append)
+
+
 def test_nothing_of_the_dialog_is_made_in_the_turn_of_the_key_that_asks_for_it(qtbot, compiled):
     compiled.spare.stop()
     compiled.opening._dialog = None

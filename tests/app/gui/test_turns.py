@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.controllers.spread_work import SpareTime, Turns
-from app.views.parts.later import laid_out_once, next_turn
+from app.views.parts.later import laid_out_once, next_turn, show_share
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]
@@ -262,3 +262,28 @@ def test_a_pane_is_made_in_advance_in_steps_and_rests_whole(qtbot, tmp_path):
     assert dock.titleBarWidget() is pane.header and dock.widget() is pane and not dock.isHidden()
     assert pane.stage.value == "llvm" and not bench._resting
     window.close()
+
+
+def test_a_bar_that_moves_is_not_painted_at_once(qtbot):
+    """Qt would, and with it all that waits to be painted in its window."""
+    from PySide6.QtWidgets import QProgressBar, QVBoxLayout, QWidget
+
+    painted = []
+
+    class Other(QWidget):
+        def paintEvent(self, event) -> None:
+            painted.append(event)
+
+    window, other, bar = QWidget(), Other(), QProgressBar()
+    qtbot.addWidget(window)
+    layout = QVBoxLayout(window)
+    layout.addWidget(other)
+    layout.addWidget(bar)
+    other.setMinimumSize(60, 60)
+    window.show()
+    qtbot.waitUntil(lambda: bool(painted))
+    before = len(painted)
+    other.update()
+    show_share(bar, 0.5)
+    assert len(painted) == before and bar.value() == 50
+    qtbot.waitUntil(lambda: len(painted) > before)
