@@ -78,7 +78,7 @@ def processes(source: str, repeat: int) -> dict[str, Any]:
 
 LLVM_ALONE = """
 import json, resource, sys
-from compiler.backend.workers import Task, run_task
+from compiler.backend.tasks import Task, run_task
 for entry in json.load(open(sys.argv[1])):
     run_task(Task("bundle", tuple(entry), "cpu", 3))
 """
@@ -112,26 +112,23 @@ def process_cpu(code: str, argument: str) -> float:
 
 def tasks_of(graph: Any, jobs: int, **options: Any) -> list[Any]:
     """What a compilation hands to LLVM."""
-    from compiler.backend import workers
+    from compiler.backend.tasks import run_task
+    from compiler.backend.workers import elsewhere
 
     kept: list[Any] = []
-    original = workers.Pool.compile
 
-    def keep(self: Any, tasks: Any, given: int) -> Any:
+    def here(tasks: Any, _told: Any) -> Any:
         kept.extend(tasks)
-        return original(self, tasks, 1)
+        return [run_task(task) for task in tasks]
 
-    workers.Pool.compile = keep  # type: ignore[method-assign]
-    try:
+    with elsewhere(here):
         compile_cpu(graph, jobs=jobs, **options)
-    finally:
-        workers.Pool.compile = original  # type: ignore[method-assign]
     return kept
 
 
 def against_llvm(source: str, repeat: int) -> dict[str, Any]:
     """All of an all-kernel compilation against LLVM on the same IR: inside a process, and fresh processes of each."""
-    from compiler.backend.workers import run_task
+    from compiler.backend.tasks import run_task
 
     graph = graph_of(source)
     tasks = tasks_of(graph, 1)
@@ -161,7 +158,8 @@ def two_jobs(repeat: int) -> dict[str, Any]:
 
     `balance` is what the wall time comes to where both cores are free: all processor time / that of the busier process.
     """
-    from compiler.backend.workers import Pool, run_task
+    from compiler.backend.tasks import run_task
+    from compiler.backend.workers import Pool
 
     tasks = tasks_of(graph_of(MANY), 2)
     pool = Pool()

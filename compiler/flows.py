@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from compiler.targets.target import Target
 
 
+FIRST_KERNELS = 8
+
+
 @dataclass(frozen=True)
 class Flow:
     """A way from kernel sources to machine code."""
@@ -26,13 +29,22 @@ class Flow:
     together: bool
     """Kernels share a module; functions they have in common are then units of their own."""
 
-    def modules(self, kernels: Sequence[FusedKernel]) -> list[Sequence[FusedKernel]]:
-        """The kernels that are elaborated into one module and go through kernel passes in it."""
-        if self.together:
-            return [kernels] if kernels else []
-        return [(kernel,) for kernel in kernels]
+    def modules(self, kernels: Sequence[FusedKernel], jobs: int) -> list[Sequence[FusedKernel]]:
+        """The kernels that are elaborated into one module and go through kernel passes in it, in the order of work.
 
-    def objects(self, units: Sequence[Unit], target: Target, jobs: int) -> Sequence[tuple[Unit, ...]]:
+        Where other processes can begin with LLVM's part of the first ones, many kernels are several modules, each twice
+        as large as the one before: what is shared is elaborated a few times, and LLVM waits for one small module only.
+        """
+        if not self.together:
+            return [(kernel,) for kernel in kernels]
+        found: list[Sequence[FusedKernel]] = []
+        size = FIRST_KERNELS
+        while jobs > 1 and len(kernels) >= 2 * size:
+            found.append(kernels[:size])
+            kernels, size = kernels[size:], 2 * size
+        return [*found, kernels] if kernels else found
+
+    def objects(self, target: Target, units: Sequence[Unit], jobs: int) -> Sequence[tuple[Unit, ...]]:
         """The units that LLVM makes one object of."""
         return bundles(units, target, jobs) if self.together else [(unit,) for unit in units]
 

@@ -91,18 +91,31 @@ def _read_unit(packed: bytes, cache: Cache) -> Unit | None:
 # Objects
 
 
-def find_objects(units: Sequence[Unit], run: Compilation) -> tuple[list[bytes], list[Unit]]:
-    """Objects that offer the units that are known, each once; and the units that are not."""
-    if run.cache is None:
-        return [], list(units)
-    found = {} if run.options.recompiles else _known_objects(units, run.cache, run)
-    for unit in units:
-        if not unit.shared:
-            name = "object-hit" if unit.name in found else "object-miss"
-            run.trace.add(name, "cache", unit.name, perf_counter(), 0.0)
-    present = {unit.name for unit in units}
-    objects = [only(image, wanted, present) for image, wanted in _by_object(found)]
-    return objects, [unit for unit in units if unit.name not in found]
+class KnownObjects:
+    """Objects in the cache that have units of a compilation, which are asked for as they are made."""
+
+    def __init__(self, run: Compilation) -> None:
+        self._run = run
+        self._asked: set[str] = set()
+        self._found: dict[str, tuple[str, bytes]] = {}
+
+    def missing(self, units: Sequence[Unit]) -> list[Unit]:
+        """Of the units that were not asked for before, those that no object has."""
+        run, new = self._run, [unit for unit in units if unit.name not in self._asked]
+        self._asked.update(unit.name for unit in new)
+        if run.cache is None:
+            return new
+        found = {} if run.options.recompiles else _known_objects(new, run.cache, run)
+        for unit in new:
+            if not unit.shared:
+                name = "object-hit" if unit.name in found else "object-miss"
+                run.trace.add(name, "cache", unit.name, perf_counter(), 0.0)
+        self._found |= found
+        return [unit for unit in new if unit.name not in found]
+
+    def objects(self) -> list[bytes]:
+        """Objects that offer the units that are known, each once."""
+        return [only(image, wanted, self._asked) for image, wanted in _by_object(self._found)]
 
 
 def keep_objects(groups: Sequence[Sequence[Unit]], images: Sequence[bytes], run: Compilation) -> None:

@@ -17,7 +17,7 @@ from compiler.passes.fusion.edits import used_of
 from compiler.passes.fusion.records import FusedKernel, FusionDecision, KernelCall
 from compiler.places import NO_PLACE, Nodes, Place, StageText, library_places, with_lost_places
 from compiler.program.opaque_arguments import run_on_values
-from compiler.statistics import cache_figures, funnel_of
+from compiler.statistics import cache_figures, funnel_of, operations_after
 from compiler.trace import Snapshot, Trace
 
 if TYPE_CHECKING:
@@ -387,7 +387,7 @@ class Model:
             "seconds": {**stages, "total": sum(stages.values())},
             "kernels": len(self.kernels),
             "calls": len(self.fusion.calls),
-            "ops": {record.name: record.ops_after for record in passes if record.ops_after >= 0},
+            "ops": operations_after(passes),
             "bytes": {step.stage: step.bytes for step in steps if step.bytes is not None},
             "funnel": [asdict(step) for step in steps],
             "llvm_share": next((step.share for step in steps if step.stage == "machine"), 0.0),

@@ -6,6 +6,7 @@ What does the work is imported by `_compiled`: a model that comes from the cache
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 from compiler.cache import default_cache
@@ -98,12 +99,11 @@ def _trace(options: CompileOptions, watch: Watch | None) -> Trace:
 
 def _compiled(graph: Graph, run: Compilation) -> Compiled:
     """The steps, in order; kernels that are in the cache are taken from there."""
-    from compiler.backend.emission import compile_units, emit_kernels, units_of
-    from compiler.backend.raw_errors import raw_errors_at_their_lines
+    from compiler.backend.emission import UnitWork, emit_kernels, units_of
+    from compiler.backend.guarded import raw_errors_at_their_lines
     from compiler.backend.runtime import default_threads
-    from compiler.backend.workers import useful_jobs
     from compiler.flows import flow_of
-    from compiler.kernel_cache import find_ir, find_objects, keep_ir, keep_objects
+    from compiler.kernel_cache import KnownObjects, find_ir, keep_ir, keep_objects
     from compiler.passes.fusion.run import fuse_graph
     from compiler.passes.graph.run import graph_passes
     from compiler.passes.kernel.elaboration import elaborate
@@ -111,34 +111,39 @@ def _compiled(graph: Graph, run: Compilation) -> Compiled:
     from compiler.program.host_program import host_program, interface_of
 
     options, library, target, trace = run.options, run.library, run.target, run.trace
-    flow, jobs = flow_of(options), options.jobs or default_threads()
+    flow = flow_of(options)
 
     optimised = graph_passes(graph, trace, options.recognise)
     fusion = fuse_graph(optimised, library, options, trace)
     kernels = final_sources(fusion.kernels, options, target)
     trace.tell("kernels", str(len(kernels)))  # how much is to come
 
-    lowered, fresh = find_ir(kernels, run), []
-    for group in flow.modules([kernel for kernel in kernels if kernel.name not in lowered]):
-        elaborated = elaborate(group, library, target, trace)
-        module = kernel_passes(elaborated, target, trace, options.opt_level, run.without)
-        made = emit_kernels(module, target, options.debug, trace, split=flow.together)
-        lowered |= made
-        fresh.append((module, made))
-
-    known, missing = find_objects(units_of(lowered[kernel.name] for kernel in kernels), run)
-    size = sum(len(unit.text) for unit in missing)
-    groups = flow.objects(missing, target, options.jobs or useful_jobs(size, options.opt_level, jobs))
-    with raw_errors_at_their_lines(library, options.sources):
-        objects = compile_units(groups, target, options.opt_level, jobs, trace, run.without)
+    lowered, fresh, known = find_ir(kernels, run), [], KnownObjects(run)
+    rest = [kernel for kernel in kernels if kernel.name not in lowered]
+    left = len(rest)
+    bundled = partial(flow.objects, target)
+    with UnitWork(bundled, target, options.opt_level, options.jobs, trace, run.without) as llvm:
+        for group in flow.modules(rest, 1 if options.snapshots else options.jobs or default_threads()):
+            elaborated = elaborate(group, library, target, trace)
+            module = kernel_passes(elaborated, target, trace, options.opt_level, run.without)
+            made = emit_kernels(module, target, options.debug, trace, split=flow.together)
+            lowered |= made
+            fresh.append((module, made))
+            left -= len(group)
+            if left:  # LLVM begins with these while the others are made
+                llvm.add(known.missing(units_of(made.values())), left / (len(rest) - left))
+        llvm.add(known.missing(units_of(lowered[kernel.name] for kernel in kernels)))
+        with raw_errors_at_their_lines(library, options.sources):
+            objects = llvm.finish()
     for module, made in fresh:  # not before LLVM took it
         keep_ir(module, made, run)
-    keep_objects(groups, objects, run)
-    trace.llvm_compiled([(unit.name, unit.text) for unit in missing], target, options.opt_level)
+    keep_objects(llvm.groups, objects, run)
+    compiled = [(unit.name, unit.text) for group in llvm.groups for unit in group]
+    trace.llvm_compiled(compiled, target, options.opt_level)
 
     records = {kernel.name: lowered[kernel.name].record for kernel in kernels}
     host = host_program(fusion, records, interface_of(graph, library))
-    return Compiled(lambda: optimised, host, kernels, (*known, *objects))
+    return Compiled(lambda: optimised, host, kernels, (*known.objects(), *objects))
 
 
 def linked(made: Compiled, run: Compilation) -> Program | None:

@@ -78,6 +78,15 @@ def _steps(passes: Sequence[PassRecord], elaborated: int | None) -> list[StageFi
     return found
 
 
+def operations_after(passes: Iterable[PassRecord]) -> dict[str, int]:
+    """How many operations each pass left in all, where they were counted, by its name; of two stages, in the later."""
+    found: dict[tuple[str, str], list[PassRecord]] = {}
+    for record in passes:
+        if record.ops_after >= 0:
+            found.setdefault((record.stage, record.name), []).append(record)
+    return {name: _left(records, "ops_after") or 0 for (_, name), records in found.items()}
+
+
 IMPORTS, OUTSIDE = "imports", "outside"
 """What a moment of a compilation is put down to where no pass ran: modules that were loaded, or nothing known."""
 
@@ -174,8 +183,18 @@ def _is_within(stage: str) -> bool:
 
 
 def _left(records: Iterable[PassRecord], size: str) -> int | None:
-    """What the last pass over each part of the module left, summed over the parts."""
-    last = {record.kernel: getattr(record, size) for record in records if getattr(record, size) >= 0}
+    """What the last pass over each part of the model left, summed over the parts.
+
+    A part is a kernel, or one of the modules that all kernels are in: each begins with the stage's first pass again.
+    """
+    first, modules = "", 0
+    last: dict[tuple[str, int], int] = {}
+    for record in records:
+        if not record.kernel:
+            first = first or record.name
+            modules += record.name == first
+        if getattr(record, size) >= 0:
+            last[record.kernel, 0 if record.kernel else modules] = getattr(record, size)
     return sum(last.values()) if last else None
 
 

@@ -15,7 +15,8 @@ from app.cluster.fingerprint import release, this_worker
 from app.cluster.jobs import answers
 from app.cluster.joining import Cluster, Worker
 from app.cluster.turns import beside_others
-from compiler.backend.workers import Done, Task, Told, elsewhere, run_task
+from compiler.backend.tasks import Done, Task, run_task
+from compiler.backend.workers import Told, elsewhere
 from compiler.errors import CompilerError, LoweringError
 from compiler.processes.frames import named, opened, parcel
 from compiler.processes.messages import Refusal, refusal, remade

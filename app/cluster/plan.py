@@ -14,7 +14,8 @@ from time import perf_counter
 from typing import Any
 
 from app.cluster.farm import GRAIN
-from compiler.backend.workers import Done, Task, Told, elsewhere, run_task
+from compiler.backend.tasks import Done, Task, run_task
+from compiler.backend.workers import Told, elsewhere
 from compiler.graph.graph import Graph
 from compiler.language.library import Library
 from compiler.options import CompileOptions

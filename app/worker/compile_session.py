@@ -84,7 +84,7 @@ class CompileSession:
 
             request = replace(request, options=with_kept(request.options, lambda: self._library))
             self._request = request
-        watch = CompileProgress(report, request.options.flow)
+        watch = CompileProgress(report)
         with without_imports() as took:
             self._models[request.options.target] = self._compile(request.options, watch)
         self._seconds, self._took = took.seconds, took
@@ -254,7 +254,7 @@ class CompileSession:
             return self._models[target]
         options = replace(own, target=target)
         if stage == "mgp":
-            self._models[target] = self._compile(options, CompileProgress(report, options.flow))
+            self._models[target] = self._compile(options, CompileProgress(report))
             return self._models[target]
         if target not in self._read:
             from compiler.reading import read_graph

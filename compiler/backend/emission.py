@@ -6,10 +6,13 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any, Self
 
 from compiler.backend.guarded import compile_guarded, is_uncertain
+from compiler.backend.runtime import default_threads
 from compiler.backend.split import Split, Unit, whole_unit
-from compiler.backend.workers import Done, Task, compile_tasks
+from compiler.backend.tasks import Done, Task
+from compiler.backend.workers import begin, useful_jobs
 from compiler.language.kernel import ElaboratedKernel
 from compiler.options import LLVM_PASS
 from compiler.passes.kernel.elaboration import KernelModule
@@ -56,39 +59,75 @@ def _timed(name: str, trace: Trace, emit: Callable[[], Unit]) -> Unit:
     return unit
 
 
-def compile_units(
-    groups: Sequence[Sequence[Unit]], target: Target, opt_level: int, jobs: int, trace: Trace,
-    without: Collection[str] = (),
-) -> list[bytes]:  # fmt: skip
-    """The object of each group of units, optimised and emitted together."""
-    if not groups:
-        return []
-    tasks = [
-        Task(", ".join(unit.name for unit in group), tuple(unit.text for unit in group), target.name, opt_level,
-             record_passes=trace.sink is None,  # a sink has LLVM's passes run once more, and watches those
-             without=tuple(sorted(without)))
-        for group in groups
-    ]  # fmt: skip
-    trace.tell("machine", "llvm", tasks[0].name if len(tasks) == 1 else f"{sum(map(len, groups))} units")
-    guarded = {number: compile_guarded(task) for number, task in enumerate(tasks) if is_uncertain(task)}
-    rest = [task for number, task in enumerate(tasks) if number not in guarded]
-    others = iter(compile_tasks(rest, jobs, _teller(rest, trace)))
-    done = [guarded[number] if number in guarded else next(others) for number in range(len(tasks))]
-    for group, result in zip(groups, done, strict=True):
-        _note(group, result, trace)
-    return [result.unit.object for result in done]
+class UnitWork:
+    """LLVM's work on units, which begins with those that are there while others are still made; a block around it."""
 
+    def __init__(
+        self, bundled: Callable[[Sequence[Unit], int], Sequence[tuple[Unit, ...]]], target: Target, opt_level: int,
+        jobs: int | None, trace: Trace, without: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        self.groups: list[tuple[Unit, ...]] = []
+        """The units of each object, as `bundled` puts them together for a number of jobs."""
+        self._bundled = bundled
+        self._target = target
+        self._opt_level = opt_level
+        self._asked = jobs
+        self._jobs = jobs or default_threads()
+        self._trace = trace
+        self._without = tuple(sorted(without))
+        self._guarded: dict[int, Task] = {}
+        self._cost = self._done = self._expected = 0.0
+        self._telling = threading.Lock()
+        self._work = begin(self._jobs, self._tell)
 
-def _teller(tasks: Sequence[Task], trace: Trace) -> Callable[[Task], None]:
-    """Tells whoever watches which share of the work is done, as tasks end, in whichever thread."""
-    lock, total, done = threading.Lock(), sum(task.cost for task in tasks) or 1.0, [0.0]
+    def add(self, units: Sequence[Unit], more: float = 0.0) -> None:
+        """Units to compile; `more` times as much as so far, roughly, is still to come."""
+        size = round(sum(len(unit.text) for unit in units) * (1.0 + more))
+        jobs = self._asked or useful_jobs(size, self._opt_level, self._jobs)
+        jobs = max(jobs - 1, 1) if more else jobs  # this process is busy with the rest
+        tasks: list[Task] = []
+        for group in self._bundled(units, jobs):
+            name, texts = ", ".join(unit.name for unit in group), tuple(unit.text for unit in group)
+            # A sink has LLVM's passes run once more, and watches those.
+            recorded = self._trace.sink is None
+            task = Task(name, texts, self._target.name, self._opt_level, recorded, self._without)
+            if is_uncertain(task):
+                self._guarded[len(self.groups)] = task
+            else:
+                tasks.append(task)
+            self.groups.append(group)
+        self._cost += sum(task.cost for task in tasks)
+        self._expected = self._cost * (1.0 + more) or 1.0
+        self._work.add(tasks, self._cost * more)
 
-    def told(task: Task) -> None:
-        with lock:
-            done[0] += task.cost
-            trace.tell("compiled", f"{done[0] / total:.4f}", task.name)
+    def finish(self) -> list[bytes]:
+        """The object of each group of units, optimised and emitted together."""
+        if not self.groups:
+            return []
+        first, *others = self.groups
+        count = sum(map(len, self.groups))
+        self._trace.tell("machine", "llvm", f"{count} units" if others else ", ".join(unit.name for unit in first))
+        guarded = {number: compile_guarded(task) for number, task in self._guarded.items()}
+        plain = iter(self._work.finish())
+        done = [guarded[number] if number in guarded else next(plain) for number in range(len(self.groups))]
+        for group, result in zip(self.groups, done, strict=True):
+            _note(group, result, self._trace)
+        return [result.unit.object for result in done]
 
-    return told if trace.watch is not None else lambda _: None
+    def __enter__(self) -> Self:
+        self._work.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._work.__exit__(*error)
+
+    def _tell(self, task: Task) -> None:
+        """Tells whoever watches which share of the work is done, as tasks end, in whichever thread."""
+        if self._trace.watch is None:
+            return
+        with self._telling:
+            self._done += task.cost
+            self._trace.tell("compiled", f"{min(self._done / self._expected, 1.0):.4f}", task.name)
 
 
 def _note(group: Sequence[Unit], done: Done, trace: Trace) -> None:

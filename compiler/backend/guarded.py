@@ -1,20 +1,23 @@
 """Instructions that a user wrote, compiled where that may fail: at a wrong one LLVM ends the process it runs in.
 
 The library's own assembly is known to assemble, and its intrinsics to have instructions. Any others go through LLVM in
-a process of their own, and what LLVM said before it ended comes back as an error at the line that wrote them.
+a process of their own, and what LLVM said before it ended comes back as an error at the line that wrote them; so does
+an intrinsic that LLVM does not have.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 
 from compiler.backend import workers
-from compiler.backend.workers import Done, Task
+from compiler.backend.llvm import NO_INTRINSIC
+from compiler.backend.tasks import Done, Task
 from compiler.errors import CompilerError, KernelError, Location, LoweringError
-from compiler.language.library import default_library
+from compiler.language.library import Library, default_library
 
 _CODE = r'asm (?:sideeffect )?(?:alignstack )?(?:inteldialect )?"((?:[^"\\]|\\.)*)"'
 _SITE = re.compile(rf"^  .*?call .*?{_CODE}, \".*?(?:, !srcloc !(\d+))?(?:, !dbg !\d+)?$", re.MULTILINE)
@@ -138,3 +141,28 @@ def _unquoted(text: str) -> str:
     """A string of LLVM's with its escapes undone."""
     plain = re.sub(rb"\\([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), text.encode())
     return plain.decode(errors="replace")
+
+
+@contextmanager
+def raw_errors_at_their_lines(library: Library, sources: Iterable[tuple[str, str]] = ()) -> Iterator[None]:
+    """Around LLVM's work: an intrinsic that it does not have is an error of the line that names it."""
+    try:
+        yield
+    except LoweringError as problem:
+        name = problem.message.partition(NO_INTRINSIC)[2].split(" ")[0]
+        place = _named_at(name, library, sources) if name else None
+        if place is None:
+            raise
+        raise KernelError(f"{NO_INTRINSIC}{name}", place) from None
+
+
+def _named_at(name: str, library: Library, sources: Iterable[tuple[str, str]]) -> Location | None:
+    """Where an intrinsic is named, with its types or, where those are added by the kernel, without."""
+    texts = [(file.file, file.text) for file in library.files] + list(sources)
+    while "." in name.removeprefix("llvm."):
+        for file, text in texts:
+            for number, line in enumerate(text.splitlines(), 1):
+                if name in line:
+                    return Location(file, number, line.index(name) + 1)
+        name = name.rpartition(".")[0]
+    return None

@@ -1,8 +1,9 @@
 """LLVM in several processes. llvmlite guards LLVM with one lock, so threads would only wait for each other.
 
-Workers are started when the work is worth it, kept warm, and take units from one queue, the dearest first, as does
-this process itself. A worker that dies is replaced and its unit is tried once more. Where this process has a single
-thread a worker is a fork, which has LLVM loaded already; elsewhere it is a fresh interpreter.
+Workers are started when the work is worth it, kept warm, and take units from one queue, the dearest first, while this
+process still makes the others; in the end it takes from the queue as well. A worker that dies is replaced and its unit
+is tried once more. Where this process has a single thread a worker is a fork, which has LLVM loaded already; elsewhere
+it is a fresh interpreter.
 """
 
 from __future__ import annotations
@@ -11,124 +12,21 @@ import atexit
 import os
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from time import perf_counter, thread_time
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Self
 
-from compiler.backend.llvm import (
-    CompiledUnit,
-    Optimised,
-    compile_llvm,
-    emit_object,
-    has_short_loops,
-    optimise,
-    together,
-)
+from compiler.backend.tasks import SECONDS_PER_BYTE, Done, Task, run_task
 from compiler.errors import CompilerError, LoweringError
-from compiler.targets import get_target
-from compiler.targets.target import Target
 
 if TYPE_CHECKING:
-    from llvmlite.binding import ModuleRef
-
     from compiler.processes.frames import Channel
 
-# LLVM's seconds for a byte of our IR at each level, on a slow core: only ratios to the costs below matter.
-_SECONDS_PER_BYTE = (0.8e-6, 1.5e-6, 2.2e-6, 2.4e-6)
 FORK_SECONDS, SPAWN_SECONDS = 0.03, 0.6
 _ATTEMPTS = 2
-_FEW = 3  # one part in so many of a bundle, at most, is optimised apart, as that has a fixed cost too
-
-
-@dataclass(frozen=True)
-class Task:
-    """What LLVM makes one object of: a module, or several that are linked before they are optimised and emitted.
-
-    Emitting has a fixed cost of some milliseconds, whatever the size; small modules share it.
-    """
-
-    name: str
-    texts: tuple[str, ...]
-    target: str
-    opt_level: int
-    record_passes: bool = False
-    without: tuple[str, ...] = ()
-
-    @property
-    def cost(self) -> float:
-        """Seconds it will take, roughly."""
-        return sum(map(len, self.texts)) * _SECONDS_PER_BYTE[self.opt_level]
-
-
-@dataclass(frozen=True)
-class Done:
-    """What came of a task: where it ran (0 is this process), when it began on `perf_counter`'s clock, what it took."""
-
-    unit: CompiledUnit
-    start: float
-    seconds: float
-    cpu_seconds: float
-    worker: int = 0
-
-
-def run_task(task: Task) -> Done:
-    """Do a task in this process."""
-    start, cpu = perf_counter(), thread_time()
-    target = get_target(task.target)
-    if len(task.texts) == 1:
-        unit = compile_llvm(
-            task.texts[0], target, task.opt_level, record_passes=task.record_passes, without=task.without
-        )
-    else:
-        unit = _compile_linked(task, target)
-    return Done(unit, start, perf_counter() - start, thread_time() - cpu)
-
-
-def _compile_linked(task: Task, target: Target) -> CompiledUnit:
-    import llvmlite.binding as llvm
-
-    target.machine(task.opt_level)  # LLVM must be initialised before anything is parsed
-    start = perf_counter()
-    context = llvm.create_context()
-    short = [has_short_loops([text], target) for text in task.texts]
-    try:
-        modules = [llvm.parse_assembly(text, context) for text in task.texts]
-        for module in modules:
-            module.verify()
-        parsed = perf_counter()
-        # Modules are complete, so that a few with loops to unroll can go through it before they meet the others.
-        unrolled = sum(len(text) for text, each in zip(task.texts, short, strict=True) if each)
-        apart = 0 < unrolled * _FEW < sum(map(len, task.texts))
-        early = [module for module, each in zip(modules, short, strict=True) if each and apart]
-        done = [_optimised(module, task, target, unroll=True) for module in early]
-        linking = perf_counter()
-        whole, *others = modules
-        for other in others:
-            whole.link_in(other)
-        linked = perf_counter()
-    except RuntimeError as error:
-        raise LoweringError(f"LLVM rejects {task.name}: {' | '.join(str(error).split(chr(10))[:4])}") from error
-    optimised = _optimised(whole, task, target, unroll=any(short) and not apart)
-    begun = perf_counter()
-    code = emit_object(optimised)
-    seconds = {
-        "initialise": optimised.seconds["initialise"],
-        "parse": parsed - start + linked - linking,
-        "optimise": linking - parsed + optimised.seconds["optimise"],
-        "emit": perf_counter() - begun,
-    }
-    times = together([*(each.pass_times for each in done), optimised.pass_times])
-    return CompiledUnit(target.name, task.opt_level, code, optimised.bitcode, seconds, times)
-
-
-def _optimised(module: ModuleRef, task: Task, target: Target, *, unroll: bool) -> Optimised:
-    return optimise(
-        module, target, task.opt_level, record_passes=task.record_passes, without=task.without, unroll=unroll
-    )
 
 
 class WorkerDied(Exception):
@@ -200,96 +98,167 @@ def serve(channel: Channel) -> None:
 
 Told = Callable[[Task], object]
 """Hears of a task that is done."""
+Elsewhere = Callable[[Sequence[Task], Told], list[Done]]
+"""Has tasks done on other machines."""
 
 
-@dataclass
-class _Batch:
-    """Tasks under way: a queue that everyone takes from, the dearest first."""
+class Work:
+    """Tasks that are taken from one queue, the dearest first, by workers as soon as some are there and by this process
+    when all are.
 
-    tasks: Sequence[Task]
-    waiting: deque[int]
-    done: dict[int, Done] = field(default_factory=dict)
-    failure: BaseException | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    told: Told = lambda _: None
+    It is a block: an error that ends it before `finish` also ends what the workers do for it.
+    """
 
-    def take(self) -> int | None:
-        with self.lock:
-            return None if self.failure is not None or not self.waiting else self.waiting.popleft()
+    def __init__(self, pool: Pool, jobs: int, told: Told = lambda _: None, there: Elsewhere | None = None) -> None:
+        self._pool = pool
+        self._jobs = jobs
+        self._told = told
+        self._there = there
+        self._tasks: list[Task] = []
+        self._waiting: list[tuple[float, int]] = []
+        self._done: dict[int, Done] = {}
+        self._complete = False
+        self._changed = threading.Condition()
+        self._threads: list[threading.Thread] = []
+        self.failure: BaseException | None = None
 
-    def fail(self, error: BaseException) -> None:
-        with self.lock:
+    def add(self, tasks: Sequence[Task], to_come: float = 0.0) -> None:
+        """More to do. Where as many seconds of work as `to_come` will follow, workers begin without waiting for it."""
+        with self._changed:
+            for task in tasks:
+                heappush(self._waiting, (-task.cost, len(self._tasks)))
+                self._tasks.append(task)
+            self._changed.notify_all()
+        if not self._threads and self._there is None:
+            self._start(to_come)
+
+    def finish(self) -> list[Done]:
+        """All tasks done, in the order in which they came; the first failure is raised."""
+        if self._there is not None:
+            return self._there(self._tasks, self._told)
+        self._close()
+        try:
+            while (index := self._take()) is not None:
+                self._did(index, run_task(self._tasks[index]))
+        except BaseException as error:
+            self._fail(error)
+        self._end()
+        if self.failure is not None:
+            raise self.failure
+        return [self._done[index] for index in range(len(self._tasks))]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None:
+            self._fail(error)
+        self._end()
+
+    def _start(self, to_come: float) -> None:
+        seconds = to_come + sum(task.cost for task in self._tasks)
+        most = self._jobs if to_come else min(self._jobs, len(self._tasks))
+        helpers = self._pool.useful_helpers(seconds, most)
+        # Another thread's tasks may have the workers: at the end they are waited for, but not before.
+        if not helpers or not self._pool.turn.acquire(blocking=not to_come):
+            return
+        try:
+            self._pool.have(helpers)
+            for position in range(helpers):
+                thread = threading.Thread(
+                    target=self._feed, args=(position,), daemon=True, name=f"kernelglass-llvm-{position}"
+                )
+                self._threads.append(thread)
+                thread.start()
+        except BaseException:
+            self._pool.turn.release()
+            raise
+
+    def _end(self) -> None:
+        self._close()
+        if not self._threads:
+            return
+        try:
+            for thread in self._threads:
+                thread.join()
+        finally:
+            self._threads = []
+            self._pool.turn.release()
+
+    def _close(self) -> None:
+        with self._changed:
+            self._complete = True
+            self._changed.notify_all()
+
+    def _take(self) -> int | None:
+        with self._changed:
+            while self.failure is None:
+                if self._waiting:
+                    return heappop(self._waiting)[1]
+                if self._complete:
+                    return None
+                self._changed.wait()
+            return None
+
+    def _did(self, index: int, done: Done) -> None:
+        self._done[index] = done
+        self._told(self._tasks[index])
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
             self.failure = self.failure or error
+            self._changed.notify_all()
+        if not isinstance(error, CompilerError):  # an interrupt: do not wait for what nobody wants any more
+            for position in range(len(self._threads)):
+                self._pool.replace(position)
+
+    def _feed(self, position: int) -> None:
+        while (index := self._take()) is not None:
+            try:
+                self._did(index, self._attempt(position, self._tasks[index]))
+            except BaseException as error:
+                with self._changed:
+                    self.failure = self.failure or error
+                    self._changed.notify_all()
+
+    def _attempt(self, position: int, task: Task) -> Done:
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._pool.workers[position].ask(task)
+            except WorkerDied:
+                if self.failure is not None:
+                    break
+                self._pool.replace(position)
+        raise LoweringError(f"LLVM's process died {_ATTEMPTS} times while compiling {task.name}")
 
 
 class Pool:
-    """The workers of this process."""
+    """The workers of this process, which one `Work` at a time has."""
 
     def __init__(self) -> None:
         self.workers: list[Worker] = []
-        self._turn = threading.Lock()
+        self.turn = threading.Lock()
         self._owner = os.getpid()
 
     def compile(self, tasks: Sequence[Task], jobs: int, told: Told = lambda _: None) -> list[Done]:
         """All tasks done, on as many processes as pay for themselves, at most `jobs`; the first failure is raised."""
-        helpers = self.useful_helpers(tasks, jobs)
-        if helpers == 0:
-            return [_and_tell(run_task(task), task, told) for task in tasks]
-        with self._turn:
-            while len(self.workers) < helpers:
-                self.workers.append(Worker(len(self.workers) + 1, self.workers))
-            order = sorted(range(len(tasks)), key=lambda index: -tasks[index].cost)
-            return self._together(_Batch(tasks, deque(order), told=told), helpers)
+        with Work(self, jobs, told) as work:
+            work.add(tasks)
+            return work.finish()
 
-    def useful_helpers(self, tasks: Sequence[Task], jobs: int) -> int:
-        """How many workers shorten the work by more than starting them costs."""
+    def useful_helpers(self, seconds: float, most: int) -> int:
+        """How many workers shorten so much work, in at most so many parts, by more than starting them costs."""
         if sys.platform == "win32":
             return 0
-        start = FORK_SECONDS if _can_fork() else SPAWN_SECONDS
-        return _helpers_for(sum(task.cost for task in tasks), min(jobs, len(tasks)), start, len(self.workers))
+        return _helpers_for(seconds, most, FORK_SECONDS if _can_fork() else SPAWN_SECONDS, len(self.workers))
 
-    def _together(self, batch: _Batch, helpers: int) -> list[Done]:
-        threads = [
-            threading.Thread(
-                target=self._feed, args=(position, batch), daemon=True, name=f"kernelglass-llvm-{position}"
-            )
-            for position in range(helpers)
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            while (index := batch.take()) is not None:
-                batch.done[index] = _and_tell(run_task(batch.tasks[index]), batch.tasks[index], batch.told)
-        except BaseException as error:
-            batch.fail(error)
-            if not isinstance(error, CompilerError):  # an interrupt: do not wait for what nobody wants any more
-                for position in range(helpers):
-                    self._replace(position)
-        for thread in threads:
-            thread.join()
-        if batch.failure is not None:
-            raise batch.failure
-        return [batch.done[index] for index in range(len(batch.tasks))]
+    def have(self, count: int) -> None:
+        """Start workers until there are so many."""
+        while len(self.workers) < count:
+            self.workers.append(Worker(len(self.workers) + 1, self.workers))
 
-    def _feed(self, position: int, batch: _Batch) -> None:
-        while (index := batch.take()) is not None:
-            try:
-                task = batch.tasks[index]
-                batch.done[index] = _and_tell(self._attempt(position, batch, task), task, batch.told)
-            except BaseException as error:
-                batch.fail(error)
-
-    def _attempt(self, position: int, batch: _Batch, task: Task) -> Done:
-        for _ in range(_ATTEMPTS):
-            try:
-                return self.workers[position].ask(task)
-            except WorkerDied:
-                if batch.failure is not None:
-                    break
-                self._replace(position)
-        raise LoweringError(f"LLVM's process died {_ATTEMPTS} times while compiling {task.name}")
-
-    def _replace(self, position: int) -> None:
+    def replace(self, position: int) -> None:
+        """Another worker in place of one that died or is busy with what nobody wants any more."""
         self.workers[position].stop()
         self.workers[position] = Worker(position + 1, [w for w in self.workers if w is not self.workers[position]])
 
@@ -315,20 +284,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)
 
 
-def compile_tasks(tasks: Sequence[Task], jobs: int, told: Told = lambda _: None) -> list[Done]:
-    """Compile all tasks, in the order given, on at most `jobs` processes.
+def begin(jobs: int, told: Told = lambda _: None) -> Work:
+    """Work on at most `jobs` processes of this machine, or where `elsewhere` says.
 
     `told` hears of each task that is done, in whichever thread that was.
     """
-    there = _elsewhere.get()
-    return _pool.compile(tasks, jobs, told) if there is None else there(tasks, told)
+    return Work(_pool, jobs, told, _elsewhere.get())
 
 
 def useful_jobs(size: int, opt_level: int, jobs: int) -> int:
     """How many of `jobs` processes are worth having for so many bytes of LLVM IR. Those that were started before cost
     nothing; elsewhere it is as many as in a program that begins."""
     there = len(_pool.workers) if _elsewhere.get() is None else 0
-    return 1 + _helpers_for(size * _SECONDS_PER_BYTE[opt_level], jobs, FORK_SECONDS, there)
+    return 1 + _helpers_for(size * SECONDS_PER_BYTE[opt_level], jobs, FORK_SECONDS, there)
 
 
 def _helpers_for(seconds: float, most: int, start: float, there: int) -> int:
@@ -343,8 +311,6 @@ def _helpers_for(seconds: float, most: int, start: float, there: int) -> int:
     return chosen
 
 
-Elsewhere = Callable[[Sequence[Task], Told], list[Done]]
-"""Has tasks done on other machines."""
 _elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
 
 
@@ -356,11 +322,6 @@ def elsewhere(there: Elsewhere) -> Iterator[None]:
         yield
     finally:
         _elsewhere.reset(before)
-
-
-def _and_tell(done: Done, task: Task, told: Told) -> Done:
-    told(task)
-    return done
 
 
 def pool() -> Pool:

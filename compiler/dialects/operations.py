@@ -60,6 +60,34 @@ def make(
     return operation
 
 
+def take_place(old: Operation, kind: type[Operation], properties: Mapping[str, Attribute] | None = None) -> Operation:
+    """A new operation with the operands, the results and the place of another, which is used up; neither has regions.
+
+    Nothing that uses the results is looked at: they are the same values, of another operation.
+    """
+    new = make(kind, (), (), properties, old.location)
+    new._operands, new._operand_uses = old._operands, old._operand_uses
+    for use in new._operand_uses:
+        use._operation = new
+    new.results = old.results
+    for result in new.results:
+        result.op = new
+    before, after = old._prev_op, old._next_op
+    new.parent, new._prev_op, new._next_op = old.parent, before, after
+    if before is not None:
+        before._next_op = new
+    elif new.parent is not None:
+        new.parent._first_op = new
+    if after is not None:
+        after._prev_op = new
+    elif new.parent is not None:
+        new.parent._last_op = new
+    old.parent = old._prev_op = old._next_op = None
+    old._operands = old.results = _NO_VALUES
+    old._operand_uses = ()
+    return new
+
+
 def append(block: Block, operation: Operation) -> None:
     """Make an operation that is in no block the last of this one."""
     operation.parent = block

@@ -43,6 +43,27 @@ def test_a_run_tells_a_terminal_how_far_it_is_and_leaves_nothing():
     assert said.endswith("\r\x1b[K") and "\n" not in said
 
 
+def test_a_compilation_never_goes_back_and_counts_what_llvm_does_beside_it():
+    from app.worker.compile_progress import CompileProgress
+
+    told: list[float] = []
+    watch = CompileProgress(lambda progress: told.append(progress.done))
+    watch("kernels", "4", "")
+    for number in range(2):
+        watch("kgen", "elaborate", f"k{number}")
+    watch("llvm", "emit-llvm", "k0")
+    before = told[-1]
+    watch("compiled", "0.5", "k0")  # LLVM has done half of what will come, while two kernels are still to be elaborated
+    assert before < told[-1] < 0.5
+    for number in range(2, 4):
+        watch("kgen", "elaborate", f"k{number}")
+    watch("machine", "llvm", "4 units")
+    watch("compiled", "1.0", "k3")
+    assert told[-1] == pytest.approx(0.97)
+    watch("link", "link", "")
+    assert told == sorted(told) and told[-1] <= 1.0
+
+
 LONG = {
     "compile": (("compile", "sample:attention", "--no-cache"), "LLVM optimising and emitting: attention_kernel"),
     "cold compiles": (("compile", "sample:softmax", "--repeat", "2"), "2 of 2, "),

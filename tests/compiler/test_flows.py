@@ -11,8 +11,10 @@ from app.inputs import graph_sizes, random_inputs
 from app.sources import load_source
 from compiler.backend import workers
 from compiler.backend.split import Unit, bundles, only
-from compiler.backend.workers import Pool, Task, Worker
+from compiler.backend.tasks import Task
+from compiler.backend.workers import Pool, Work, Worker
 from compiler.errors import LoweringError
+from compiler.flows import Flow
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
 from compiler.statistics import funnel_by_kernel, funnel_of
@@ -170,19 +172,100 @@ def test_work_that_kills_its_worker_twice_is_reported(pool, monkeypatch):
     ready = threading.Event()
     run = workers.run_task
     monkeypatch.setattr(workers, "run_task", lambda t: (ready.wait(30), run(t))[1])
-    replace = Pool._replace
-    monkeypatch.setattr(Pool, "_replace", lambda self, position: (replace(self, position), ready.set())[0])
+    replace = Pool.replace
+    monkeypatch.setattr(Pool, "replace", lambda self, position: (replace(self, position), ready.set())[0])
     with pytest.raises(LoweringError, match="died 2 times while compiling"):
         pool.compile([task(number, f"f{number}") for number in range(4)], 2)
 
 
 def test_small_work_stays_in_this_process():
     pool = Pool()
-    assert pool.useful_helpers([task()] * 8, 2) == 0
+    assert pool.useful_helpers(8 * task().cost, 2) == 0
     large = Task("large", ("x" * 2_000_000,), "cpu", 3)
-    assert pool.useful_helpers([large] * 4, 2) == 1
-    assert pool.useful_helpers([large] * 4, 1) == 0
-    assert pool.useful_helpers([large], 4) == 0
+    assert pool.useful_helpers(4 * large.cost, 2) == 1
+    assert pool.useful_helpers(4 * large.cost, 1) == 0
+
+
+def test_one_task_alone_stays_in_this_process(pool):
+    assert pool.compile([task()], 4)[0].worker == 0 and not pool.workers
+
+
+def test_workers_begin_before_all_is_there_and_this_process_helps_in_the_end(pool):
+    first, second = (
+        [task(number, f"f{number}") for number in range(3)],
+        [task(number, f"g{number}") for number in range(3)],
+    )
+    told = []
+    begun = threading.Event()
+    with Work(pool, 2, lambda done: (told.append(done.name), begun.set())) as work:
+        work.add(first, to_come=1.0)
+        assert begun.wait(60)  # nothing of it was asked of this process yet
+        work.add(second)
+        done = work.finish()
+    assert [d.unit.object for d in done] == [workers.run_task(t).unit.object for t in (*first, *second)]
+    assert sorted(told) == sorted(t.name for t in (*first, *second)) and done[0].worker == 1
+    assert pool.turn.acquire(blocking=False)
+    pool.turn.release()
+
+
+def test_what_llvm_rejects_early_is_raised_in_the_end(pool):
+    with pytest.raises(LoweringError), Work(pool, 2) as work:
+        work.add([Task("bad", ("define void @f( {",), "cpu", 1)], to_come=1.0)
+        work.add([task(1, "a")])
+        work.finish()
+    assert len(pool.compile([task(1, "a"), task(2, "b")], 2)) == 2
+
+
+@pytest.mark.parametrize("error", [LoweringError("made later"), KeyboardInterrupt()], ids=["error", "interrupt"])
+def test_an_error_in_what_is_made_meanwhile_leaves_the_workers_to_the_next(pool, error):
+    with pytest.raises(type(error)), Work(pool, 2) as work:
+        work.add([task(number, f"f{number}") for number in range(4)], to_come=1.0)
+        raise error
+    assert len(pool.compile([task(1, "a"), task(2, "b")], 2)) == 2
+
+
+def test_workers_that_another_thread_has_are_not_waited_for_before_the_end(pool):
+    with pool.turn, Work(pool, 2) as work:
+        work.add([task(1, "a"), task(2, "b")], to_come=1.0)
+        assert not pool.workers
+        assert len(work.finish()) == 2
+
+
+# Modules
+
+
+def test_many_kernels_are_modules_of_which_each_is_twice_as_large():
+    flow, kernels = Flow(together=True), [f"k{number}" for number in range(64)]
+    assert [len(module) for module in flow.modules(kernels, 2)] == [8, 16, 40]
+    assert [name for module in flow.modules(kernels, 2) for name in module] == kernels
+    assert [len(module) for module in flow.modules(kernels[:15], 2)] == [15]
+    assert [len(module) for module in flow.modules(kernels, 1)] == [64]
+    assert flow.modules([], 2) == []
+
+
+def test_llvm_begins_while_later_kernels_are_elaborated(pool, monkeypatch):
+    monkeypatch.setattr(workers, "_pool", pool)
+    source = load_source("sample:many-kernels:20")
+    begun, elaborated = threading.Event(), []
+
+    def watch(stage, name, kernel):
+        if stage == "compiled":
+            begun.set()
+        elif name == "elaborate":
+            elaborated.append(kernel)
+            assert len(elaborated) < 20 or begun.wait(60)  # some of it was compiled before the last one is begun
+
+    together = compile_graph(source.graph, CompileOptions(cache=False, jobs=2), watch=watch)
+    alone = model_of(source, jobs=1)
+    assert any(record.worker == 1 for record in machine(together))
+    names = [record.kernel for record in machine(together)]
+    assert len(names) == len(set(names)) and set(names) >= {kernel.name for kernel in together.kernels}
+    # Whatever the number of modules, all of what passes leave is counted.
+    few, one = ({s.stage: s.ops for s in funnel_of(model.trace.passes)} for model in (together, alone))
+    assert few["kernel"] >= one["kernel"] and few["llvm"] == one["llvm"]
+    assert together.stats["ops"]["dead-symbols"] == few["kernel"]
+    inputs = random_inputs(source.graph, graph_sizes(source.graph, source.dims, {}), 3)
+    assert [y.tobytes() for y in together.execute(*inputs)] == [y.tobytes() for y in alone.execute(*inputs)]
 
 
 # Bundles

@@ -338,3 +338,17 @@ def test_softmax_along_any_axis_is_that_written_out(shape, axis):
     np.testing.assert_allclose(after.execute(x)[0], named.execute(x)[0] + 1, rtol=1e-6)
     logs = model([shape], lambda x: ops.log_softmax(x, axis=axis))
     np.testing.assert_allclose(logs.execute(x)[0], np.log(other.execute(x)[0]), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1], ids=["columns", "rows"])
+def test_what_no_reduction_needs_is_done_in_the_walk_that_stores_it(axis):
+    def build(x, y):
+        apart = ops.mean(x, axis=axis, keepdims=True) - y
+        return ops.mean(apart, axis=axis), ops.gelu(ops.exp(apart))
+
+    shapes = [(96, 80)] * 2
+    fused, unfused = models(shapes, build)
+    (kernel,) = fused.kernels
+    *_, before, last = kernel.source.split("def pass")
+    assert "gelu(" in last and "exp(" in last and "exp(" not in before
+    check_same(fused, unfused, shapes)

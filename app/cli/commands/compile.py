@@ -116,7 +116,7 @@ def command(
             folders = (*source.library_paths, *libraries)
             options = with_kept(options, lambda: library_of(folders), database=db)
         with _llvm_at(scheduler, jobs) as slots:
-            compiled = compile_source(source, replace(options, jobs=slots), libraries, _watch(step, flow))
+            compiled = compile_source(source, replace(options, jobs=slots), libraries, _watch(step))
     with ExitStack() as last:  # what is asked for is told before it is kept: the database may not take it
         if db is not None:
             last.callback(_keep, compiled, stored_name(src), db)
@@ -153,7 +153,7 @@ def _llvm_at(scheduler: str | None, jobs: int | None) -> Iterator[int | None]:
         yield GRAIN
 
 
-def _watch(step: Step, flow: str) -> Watch | None:
+def _watch(step: Step) -> Watch | None:
     """What a terminal is told of the passes as they begin; elsewhere nothing is made for that."""
     if not is_terminal(sys.stderr):
         return None
@@ -166,7 +166,7 @@ def _watch(step: Step, flow: str) -> Watch | None:
             step(progress.stage, progress.done)
             last[0] = monotonic()
 
-    return CompileProgress(told, flow)
+    return CompileProgress(told)
 
 
 def _repeated(src: str, options: CompileOptions, libraries: tuple[Path, ...], repeat: int) -> dict[str, Any]:

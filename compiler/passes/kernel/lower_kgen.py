@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import kgen
-from compiler.dialects.operations import count_operations, operations_in
+from compiler.dialects.operations import count_operations, make, operations_in, take_place
 from compiler.errors import LoweringError
 from compiler.passes.kernel.census import put_before, replace
 
@@ -86,11 +86,9 @@ def _function(
     body = old.detach_region(0)
     for operation in found:
         if isinstance(operation, kgen.CallOp):
-            _replace(operation, func.CallOp.create(
-                operands=operation.operands, result_types=[r.type for r in operation.results],
-                properties={"callee": operation.callee}, location=operation.location))  # fmt: skip
+            take_place(operation, func.CallOp, {"callee": operation.callee})
         elif isinstance(operation, kgen.ReturnOp):
-            _replace(operation, func.ReturnOp.create(operands=operation.operands, location=operation.location))
+            take_place(operation, func.ReturnOp)
         elif isinstance(operation, kgen.ThreadOp):
             count -= not gpu_target  # an argument takes its place
             _thread(operation, threads, gpu_target)
@@ -182,10 +180,9 @@ def _barrier(operation: kgen.BarrierOp, threads: Mapping[str, SSAValue], gpu_tar
 def _take_part(operation: kgen.TakePartOp, threads: Mapping[str, SSAValue]) -> None:
     from xdsl.dialects.builtin import SymbolRefAttr
 
-    _replace(operation, func.CallOp.create(
-        operands=[threads["rt"], threads["tid"], threads["nthreads"], *operation.operands],
-        result_types=[IndexType()] * 2, properties={"callee": SymbolRefAttr(TAKE)}, location=operation.location,
-    ))  # fmt: skip
+    operands = (threads["rt"], threads["tid"], threads["nthreads"], *operation.operands)
+    callee = {"callee": SymbolRefAttr(TAKE)}
+    _replace(operation, make(func.CallOp, operands, (IndexType(), IndexType()), callee, operation.location))
 
 
 _LOWERED = frozenset({kgen.CallOp, kgen.ReturnOp, kgen.ThreadOp, kgen.BarrierOp, kgen.TakePartOp})

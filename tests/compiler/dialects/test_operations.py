@@ -67,6 +67,35 @@ def test_every_field_is_what_create_sets(name):
         made.verify()
 
 
+@pytest.mark.parametrize("place", range(3), ids=["first", "middle", "last"])
+def test_an_operation_takes_anothers_place_as_a_new_one_would(place):
+    one, two = arguments(), arguments()
+    for block in (one, two):
+        x, y, *_ = block.args
+        for _ in range(3):
+            operations.append(block, operations.make(arith.AddfOp, (x, y), (f32,), None, PLACE))
+            x = block.last_op.results[0]
+    old = list(one.ops)[place]
+    made = operations.take_place(old, arith.MulfOp)
+    before = list(two.ops)[place]
+    created = arith.MulfOp.create(operands=before.operands, result_types=[f32], location=PLACE)
+    two.insert_op_before(created, before)
+    before.results[0].replace_all_uses_with(created.results[0])
+    before.detach()
+    before.erase()
+    assert list(one.ops)[place] is made and [type(each) for each in one.ops] == [type(each) for each in two.ops]
+    assert made.__dict__.keys() == created.__dict__.keys() and made.properties == created.properties
+    assert made.location == created.location and made.results[0].op is made and old.parent is None
+    for mine, theirs in zip(one.ops, two.ops, strict=True):
+        assert mine.prev_op is None or mine.prev_op.next_op is mine
+        assert [u.index for r in mine.results for u in r.uses] == [u.index for r in theirs.results for u in r.uses]
+    uses = [[(list(one.ops).index(use.operation), use.index) for use in value.uses] for value in one.args]
+    found = [[(list(two.ops).index(use.operation), use.index) for use in value.uses] for value in two.args]
+    assert [sorted(each) for each in uses] == [sorted(each) for each in found]
+    assert (one.first_op, one.last_op) == tuple(one.ops)[::2]
+    made.verify()
+
+
 def test_uses_can_be_replaced_and_erased():
     block = arguments()
     x, y, *_ = block.args

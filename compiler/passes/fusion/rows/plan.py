@@ -57,12 +57,11 @@ class RowPlan:
         for context in main_contexts(self._contexts):
             assert not isinstance(context, Value)
             pulled += [(context, node) for node in self._contexts[context]]
-        own = [(self.path(value), value.node, phase) for value, phase in rows.full.items() if value.node is not None]
-        self.phase_of = {(path, node.result): len(phases) - 1 for path, node in pulled}
-        self.phase_of |= {(path, node.result): phase for path, node, phase in own}
+        own = [(self.path(value), value.node) for value in rows.full if value.node is not None]
+        work = [*own, *pulled]
+        self.phase_of = {(path, node.result): len(phases) - 1 for path, node in work}
         self._computed = frozenset(self.phase_of)
-        self._as_late_as_possible(pulled, own)
-        work = [*((path, node) for path, node, _ in own), *pulled]
+        self._as_late_as_possible(work, set(own))
         for path, node in sorted(work, key=lambda one: one[1].index):
             phase = self.phase_of[(path, node.result)]
             if phase < len(phases):
@@ -91,8 +90,9 @@ class RowPlan:
                 waiting += base.node.operands if base.node is not None else ()
         return found
 
-    def _as_late_as_possible(self, pulled: list[tuple[Path, Node]], own: list[tuple[Path, Node, int]]) -> None:
-        """Let ops that depend on no reduction belong to the first phase that needs them."""
+    def _as_late_as_possible(self, work: list[tuple[Path, Node]], own: set[tuple[Path, Node]]) -> None:
+        """Let each op belong to the first phase that needs it. What only stores need is done in the last walk, which
+        stores it: earlier it would be for nothing, or kept for long."""
 
         def ask(value: Value, path: Path, phase: int) -> None:
             key = self.key(value, path)
@@ -101,11 +101,8 @@ class RowPlan:
 
         for node, phase in self.rows.reductions.items():
             ask(node.operands[0], (), phase)
-        for path, node, phase in own:
-            for operand in node.operands:
-                ask(operand, path, phase)
-        for path, node in sorted(pulled, key=lambda one: -one[1].index):
-            for operand in node.operands if node.kind == "elementwise" else ():
+        for path, node in sorted(work, key=lambda one: -one[1].index):
+            for operand in node.operands if node.kind == "elementwise" or (path, node) in own else ():
                 ask(operand, path, self.phase_of[(path, node.result)])
 
     def is_full(self, store: Store) -> bool:
