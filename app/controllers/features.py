@@ -87,11 +87,10 @@ class Feature(QObject):
             self._state.compiled.connect(lambda _, step=step: self._turns.soon(step))
 
     def when_run(self, *steps: Callable[[], object]) -> None:
-        """Do these steps whenever a run ended, after what its compilation left to do, each in a turn of its own."""
-        for place, step in enumerate(steps):
-            self._state.ran.connect(
-                lambda _, step=step, place=place: self._turns.add((step,)) if place else self._turns.then(step)
-            )
+        """Do these steps whenever a run ended, after what its compilation left to do, each in a turn of its own: none
+        in the turn in which it ended, which has enough to do with saying so."""
+        for step in steps:
+            self._state.ran.connect(lambda _, step=step: self._turns.add((step,)))
 
     def write(self, path: str, text: str, place: str) -> bool:
         """Write a text whole or not at all, and say how that went at the place it belongs to."""

@@ -6,8 +6,6 @@ import shutil
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtWidgets import QFileDialog
-
 from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
@@ -20,6 +18,7 @@ from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import Failure, FlowProgress, FlowsBegun, FlowsRequest
 from app.viewmodels.runs.flows import FlowsModel, no_first_result
 from app.views.frame.status import Status
+from app.views.parts.file_dialog import path_to_save
 from app.views.parts.later import in_thread
 from app.views.runs.flows import EXPORTS, FlowsView
 from compiler.options import CompileOptions
@@ -85,7 +84,7 @@ class FlowsFeature(Feature):
     def export(self, kind: str) -> None:
         """The table of flows to a file, whole or not at all."""
         suffix = next(suffix for known, _, suffix in EXPORTS if known == kind)
-        path, _ = QFileDialog.getSaveFileName(self._window, "Export flows", f"flows.{suffix}")
+        path, _ = path_to_save(self._window, "Export flows", f"flows.{suffix}")
         if path:
             self.write(path, self.model.text(kind), "flows")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.jobs import Worker
@@ -16,6 +15,7 @@ from app.viewmodels.graph.scene import Scene
 from app.viewmodels.requests import Failure
 from app.viewmodels.runs.run_figures import launch_times
 from app.views.graph.panel import GraphPanel
+from app.views.parts.file_dialog import path_to_save
 from app.views.parts.later import Thread, one_shot
 
 _LARGE, _AFTER = 500, 30  # nodes of a model that takes long to be shown elsewhere, and milliseconds for that
@@ -84,7 +84,7 @@ class GraphFeature(Feature):
     def export(self) -> None:
         """Write the graph as SVG or PNG."""
         kinds = "Vector (*.svg);;Picture (*.png)"
-        path, _ = QFileDialog.getSaveFileName(self._window, "Export graph", "graph.svg", kinds)
+        path, _ = path_to_save(self._window, "Export graph", "graph.svg", kinds)
         if path:
             good = self.panel.save_png(path) if path.endswith(".png") else self.panel.save_svg(path)
             text = f"exported {path}" if good else f"cannot write {path}"

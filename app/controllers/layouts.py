@@ -68,7 +68,8 @@ class LayoutsFeature(Feature):
                  for count in range(len(layout.stages)))  # fmt: skip
         self._turns.add((
             lambda: bench.setUpdatesEnabled(False),  # one picture at the end, not one for each that comes and goes
-            *panes, *self._around(layout), lambda: self._place_middle(layout), lambda: bench.setUpdatesEnabled(True),
+            *bench.prepare(len(layout.stages) - len(bench.panes)), *panes, *self._around(layout),
+            lambda: self._place_middle(layout), lambda: bench.setUpdatesEnabled(True),
             lambda: self._share(layout), lambda: self._mark(name),
         ))  # fmt: skip
 

@@ -15,6 +15,7 @@ from app.controllers.settings import Settings
 from app.sources import CODE, SUFFIXES, WAYS, checkpoint_folder, is_language_model, is_text, source_path, watched_file
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
+from app.views.parts.file_dialog import file_dialog
 from app.views.parts.later import next_turn, one_shot, polishing
 from app.views.parts.path_completion import PathCompleter
 from app.views.parts.plain import message_box
@@ -72,8 +73,9 @@ class OpeningFeature(Feature):
         self._state.opened.connect(self._opened)
         self._dialog: QFileDialog | None = None
 
-    def open(self, source: str) -> bool:
-        """Open a sample or a file; False when it cannot be or the user says no."""
+    def open(self, source: str, in_turns: bool = False) -> bool:
+        """Open a sample or a file; False when it cannot be or the user says no. `in_turns`: who was asked sees the
+        question go before anything else changes."""
         path = source_path(source)
         if path is not None and path.suffix in DATABASES:
             return self._open_database(path)
@@ -93,15 +95,22 @@ class OpeningFeature(Feature):
         text = self._read(path)
         if text is None:
             return False
-        if path.suffix in CODE and not source.startswith("sample:") and not self._trusted(source):
+        asks = path.suffix in CODE and not source.startswith("sample:") and not self._is_trusted(source)
+        if asks and not self._trusts(source):
             return False
+        if asks and in_turns:  # to take the question away and to show another source are felt together
+            next_turn(self, lambda: self._show(source, path, text))
+        else:
+            self._show(source, path, text)
+        return True
+
+    def _show(self, source: str, path: Path, text: str) -> None:
         self._messages.clear("window")
         for watched in self._watcher.files():
             self._watcher.removePath(watched)
         self._watcher.addPath(str(watched_file(path)))
         self._settings.add_recent(source)
         self._state.open(source, text)
-        return True
 
     def open_graph(self, graph: str) -> None:
         """Open another graph of the language model that is open."""
@@ -126,15 +135,13 @@ class OpeningFeature(Feature):
         self._turns.add(self._shown())
 
     def _shown(self) -> Iterator[Callable[[], object]]:
-        if self._dialog is None:
+        if self._dialog is None:  # each step asks for it: it is not there yet while they are gathered
             yield self._load_icons
-            yield self._make_dialog
-        dialog = self._make_dialog()
-        if (field := dialog.findChild(QLineEdit)) is not None:
-            field.clear()
-        yield dialog.create
-        yield lambda: self._name_parts(dialog)
-        yield dialog.open
+        yield self._make_dialog
+        yield self._clear_name
+        yield lambda: self._make_dialog().create()
+        yield lambda: self._name_parts(self._make_dialog())
+        yield lambda: self._make_dialog().open()
 
     def _load_icons(self) -> None:
         """Those of files and folders, which the first dialog loads."""
@@ -154,13 +161,17 @@ class OpeningFeature(Feature):
     def _make_dialog(self) -> QFileDialog:
         if self._dialog is None:
             kinds = f"Graphs and models ({_PATTERNS});;Databases of runs (*.db *.sqlite *.sqlite3)"
-            dialog = self._dialog = QFileDialog(self._window, "Open", "", kinds)
+            dialog = self._dialog = file_dialog(self._window, "Open", kinds=kinds)
             dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
             # Once it is closed: closing it and opening what was chosen are felt together.
-            dialog.fileSelected.connect(lambda path: next_turn(self, lambda: self.open(path)))
+            dialog.fileSelected.connect(lambda path: next_turn(self, lambda: self.open(path, in_turns=True)))
             if (field := dialog.findChild(QLineEdit)) is not None:
                 PathCompleter(field, lambda: dialog.directory().absolutePath(), _offered)
         return self._dialog
+
+    def _clear_name(self) -> None:
+        if (field := self._make_dialog().findChild(QLineEdit)) is not None:
+            field.clear()
 
     def _name_parts(self, dialog: QFileDialog) -> None:
         """Say what each part of the dialog is, to those who cannot see it."""
@@ -197,9 +208,10 @@ class OpeningFeature(Feature):
         path = source_path(self._state.source)
         return self._read(path) if path else None
 
-    def _trusted(self, source: str) -> bool:
-        if self._settings.trusted(source) and self._settings.get("ask_trust", "once") == "once":
-            return True
+    def _is_trusted(self, source: str) -> bool:
+        return self._settings.trusted(source) and self._settings.get("ask_trust", "once") == "once"
+
+    def _trusts(self, source: str) -> bool:
         if not self.ask_trust(source):
             self._messages.log(f"{source} was not opened: it may run code and was not trusted")
             return False

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QGuiApplication, QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QApplication, QDockWidget, QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Feature, Shared
@@ -16,6 +16,7 @@ from app.controllers.graph import GraphFeature
 from app.controllers.layouts import LayoutsFeature
 from app.views.frame.command_palette import Offer
 from app.views.frame.workbench import Workbench
+from app.views.parts.file_dialog import path_to_save
 
 
 def picture(widget: QWidget) -> QPixmap:
@@ -58,7 +59,7 @@ class PicturesFeature(Feature):
         widget, title = self._meant(view)
         name = title.lower().replace(" ", "-") or "kernelglass"
         kinds = "Picture (*.png);;Vector (*.svg)"
-        path, kind = QFileDialog.getSaveFileName(self._window, f"Picture of {title}", f"{name}.png", kinds)
+        path, kind = path_to_save(self._window, f"Picture of {title}", f"{name}.png", kinds)
         if not path:
             return
         if not path.endswith((".png", ".svg")):

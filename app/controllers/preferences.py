@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Feature, Shared
@@ -21,6 +20,7 @@ from app.viewmodels.frame.event import Event
 from app.viewmodels.frame.preferences import Preferences
 from app.viewmodels.requests import ListRunsRequest, StorageRequest, StorageTold
 from app.views.frame.status import Status
+from app.views.parts.file_dialog import path_to_save
 from app.views.parts.later import polishing
 from profiler.records import DATABASE_VARIABLE, READONLY_VARIABLE
 
@@ -150,10 +150,8 @@ class PreferencesFeature(Feature):
             self.dialog.set_trusted(0)
 
     def _browse_database(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(
-            self._window, "Trace database", self.database or "traces.db", "Databases (*.db);;All files (*)",
-            options=QFileDialog.Option.DontConfirmOverwrite,
-        )  # fmt: skip
+        kinds = "Databases (*.db);;All files (*)"
+        path, _ = path_to_save(self._window, "Trace database", self.database or "traces.db", kinds, overwrite=True)
         if path:
             self.set(database=path)
 

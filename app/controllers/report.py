@@ -7,12 +7,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.records import RecordsController
 from app.viewmodels.requests import ExportRequest, ReportRequest
+from app.views.parts.file_dialog import path_to_save
 from app.views.report.report import ReportView
 from compiler.temporary import make_folder
 
@@ -41,7 +41,7 @@ class ReportFeature(Feature):
     def export(self, runs: tuple[int, ...], kind: str) -> None:
         """Write a run or a comparison where the user says."""
         name = f"run-{'-'.join(map(str, runs))}.{'json' if kind == 'perfetto' else kind}"
-        path, _ = QFileDialog.getSaveFileName(self._window, "Export", name)
+        path, _ = path_to_save(self._window, "Export", name)
         if path:
             self._records.export(runs, kind, path)
 

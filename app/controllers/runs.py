@@ -83,9 +83,9 @@ class RunsFeature(Feature):
         state.equipped.connect(choices.set_devices)
         for event in (state.chosen, state.equipped):
             event.connect(lambda _: self._show_device())
-        shown = (self._show_run, self._show_launches, self._show_roofline)
-        self.when_compiled(*shown)
-        self.when_run(*shown, self._tell)
+        shown = (self._show_launches, self._show_roofline)
+        self.when_compiled(self._show_run, *shown)
+        self.when_run(self._show_run, self._show_counters, *shown, self._tell)
 
     def cancel(self) -> bool:
         """End a measurement of this machine."""
@@ -211,7 +211,11 @@ class RunsFeature(Feature):
         if (run := self._state.run) is None:
             self.view.clear()
         else:
-            self.view.set_run(self._state.on_show, run)
+            self.view.set_times(self._state.on_show, run)
+
+    def _show_counters(self) -> None:
+        if (run := self._state.run) is not None:
+            self.view.set_counters(run)
 
     def _show_launches(self) -> None:
         if (run := self._state.run) is None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QAbstractButton, QFileDialog, QMessageBox
+from PySide6.QtWidgets import QAbstractButton, QMessageBox
 
 from app.controllers.compilations import Compilations
 from app.controllers.features import Command, Feature, Shared
@@ -18,6 +18,7 @@ from app.viewmodels.frame.event import Event
 from app.viewmodels.requests import EditTiming, Failure, TimeEditRequest
 from app.viewmodels.text.edits import Edits
 from app.viewmodels.text.library_edits import LibraryEdits, file_name, is_library, library_key
+from app.views.parts.file_dialog import path_to_save
 from app.views.parts.later import one_shot
 from app.views.parts.plain import message_box
 from app.views.text.source_pane import SourcePane
@@ -176,7 +177,7 @@ class SourceFeature(Feature):
             words = "no file of the kernel library is edited: a pane of the kernel library has Edit in its menu"
             self._messages.say("info", words, "source")
             return
-        path, _ = QFileDialog.getSaveFileName(self._window, "Save as a package of kernels (a folder)", "my_kernels")
+        path, _ = path_to_save(self._window, "Save as a package of kernels (a folder)", "my_kernels")
         if not path:
             return
         try:
@@ -207,7 +208,7 @@ class SourceFeature(Feature):
         """Write the edited text to a file the user chooses; a graph's file is then the one that is open."""
         source = self._state.source
         name = self._state.title.replace("-", "_") + "_edited.py" if self._state.is_sample else source
-        path, _ = QFileDialog.getSaveFileName(self._window, "Save source", name)
+        path, _ = path_to_save(self._window, "Save source", name)
         if not path or not self.write(path, self.pane.text, "source"):
             return
         self._settings.trust(path)

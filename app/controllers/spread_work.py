@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 
 from app.views.parts.later import one_shot
 
-_TURN = 0.008  # seconds of work after which events have their turn
+_TURN = 0.004  # seconds of work after which events have their turn
 _PAUSE = 40  # milliseconds between two steps that nobody waits for
 _QUIET = 0.008  # seconds of work in such a pause from which on the thread is somebody's: one types, or looks around
 
@@ -42,13 +42,6 @@ class Turns(QObject):
         """Do a step in a turn to come; one that waits already is not done twice."""
         if step not in self._steps:
             self.add((step,))
-
-    def then(self, step: Callable[[], object]) -> None:
-        """Do a step after those that wait; at once where none does."""
-        if not self._steps:
-            step()
-            return
-        self._steps.append(step)
 
     def _turn(self) -> None:
         end = time.perf_counter() + _TURN

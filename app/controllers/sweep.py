@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
@@ -11,6 +10,7 @@ from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.records import RecordsController
 from app.viewmodels.requests import Failure
 from app.viewmodels.runs.sweep import SweepRequest, SweepRow, SweepsRequest, SweepTold
+from app.views.parts.file_dialog import path_to_open
 from app.views.runs.sweep import SweepView
 
 _AGAIN = 2000  # milliseconds between two looks at a sweep in sight: other programs make it go on
@@ -48,8 +48,7 @@ class SweepFeature(Feature):
 
     def choose_file(self) -> None:
         """A sweep's file, which knows what is still missing."""
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open a sweep", "", "Sweeps (*.toml)")
-        if path:
+        if path := path_to_open(self._window, "Open a sweep", "Sweeps (*.toml)"):
             self._docks.show("sweep")
             self.show(SweepRequest(file=path))
 

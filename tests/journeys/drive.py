@@ -1,4 +1,5 @@
-"""One journey in one window, in a process of its own: `drive.py NAME FOLDER [THEME]`, with DISPLAY set.
+"""One journey in one window, in a process of its own: `drive.py NAME FOLDER PICTURE [THEME]`, with DISPLAY set;
+PICTURE is the file in which its server keeps what is on the screen.
 
 Prints one JSON line: what went wrong, if anything, and how long the window did not answer at the most.
 """
@@ -16,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 
 
-def main(name: str, folder: Path, theme: str, watch: bool) -> int:
+def main(name: str, folder: Path, picture: Path, theme: str, watch: bool) -> int:
     """Drive it."""
     own = tempfile.mkdtemp(prefix="kernelglass-journey-")
     os.environ |= {
@@ -37,7 +38,7 @@ def main(name: str, folder: Path, theme: str, watch: bool) -> int:
     window = MainWindow(settings)
     window.source.ask_edits = lambda titles: "discard"  # for closing; journeys answer what they are asked
     window.show()
-    robot = Robot(window, folder, name, watch)
+    robot = Robot(window, folder, name, picture, watch)
     told: dict[str, object] = {"journey": name, "theme": theme, "error": ""}
 
     def go() -> None:
@@ -66,4 +67,5 @@ def main(name: str, folder: Path, theme: str, watch: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2]), (sys.argv[3:] or ["dark"])[0], "--watch" in sys.argv))
+    said = [word for word in sys.argv[1:] if word != "--watch"]
+    sys.exit(main(said[0], Path(said[1]), Path(said[2]), (said[3:] or ["dark"])[0], "--watch" in sys.argv))

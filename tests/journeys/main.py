@@ -16,7 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from screen import missing, screen
+from screen import develop, missing, screen
 
 DRIVE = Path(__file__).resolve().with_name("drive.py")
 NAMES = ("first-start", "linked-panes", "run", "what-if", "flows", "edit", "compare-and-export", "own-graph",
@@ -28,11 +28,13 @@ def drive(name: str, folder: Path, size: str, theme: str = "dark", watch: bool =
     """One journey on a screen of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     width, height = map(int, size.split("x"))
-    with screen(width, height) as display:
+    with screen(width, height) as (display, picture):
         done = subprocess.run(
-            [sys.executable, "-X", "faulthandler", str(DRIVE), name, str(folder), theme, *["--watch"] * watch],
+            [sys.executable, "-X", "faulthandler", str(DRIVE), name, str(folder), str(picture), theme,
+             *["--watch"] * watch],
             env={**os.environ, "DISPLAY": display}, capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
+    develop(folder)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
         return {"journey": name, "error": f"no answer: {done.stderr[-2000:]}"}

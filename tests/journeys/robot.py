@@ -1,13 +1,13 @@
 """A user with a mouse and a keyboard: events go through the X server, as from hardware; questions go to the window.
 
 A journey runs in a thread of its own beside the window's. It never calls the window: what it wants to know is asked on
-the window's thread and answered there, and what it does is done by `xdotool`.
+the window's thread and answered there, and what it does is done by `xdotool`, started by a process of its own.
 """
 
 from __future__ import annotations
 
 import gc
-import subprocess
+import shutil
 import sys
 import threading
 import time
@@ -15,10 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
+from hands import Hands
+from PySide6.QtCore import QObject, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
+from screen import RAW
 
 WAIT = 120.0
+_LOOK = 50  # milliseconds between two looks at whether something is so
 
 
 class JourneyError(Exception):
@@ -30,8 +33,9 @@ class Robot(QObject):
 
     _asked = Signal(object)
 
-    def __init__(self, window: Any, folder: Path, name: str, watch: bool = False) -> None:
+    def __init__(self, window: Any, folder: Path, name: str, picture: Path, watch: bool = False) -> None:
         super().__init__()
+        self._hands, self._picture = Hands(), picture
         self.window, self._folder, self._name = window, folder, name
         self.clicks = self.shots = 0
         self.frames: list[str] = []  # where the window's thread was during stalls
@@ -61,14 +65,31 @@ class Robot(QObject):
         return found[0]
 
     def until(self, condition: Callable[[], Any], what: str, seconds: float = WAIT) -> Any:
-        """Wait until something is so."""
+        """Wait until something is so. The window's thread looks by itself: a thread that wakes up to ask holds the
+        interpreter, and where it then waits for a core so does the window."""
+        answered, found = threading.Event(), []
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if found := self.ask(condition):
-                return found
-            time.sleep(0.05)
-        self.shot("stuck")
-        raise JourneyError(f"waited {seconds:g} s for: {what}")
+
+        def look() -> None:
+            try:
+                seen = condition()
+            except Exception as error:
+                seen = error
+            if not seen and time.monotonic() < end:
+                QTimer.singleShot(_LOOK, self, look)
+                return
+            found.append(seen)
+            answered.set()
+
+        self._asked.emit(look)
+        if not answered.wait(seconds + WAIT):
+            raise JourneyError("the window does not answer")
+        if isinstance(found[0], Exception):
+            raise found[0]
+        if not found[0]:
+            self.shot("stuck")
+            raise JourneyError(f"waited {seconds:g} s for: {what}")
+        return found[0]
 
     def settled(self) -> None:
         """Wait until nothing is under way and every view has what there is."""
@@ -90,32 +111,40 @@ class Robot(QObject):
     def click_at(self, spot: QPoint, button: int = 1, double: bool = False) -> None:
         """Press a button of the mouse on a point of the screen."""
         self.clicks += 1
-        _tool("mousemove", str(spot.x()), str(spot.y()))
+        self.tool("mousemove", str(spot.x()), str(spot.y()))
         time.sleep(0.06)
-        _tool("click", *(["--repeat", "2", "--delay", "40"] if double else []), str(button))
+        self.tool("click", *(["--repeat", "2", "--delay", "40"] if double else []), str(button))
         time.sleep(0.15)
 
     def move(self, widget: Callable[[], QWidget], at: Callable[[], QPoint] | None = None) -> None:
         """Move the mouse there."""
         spot = self.ask(lambda: widget().mapToGlobal(at() if at else widget().rect().center()))
-        _tool("mousemove", str(spot.x()), str(spot.y()))
+        self.tool("mousemove", str(spot.x()), str(spot.y()))
         time.sleep(0.15)
 
     def wheel(self, clicks: int) -> None:
         """Turn the wheel: up where positive."""
-        _tool("click", "--repeat", str(abs(clicks)), "--delay", "25", "4" if clicks > 0 else "5")
+        self.tool("click", "--repeat", str(abs(clicks)), "--delay", "25", "4" if clicks > 0 else "5")
         time.sleep(0.2)
 
     def key(self, *keys: str) -> None:
         """Press keys, one after the other: `ctrl+Return`, `F5`."""
         for key in keys:
-            _tool("key", "--clearmodifiers", key)
+            self.tool("key", "--clearmodifiers", key)
             time.sleep(0.12)
 
     def type(self, text: str) -> None:
         """Type a text."""
-        _tool("type", "--delay", "12", text)
+        self.tool("type", "--delay", "12", text)
         time.sleep(0.2)
+
+    def run(self, *words: str) -> None:
+        """Run another program until it ends, as from a terminal."""
+        self._hands.run(*words)
+
+    def tool(self, *words: str) -> None:
+        """Do something with the mouse or the keyboard."""
+        self._hands.run("timeout", "30", "xdotool", *words)
 
     def palette(self, text: str) -> None:
         """Do what the command palette finds first for these letters."""
@@ -143,8 +172,9 @@ class Robot(QObject):
         """Keep what is on the screen."""
         self.shots += 1
         path = self._folder / f"{self._name}-{self.shots:02d}-{name}.png"
-        # The camera gives way: writing a picture takes a core for longer than most steps, and no user has one there.
-        subprocess.run(["nice", "-n", "19", "import", "-window", "root", str(path)], check=True, capture_output=True)
+        # Only a copy of what the server has in memory: a program that asks for the screen stops the server, and with it
+        # the window, until it has it, and what makes a file of it takes a core for longer than most steps.
+        shutil.copyfile(self._picture, path.with_suffix(RAW))
         return path
 
     def on_screen(self, widget: Callable[[], QWidget]) -> bool:
@@ -184,7 +214,3 @@ class Robot(QObject):
                 del frame
                 lines = [f"{Path(code.co_filename).name}:{line}:{code.co_name}" for code, line in reversed(places)]
                 self.frames.append(f"{time.perf_counter() - heart.begun:.2f} s: " + " > ".join(lines))
-
-
-def _tool(*words: str) -> None:
-    subprocess.run(["xdotool", *words], check=True, capture_output=True, timeout=30)

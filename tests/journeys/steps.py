@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -268,7 +267,7 @@ def compare_and_export(robot: Robot) -> None:
     window, folder = robot.window, Path(os.environ["KERNELGLASS_CONFIG"])
     theirs = folder / "theirs.db"
     words = [sys.executable, "-m", "app.cli.main", "run", "sample:softmax", "--repeat", "3", "--processes", "1"]
-    subprocess.run([*words, "--db", str(theirs)], check=True, capture_output=True)
+    robot.run(*words, "--db", str(theirs))
     held = theirs.read_bytes()
     _welcome(robot, "mlp")
     for _ in range(2):
@@ -281,9 +280,9 @@ def compare_and_export(robot: Robot) -> None:
     table = window.runs.list.view.table
     robot.until(lambda: window.runs.list.view.model.rowCount() >= 2, "two runs", 20)
     robot.click(lambda: table.viewport(), lambda: QPoint(60, 13))
-    subprocess.run(["xdotool", "keydown", "ctrl"], check=True)
+    robot.tool("keydown", "ctrl")
     robot.click(lambda: table.viewport(), lambda: QPoint(60, 39))
-    subprocess.run(["xdotool", "keyup", "ctrl"], check=True)
+    robot.tool("keyup", "ctrl")
     robot.click(lambda: window.runs.list.compare)
     robot.until(lambda: window.comparison.view.comparison is not None, "the comparison", 60)
     robot.settled()

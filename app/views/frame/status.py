@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QStatusBar, QWidget
 
 from app.viewmodels.frame.formats import duration, many, seconds, size
 from app.views.parts.controls import push_button
+from app.views.parts.later import show_share
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Elided, label
 
@@ -60,7 +61,7 @@ class Status(QStatusBar):
 
     def _show_job(self) -> None:
         self.what.setText(next(reversed(self._jobs.values()))[0])
-        self.progress.setRange(0, 0)
+        show_share(self.progress, -1.0)
         self.share.setText("")
         self._done = -1.0
         self._give_room("0.0 s")
@@ -74,8 +75,7 @@ class Status(QStatusBar):
             return
         self.what.setText(stage[:1].upper() + stage[1:])
         if done >= 0:
-            self.progress.setRange(0, 100)
-            self.progress.setValue(int(done * 100))
+            show_share(self.progress, done)
             self.share.setText(f"{done:.0%}")
             self._done = done
 

@@ -109,18 +109,15 @@ class Workbench(QMainWindow):
         self.panes.append(pane)
         self._pane_docks[pane] = dock
 
-    def prepare(self) -> Iterator[Callable[[], object]]:
-        """Steps that make a pane in advance, unless one rests; each is short enough not to be felt."""
-        if self._resting:
-            return
-        parts = PaneParts(self._look)
-        yield from parts.steps()
-        dock, made = self._dock(""), list[IrPane]()
-        yield lambda: made.append(IrPane(self._look, IrPaneModel(), self._selection, parts))
-        pane = made[0]
-        yield lambda: dock.setTitleBarWidget(pane.header)
-        yield lambda: dock.setWidget(pane)
-        yield lambda: self._rest_first(pane, dock)
+    def prepare(self, wanted: int = 1) -> Iterator[Callable[[], object]]:
+        """Steps that make panes in advance until so many rest; each is short enough not to be felt."""
+        for _ in range(wanted - len(self._resting)):
+            parts, dock, made = PaneParts(self._look), self._dock(""), list[IrPane]()
+            yield from parts.steps()
+            yield lambda p=parts, m=made: m.append(IrPane(self._look, IrPaneModel(), self._selection, p))
+            yield lambda m=made, d=dock: d.setTitleBarWidget(m[0].header)
+            yield lambda m=made, d=dock: d.setWidget(m[0])
+            yield lambda m=made, d=dock: self._rest_first(m[0], d)
 
     def _rest_first(self, pane: IrPane, dock: QDockWidget) -> None:
         """A pane that was made in advance rests until it is wanted."""
@@ -137,14 +134,15 @@ class Workbench(QMainWindow):
         self._resting.append((pane, dock))
 
     def _wake(self, wanted: IrPaneModel, beside: bool = True) -> IrPane:
-        """A pane that rests, for what a new one would show."""
+        """A pane that rests, for what a new one would show. It is filled before it is in sight: for each part that is
+        shown or hidden in one that is, Qt lays out all the others."""
         pane, dock = self._resting.pop()
+        pane.take(wanted)
+        self.pane_woken.emit(pane)
         dock.setObjectName(self._free_name())
         self._put(pane, dock, beside)
-        dock.show()
-        pane.take(wanted)
         self._rename(pane)
-        self.pane_woken.emit(pane)
+        dock.show()
         return pane
 
     def remove_pane(self, pane: IrPane) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from PySide6.QtCore import QObject, QRunnable, QThreadPool, QTimer, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QProgressBar, QWidget
 from shiboken6 import isValid
 
 Done = Callable[[Any], None]
 _POLISHED = 6  # widgets at a time
+_NEXT = 8  # milliseconds
 
 
 def one_shot(parent: QObject, slot: Callable[[], object], pause: int = 0) -> QTimer:
@@ -24,9 +25,9 @@ def one_shot(parent: QObject, slot: Callable[[], object], pause: int = 0) -> QTi
 
 
 def next_turn(parent: QObject, call: Callable[[], object]) -> None:
-    """Call it in the next turn of the event loop, unless `parent` is gone by then. Not after 0 ms: that Qt does among
-    what else is posted, before anything else has its turn."""
-    QTimer.singleShot(1, parent, call)
+    """Call it in a turn of the event loop to come, unless `parent` is gone by then: once what else waits had its own.
+    After 0 ms Qt does it among what is posted, after 1 ms in the turn in which it shows what came of this one."""
+    QTimer.singleShot(_NEXT, parent, call)
 
 
 class Thread(QObject):
@@ -86,6 +87,17 @@ def laid_out_once(*widgets: QWidget) -> Iterator[None]:
     finally:
         for layout in layouts:  # each has asked for its turn meanwhile, if anything changed
             layout.setEnabled(True)
+
+
+def show_share(bar: QProgressBar, done: float) -> None:
+    """Have a bar show a share; a negative one is not known. It is painted with what else changes: Qt paints a bar
+    that is told something at once, and all that waits to be painted in its window with it."""
+    most, value = 0 if done < 0 else 100, int(max(done, 0.0) * 100)
+    if (most, value) != (bar.maximum(), bar.value()):
+        bar.setUpdatesEnabled(False)
+        bar.setRange(0, most)
+        bar.setValue(value)
+        bar.setUpdatesEnabled(True)
 
 
 def polishing(widget: QWidget) -> Iterator[Callable[[], object]]:

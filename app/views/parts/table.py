@@ -95,6 +95,10 @@ class RecordView(QWidget):
         super().resizeEvent(event)
         self._fit()
 
+    def showEvent(self, event) -> None:
+        super().showEvent(event)
+        self._widen()
+
     def set_columns(self, columns: Sequence[Column], stretch: int) -> None:
         """Show other columns, of which one takes what the others leave."""
         self.model.set_columns(columns)
@@ -156,13 +160,16 @@ class RecordView(QWidget):
         self._widen()
 
     def _widen(self) -> None:
-        """On a wide screen, give columns what their words need of what the one that takes what is left has too much of;
-        those that the user gave a width keep it."""
+        """On a wide screen, give columns what their words need of what the one that takes what is left has too much of,
+        and then each a part of it: names and their figures would be a screen apart. Those that the user gave a width
+        keep it. Not out of sight: Qt would look at every row there is."""
         for at, wide in self._widened.items():
             if self.table.columnWidth(at) == wide:
                 self.table.setColumnWidth(at, self._wide[at])
         self._widened = {}
         left = self.width() - sum(self.table.columnWidth(at) for at in self._wide) - round(_ROOMY * self._larger)
+        if left <= 0 or not self.table.isVisible():
+            return
         for at, wide in self._wide.items():
             if left > 0 and self.table.columnWidth(at) == wide:
                 more = min(self.table.sizeHintForColumn(at) - wide, left, wide * (_MOST - 1))
@@ -170,6 +177,18 @@ class RecordView(QWidget):
                     left -= more
                     self._widened[at] = wide + more
                     self.table.setColumnWidth(at, wide + more)
+        named = self.table.sizeHintForColumn(self._stretched) - round(_ROOMY * self._larger)
+        self._spread(left - max(named, 0))
+
+    def _spread(self, left: int) -> None:
+        """Share out what nobody needs."""
+        ours = [at for at, wide in self._wide.items() if self.table.columnWidth(at) == self._widened.get(at, wide)]
+        shown = [at for at in ours if not self.table.isColumnHidden(at)]
+        each = left // (len(shown) + 1)  # the one that takes what is left has its part as well
+        for at in shown if each > 0 else ():
+            now = self.table.columnWidth(at)
+            self._widened[at] = max(min(now + each, self._wide[at] * _MOST), now)
+            self.table.setColumnWidth(at, self._widened[at])
 
     def _narrow_first(self, by: int) -> None:
         """Take pixels off the first column, which is never hidden, as far as its heading allows; or give them back."""

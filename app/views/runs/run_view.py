@@ -183,17 +183,25 @@ class RunView(QWidget):
 
     def set_run(self, compilation: Compilation, run: RunTimes) -> None:
         """Show a run."""
+        self.set_times(compilation, run)
+        self.set_counters(run)
+
+    def set_times(self, compilation: Compilation, run: RunTimes) -> None:
+        """Its times, which is what one waits for."""
         self._run, self._calls = run, call_figures(compilation, run)
         self._list()
+        self.summary.setText(self._words(run))
+        self._stack.setCurrentIndex(1)
+        self._show_times(self._rows[0])
+
+    def set_counters(self, run: RunTimes) -> None:
+        """What else was counted and noted, on pages of their own."""
         counters = [*counted_rows(run), *run.counters]
         self.counters.set_records(sorted(counters, key=lambda counter: counter[1] is None))  # what is known first
         missing = sum(value is None for _, value, _, _ in counters)
         self.tabs.setTabText(1, f"Counters ({len(counters) - missing} of {len(counters)})")
-        self.summary.setText(self._words(run))
         self.notes.setText("\n".join(self._notes(run)) or "Nothing to note.")
         self.tabs.setTabText(2, f"Notes ({len(self._notes(run))})")
-        self._stack.setCurrentIndex(1)
-        self._show_times(self._rows[0])
 
     def _list(self) -> None:
         """The launches as they are to be put together, under the whole model."""

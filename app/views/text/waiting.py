@@ -7,6 +7,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QHBoxLayout, QProgressBar, QVBoxLayout
 
 from app.views.parts.controls import push_button
+from app.views.parts.later import show_share
 from app.views.parts.widgets import label
 
 _WIDEST = 340
@@ -46,10 +47,7 @@ class Waiting(QFrame):
 
     def show_progress(self, words: str, share: float) -> None:
         """It is being made; `share` is negative where nobody knows how much of it is done."""
-        most, value = 0 if share < 0 else 100, int(max(share, 0) * 100)
-        if (most, value) != (self.bar.maximum(), self.bar.value()):  # a bar that is told something paints at once
-            self.bar.setRange(0, most)
-            self.bar.setValue(value)
+        show_share(self.bar, share)
         self._show(words, cancelled=False)
 
     def show_cancelled(self, words: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
@@ -183,7 +182,7 @@ def test_unsaved_edits_survive_a_crash_and_closing_asks(qtbot, tmp_path, monkeyp
 def test_saving_ends_the_edit(qtbot, compiled, tmp_path, monkeypatch):
     source = open_mine(qtbot, compiled, tmp_path)
     compiled.source.pane.editor.appendPlainText("# saved")
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: pytest.fail("it has a file already"))
+    monkeypatch.setattr("app.controllers.source.path_to_save", lambda *a, **k: pytest.fail("it has a file already"))
     compiled.features.do("save_source")
     assert source.read_text().endswith("# saved")
     assert not compiled.source.titles()
@@ -205,7 +204,7 @@ def test_saving_asks_before_it_writes_over_what_somebody_else_wrote(qtbot, compi
 def test_an_edited_sample_saved_as_a_file_is_that_file_from_then_on(qtbot, compiled, tmp_path, monkeypatch):
     target = tmp_path / "mine.py"
     compiled.source.pane.editor.appendPlainText("# mine now")
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
+    monkeypatch.setattr("app.controllers.source.path_to_save", lambda *a, **k: (str(target), ""))
     compiled.features.do("save_source")
     qtbot.waitUntil(lambda: compiled.state.compilation.source == str(target), timeout=60_000)
     assert target.read_text().endswith("# mine now")

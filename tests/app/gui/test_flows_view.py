@@ -9,7 +9,6 @@ from dataclasses import replace
 import psutil
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog
 
 from app.flows.cells import Cell
 from app.viewmodels.runs.flows import DONE, RUNNING, STOPPED, WAITING, FlowRow
@@ -73,7 +72,7 @@ def test_measuring_again_and_exporting(qtbot, compiled, flows, tmp_path, monkeyp
 
     for kind, suffix in (("text", "txt"), ("md", "md"), ("csv", "csv"), ("json", "json")):
         target = tmp_path / f"flows.{suffix}"
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, t=target, **k: (str(t), ""))
+        monkeypatch.setattr("app.controllers.flows.path_to_save", lambda *a, t=target, **k: (str(t), ""))
         flows.exports[kind].trigger()
         assert "wrote" in flows.bar.text
         assert "per-kernel" in target.read_text()
@@ -129,7 +128,7 @@ def test_the_first_result_is_measured_cell_by_cell(qtbot, compiled, flows, tmp_p
     assert again[all_kernel.cell].figures != all_kernel.figures, "the chosen cell was measured again"
     assert again[per_kernel.cell].figures == per_kernel.figures, "the other was left alone"
     target = tmp_path / "flows.md"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
+    monkeypatch.setattr("app.controllers.flows.path_to_save", lambda *a, **k: (str(target), ""))
     flows.exports["md"].trigger()
     assert "first result" in target.read_text()
 

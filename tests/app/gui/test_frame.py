@@ -216,13 +216,38 @@ def test_columns_of_times_have_room_for_any_time(compiled, value):
         )
 
 
+def _asked_for_a_file(qtbot, window):
+    qtbot.waitUntil(lambda: window.opening._dialog is not None and window.opening._dialog.isVisible())
+    return window.opening._dialog
+
+
+def test_a_trusted_file_is_shown_once_the_question_is_gone(qtbot, compiled, tmp_path, monkeypatch):
+    path = tmp_path / "mine.mlir.py"
+    path.write_text("x = 1\n")
+    monkeypatch.setattr(compiled.opening, "ask_trust", lambda _: True)
+    opened = []
+    compiled.state.opened.connect(opened.append)
+    assert compiled.opening.open(str(path), in_turns=True)
+    assert not opened, "not in the turn in which it was answered"
+    qtbot.waitUntil(lambda: opened == ["x = 1\n"])
+    compiled.state.opened.disconnect(opened.append)
+
+
+def test_nothing_of_the_dialog_is_made_in_the_turn_of_the_key_that_asks_for_it(qtbot, compiled):
+    compiled.spare.stop()
+    compiled.opening._dialog = None
+    compiled.opening.browse()
+    assert compiled.opening._dialog is None
+    _asked_for_a_file(qtbot, compiled).close()
+
+
 def test_a_path_is_completed_from_what_can_be_opened(qtbot, compiled, tmp_path):
     """Folders are read off the window's thread, and one of many files holds nobody up."""
     for name in ("model.py", "model.onnx", "notes.txt", ".hidden.py"):
         (tmp_path / name).write_text("x = 1\n")
     (tmp_path / "models").mkdir()
     compiled.opening.browse()
-    dialog = qtbot.waitUntil(lambda: compiled.opening._dialog.isVisible()) or compiled.opening._dialog
+    dialog = _asked_for_a_file(qtbot, compiled)
     field = dialog.findChild(QLineEdit)
     field.setFocus()
     for typed, expected in (("m", ["model.onnx", "model.py", "models/"]), (".h", [".hidden.py"]), ("n", [])):
@@ -244,8 +269,7 @@ def test_what_is_chosen_in_the_dialog_is_opened_once_it_is_closed(qtbot, compile
     opened = []
     compiled.opening._visit, before = lambda found: opened.append((found, dialog.isVisible())), compiled.opening._visit
     compiled.opening.browse()
-    dialog = compiled.opening._dialog
-    qtbot.waitUntil(dialog.isVisible)
+    dialog = _asked_for_a_file(qtbot, compiled)
     dialog.findChild(QLineEdit).setText(str(path))
     dialog.accept()
     qtbot.waitUntil(lambda: opened == [(str(path), False)], timeout=10_000)

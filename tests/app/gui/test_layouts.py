@@ -47,6 +47,19 @@ def test_a_click_shows_graph_and_three_stages_wide_enough_to_read(qtbot, window,
     )
 
 
+def test_the_panes_that_a_layout_lacks_are_made_part_by_part_before_they_are_shown(qtbot, window):
+    bench, shown = window.workbench, []
+    qtbot.waitUntil(lambda: not window.spare.busy, timeout=60_000)
+    while bench.panes:
+        bench.remove_pane(bench.panes[0])
+    bench._resting.clear()  # as for one who is quick
+    bench.pane_woken.connect(shown.append)
+    window.layouts.choose("linked")
+    settled(qtbot, window)
+    bench.pane_woken.disconnect(shown.append)
+    assert shown == bench.panes and len(shown) == 3, "none was made whole while it was shown"
+
+
 @pytest.mark.parametrize(("place", "front"), [(2, "run"), (3, "timeline"), (4, "compare")])
 def test_a_key_brings_the_views_of_a_job_to_the_front(qtbot, window, place, front):
     qtbot.keyClick(window, getattr(Qt.Key, f"Key_{place}"), Qt.KeyboardModifier.AltModifier)

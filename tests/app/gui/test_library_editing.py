@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextCursor
-from PySide6.QtWidgets import QFileDialog
 
 from compiler.language.library import default_library
 
@@ -103,7 +102,7 @@ def test_a_mistake_is_shown_at_its_line_and_nothing_is_lost(qtbot, editing, monk
 def test_edits_are_saved_as_a_package_that_the_command_line_takes(qtbot, editing, kernelglass, tmp_path, monkeypatch):
     replace(editing, RELU, "    return max(x, -7)\n")
     folder = tmp_path / "mine"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(folder), ""))
+    monkeypatch.setattr("app.controllers.source.path_to_save", lambda *a, **k: (str(folder), ""))
     editing.features.do("save_source")
     assert "--library" in editing.source.pane.bar.text
     assert not editing.source.titles(), "closing does not ask about what is saved"

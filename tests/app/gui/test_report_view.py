@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog
 
 pytestmark = pytest.mark.gui
 
@@ -46,7 +45,7 @@ def test_preview_save_and_browser(qtbot, compiled, tmp_path, monkeypatch):
 
     for kind in ("html", "md", "csv", "json", "perfetto"):
         target = tmp_path / f"report.{kind}"
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, t=target, **k: (str(t), ""))
+        monkeypatch.setattr("app.controllers.report.path_to_save", lambda *a, t=target, **k: (str(t), ""))
         view.formats[kind].trigger()
         qtbot.waitUntil(lambda t=target: t.exists(), timeout=60_000)
     assert "<html" in (tmp_path / "report.html").read_text() and "<script" in (tmp_path / "report.html").read_text()
@@ -79,7 +78,7 @@ def test_a_report_that_cannot_be_written_is_said(qtbot, compiled, tmp_path, monk
     qtbot.waitUntil(lambda: view.run.findData(str(number)) >= 0, timeout=60_000)
     view.show_run(number)
     target = tmp_path / "nowhere" / "report.md"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
+    monkeypatch.setattr("app.controllers.report.path_to_save", lambda *a, **k: (str(target), ""))
     view.formats["md"].trigger()
     qtbot.waitUntil(lambda: "cannot write" in compiled.log.bar.text, timeout=60_000)
     assert str(target) in compiled.log.bar.text

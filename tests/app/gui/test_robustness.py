@@ -9,7 +9,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.settings import Settings
 from app.files import write_whole
@@ -134,7 +133,7 @@ def test_saving_to_a_full_disk_says_so_and_keeps_the_old_file(qtbot, compiled, d
     target.write_text("what was there")
     fill(disk)
     compiled.source.pane.editor.setPlainText(compiled.source.pane.text + "# longer\n" * 3000)
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(target), ""))
+    monkeypatch.setattr("app.controllers.source.path_to_save", lambda *a, **k: (str(target), ""))
     compiled.features.do("save_source")
     assert "No space left" in compiled.source.pane.bar.text
     assert target.read_text() == "what was there"
@@ -194,7 +193,7 @@ def test_a_source_that_vanishes_can_still_be_run_and_saved(qtbot, compiled, tmp_
     run(qtbot, compiled)
     assert compiled.state.run is not None, compiled.runs.view.bar.text
     again = tmp_path / "again.py"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(again), ""))
+    monkeypatch.setattr("app.controllers.source.path_to_save", lambda *a, **k: (str(again), ""))
     compiled.features.do("save_source")
     assert "def build" in again.read_text()
     assert compiled.state.source == str(again)

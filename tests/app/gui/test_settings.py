@@ -8,7 +8,7 @@ import stat
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication
 
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
@@ -174,7 +174,7 @@ def test_the_trace_database_moves_at_once(qtbot, tmp_path, monkeypatch):
     window = MainWindow(Settings(tmp_path / "kept"))
     window.features.do("settings")
     dialog, other = window.preferences.dialog, tmp_path / "other.db"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(other), ""))
+    monkeypatch.setattr("app.controllers.preferences.path_to_save", lambda *a, **k: (str(other), ""))
     dialog.sections.setCurrentRow(3)
     qtbot.mouseClick(dialog.browse, Qt.MouseButton.LeftButton)
     assert window.preferences.database == str(other)

@@ -184,3 +184,30 @@ def test_a_wide_table_gives_columns_what_their_words_need_and_takes_it_back(qtbo
     assert view.table.columnWidth(2) == 90, "what the user chose stays"
     view.resize(600, 300)
     assert view.table.columnWidth(1) == 120
+
+
+def test_rows_out_of_sight_are_not_measured(qtbot):
+    asked = []
+    many = [Column("Name", lambda r: asked.append(r) or str(r)), Column("Figure", lambda r: r, width=120)]
+    view = RecordView("Many", many)
+    qtbot.addWidget(view)
+    view.resize(3840, 300)
+    view.set_records(list(range(5000)))
+    view.resize(3800, 300)
+    assert len(asked) < 100, "nobody sees it"
+    view.show()
+    assert len(asked) < 500 and view.table.columnWidth(1) > 120
+
+
+def test_names_and_their_figures_are_not_a_screen_apart(qtbot):
+    figures = [Column(f"Figure {at}", lambda r: 1.5, right=True, width=120) for at in range(6)]
+    view = RecordView("Figures", [Column("Name", lambda r: r), *figures])
+    qtbot.addWidget(view)
+    view.resize(3840, 300)
+    view.show()
+    view.set_records(["a", "b"])
+    widths = [view.table.columnWidth(at) for at in range(7)]
+    assert widths[0] < view.width() / 2 and len(set(widths[1:])) == 1 and widths[1] > 120, widths
+    assert sum(widths) <= view.table.viewport().width()
+    view.set_records(["a name that needs the room which it has " * 8])
+    assert view.table.columnWidth(0) >= view.table.sizeHintForColumn(0), "names are not cut for it"

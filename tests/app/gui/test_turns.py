@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.controllers.spread_work import SpareTime, Turns
-from app.views.parts.later import laid_out_once, next_turn
+from app.views.parts.later import laid_out_once, next_turn, show_share
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,16 +35,13 @@ def test_newer_steps_take_the_place_of_older_ones_and_others_wait_behind_them(qt
     turns, done = Turns(), []
     turns.start([lambda: done.append("old")])
     turns.start([lambda: done.append("new")])
-    turns.then(lambda: done.append("after"))
     assert not done
     qtbot.waitUntil(lambda: not turns.busy)
-    assert done == ["new", "after"]
+    assert done == ["new"]
     turns.add([lambda: done.append("added")])
     turns.add([lambda: done.append("last")])
     qtbot.waitUntil(lambda: not turns.busy)
-    assert done[2:] == ["added", "last"]
-    turns.then(lambda: done.append("at once"))
-    assert done[-1] == "at once"
+    assert done[1:] == ["added", "last"]
 
 
 def test_the_next_turn_comes_after_other_timers(qtbot):
@@ -265,3 +262,28 @@ def test_a_pane_is_made_in_advance_in_steps_and_rests_whole(qtbot, tmp_path):
     assert dock.titleBarWidget() is pane.header and dock.widget() is pane and not dock.isHidden()
     assert pane.stage.value == "llvm" and not bench._resting
     window.close()
+
+
+def test_a_bar_that_moves_is_not_painted_at_once(qtbot):
+    """Qt would, and with it all that waits to be painted in its window."""
+    from PySide6.QtWidgets import QProgressBar, QVBoxLayout, QWidget
+
+    painted = []
+
+    class Other(QWidget):
+        def paintEvent(self, event) -> None:
+            painted.append(event)
+
+    window, other, bar = QWidget(), Other(), QProgressBar()
+    qtbot.addWidget(window)
+    layout = QVBoxLayout(window)
+    layout.addWidget(other)
+    layout.addWidget(bar)
+    other.setMinimumSize(60, 60)
+    window.show()
+    qtbot.waitUntil(lambda: bool(painted))
+    before = len(painted)
+    other.update()
+    show_share(bar, 0.5)
+    assert len(painted) == before and bar.value() == 50
+    qtbot.waitUntil(lambda: len(painted) > before)

@@ -1,0 +1,60 @@
+"""The dialog that files are chosen with shows names, dates and places whole."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QFileDialog, QListView, QTreeView, QWidget
+
+from app.theme.look import Look
+from app.views.parts.file_dialog import file_dialog, path_to_open, path_to_save
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.fixture
+def parent(qtbot):
+    made = QWidget()
+    qtbot.addWidget(made)
+    made.resize(1280, 720)
+    return made
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_no_column_and_no_place_is_cut(qtbot, parent, tmp_path, theme):
+    Look(tmp_path / "icons").apply(theme)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name in ("a.md", "a much longer name.py"):
+        (folder / name).write_text("x" * 2000)
+    dialog = file_dialog(parent, "Open")
+    dialog.setDirectory(str(folder))
+    dialog.show()
+    files, places = dialog.findChild(QTreeView, "treeView"), dialog.findChild(QListView, "sidebar")
+    qtbot.waitUntil(lambda: files.model().rowCount(files.rootIndex()) == 2)
+    qtbot.waitUntil(lambda: all(files.columnWidth(at) >= files.sizeHintForColumn(at) > 0 for at in range(4)))
+    qtbot.waitUntil(lambda: places.viewport().width() >= places.sizeHintForColumn(0) > 0)
+    assert sum(map(files.columnWidth, range(4))) <= files.viewport().width(), "all of them are in sight"
+    assert dialog.width() <= parent.width()
+    dialog.close()
+
+
+def test_who_saves_is_asked_where_and_as_what(parent, monkeypatch, tmp_path):
+    seen = []
+
+    def accept(dialog: QFileDialog) -> int:
+        seen.append((dialog.acceptMode(), dialog.testOption(QFileDialog.Option.DontConfirmOverwrite)))
+        return QFileDialog.DialogCode.Accepted
+
+    monkeypatch.setattr(QFileDialog, "exec", accept)
+    kinds = "Picture (*.png);;Vector (*.svg)"
+    assert path_to_save(parent, "Export", str(tmp_path / "graph.svg"), kinds) == (
+        str(tmp_path / "graph.svg"), "Picture (*.png)",
+    )  # fmt: skip
+    path_to_save(parent, "Database", "traces.db", overwrite=True)
+    assert seen == [(QFileDialog.AcceptMode.AcceptSave, False), (QFileDialog.AcceptMode.AcceptSave, True)]
+
+
+def test_who_thinks_better_of_it_gets_no_path(parent, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "exec", lambda _: QFileDialog.DialogCode.Rejected)
+    assert path_to_save(parent, "Export", "run.md") == ("", "")
+    assert path_to_open(parent, "Open", "Sweeps (*.toml)") == ""
