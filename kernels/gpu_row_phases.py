@@ -1,4 +1,7 @@
-"""Row kernels (kernels/row_phases.py) on a GPU: a block takes a row, and its threads keep what fits in registers."""
+"""Row kernels (kernels/row_phases.py) on a GPU.
+
+A block takes a row, and its threads keep what fits in registers; or a strip of columns, which are read again.
+"""
 
 from kernels.gpu_blocks import combine_block, fitting_power
 from kernels.gpu_driver import gpu_width
@@ -10,6 +13,11 @@ from kernels.rows import fold
 # The most elements of each value of a row that one thread keeps in registers, and the most bytes of all of them.
 KEPT = 32
 KEPT_BYTES = 256
+# Threads of a block that takes columns, how many elements each of them has on their way at once, and the processors
+# that are to have a block.
+THREADS = 512
+AHEAD = 4
+PROCESSORS = 132
 
 
 @inline
@@ -166,36 +174,84 @@ def walk_strided(phases, p, spare, row, *, threads):
 
 
 @inline
+def column_plan(phases):
+    """(threads that lie side by side, groups of them that share the elements of a column).
+
+    As many side by side as leave blocks for all processors, but no fewer than read whole sectors of memory; groups
+    where a column has the elements for them.
+    """
+    n = product([phases[0][1][k] for k in phases[0][2]])
+    columns = product(without(phases[0][1], phases[0][2]))
+    side = 32
+    if is_static(columns):
+        side = fitting_power(ceildiv(columns, 2 * PROCESSORS), fitting_power(columns, 1, 8), 32)
+    groups = THREADS // side
+    if is_static(n):
+        groups = fitting_power(ceildiv(n, 2 * AHEAD), 1, groups)
+    return side, groups
+
+
+@inline
 def gpu_phases_along_columns(phases, finish, spare):
-    """A thread for each column."""
-    rows = without(phases[0][1], phases[0][2])
-    launch(blocks=ceildiv(product(rows), 128), threads=128)
-    item = block_index() * 128 + thread_index()
-    if item < product(rows):
-        row = walk_column(phases, 0, spare, item, ())
+    """A strip of columns for each block. All of its threads come to every barrier: one whose column there is not has
+    one without elements."""
+    columns = product(without(phases[0][1], phases[0][2]))
+    side, groups = column_plan(phases)
+    launch(blocks=ceildiv(columns, side), threads=side * groups)
+    item = block_index() * side + thread_index() % side
+    row = walk_column(phases, 0, spare, min(item, index(columns) - 1), item < columns, (), side=side, groups=groups)
+    if (item < columns) & (thread_index() < side):
         finish(row_position(phases, item), row)
 
 
 @inline
-def walk_column(phases, p, spare, item, row):
-    """Phase `p` of one column and all later ones."""
+def walk_column(phases, p, spare, item, exists, row, *, side, groups):
+    """Phase `p` of one column and all later ones; this thread's elements are those of its group in each."""
     if p == len(phases):
         return row
     elements, shape, axes, dtypes, reductions, after, known = phases[p]
     n = product([shape[k] for k in axes])
+    group = thread_index() // side
+    last = select(exists, index(n), index(0))
+    # Several are on their way at once.
+    whole = max(last - group, index(0)) // (groups * AHEAD)
+    rest = group + whole * (groups * AHEAD)
 
     def compute(i):
         return computed_here(phases, p, spare, item, i, row)
 
     if len(reductions) == 0:
-        for i in range(n):
+        for round in range(whole):
+            for u in unroll(AHEAD):
+                compute(group + (round * AHEAD + u) * groups)
+        for i in range(rest, last, groups):
             compute(i)
-    else:
-        hows = [how(dt.acc) for which, how, dt in reductions]
-        sums = [how[0] for how in hows]
-        for i in range(n):
-            values = compute(i)
-            sums = [how[1](a, values[which].cast(dt.acc)) for a, how, (which, _, dt) in zip(sums, hows, reductions)]
-        row = row + tuple([how[2](a, n).cast(dt) for a, how, (_, _, dt) in zip(sums, hows, reductions)])
-        row = row + after(row_position(phases, item), row)
-    return walk_column(phases, p + 1, spare, item, row)
+        return walk_column(phases, p + 1, spare, item, exists, row, side=side, groups=groups)
+    hows = [how(dt.acc) for which, how, dt in reductions]
+    sums = [how[0] for how in hows]
+    for round in range(whole):
+        found = [compute(group + (round * AHEAD + u) * groups) for u in range(AHEAD)]
+        for u in unroll(AHEAD):
+            sums = [how[1](a, found[u][which].cast(dt.acc)) for a, how, (which, _, dt) in zip(sums, hows, reductions)]
+    for i in range(rest, last, groups):
+        values = compute(i)
+        sums = [how[1](a, values[which].cast(dt.acc)) for a, how, (which, _, dt) in zip(sums, hows, reductions)]
+    totals = [combine_groups(a, how[1], side=side, groups=groups) for a, how in zip(sums, hows)]
+    row = row + tuple([how[2](a, n).cast(dt) for a, how, (_, _, dt) in zip(totals, hows, reductions)])
+    row = row + after(row_position(phases, item), row)
+    return walk_column(phases, p + 1, spare, item, exists, row, side=side, groups=groups)
+
+
+@inline
+def combine_groups(v, combine, *, side, groups):
+    """`v` of the same column in all groups, combined in their order; all threads get it. Each use has its own cells."""
+    if groups == 1:
+        return v
+    cells = shared(v.dtype, (groups, side))
+    column = thread_index() % side
+    cells[thread_index() // side, column] = v
+    barrier()
+    total = cells[0, column]
+    for other in range(1, groups):
+        total = combine(total, cells[other, column])
+    return total

@@ -352,3 +352,15 @@ def test_what_no_reduction_needs_is_done_in_the_walk_that_stores_it(axis):
     *_, before, last = kernel.source.split("def pass")
     assert "gelu(" in last and "exp(" in last and "exp(" not in before
     check_same(fused, unfused, shapes)
+
+
+@pytest.mark.parametrize("shape, threads", [((1000, 256), 16384), ((200, 768), 16384), ((512, 4096), 65536)], ids=str)
+@pytest.mark.parametrize("target", ["sm_90a", "gfx942"])
+def test_columns_of_a_row_kernel_are_shared_by_many_threads_of_a_card(shape, threads, target):
+    with Graph("columns", inputs=[TensorType("f32", shape)]) as graph:
+        x = graph.inputs[0]
+        graph.output(ops.exp(x - ops.max(x, axis=0, keepdims=True)))
+    made = compile_graph(graph, CompileOptions(target, cache=False))
+    (kernel,) = made.kernels
+    launch = made.host.records[kernel.name].launch
+    assert launch.blocks[0] * launch.threads >= threads
