@@ -129,7 +129,7 @@ class Work:
                 heappush(self._waiting, (-task.cost, len(self._tasks)))
                 self._tasks.append(task)
             self._changed.notify_all()
-        if not self._threads and self._there is None:
+        if to_come and not self._threads and self._there is None:
             self._start(to_come)
 
     def finish(self) -> list[Done]:
@@ -138,8 +138,12 @@ class Work:
             return self._there(self._tasks, self._told)
         self._close()
         try:
-            while (index := self._take()) is not None:
+            index = self._take()  # the dearest is done here, where nothing has to be sent
+            if not self._threads:
+                self._start()
+            while index is not None:
                 self._did(index, run_task(self._tasks[index]))
+                index = self._take()
         except BaseException as error:
             self._fail(error)
         self._end()
@@ -155,12 +159,12 @@ class Work:
             self._fail(error)
         self._end()
 
-    def _start(self, to_come: float) -> None:
+    def _start(self, to_come: float = 0.0) -> None:
         seconds = to_come + sum(task.cost for task in self._tasks)
         most = self._jobs if to_come else min(self._jobs, len(self._tasks))
         helpers = self._pool.useful_helpers(seconds, most)
-        # Another thread's tasks may have the workers: at the end they are waited for, but not before.
-        if not helpers or not self._pool.turn.acquire(blocking=not to_come):
+        # Where another thread's tasks have the workers, these are done here: LLVM takes turns between threads anyway.
+        if not helpers or not self._pool.turn.acquire(blocking=False):
             return
         try:
             self._pool.have(helpers)

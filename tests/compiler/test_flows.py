@@ -224,7 +224,7 @@ def test_an_error_in_what_is_made_meanwhile_leaves_the_workers_to_the_next(pool,
     assert len(pool.compile([task(1, "a"), task(2, "b")], 2)) == 2
 
 
-def test_workers_that_another_thread_has_are_not_waited_for_before_the_end(pool):
+def test_workers_that_another_thread_has_are_not_waited_for(pool):
     with pool.turn, Work(pool, 2) as work:
         work.add([task(1, "a"), task(2, "b")], to_come=1.0)
         assert not pool.workers
