@@ -174,7 +174,8 @@ class Work:
                 )
                 self._threads.append(thread)
                 thread.start()
-        except BaseException:
+        except BaseException:  # an interrupt, say: threads that were begun end with the first failure
+            self._threads = []
             self._pool.turn.release()
             raise
 

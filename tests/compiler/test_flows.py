@@ -224,6 +224,16 @@ def test_an_error_in_what_is_made_meanwhile_leaves_the_workers_to_the_next(pool,
     assert len(pool.compile([task(1, "a"), task(2, "b")], 2)) == 2
 
 
+def test_an_interrupt_while_workers_start_leaves_them_to_the_next(pool, monkeypatch):
+    def interrupted(self, count):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Pool, "have", interrupted)
+        pool.compile([task(1, "a"), task(2, "b")], 2)
+    assert len(pool.compile([task(1, "a"), task(2, "b")], 2)) == 2
+
+
 def test_workers_that_another_thread_has_are_not_waited_for(pool):
     with pool.turn, Work(pool, 2) as work:
         work.add([task(1, "a"), task(2, "b")], to_come=1.0)
