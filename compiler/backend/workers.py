@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -70,8 +71,13 @@ class Worker:
             raise remade(answer)
         return replace(answer, worker=self.number)
 
+    def kill(self) -> None:
+        """Have it end, whatever it does; whoever waits for its answer learns that it died."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
     def stop(self) -> None:
-        """End it, whatever it does."""
+        """End it, whatever it does; nobody waits for its answer."""
         self._process.end()
 
 
@@ -117,7 +123,7 @@ class Work:
         self._tasks: list[Task] = []
         self._waiting: list[tuple[float, int]] = []
         self._done: dict[int, Done] = {}
-        self._complete = False
+        self._complete = self._killed = False
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self.failure: BaseException | None = None
@@ -186,6 +192,8 @@ class Work:
         try:
             for thread in self._threads:
                 thread.join()
+            if self._killed:  # not before: a thread that waits for an answer would wait at what is opened next
+                self._pool.close()
         finally:
             self._threads = []
             self._pool.turn.release()
@@ -214,8 +222,9 @@ class Work:
             self.failure = self.failure or error
             self._changed.notify_all()
         if not isinstance(error, CompilerError):  # an interrupt: do not wait for what nobody wants any more
-            for position in range(len(self._threads)):
-                self._pool.replace(position)
+            self._killed = bool(self._threads)
+            for worker in self._pool.workers[: len(self._threads)]:
+                worker.kill()
 
     def _feed(self, position: int) -> None:
         while (index := self._take()) is not None:
