@@ -19,7 +19,7 @@ def worked() -> float:
 def run_once(qtbot, window):
     window.state.run = None
     window.features.do("run")
-    qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: window.state.run is not None and not window.turns.busy, timeout=120_000)
     assert window.state.run is not None, window.runs.view.bar.text
     return window.state.run.number
 
@@ -106,7 +106,7 @@ def test_a_what_if_opens_the_comparison_of_both_compilations(qtbot, compiled):
     assert before.diff.changes
     compiled.state.run = None
     compiled.features.do("run")  # a run of the what-if makes the same cuts
-    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: compiled.state.run is not None and not compiled.turns.busy, timeout=120_000)
     assert compiled.state.run is not None, compiled.runs.view.bar.text
     assert [name for name, _ in compiled.state.run.calls] == [c.kernel for c in compiled.state.compilation.calls]
     assert compiled.state.run.ok

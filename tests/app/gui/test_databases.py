@@ -30,7 +30,7 @@ def rows(window):
 def test_a_database_is_opened_as_a_file_and_left_again(qtbot, compiled, elsewhere):
     compiled.state.run = None
     compiled.features.do("run")
-    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: compiled.state.run is not None and not compiled.turns.busy, timeout=120_000)
     newest = (compiled.state.run.number, "sample:mlp")
     qtbot.waitUntil(lambda: rows(compiled)[:1] == [newest], timeout=60_000)
     own = rows(compiled)  # other tests of this process may have run something here
@@ -64,14 +64,14 @@ def test_a_database_of_others_is_written_only_when_that_is_asked_for(qtbot, comp
 
     compiled.state.run = None
     compiled.features.do("run")
-    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: compiled.state.run is not None and not compiled.turns.busy, timeout=120_000)
     assert any("not kept" in note and "read-only" in note for note in compiled.state.run.notes)
     assert {path.name: path.read_bytes() for path in elsewhere.parent.iterdir()} == before
 
     compiled.features.do("write_database")
     compiled.state.run = None
     compiled.features.do("run")
-    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: compiled.state.run is not None and not compiled.turns.busy, timeout=120_000)
     qtbot.waitUntil(lambda: rows(compiled)[:1] == [(3, "sample:mlp")], timeout=60_000)
     compiled.features.do("own_database")
 

@@ -193,7 +193,7 @@ def test_a_run_asked_for_while_flows_are_measured_waits_its_turn(qtbot, compiled
     qtbot.waitUntil(lambda: bool(compiled.compiler.busy), timeout=60_000)
     assert not compiled.flows.busy
     assert compiled.status.cancel.isVisible()
-    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: compiled.state.run is not None and not compiled.turns.busy, timeout=120_000)
     assert together and not any(together), "never both at once"
     assert not compiled.runs.view.bar.isVisible()
     assert not flows.bar.text

@@ -160,7 +160,7 @@ def test_find_everywhere_also_finds_in_stages_no_pane_shows(qtbot, compiled, mod
 def test_heat_says_whether_it_is_measured_or_apportioned(qtbot, compiled):
     compiled.state.run = None
     compiled.features.do("run")
-    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: compiled.state.run is not None and not compiled.turns.busy, timeout=120_000)
     assert compiled.state.run is not None, compiled.runs.view.bar.text
     first, second = compiled.workbench.panes[:2]
     first.model.show(stage="mgp")

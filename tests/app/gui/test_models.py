@@ -37,7 +37,7 @@ def test_a_dropped_checkpoint_opens_as_its_decoding_graph_and_runs(qtbot, compil
     window.runs.view.repeats.setValue(3)
     window.runs.view.sizes.clear()
     window.runs.run()
-    qtbot.waitUntil(lambda: window.state.run is not None, timeout=WAIT)
+    qtbot.waitUntil(lambda: window.state.run is not None and not window.turns.busy, timeout=WAIT)
     assert window.state.run.ok is True
 
 

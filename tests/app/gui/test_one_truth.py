@@ -19,7 +19,7 @@ def shown(qtbot, window):
 def test_the_figures_of_a_run_go_with_its_model(qtbot, compiled):
     compiled.runs.view.repeats.setValue(20)
     compiled.features.do("run")
-    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: compiled.state.run is not None and not compiled.turns.busy, timeout=120_000)
     shown(qtbot, compiled)
     assert compiled.runs.roofline.calls and compiled.runs.launches.timeline is not None
     compiled.runs.view.repeats.setValue(0)

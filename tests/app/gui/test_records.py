@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.gui, pytest.mark.usefixtures("in_two_processes")]
 def run_once(qtbot, window):
     window.state.run = None
     window.features.do("run")
-    qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: window.state.run is not None and not window.turns.busy, timeout=120_000)
     assert window.state.run is not None, window.runs.view.bar.text
     return window.state.run.number
 

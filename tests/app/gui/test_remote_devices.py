@@ -71,7 +71,7 @@ def test_a_device_is_added_remembered_run_on_and_removed(qtbot, window, cluster)
     told = []
     window.compiler.progressed.connect(lambda stage, _: told.append(stage))
     window.runs.run()
-    qtbot.waitUntil(lambda: window.state.run is not None, timeout=WAIT)
+    qtbot.waitUntil(lambda: window.state.run is not None and not window.turns.busy, timeout=WAIT)
     run = window.state.run
     assert run.ok and len(run.totals) == 24 and run.device == "cpu" and run.spans
     assert any(words.startswith("run: ") for words in told)
@@ -129,7 +129,7 @@ def test_a_lost_worker_ends_the_run_as_interrupted_and_the_window_goes_on(qtbot,
     cluster.client.wait_for_workers(1, timeout=60)
     window.runs.view.repeats.setValue(24)
     window.runs.run()
-    qtbot.waitUntil(lambda: window.state.run is not None, timeout=WAIT)
+    qtbot.waitUntil(lambda: window.state.run is not None and not window.turns.busy, timeout=WAIT)
 
 
 def test_cancel_ends_a_run_elsewhere(qtbot, window, cluster):

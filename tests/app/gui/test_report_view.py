@@ -28,7 +28,7 @@ class Browser(QObject):
 def run_once(qtbot, window):
     window.state.run = None
     window.features.do("run")
-    qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: window.state.run is not None and not window.turns.busy, timeout=120_000)
     return window.state.run.number
 
 

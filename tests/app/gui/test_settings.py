@@ -182,7 +182,7 @@ def test_the_trace_database_moves_at_once(qtbot, tmp_path, monkeypatch):
     qtbot.waitUntil(lambda: window.state.compilation is not None, timeout=60_000)
     window.runs.view.repeats.setValue(24)
     window.features.do("run")
-    qtbot.waitUntil(lambda: window.state.run is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: window.state.run is not None and not window.turns.busy, timeout=120_000)
     assert other.exists() and window.state.run.number == 1
     (tmp_path / "text.db").write_text("no database at all, whatever its name says\n" * 50)
     window.preferences.set(database=str(tmp_path / "text.db"))

@@ -124,7 +124,7 @@ def test_a_sweep_of_the_store_is_shown_filtered_plotted_and_its_cells_opened(qtb
     view.form.set_value("cells")
     view._draw()
     view.cells.activated.emit(next(cell for cell in view.kept if cell.run and cell.status == "done"))
-    qtbot.waitUntil(lambda: window.state.run is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: window.state.run is not None and not window.turns.busy, timeout=60_000)
     assert window.state.run.number
     (tmp_path / "mine.toml").write_text("sources = 3")
     window.sweep.show(SweepRequest(file=str(tmp_path / "mine.toml")))

@@ -157,7 +157,7 @@ def test_slices_and_kernels_select_each_other_in_the_window(qtbot, compiled):
 def test_a_run_fills_the_launches_with_a_lane_a_thread_and_links(qtbot, compiled):
     compiled.runs.view.threads.setValue(0)
     compiled.features.do("run")
-    qtbot.waitUntil(lambda: compiled.state.run is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: compiled.state.run is not None and not compiled.turns.busy, timeout=60_000)
     compiled.docks.show("launches")
     lanes = compiled.runs.launches
     qtbot.waitUntil(lambda: lanes.timeline is not None and len(lanes.timeline) > 0)
