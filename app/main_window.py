@@ -65,7 +65,7 @@ from app.views.parts.later import in_thread
 from compiler.collector_pauses import rare_collection
 
 _QUIET = 500  # milliseconds after the first picture: whoever is quick is not disturbed
-_SHORT = 0.00001  # seconds after which a thread gives way: every call of Qt may have to wait for one that works
+_SHORT = 0.0001  # seconds after which a thread gives way: every call of Qt may have to wait for one that works
 
 
 class MainWindow(QMainWindow):

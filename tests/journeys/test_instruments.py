@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import struct
 from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).resolve().parent
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(f"journeys_{name}", HERE / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.journeys import screen
+from tests.journeys.hands import Hands
 
 
 def test_a_program_that_fails_is_told_and_the_next_one_runs(tmp_path: Path) -> None:
-    hands = _load("hands").Hands()
+    hands = Hands()
     with pytest.raises(RuntimeError, match="status 1"):
         hands.run("false")
     hands.run("touch", str(tmp_path / "touched"))
@@ -34,7 +26,6 @@ def test_a_copy_of_the_screen_becomes_a_picture(tmp_path: Path) -> None:
     head = [100, 7, 2, 24, width, height, 0, 0, 32, 0, 32, 32, 4 * width, 4, 0xFF0000, 0xFF00, 0xFF, 8, 256, 256,
             width, height, 0, 0, 0]  # fmt: skip
     red, blue = b"\x00\x00\xff\x00", b"\xff\x00\x00\x00"
-    screen = _load("screen")
     raw = tmp_path / f"shot{screen.RAW}"
     raw.write_bytes(struct.pack(">25I", *head) + bytes(12 * 256) + red * width + blue * width)
     screen.develop(tmp_path)
