@@ -37,6 +37,8 @@ def panel_conv2d(out, x, w, stride, padding, dilation, groups):
     channels = out.shape[1] // groups
     weights = w.reshape((out.shape[1], product(taps)))
     pack_b = pack_patches(out, x, taps, stride, padding, dilation, groups, dt)
+    # Where lines are whole vectors, so is what the product hands over of them: it cuts columns between vectors.
+    even = is_static(breadth) and breadth % lanes == 0
 
     def pack_a(group, panel, i, rows, k0, count):
         first = group % groups * channels
@@ -57,7 +59,7 @@ def panel_conv2d(out, x, w, stride, padding, dilation, groups):
                 where = position((image, channel, r, o), width=width, axis=3)
                 out[where] = tile.load(start + base + o, width=width).cast(out.dtype)
 
-            vectors(max(-base, 0), min(columns - base, breadth), (lanes, 1), part)
+            vectors(max(-base, 0), min(columns - base, breadth), (lanes,) if even else (lanes, 1), part)
 
     gemm(
         channels, height * breadth, product(taps), out.shape[0] * groups, dt, pack_a, pack_b, store,

@@ -52,6 +52,9 @@ def elementwise_rows(out, x):
     """Threads share pieces of rows; in a piece, vectors run along the last axis."""
     n = out.shape[-1]
     usual = element_width(out.dtype)
+    if x.iterates:
+        # Lanes wait for the last of them, and LLVM takes long for each copy of such a loop: fewer lanes need fewer.
+        usual = max(usual // 2, 1)
     width = choice("lanes", usual, [w for w in (usual // 4, usual // 2, usual * 2) if w > 0])
     longest = choice("piece", PIECE, (1024, 16384)) if not is_static(n) or n > PIECE else PIECE
     pieces = 1

@@ -76,7 +76,7 @@ def pieces_of(row_tiles, column_tiles, groups, workers, rows, width, columns):
     crew = select((groups % workers == 0) | (groups >= 4 * workers), index(1), even)
     square = (crew * column_tiles * width // (row_tiles * rows)).cast(i64)  # of so many parts the columns should be
     across = index(1) << ((63 - ctlz(max(square, i64(1)))) // 2).cast(index)
-    across = min(min(across, crew & (0 - crew)), column_tiles)  # a power of two that the workers divide into
+    across = max(min(min(across, crew & (0 - crew)), column_tiles), 1)  # a power of two that the workers divide into
     down = min(crew // across, row_tiles)
     return down, across * ceildiv(ceildiv(column_tiles, across) * width, columns)
 
@@ -90,7 +90,7 @@ def piece_at(item, row_pieces, column_pieces, row_tiles, column_tiles, rows, wid
     """
     rest = item // row_pieces
     group = rest // column_pieces
-    row, column = item - rest * row_pieces, rest - group * column_pieces
+    row, column = item % row_pieces, rest % column_pieces
     i0 = row * row_tiles // row_pieces * rows
     i1 = min((row + 1) * row_tiles // row_pieces * rows, m)
     j = column * column_tiles // column_pieces * width

@@ -1,6 +1,6 @@
 """Patches of an image, laid out as the panels that the blocked product multiplies with a convolution's weights."""
 
-from kernels.gemm import most_columns
+from kernels.gemm import is_unit, most_columns
 from kernels.indexing import delinearise
 from kernels.language import *
 from kernels.rows import vectors
@@ -32,6 +32,9 @@ def pack_patches(out, x, taps, stride, padding, dilation, groups, dt):
         lines.store(zeros(dt, lanes), o)
     reach = (most_columns() + lanes) * stride[1] + held * dilation[1]
     row = stack(dt, reach if many else 1)
+
+    widths = (lanes, 1) if stride[1] == 1 else (1,)
+    is_line = stride[1] == 1 and x.is_strided and is_unit(x.strides[3])
 
     def pack_b(group, panels, j, columns, k0, count, width):
         image = group // groups
@@ -67,26 +70,65 @@ def pack_patches(out, x, taps, stride, padding, dilation, groups, dt):
             for k in range(count):
                 c, p, q = delinearise(k0 + k, taps)
                 shift = q * dilation[1] - padding[1]
-                for i in range(top, bottom):
-                    base, first, last = part_of_row(i)
-                    line = i * stride[0] + p * dilation[0] - padding[0]
-                    begin, end = first, first
-                    if (line >= 0) & (line < x.shape[2]):
-                        begin, end = inside(first, last, shift, stride[1], x.shape[3])
+                drop = p * dilation[0] - padding[0]
+                if is_line:
+                    lay_lines(
+                        lines, x.flat, x.place(image, c0 + c, 0, 0), index(x.strides[2]), index(x.shape[2]),
+                        index(x.shape[3]), top, bottom, index(stride[0]), drop, shift, index(out.shape[3]), j, columns,
+                    )  # fmt: skip
+                else:
+                    for i in range(top, bottom):
+                        base, first, last = part_of_row(i)
+                        line = i * stride[0] + drop
 
-                    def clear(o, w):
-                        lines.store(zeros(dt, w), base + o)
+                        def copy(o, w):
+                            where = position((image, c0 + c, line, o * stride[1] + shift), width=w, axis=3)
+                            lines.store(x[where].cast(dt), base + o)
 
-                    def copy(o, w):
-                        where = position((image, c0 + c, line, o * stride[1] + shift), width=w, axis=3)
-                        lines.store(x[where].cast(dt), base + o)
-
-                    vectors(first, begin, (1,), clear)
-                    vectors(begin, end, (lanes, 1) if stride[1] == 1 else (1,), copy)
-                    vectors(end, last, (1,), clear)
+                        exists = (line >= 0) & (line < x.shape[2])
+                        bounds = inside(first, last, shift, stride[1], x.shape[3])
+                        fill_line(lines, base, first, last, exists, bounds, copy, widths=widths)
                 to_panels(0, k)
 
     return pack_b
+
+
+@outlined
+def lay_lines(lines, memory, plane, pitch, height, wide, top, bottom, step, drop, shift, breadth, j, columns):
+    """What output pixels j..j+columns have at one tap, from the plane of an image that begins at memory[plane].
+
+    Its lines are `pitch` apart. Line i of the output reads line i * step + drop of the plane, each pixel the one
+    `shift` beside it. A function that all convolutions share.
+    """
+    dt = lines.dtype
+    for i in range(top, bottom):
+        base = i * breadth - j
+        first, last = max(-base, 0), min(columns - base, breadth)
+        line = i * step + drop
+        start = plane + line * pitch + shift
+
+        def copy(o, w):
+            lines.store(memory.load(start + o, width=w).cast(dt), base + o)
+
+        exists = (line >= 0) & (line < height)
+        bounds = inside(first, last, shift, 1, wide)
+        fill_line(lines, base, first, last, exists, bounds, copy, widths=(target.simd(dt), 1))
+
+
+@inline
+def fill_line(lines, base, first, last, exists, bounds, copy, *, widths):
+    """Elements first..last of a line that begins at lines[base]: what copy(o, w) brings within the bounds if there is
+    a line in the image, zeros around it."""
+    begin, end = first, first
+    if exists:
+        begin, end = bounds
+
+    def clear(o, w):
+        lines.store(zeros(lines.dtype, w), base + o)
+
+    vectors(first, begin, (1,), clear)
+    vectors(begin, end, widths, copy)
+    vectors(end, last, (1,), clear)
 
 
 @inline

@@ -61,7 +61,7 @@ class Elaborator:
 
     def instantiate(self, run: Run, generator: Generator, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call a library function, elaborating it first if these types and parameters are new."""
-        key = instance_key(generator, args, kwargs)
+        key = instance_key(run.b, generator, args, kwargs)
         known = self._instances.get(key)
         if known is None:
             kernel, self.kernel = self.kernel, None

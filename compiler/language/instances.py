@@ -18,7 +18,7 @@ from compiler.language.syntax.calls import inline
 from compiler.language.syntax.functions import Generator
 from compiler.language.syntax.run import Run
 from compiler.language.values import memory, static
-from compiler.language.values.dtypes import DType, register_type
+from compiler.language.values.dtypes import INDEX, DType, register_type
 from compiler.language.values.loadables import UNSIZED, Tensor
 from compiler.language.values.records import Simd, describe
 
@@ -35,13 +35,28 @@ class Instance:
     traps: bool
     writes: tuple[bool | None, ...]
     """For each value and tensor passed: whether it is stored to (True), its address taken (False), or only read."""
+    counts: frozenset[int]
+    """Which results are positions that are known not to be below zero."""
 
 
-def instance_key(generator: Generator, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def instance_key(b: Builder, generator: Generator, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What calls have in common that share an instance."""
     outlined = generator.kind == "outlined"
     signature = tuple(_argument_key(value, outlined) for value in args)
-    return generator, signature, tuple(sorted((name, _frozen(value)) for name, value in kwargs.items()))
+    named = tuple(sorted((name, _frozen(value)) for name, value in kwargs.items()))
+    return generator, signature, named, _gives_counts(b, args)
+
+
+def _gives_counts(b: Builder, args: Sequence[Any]) -> bool:
+    """Whether all positions among the arguments are known not to be below zero, so that dividing them is cheaper.
+
+    All or none: each combination would be one more copy of the function.
+    """
+    return all(id(value.ssa) in b.nonnegative for value in args if _is_position(value))
+
+
+def _is_position(value: Any) -> bool:
+    return isinstance(value, Simd) and value.dtype is INDEX
 
 
 def call_instance(run: Run, instance: Instance, args: Sequence[Any]) -> Any:
@@ -65,6 +80,7 @@ def call_instance(run: Run, instance: Instance, args: Sequence[Any]) -> Any:
         values = tuple([Simd(r, *t) for r, t in zip(call.results, instance.results, strict=True)])
     if not values:
         return None
+    b.nonnegative.update({id(values[k].ssa): values[k].ssa for k in instance.counts})
     return values if instance.several else values[0]
 
 
@@ -90,7 +106,10 @@ def elaborate_function(
     names = [name for (name, _), value in zip(generator.arguments, args) if isinstance(value, (Simd, Tensor))]
     for argument, name in zip(block.args, names, strict=False):
         argument.name_hint = name
-    outcome = inline(run, generator, [_received(value, fresh) for value in args], kwargs, None)
+    received = [_received(value, fresh) for value in args]
+    if _gives_counts(outer, args):
+        builder.nonnegative.update({id(value.ssa): value.ssa for value in received if _is_position(value)})
+    outcome = inline(run, generator, received, kwargs, None)
     several = isinstance(outcome, tuple)
     values: Any = outcome if several else () if outcome is None and outlined else (outcome,)
     if (not values and not outlined) or not all(isinstance(value, Simd) for value in values):
@@ -105,7 +124,8 @@ def elaborate_function(
     operation = kgen.make_func(symbol, generator.name, kind, Region(block), params, outlined=outlined)
     effects = outlined or builder.effects
     writes = tuple(builder.written.get(id(argument)) for argument in block.args)
-    return Instance(symbol, SymbolRefAttr(symbol), results, several, effects, builder.traps, writes), operation
+    counts = frozenset(k for k, value in enumerate(values) if id(value.ssa) in builder.nonnegative)
+    return Instance(symbol, SymbolRefAttr(symbol), results, several, effects, builder.traps, writes, counts), operation
 
 
 def _passed(b: Builder, value: Simd | Tensor) -> Any:

@@ -11,7 +11,7 @@ from compiler.dialects import kgen
 from compiler.errors import KernelError
 from compiler.language import limits
 from compiler.language.builtins.device_memory import launch_shared
-from compiler.language.builtins.registry import builtin
+from compiler.language.builtins.registry import BUILTINS, builtin
 from compiler.language.context import Context
 from compiler.language.kernel import Launch
 from compiler.language.values import memory
@@ -178,10 +178,13 @@ def _fused_input(run: Context, function: Any, dtype: Any, shape: Any) -> FusedIn
         read = fetch.read_at_position()
         return bool(read) and all(isinstance(x, Loadable) and axis < x.rank and x.adjacency(axis) for x in read)
 
+    def library_function(name: str) -> Any:
+        return None if name in BUILTINS else run.host.lookup(name)
+
     sources = fetch.captured  # looked for when somebody asks what it reads
     return FusedInput(
         lambda inner, at: inner.call(fetch, [at]), to_dtype(dtype), to_shape(shape), unit_stride, unit_step,
-        sources=sources,
+        sources=sources, loops=lambda: fetch.iterates(library_function, set()),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -67,6 +68,31 @@ class Generator(Function):
             waiting += liveness.parts_of(node)
         return tuple(sorted(names)) if used == plain else None
 
+    @cached_property
+    def mentions(self) -> frozenset[str]:
+        """The names around it that it reads or calls."""
+        return frozenset(liveness.exposed(self.body) - {name for name, _ in self.arguments})
+
+    @cached_property
+    def _has_while(self) -> bool:
+        waiting: list[ast.AST] = list(self.body)
+        while waiting:
+            node = waiting.pop()
+            if type(node) is ast.While:
+                return True
+            waiting += liveness.parts_of(node)
+        return False
+
+    def iterates(self, find: Callable[[str], Any], seen: set[Any]) -> bool:
+        if self in seen:  # functions may call themselves with other compile-time values
+            return False
+        seen.add(self)
+        return self._has_while or any(
+            found.iterates(find, seen)
+            for found in map(find, sorted(self.mentions - self.constants.keys()))
+            if isinstance(found, Function)
+        )
+
 
 class Frame:
     """The names of one function being elaborated; `parent` is where a closure was defined."""
@@ -96,9 +122,15 @@ class Closure(Function):
     frame: Frame
 
     def captured(self) -> tuple[Any, ...]:
-        names = liveness.exposed(self.generator.body) - {name for name, _ in self.generator.arguments}
-        frames = [(name, self.frame.find(name)) for name in sorted(names)]
+        frames = [(name, self.frame.find(name)) for name in sorted(self.generator.mentions)]
         return tuple(frame.env[name] for name, frame in frames if frame is not None)
+
+    def iterates(self, find: Callable[[str], Any], seen: set[Any]) -> bool:
+        def meaning(name: str) -> Any:
+            frame = self.frame.find(name)
+            return find(name) if frame is None else frame.env[name]
+
+        return self.generator.iterates(meaning, seen)
 
     def read_at_position(self) -> tuple[Any, ...] | None:
         if len(self.generator.arguments) != 1:

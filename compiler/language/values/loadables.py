@@ -52,6 +52,10 @@ class Loadable:
         """What it is known to load from: itself, where it lies in memory."""
         return (self,)
 
+    def iterates(self) -> bool:
+        """Whether computing an element is known to run a `while` loop, in which lanes wait for each other."""
+        return False
+
     def permute(self, perm: Sequence[int]) -> Loadable:
         """Axis k of the result is axis perm[k] of this."""
         perm = tuple(perm)
@@ -143,6 +147,10 @@ class FusedInput(Loadable):
     unit_stride: Callable[[int], bool] = lambda axis: False
     unit_step: Callable[[int], bool] | None = None  # in either direction, where that is known apart
     sources: Callable[[], tuple[Any, ...]] = tuple
+    loops: Callable[[], bool] = bool
+
+    def iterates(self) -> bool:
+        return self.loops() or any(x.iterates() for x in self.reads())
 
     def reads(self) -> tuple[Loadable, ...]:
         """What it is known to load from."""

@@ -62,6 +62,8 @@ def attribute(run: Context, value: Any, name: str) -> Any:
             return reduce(lambda count, size: math.binary(run.b, "*", count, size), value.shape, 1)
         if name == "reads" and isinstance(value, Loadable):
             return value.reads()
+        if name == "iterates" and isinstance(value, Loadable):
+            return value.iterates()
         if name == "writes" and isinstance(value, (Tensor, FusedOutput)):
             memory = value if isinstance(value, Tensor) else value.memory
             return () if memory is None else (memory,)

@@ -6,6 +6,7 @@ value.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,10 @@ class Function:
     def read_at_position(self) -> tuple[Any, ...] | None:
         """What a function of a position reads there, if it does nothing else with the position; None if it may."""
         return None
+
+    def iterates(self, find: Callable[[str], Any], seen: set[Any]) -> bool:
+        """Whether it, or a function it calls, has a `while` loop. `find`: what a name means outside of functions."""
+        return False
 
 
 @dataclass(slots=True, eq=False)

@@ -302,3 +302,49 @@ def test_elaborated_functions_leave_nothing_for_the_collector():
         assert sum(isinstance(held, Frame) for held in gc.get_objects()) == before
     finally:
         gc.enable()
+
+
+HALVE = "@outlined\ndef halve(n, by):\n    return n // by, n - by\n"
+
+
+def test_a_function_given_counts_divides_without_looking_at_signs():
+    body = """
+for i in range(N):
+    q, rest = halve(i, index(2))
+    o[q // 3 + 9] = f32(1)
+    o[rest // 3 + 9] = f32(2)
+"""
+    module, _ = elaborate(kernel(body, "o: Tensor[f32, (N,)]", HALVE))
+    shown = text(module)
+    assert shown.count("arith.divui") == 2  # in the function, and of its result that is a count
+    assert shown.count("arith.floordivsi") == 1
+
+
+def test_calls_with_counts_and_with_signs_are_both_right():
+    body = "for i in range(8):\n    out[i] = (halve(i, index(2))[0] * 100 + halve(i - 5, index(2))[0]).cast(i64)"
+    x = np.arange(8)
+    np.testing.assert_array_equal(run(body, ("i64", (8,)), head=HALVE), x // 2 * 100 + (x - 5) // 2)
+    source = kernel(
+        "o[halve(index(N) - 5, index(2))[0] + halve(index(N), index(2))[0] + 9] = f32(1)", "o: Tensor[f32, (N,)]", HALVE
+    )
+    assert len(instances(source)) == 2  # one for counts, one for any
+
+
+def test_an_input_knows_whether_its_elements_take_a_loop_of_their_own():
+    head = """
+@inline
+def until(x):
+    while x.any():
+        x = x & (x != x)
+    return x
+@inline
+def through(x):
+    return until(x > 0).cast(f32)
+@inline
+def plain(x):
+    return x + 1 if x.width == 1 else plain(x[0])
+"""
+    for function, expected in (("through", 1), ("plain", 0)):
+        asked = f"1 if FusedInput(lambda at: {function}(a[at]), f32, (8,)).iterates else 0"
+        assert scalar(asked, "i64", X, head=head) == expected
+    assert scalar("1 if a.iterates else 0", "i64", X) == 0
