@@ -91,8 +91,20 @@ def gpu_attend(out, q, k, v, mask, *, is_causal, scale, enable_gqa):
 
 @inline
 def score_keys(scores, query, key_rows, j0, used, *, threads, size):
-    """scores[t] is the query times key j0 + t, for t < used: the lanes of a warp read a key side by side."""
+    """scores[t] is the query times key j0 + t, for t < used: the lanes of a warp read a key side by side; or, where
+    keys lie side by side in memory, each thread its own key."""
     dt = query.dtype
+    if key_rows.is_contiguous(0) and not key_rows.is_contiguous(1):
+        t = min(thread_index(), used - 1)
+        sums = [dt(0) for _ in range(TOGETHER)]
+        whole = size - size % TOGETHER
+        for x in range(0, whole, TOGETHER):
+            for u in unroll(TOGETHER):
+                sums[u] = muladd(query[x + u], key_rows[j0 + t, x + u].cast(dt), sums[u])
+        for x in range(whole, size):
+            sums[0] = muladd(query[x], key_rows[j0 + t, x].cast(dt), sums[0])
+        scores[thread_index()] = (sums[0] + sums[1]) + (sums[2] + sums[3])
+        return
     warps = threads // target.warp
     lane = lane_of()
     for t in range(thread_index() // target.warp, used, warps * TOGETHER):

@@ -45,14 +45,22 @@ def phase_plan(phases):
             narrowest = min(narrowest, dt.bytes)
             kept = kept + (0 if wanted == "drop" else dt.bytes)
     width = gpu_width(last, min(16 // narrowest, 8))
-    threads = fitting_power(ceildiv(n, width * 4), target.warp, 512)
-    count = ceildiv(n, width * threads)
-    if count * width > KEPT or count * width * kept > KEPT_BYTES:
-        threads = 1024
-        count = ceildiv(n, width * threads)
-    if count * width > KEPT or count * width * kept > KEPT_BYTES:
+    threads = keeping_threads(n, width, kept, fitting_power(ceildiv(n, width * 4), target.warp, 512))
+    if threads == 0:
         return fitting_power(ceildiv(n, 8), target.warp, 1024), 1, 0
-    return threads, width, count
+    return threads, width, ceildiv(n, width * threads)
+
+
+@inline
+def keeping_threads(n, width, kept, threads):
+    """The fewest threads, `threads` or more, that can keep a row of `n` elements, `kept` bytes each; 0 if none can.
+
+    Threads beyond that would have nothing to do but wait for the others.
+    """
+    each = ceildiv(n, width * threads) * width
+    if each <= KEPT and each * kept <= KEPT_BYTES:
+        return threads
+    return 0 if threads >= 1024 else keeping_threads(n, width, kept, threads * 2)
 
 
 @inline

@@ -317,6 +317,16 @@ MATRICES = [
     ),
     _attention("negative-scale", (1, 2, 130, 64), (1, 2, 130, 64), scale=-0.2),
     _attention("few-keys", (1, 2, 300, 128), (1, 2, 20, 128)),
+    *[
+        Case(
+            f"attention-keys-side-by-side-{size}",
+            (("F", (2, 3, 70, size)), ("F", (2, 3, size, "M")), ("F", (2, 3, "M", 5))),
+            lambda q, k, v: ops.scaled_dot_product_attention(q, ops.transpose(k, (0, 1, 3, 2)), v),
+            ALL,
+            slack=2.0,
+        )
+        for size in (50, 256)
+    ],
     Case(
         "attention-rope",
         (*[("F", (1, 150, h, 64)) for h in (4, 2, 2)], ("F", (150, 32)), ("F", (150, 32))),

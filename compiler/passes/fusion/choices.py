@@ -34,6 +34,11 @@ class Choices:
         """Whether kernels work on vectors along an axis; threads of a grid have one element each."""
         return emission_of(self.options.target).grid is None
 
+    @property
+    def on_card(self) -> bool:
+        """Whether kernels run as grids of threads."""
+        return not self.has_vectors
+
     @cached_property
     def cut(self) -> frozenset[str]:
         """The nodes with an edge that the user cuts."""

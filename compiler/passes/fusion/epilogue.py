@@ -94,7 +94,7 @@ def _join(node: Node, groups: Groups, choices: Choices) -> None:
                 _note(choices, operand, node, "forced cut")
             elif not is_storable(path):
                 _note(choices, operand, node, "its result could not be stored in order")
-            elif choices.has_vectors and (elements := stores_across(path)):
+            elif elements := stores_across(path, on_card=choices.on_card):
                 _note(choices, operand, node, f"its {elements} elements would be stored in a cache line each")
             else:
                 found.append((base.node.index if base.node else -1, operand, group, path))

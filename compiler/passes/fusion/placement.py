@@ -132,7 +132,7 @@ class Placement:
         seen, elements = self._turned.get(group, (0, 0))
         for value in islice(group.access, seen, None):  # each once, as groups may read many
             if value.node is not None and value.node.kind == "view":
-                elements = max(elements, reads_across(value.node, itself=True))
+                elements = max(elements, reads_across(value.node, on_card=False, itself=True))
         self._turned[group] = len(group.access), elements
         return f"its {elements} elements are computed sooner in the order in which they lie" if elements else ""
 
@@ -181,12 +181,12 @@ class Placement:
 
     def stores_well(self, path: Path) -> bool:
         """Whether a kernel can store through a path, and not in a cache line for each element."""
-        return is_storable(path) and not (self.choices.has_vectors and stores_across(path))
+        return is_storable(path) and not stores_across(path, on_card=self.choices.on_card)
 
     def why_copy(self, node: Node, group: Group) -> str:
         """Why a group had better read a copy of a view than what it shows; empty when it had not. A kernel that asks
         how things lie in memory can go another way, if all that it reads at a position lies alike."""
-        elements = reads_across(node) if self.choices.fuse and self.choices.has_vectors else 0
+        elements = reads_across(node, on_card=self.choices.on_card) if self.choices.fuse else 0
         value, core = node.result, group.core
         read = group.access[value].contexts
         at_hand = any(not isinstance(context, Value) for context in read)
@@ -195,10 +195,10 @@ class Placement:
         near = at_hand or whole or before
         if not elements or not (near or group.access[value].straight):
             return ""
-        if near and (not at_hand and self.asks(core) if core is not None else _goes_in_tiles(group, value)):
+        if near and (not at_hand and self.asks(core) if core is not None else self._goes_in_tiles(group, value)):
             same = read if core is None else before
             if not any(
-                _is_straight(other, node, group) and (_meets(access, same) or (core is None and access.straight))
+                self._is_straight(other, node, group) and (_meets(access, same) or (core is None and access.straight))
                 for other, access in group.access.items()
             ):
                 return ""
@@ -207,7 +207,27 @@ class Placement:
     def asks(self, core: Node) -> bool:
         """Whether a kernel asks how its operands lie in memory. To read all that it calls takes a while, so it is read
         where the answer makes a difference."""
-        return core.kind == "kernel" and asks_for_layout(self.library, core.signature.name)
+        return core.kind == "kernel" and asks_for_layout(
+            self.library, core.signature.name, on_card=self.choices.on_card
+        )
+
+    def _goes_in_tiles(self, group: Group, value: Value) -> bool:
+        """Whether an elementwise kernel can as well go along memory, which it then does a register at a time; a card
+        takes tiles."""
+        if group.access[value].straight:
+            return False
+        return self.choices.on_card or all(member.own_work <= LIGHT for member in group.members)
+
+    def _is_straight(self, value: Value, view: Node, group: Group) -> bool:
+        """Whether a group reads a value, visited after a view, in the order in which it lies in memory."""
+        node = value.node
+        if literal_of(value) is not None or node is view or (node is not None and node in group.members):
+            return False
+        if node is None or node.kind != "view":
+            return True
+        return value.buffer is not None or (
+            node.index < view.index and not reads_across(node, on_card=self.choices.on_card)
+        )
 
     def sink(self, node: Node) -> bool:
         """Store a view by the kernel whose output it shows, if there is one."""
@@ -296,16 +316,6 @@ def _meets(access: Access, contexts: Iterable[Context]) -> bool:
     return any(context in access.contexts for context in contexts)
 
 
-def _is_straight(value: Value, view: Node, group: Group) -> bool:
-    """Whether a group reads a value, visited after a view, in the order in which it lies in memory."""
-    node = value.node
-    if literal_of(value) is not None or node is view or (node is not None and node in group.members):
-        return False
-    if node is None or node.kind != "view":
-        return True
-    return value.buffer is not None or (node.index < view.index and not reads_across(node))
-
-
 def _why_not_before(node: Node, group: Group) -> str:
     """Why a kernel had better not compute a value while it loads its operands; empty when it may."""
     core, access = group.core, group.access[node.result]
@@ -322,11 +332,6 @@ def _why_not_after(node: Node, group: Group) -> str:
     """Why a kernel had better not compute a value beside its results, which it has one at a time; empty when it may."""
     at_hand = any(not isinstance(context, Value) for context in group.access[node.result].contexts)
     return why_not_singly(node.work, node.result.numel) if at_hand and comes_singly(group) else ""
-
-
-def _goes_in_tiles(group: Group, value: Value) -> bool:
-    """Whether an elementwise kernel can as well go along memory, which it then does a register at a time."""
-    return not group.access[value].straight and all(member.own_work <= LIGHT for member in group.members)
 
 
 def _one_by_one(node: Node, group: Group) -> bool:

@@ -11,6 +11,7 @@ from compiler.passes.fusion.paths import Path, Shape
 
 MOST_ACROSS = 1 << 13  # elements that the nearest cache holds, so that the order in which they are read is no matter
 _MOST_STORED = 1 << 11  # elements that are stored one by one in the time that a kernel takes which turns them
+_MOST_ON_CARD = 1 << 16  # elements that a card reads or stores so in the time of one more kernel
 
 # Layers repeat, and arithmetic on symbolic sizes is slow.
 _dense = lru_cache(maxsize=4096)(row_major)
@@ -24,14 +25,14 @@ def is_storable(path: Path) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def stores_across(path: Path) -> int:
+def stores_across(path: Path, *, on_card: bool) -> int:
     """How many elements a kernel would store a cache line each, as its last axis lies elsewhere in memory; 0 for few,
     or where that is not known."""
     strides = _strides_of(path) if path else None
-    return 0 if strides is None else _across(path[0].before, strides, _MOST_STORED)
+    return 0 if strides is None else _across(path[0].before, strides, _MOST_ON_CARD if on_card else _MOST_STORED)
 
 
-def reads_across(node: Node, itself: bool = False) -> int:
+def reads_across(node: Node, *, on_card: bool, itself: bool = False) -> int:
     """The same of reading through the views that end in one; `itself` also if what it shows is stored."""
     value, chain = _below(node.operands[0] if itself else node.result)
     chain = [node, *chain] if itself else chain
@@ -42,7 +43,8 @@ def reads_across(node: Node, itself: bool = False) -> int:
         before, after = view.operands[0].shape, view.result.shape
         if strides is not None:
             strides = _reshaped(before, strides, after) if view.view == "reshape" else _strided(view, strides)
-    return 0 if strides is None else _across(node.result.shape, strides, MOST_ACROSS)
+    most = _MOST_ON_CARD if on_card else MOST_ACROSS
+    return 0 if strides is None else _across(node.result.shape, strides, most)
 
 
 def _below(value: Value) -> tuple[Value, list[Node]]:

@@ -15,21 +15,22 @@ if TYPE_CHECKING:
     from compiler.language.library import Library
     from compiler.language.syntax.functions import Generator
 
-_QUESTION = "is_contiguous"
+_QUESTIONS = frozenset({"is_contiguous", "can_map"})
 _CARDS = frozenset({"is_gpu", "is_nvidia"})
 
 
-def asks_for_layout(library: Library, definition: str) -> bool:
-    """Whether what a processor does of a definition, or of the functions that it calls, asks what is contiguous."""
+def asks_for_layout(library: Library, definition: str, *, on_card: bool) -> bool:
+    """Whether what a processor or a card does of a definition, or of the functions that it calls, asks what is
+    contiguous."""
     generator = library.find(definition)
-    return generator is not None and _asks(library, generator)
+    return generator is not None and _asks(library, generator, on_card)
 
 
 @lru_cache(maxsize=1024)
-def _asks(library: Library, generator: Generator) -> bool:
+def _asks(library: Library, generator: Generator, on_card: bool) -> bool:
     waiting, seen = [generator], {generator.name}
     while waiting:
-        asks, names = _own_words(waiting.pop())
+        asks, names = _own_words(waiting.pop(), on_card)
         if asks:
             return True
         for name in names - seen:
@@ -41,24 +42,29 @@ def _asks(library: Library, generator: Generator) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _own_words(generator: Generator) -> tuple[bool, frozenset[str]]:
+def _own_words(generator: Generator, on_card: bool) -> tuple[bool, frozenset[str]]:
     """Whether a definition asks itself, and the names in it; kernels have most of what they call in common."""
     names: set[str] = set()
-    for node in _on_processors(generator.body):
-        if isinstance(node, ast.Attribute) and node.attr == _QUESTION:
+    for node in _reached(generator.body, on_card):
+        word = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if word in _QUESTIONS:
             return True, frozenset()
         if isinstance(node, ast.Name):
-            names.add(node.id)
+            names.add(word)
     return False, frozenset(names)
 
 
-def _on_processors(nodes: tuple[ast.AST, ...]) -> Iterator[ast.AST]:
-    """The syntax under some nodes, without the branches for cards."""
+def _reached(nodes: tuple[ast.AST, ...], on_card: bool) -> Iterator[ast.AST]:
+    """The syntax under some nodes, without the branches for cards; or, where one has them, without the others."""
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.If) and _is_for_cards(node.test):
-            waiting += node.orelse
+            if on_card:
+                others = [part for part in node.orelse if isinstance(part, ast.If) and _is_for_cards(part.test)]
+                waiting += [node.test, *node.body, *others]
+            else:
+                waiting += node.orelse
             continue
         yield node
         waiting += ast.iter_child_nodes(node)

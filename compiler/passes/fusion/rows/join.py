@@ -15,6 +15,12 @@ from compiler.passes.fusion.paths import IDENTITY, is_linear
 from compiler.passes.fusion.row_space import ROW_ROLE, Rows, begins_rows
 
 _DEEPEST = 6  # elementwise ops above a reduction through which its siblings are looked for
+# A card gives a block a row, or a strip of columns. With fewer blocks than these most of it has nothing to do: what a
+# block then goes through again and again takes longer than kernels apart, if it is more than this many elements.
+_FEW_BLOCKS = 66
+_STRIP = 8
+_LONG_ROW = 1 << 16
+_LONG_STRIP = 1 << 14
 
 
 class RowJoiner:
@@ -98,7 +104,7 @@ class RowJoiner:
             return False
         if len(levels) != 1 or len(group.members) >= LARGEST:
             return False
-        rows = group.rows or _rows_of(group)
+        rows = group.rows or self._rows_of(group)
         if rows is None:
             return False
         value = node.result
@@ -127,6 +133,18 @@ class RowJoiner:
                 group.members[node] = ROW_ROLE
             self._promoted.append(group)
 
+    def _rows_of(self, group: Group) -> Rows | None:
+        """The rows of a group that began with a reduction, if its epilogue so far is at the rows' own positions."""
+        core = group.core
+        if core is None or not begins_rows(core) or not all(is_linear(path) for path in group.positions.values()):
+            return None
+        rows = Rows(core)
+        if self.choices.on_card and _has_few_blocks(rows):
+            return None
+        for value in group.positions:
+            rows.row[value] = 0
+        return rows
+
     # Reductions.
 
     def reduce(self, node: Node) -> bool:
@@ -150,7 +168,7 @@ class RowJoiner:
 
     def _add_reduction(self, node: Node, group: Group, phase: int, base: Value | None) -> bool:
         operand = node.operands[0]
-        rows = group.rows or _rows_of(group)
+        rows = group.rows or self._rows_of(group)
         if rows is None or operand.shape != rows.shape or tuple(node.attrs["axes"]) != rows.axes:
             return False
         if base is not None and self.choices.cuts(operand, base, node):
@@ -180,15 +198,14 @@ class RowJoiner:
                         known.append(group)
 
 
-def _rows_of(group: Group) -> Rows | None:
-    """The rows of a group that began with a reduction, if its epilogue so far is at the rows' own positions."""
-    core = group.core
-    if core is None or not begins_rows(core) or not all(is_linear(path) for path in group.positions.values()):
-        return None
-    rows = Rows(core)
-    for value in group.positions:
-        rows.row[value] = 0
-    return rows
+def _has_few_blocks(rows: Rows) -> bool:
+    """Whether a card would have little of itself at work on rows that are long."""
+    kept, all_of_it = count(rows.kept), count(rows.shape)
+    if not isinstance(kept, int) or not isinstance(all_of_it, int) or kept <= 0:
+        return False
+    if len(rows.shape) - 1 in rows.axes:
+        return kept < _FEW_BLOCKS and all_of_it // kept > _LONG_ROW
+    return kept < _FEW_BLOCKS * _STRIP and all_of_it // kept * _STRIP > _LONG_STRIP
 
 
 def _read_with(value: Value) -> list[Value]:
