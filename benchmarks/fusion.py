@@ -2,13 +2,13 @@
 
     python benchmarks/fusion.py samples [--threads N] [--pairs N] [--again N] [--target sm_90a]
     python benchmarks/fusion.py random FIRST COUNT [--threads N] [--pairs N] [--again N] [--jobs N] [--target sm_90a]
-    python benchmarks/fusion.py by-hand [--threads N] [--pairs N] [--target sm_90a]
+    python benchmarks/fusion.py by-hand [--threads N] [--pairs N] [--again N] [--target sm_90a]
 
 Both sides are timed in turns in this process, the order within each pair drawn: a pair's figure is the ratio of two
 blocks of calls, a graph's the median of its pairs with the signed-rank interval of their logarithms, as `compare
 --again` has it. A graph that seems to take longer fused is timed again in processes of its own, as where code and data
 happen to lie makes processes differ; its figure is then the median of them all. Printed are the graphs above 1.02, the
-worst, their share, and the geometric mean.
+worst, their share, and the geometric mean; of what is written out also whether it comes to the same machine code.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Row:
     second_ms: float
     kernels: tuple[int, int]
     most: float = MOST
+    same_code: bool = False
 
 
 def compared(name: str, graphs: Sequence[Any], fuse: Sequence[bool], asked: argparse.Namespace, most: float) -> Row:
@@ -146,18 +147,19 @@ def random_rows(asked: argparse.Namespace) -> list[Row]:
     """Every graph of the range, those that seem slower again."""
     numbers = range(asked.first, asked.first + asked.count)
     _compile_ahead(asked, numbers)
-    return fused_rows(asked, [str(number) for number in numbers], random_row)
+    return measured_rows(asked, [str(number) for number in numbers])
 
 
-def fused_rows(asked: argparse.Namespace, names: Sequence[str], measured: Callable[..., Row]) -> list[Row]:
+def measured_rows(asked: argparse.Namespace, names: Sequence[str]) -> list[Row]:
+    """Each comparison; those that seem slower again, in processes of their own."""
     rows = []
     for name in names:
         try:
-            row = measured(name, asked)
+            row = ROW[asked.what](name, asked)
         except Exception as error:
             print(f"{asked.what} {name}: {type(error).__name__}: {error}", flush=True)
             continue
-        if row.ratio > MOST:
+        if row.ratio > row.most:
             again = [_in_process(asked, name) for _ in range(asked.again)]
             ratios = sorted([row.ratio, *(one["ratio"] for one in again)])
             lows = sorted([row.low, *(one["low"] for one in again)])
@@ -165,7 +167,7 @@ def fused_rows(asked: argparse.Namespace, names: Sequence[str], measured: Callab
             middle = len(ratios) // 2
             row = replace(row, ratio=ratios[middle], low=lows[middle], high=highs[middle])
         rows.append(row)
-        if row.ratio > MOST or asked.what == "samples":
+        if row.ratio > row.most or asked.what != "random":
             print(words(row), flush=True)
         if len(rows) % 100 == 0:
             print(summary(rows, asked), flush=True)
@@ -200,27 +202,40 @@ def _in_process(asked: argparse.Namespace, name: str) -> dict[str, Any]:
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)[0]
 
 
+def by_hand_row(name: str, asked: argparse.Namespace) -> Row:
+    """An op beside the same thing written out."""
+    from compiler.options import CompileOptions
+    from compiler.pipeline import compile_graph
+
+    pair = next(pair for pair in TWICE if pair.name == name)
+    graphs = [pair.graph(pair.named), pair.graph(pair.written)]
+    models = [compile_graph(graph, CompileOptions(asked.target)) for graph in graphs]
+    row = timed(name, models, arrays_of(graphs[0], 0), asked, pair.most)
+    return replace(row, same_code=len({machine_code(model) for model in models}) == 1)
+
+
+def machine_code(model: Any) -> tuple[str, ...]:
+    """The machine code of a model's kernels, whatever they are called."""
+    stage = "asm" if model.target.emission.grid is None else "ptx"
+    return tuple(kernel.ir(stage).replace(kernel.name, "kernel") for kernel in model.kernels)
+
+
 def by_hand_rows(asked: argparse.Namespace) -> list[Row]:
-    rows = []
-    for pair in TWICE:
-        if pair.for_cards and asked.target == "cpu":
-            continue
-        graphs = [pair.graph(pair.named), pair.graph(pair.written)]
-        rows.append(compared(pair.name, graphs, (True, True), asked, pair.most))
-        print(words(rows[-1]), flush=True)
-    return rows
+    return measured_rows(asked, [pair.name for pair in TWICE if asked.target != "cpu" or not pair.for_cards])
 
 
 def sample_rows(asked: argparse.Namespace) -> list[Row]:
-    return fused_rows(asked, sample_names(), sample_row)
+    return measured_rows(asked, sample_names())
 
 
 ROWS = {"samples": sample_rows, "random": random_rows, "by-hand": by_hand_rows}
+ROW = {"samples": sample_row, "random": random_row, "by-hand": by_hand_row}
 
 
 def words(row: Row) -> str:
     sides = f"{row.first_ms:9.3f} ms {row.second_ms:9.3f} ms  {row.kernels[0]:3d} {row.kernels[1]:3d} kernels"
     mark = "" if row.ratio <= row.most else "  above" if row.low > row.most else "  above, within its interval"
+    mark += "  same machine code" if row.same_code else ""
     return f"{row.name:32s} {row.ratio:6.3f} [{row.low:.3f}, {row.high:.3f}]  {sides}{mark}"
 
 
@@ -253,8 +268,7 @@ def main() -> None:
         ahead(asked)
         return
     if asked.once:
-        measured = sample_row if asked.what == "samples" else random_row
-        print(json.dumps([asdict(measured(asked.once, asked))]))
+        print(json.dumps([asdict(ROW[asked.what](asked.once, asked))]))
         return
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("KERNELGLASS_CACHE", folder)

@@ -151,7 +151,7 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
         if large:
             for k in unroll(deep):
                 acc = add_products(acc, stage, k)
-                if k == deep // 2:  # by now it has come, and storing it goes on beside the products
+                if k == deep - 2:  # by now it has come, and storing it goes on beside the last products
                     put(1 - stage, fetched)
         else:  # as fast for small tiles, and much less to compile
             for k in range(deep):
