@@ -5,10 +5,12 @@ Kernels run in the worker, so that one that faults fails its own test and no oth
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +47,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "variant" in metafunc.fixturenames:
         variants = load_beside(HERE / "cases.py").variants()
         metafunc.parametrize("variant", [f"{case.name}[{dtype}]" for case, dtype in variants])
+
+
+@pytest.fixture(autouse=True)
+def share_of_the_card(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Counters and samples are of the whole card: files that say ALONE have it to themselves, whatever tests run in
+    other processes; the others share it."""
+    with open(Path(tempfile.gettempdir()) / f"kernelglass-card-{os.getuid()}.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if getattr(request.module, "ALONE", False) else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.fixture(scope="session")

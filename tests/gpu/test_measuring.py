@@ -19,6 +19,7 @@ from profiler.records import FAILED, FINISHED, MeasureRequest
 from profiler.store import open_store, queries
 
 pytestmark = pytest.mark.gpu
+ALONE = True
 
 KERNELS = """
 @kernel("gpu_crash_later")

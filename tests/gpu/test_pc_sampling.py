@@ -16,6 +16,7 @@ from profiler.sampled import PLACES, Sampling
 from tests.gpu.known_kernels import HEAD, conflicting
 
 pytestmark = pytest.mark.gpu
+ALONE = True
 
 KERNELS = f'''{HEAD}{conflicting("planted_conflict", reads=4096)}
 

@@ -16,6 +16,7 @@ from profiler.records import FINISHED, MeasureRequest
 from tests.gpu.known_kernels import HEAD, conflicting
 
 pytestmark = pytest.mark.gpu
+ALONE = True
 
 GIB = 1 << 30
 KERNELS = f'''{HEAD}
