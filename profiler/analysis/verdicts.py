@@ -44,6 +44,7 @@ OTHERS = "other programs took so much processor time that no undisturbed calls a
 _UNLIKE = "other programs disturbed one of them more than the other"
 _WASTE = math.log(1.5)  # what threads waited is taken to be no more than half of what they worked
 _ALIKE = 0.15  # shares of lost processor time that lie no further apart count as the same
+_MOST_LOST = 0.8  # of their processor time: calls that lost more say nothing of what they need
 _APART = "processes of the same run differ as much"
 _WIDE = "the times scatter too much"
 _AGAIN = "`compare --again` measures both in turns"
@@ -127,14 +128,19 @@ def _in_turns(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdict]:
     both = np.logical_and.reduce([a.steady & b.steady for a, b in pairs])
     steady = _pairs_tell(int(both.sum()))
     kept = both if steady else np.ones(len(both), bool)
-    changes = np.stack([_metric(b, steady)[kept] - _metric(a, steady)[kept] for a, b in pairs], axis=1)
+    blind = [not steady and _is_drowned(a, b) for a, b in pairs]
+    plain = [steady or one for one in blind]
+    changes = np.stack([_metric(b, p)[kept] - _metric(a, p)[kept] for (a, b), p in zip(pairs, plain)], axis=1)
     chances = step_down(sign_flips(changes, seed))  # [pairs, questions]
     found = []
-    for (a, b), p, change in zip(pairs, chances, changes.T):
+    for (a, b), p, change, lost in zip(pairs, chances, changes.T, blind):
         low, high = signed_rank_interval(change)
         middle = float(np.median(change if steady else b.logs - a.logs))
-        seen = None if steady else signed_rank_interval(b.logs - a.logs)
-        found.append(_verdict(middle, (low, high), float(p), TURNS, _WIDE, _QUIET, seen=seen, waits=_waits(a, b)))
+        seen = None if steady or lost else signed_rank_interval(b.logs - a.logs)
+        doubt = OTHERS if lost else ""
+        found.append(
+            _verdict(middle, (low, high), float(p), TURNS, _WIDE, _QUIET, seen=seen, waits=_waits(a, b), doubt=doubt)
+        )
     return found
 
 
@@ -145,20 +151,23 @@ def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdi
     steady = _processes_tell(int(first.sum()), int(second.sum()))
     if not steady:
         first, second = np.ones(len(first), bool), np.ones(len(second), bool)
-    ones = np.stack([_metric(a, steady)[first] for a, _ in pairs], axis=1)  # [processes, questions]
-    twos = np.stack([_metric(b, steady)[second] for _, b in pairs], axis=1)
+    blind = [not steady and _is_drowned(a, b) for a, b in pairs]
+    ones = np.stack(
+        [_metric(a, steady or x)[first] for (a, _), x in zip(pairs, blind)], axis=1
+    )  # [processes, questions]
+    twos = np.stack([_metric(b, steady or x)[second] for (_, b), x in zip(pairs, blind)], axis=1)
     chances = step_down(permuted(ones, twos, seed))
     found = []
-    for (a, b), p, one, two in zip(pairs, chances, ones.T, twos.T):
+    for (a, b), p, one, two, lost in zip(pairs, chances, ones.T, twos.T, blind):
         low, high = _welch_interval(one, two, CONFIDENCE)
         # The exact test knows nothing of drift, so that a verdict takes an interval with its own confidence too.
         least, most = _welch_interval(one, two, 1 - ALPHA)
         chance = float(p) if least > 0 or most < 0 else max(float(p), 2 * ALPHA)
         change = float(np.median(two) - np.median(one) if steady else np.median(b.logs) - np.median(a.logs))
-        seen = None if steady else _welch_interval(a.logs, b.logs, CONFIDENCE)
-        unlike = not steady and abs(a.lost_share - b.lost_share) > _ALIKE
+        seen = None if steady or lost else _welch_interval(a.logs, b.logs, CONFIDENCE)
+        unlike = not steady and not lost and abs(a.lost_share - b.lost_share) > _ALIKE
         unlike = unlike and _waits(a, b)
-        doubt = _UNLIKE if unlike else _APART if chance <= ALPHA and _close(one, two) else ""
+        doubt = OTHERS if lost else _UNLIKE if unlike else _APART if chance <= ALPHA and _close(one, two) else ""
         found.append(
             _verdict(change, (low, high), chance, PROCESSES, _WIDE, _AGAIN, seen=seen, waits=_waits(a, b), doubt=doubt)
         )
@@ -168,6 +177,11 @@ def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdi
 def _metric(times: Times, steady: bool) -> np.ndarray:
     """What processes are compared by: undisturbed calls, or else the processor time that a thread had for a call."""
     return times.logs if steady else times.own_logs
+
+
+def _is_drowned(a: Times, b: Times) -> bool:
+    """Whether calls of a run hardly had a processor: the rest of a large number then says nothing of what they need."""
+    return max(a.lost_share, b.lost_share) > _MOST_LOST
 
 
 def _waits(a: Times, b: Times) -> bool:
@@ -252,7 +266,8 @@ def _few(a: Times, b: Times, family: int, seed: int) -> Verdict:
     first, second = (_chunks(np.asarray(x.values, np.float64), x.blocks) for x in (a, b))
     rng = np.random.default_rng(seed)
     steady = bool(a.steady.all() and b.steady.all())
-    change = float(np.median(_metric(b, steady)) - np.median(_metric(a, steady)))
+    lost = not steady and _is_drowned(a, b)
+    change = float(np.median(_metric(b, steady or lost)) - np.median(_metric(a, steady or lost)))
     moves = np.log(_resampled(rng, second) / _resampled(rng, first))
     tail = (1 - CONFIDENCE) / 2
     ends = np.quantile(moves - np.median(moves), (tail, 1 - tail))
@@ -261,7 +276,9 @@ def _few(a: Times, b: Times, family: int, seed: int) -> Verdict:
     shown = change if steady else float(np.median(b.logs) - np.median(a.logs))
     p = min(rank_test([float(np.median(x)) for x in first], [float(np.median(x)) for x in second]) * family, 1.0)
     seen, doubt = None, "too few calls were timed" if min(len(first), len(second)) < 5 else ""
-    if not steady:
+    if lost:
+        doubt = OTHERS
+    elif not steady:
         least, most = (float(x) for x in np.median(b.logs) - np.median(a.logs) + spread)
         seen = least, most
         doubt = doubt or _UNLIKE * (_waits(a, b) and abs(a.lost_share - b.lost_share) > _ALIKE)

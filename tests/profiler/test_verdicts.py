@@ -10,6 +10,7 @@ from profiler.analysis.verdicts import (
     CANNOT_TELL,
     FASTER,
     FEW,
+    OTHERS,
     PROCESSES,
     SAME,
     SLOWER,
@@ -251,3 +252,19 @@ def test_threads_that_only_waited_for_their_processors_are_not_said_to_be_alike(
             runs.append(Times(values.astype(np.int64), (5,) * 30, (6,) * 5, lost, threads=2))
         assert compare_times(*runs).verdict == CANNOT_TELL
         assert compare_times(*runs, turns=True).verdict == CANNOT_TELL
+
+
+@pytest.mark.parametrize("processes, turns", [(2, False), (6, False), (8, True)], ids=["few", "processes", "turns"])
+def test_calls_that_hardly_had_a_processor_tell_nothing_of_each_other(processes, turns):
+    rng = np.random.default_rng(18)
+    for _ in range(20):
+        runs = []
+        for level in (48e6, 33e6):
+            values = level * np.exp(0.4 * rng.standard_normal(24 * processes))
+            # What two threads had is noted when they are switched, so that a call may seem to have had nothing.
+            share = np.minimum(0.92 + 0.09 * rng.standard_normal(len(values)), 1.0)
+            times = values.astype(np.int64), (4,) * 6 * processes, (6,) * processes
+            runs.append(Times(*times, (2 * share * values).astype(np.int64), threads=2))
+        got = compare_times(*runs, turns=turns)
+        assert got.verdict == CANNOT_TELL and OTHERS in got.words
+        assert 0.3 < got.ratio < 1.5 and got.low > 0.05 and got.high < 20
