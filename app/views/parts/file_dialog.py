@@ -7,19 +7,23 @@ its own: for one of those Qt would leave out the system's dialog.
 from __future__ import annotations
 
 from PySide6.QtWidgets import (
+    QComboBox,
     QFileDialog,
     QFileSystemModel,
     QHeaderView,
     QListView,
     QSplitter,
+    QToolButton,
     QTreeView,
     QWidget,
 )
 
 from app.views.parts.later import one_shot
+from app.views.parts.widgets import restyle
 
 _NAME, _OTHERS = 0, (1, 2, 3)  # its columns: size, kind and date beside the name
 _PAUSE = 20  # milliseconds: the files of a folder come one after the other
+_ARROW = 40  # pixels of a list of choices beside its words
 _LETTERS = 34  # of a name that there is room for, at least
 
 
@@ -28,6 +32,9 @@ def file_dialog(parent: QWidget, title: str, name: str = "", kinds: str = "") ->
     dialog = QFileDialog(parent, title, "", kinds)
     if name:
         dialog.selectFile(name)
+    for button in dialog.findChildren(QToolButton):
+        button.setProperty("flat", True)  # the frame and the room of other buttons would leave few pixels to its icon
+        restyle(button)
     files, held = dialog.findChild(QTreeView, "treeView"), dialog.findChild(QFileSystemModel)
     if files is not None and held is not None:
         files.header().setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Stretch)
@@ -48,9 +55,16 @@ def fit_columns(dialog: QFileDialog) -> None:
     beside = sum(map(files.columnWidth, _OTHERS))
     left = places.sizeHintForColumn(0) + 2 * places.frameWidth()
     right = beside + _LETTERS * files.fontMetrics().averageCharWidth()
+    wide = max(left + right + 60, dialog.width() + _missing(dialog))
     room = dialog.parentWidget().window().width() if dialog.parentWidget() is not None else dialog.width()
-    dialog.resize(max(dialog.width(), min(left + right + 60, room - 40)), dialog.height())
+    dialog.resize(max(dialog.width(), min(wide, room - 40)), dialog.height())
     splitter.setSizes([left, max(splitter.width() - left, 1)])
+
+
+def _missing(dialog: QFileDialog) -> int:
+    """The pixels by which the list of kinds is too narrow for what is chosen in it."""
+    kinds = dialog.findChild(QComboBox, "fileTypeCombo")
+    return kinds.fontMetrics().horizontalAdvance(kinds.currentText()) + _ARROW - kinds.width() if kinds else 0
 
 
 def path_to_save(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QFileDialog, QListView, QTreeView, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QListView, QToolButton, QTreeView, QWidget
 
 from app.theme.look import Look
 from app.views.parts.file_dialog import file_dialog, path_to_open, path_to_save
@@ -35,6 +35,23 @@ def test_no_column_and_no_place_is_cut(qtbot, parent, tmp_path, theme):
     qtbot.waitUntil(lambda: places.viewport().width() >= places.sizeHintForColumn(0) > 0)
     assert sum(map(files.columnWidth, range(4))) <= files.viewport().width(), "all of them are in sight"
     assert dialog.width() <= parent.width()
+    dialog.close()
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_its_icons_and_the_kinds_of_files_are_whole(qtbot, parent, tmp_path, theme):
+    Look(tmp_path / "icons").apply(theme)
+    kinds = "Graphs and models (*.py *.mlir *.onnx *.pt2 *.gguf *.kgx config.json *.safetensors)"
+    dialog = file_dialog(parent, "Open", kinds=kinds)
+    dialog.setDirectory(str(tmp_path))
+    dialog.show()
+    buttons = [b for b in dialog.findChildren(QToolButton) if b.isVisible() and not b.icon().isNull()]
+    assert buttons
+    for button in buttons:
+        button.ensurePolished()
+        assert button.sizeHint().width() <= button.width(), f"no room for the icon of {button.objectName()}"
+    chosen = dialog.findChild(QComboBox, "fileTypeCombo")
+    qtbot.waitUntil(lambda: chosen.width() >= chosen.fontMetrics().horizontalAdvance(kinds) + 30)
     dialog.close()
 
 
