@@ -13,13 +13,11 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QListView,
     QSplitter,
-    QToolButton,
     QTreeView,
     QWidget,
 )
 
 from app.views.parts.later import one_shot
-from app.views.parts.widgets import restyle
 
 _NAME, _OTHERS = 0, (1, 2, 3)  # its columns: size, kind and date beside the name
 _PAUSE = 20  # milliseconds: the files of a folder come one after the other
@@ -32,9 +30,6 @@ def file_dialog(parent: QWidget, title: str, name: str = "", kinds: str = "") ->
     dialog = QFileDialog(parent, title, "", kinds)
     if name:
         dialog.selectFile(name)
-    for button in dialog.findChildren(QToolButton):
-        button.setProperty("flat", True)  # the frame and the room of other buttons would leave few pixels to its icon
-        restyle(button)
     files, held = dialog.findChild(QTreeView, "treeView"), dialog.findChild(QFileSystemModel)
     if files is not None and held is not None:
         files.header().setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Stretch)
