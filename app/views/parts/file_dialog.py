@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import (
     QComboBox,
+    QDialogButtonBox,
     QFileDialog,
     QFileSystemModel,
     QHeaderView,
+    QLabel,
     QListView,
     QSplitter,
     QTreeView,
@@ -21,6 +23,7 @@ from app.views.parts.later import one_shot
 
 _NAME, _OTHERS = 0, (1, 2, 3)  # its columns: size, kind and date beside the name
 _PAUSE = 20  # milliseconds: the files of a folder come one after the other
+_MARGINS = 60  # pixels around and between the parts of a row
 _ARROW = 40  # pixels of a list of choices beside its words
 _LETTERS = 34  # of a name that there is room for, at least
 
@@ -50,16 +53,21 @@ def fit_columns(dialog: QFileDialog) -> None:
     beside = sum(map(files.columnWidth, _OTHERS))
     left = places.sizeHintForColumn(0) + 2 * places.frameWidth()
     right = beside + _LETTERS * files.fontMetrics().averageCharWidth()
-    wide = max(left + right + 60, dialog.width() + _missing(dialog))
+    wide = max(left + right + _MARGINS, _for_kinds(dialog))
     room = dialog.parentWidget().window().width() if dialog.parentWidget() is not None else dialog.width()
     dialog.resize(max(dialog.width(), min(wide, room - 40)), dialog.height())
     splitter.setSizes([left, max(splitter.width() - left, 1)])
 
 
-def _missing(dialog: QFileDialog) -> int:
-    """The pixels by which the list of kinds is too narrow for what is chosen in it."""
+def _for_kinds(dialog: QFileDialog) -> int:
+    """The width at which the kind of files that is chosen can be read. Not by how wide its list is now: before the
+    dialog is shown that is no one's choice."""
     kinds = dialog.findChild(QComboBox, "fileTypeCombo")
-    return kinds.fontMetrics().horizontalAdvance(kinds.currentText()) + _ARROW - kinds.width() if kinds else 0
+    if kinds is None:
+        return 0
+    beside = [dialog.findChild(QLabel, "fileTypeLabel"), dialog.findChild(QDialogButtonBox)]
+    words = kinds.fontMetrics().horizontalAdvance(kinds.currentText())
+    return words + _ARROW + sum(part.sizeHint().width() for part in beside if part is not None) + _MARGINS
 
 
 def path_to_save(
