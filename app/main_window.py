@@ -97,6 +97,7 @@ class MainWindow(QMainWindow):
         self.addToolBar(self.choices)
         self.setStatusBar(self.status)
         self.docks.place(self.log.bar, self.welcome, self.workbench, self.features.docks)
+        self.opening.make_dialog()
         look.dress()
         self.resize(first_size(self.screen().availableGeometry().size()))
         self.docks.begin()

@@ -68,6 +68,7 @@ class DocksFeature(Feature):
         self.bottom: dict[str, QDockWidget] = {}
         self._larger: tuple[QSize, list[int], int] | None = None  # the window before it shrank, its sides, its bottom
         self._shrinking = one_shot(window, self._keep_parts)
+        self._left = QByteArray()  # how docks were arranged when the welcome page took their place
         self.work_shown = Event()
         self.arranged = Event()  # from what was kept, or as the program came
         self.commands = (
@@ -137,6 +138,8 @@ class DocksFeature(Feature):
 
     def show_welcome(self) -> None:
         """The welcome page, without the docks that would be empty around it."""
+        if self.stack.currentWidget() is self.workbench:
+            self._left = self._window.saveState(_VERSION)
         self.stack.setCurrentWidget(self.welcome)
         for dock in self.named.values():
             dock.hide()
@@ -155,6 +158,8 @@ class DocksFeature(Feature):
         if self._restored:
             self.restore_layout(self._restored)
             self._restored = {}
+        elif not self._left.isEmpty():
+            self._window.restoreState(self._left, _VERSION)
         else:
             next_turn(self._window, self._share_room)
 

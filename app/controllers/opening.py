@@ -137,11 +137,11 @@ class OpeningFeature(Feature):
     def _shown(self) -> Iterator[Callable[[], object]]:
         if self._dialog is None:  # each step asks for it: it is not there yet while they are gathered
             yield self._load_icons
-        yield self._make_dialog
+        yield self.make_dialog
         yield self._clear_name
-        yield lambda: self._make_dialog().create()
-        yield lambda: self._name_parts(self._make_dialog())
-        yield lambda: self._make_dialog().open()
+        yield lambda: self.make_dialog().create()
+        yield lambda: self._name_parts(self.make_dialog())
+        yield lambda: self.make_dialog().open()
 
     def _load_icons(self) -> None:
         """Those of files and folders, which the first dialog loads."""
@@ -152,13 +152,15 @@ class OpeningFeature(Feature):
     def ahead(self) -> Iterator[Callable[[], object]]:
         """The dialog that files are chosen with."""
         yield self._load_icons
-        yield self._make_dialog
-        dialog = self._make_dialog()
+        yield self.make_dialog
+        dialog = self.make_dialog()
         yield lambda: self._name_parts(dialog)
         yield from polishing(dialog)
         yield dialog.create  # not winId, which makes windows of all the docks
 
-    def _make_dialog(self) -> QFileDialog:
+    def make_dialog(self) -> QFileDialog:
+        """The dialog that files are chosen with. Made before there is a style sheet: under one Qt takes more than twice
+        as long for it, in one step that is felt."""
         if self._dialog is None:
             kinds = f"Graphs and models ({_PATTERNS});;Databases of runs (*.db *.sqlite *.sqlite3)"
             dialog = self._dialog = file_dialog(self._window, "Open", kinds=kinds)
@@ -170,7 +172,7 @@ class OpeningFeature(Feature):
         return self._dialog
 
     def _clear_name(self) -> None:
-        if (field := self._make_dialog().findChild(QLineEdit)) is not None:
+        if (field := self.make_dialog().findChild(QLineEdit)) is not None:
             field.clear()
 
     def _name_parts(self, dialog: QFileDialog) -> None:

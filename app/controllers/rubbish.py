@@ -33,10 +33,14 @@ class Rubbish(QObject):
         self._made = 0  # objects looked through since all were
         self._rested = 0  # pauses in a row
         self._worked = 0.0  # by the thread until the last look
-        self._before = gc.isenabled()
-        gc.disable()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._look)
+        self.start()
+
+    def start(self) -> None:
+        """Look from now on, in Python's place."""
+        self._before = gc.isenabled()
+        gc.disable()
         self._timer.start(_PAUSE)
 
     def stop(self) -> None:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 from screen import RAW
 
 WAIT = 120.0
+_PEEK, _LONG, _DEEP = 0.004, 0.016, 14  # seconds between two peeks, those from which on one is noted, frames of it
 _LOOK = 50  # milliseconds between two looks at whether something is so
 
 
@@ -202,15 +203,16 @@ class Robot(QObject):
             self.frames.append(f"{place}: rubbish of age {told['generation']} took {took * 1e3:.0f} ms")
 
     def _watch(self) -> None:
-        """Note where the window's thread is while its heart misses beats."""
+        """Note where the window's thread is while its heart misses beats, from well below what is felt: what takes that
+        long by itself takes longer beside other work."""
         while True:
-            time.sleep(0.02)
+            time.sleep(_PEEK)
             heart = self.window.heartbeat
-            if heart is not None and time.perf_counter() - heart.last > 0.04:
+            if heart is not None and time.perf_counter() - heart.last > _LONG:
                 frame, places = sys._current_frames().get(self._main or 0), []
-                while frame is not None and len(places) < 6:  # quickly: a frame that is held holds a painter, too
+                while frame is not None and len(places) < _DEEP:  # quickly: a frame that is held holds a painter, too
                     places.append((frame.f_code, frame.f_lineno))
                     frame = frame.f_back
                 del frame
                 lines = [f"{Path(code.co_filename).name}:{line}:{code.co_name}" for code, line in reversed(places)]
-                self.frames.append(f"{time.perf_counter() - heart.begun:.2f} s: " + " > ".join(lines))
+                self.frames.append(f"{heart.last - heart.begun:.3f} s: " + " > ".join(lines[2:]))

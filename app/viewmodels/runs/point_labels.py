@@ -7,31 +7,39 @@ from collections.abc import Sequence
 SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
 """The eight places beside a point, the best first: x grows to the right, y downwards."""
 
-_Box = tuple[float, float, float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom, in pixels."""
 
 
 def place_labels(
     points: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], radius: float
 ) -> list[tuple[int, int]]:
     """For each point, in pixels, the first of `SIDES` where its name is free; the first of all where none is."""
-    dots = [(x - radius, y - radius, x + radius, y + radius) for x, y in points]
-    taken: list[_Box] = []
+    dots = [dot(x, y, radius) for x, y in points]
+    taken: list[Box] = []
     found = []
     for index, (x, y) in enumerate(points):
         others = [*dots[:index], *dots[index + 1 :], *taken]
-        boxes = {side: _box(x, y, sizes[index], side, radius) for side in SIDES}
-        side = next((side for side, box in boxes.items() if not any(_meet(box, other) for other in others)), SIDES[0])
+        boxes = {side: beside(x, y, sizes[index], side, radius) for side in SIDES}
+        side = next((side for side, box in boxes.items() if not any(meet(box, other) for other in others)), SIDES[0])
         taken.append(boxes[side])
         found.append(side)
     return found
 
 
-def _box(x: float, y: float, size: tuple[float, float], side: tuple[int, int], radius: float) -> _Box:
+def dot(x: float, y: float, radius: float) -> Box:
+    """What a point covers."""
+    return x - radius, y - radius, x + radius, y + radius
+
+
+def beside(x: float, y: float, size: tuple[float, float], side: tuple[int, int], radius: float) -> Box:
+    """What the name of a point covers on one of its sides."""
     wide, high = size
     left = x + side[0] * (radius + wide / 2) - wide / 2
     top = y + side[1] * (radius + high / 2) - high / 2
     return left, top, left + wide, top + high
 
 
-def _meet(one: _Box, other: _Box) -> bool:
+def meet(one: Box, other: Box) -> bool:
+    """Whether one covers a part of the other."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

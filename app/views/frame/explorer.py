@@ -84,7 +84,7 @@ class KernelsView(QWidget):
         """Measured seconds of each kernel, over all of its calls."""
         self._times = times
         self.view.table.setColumnHidden(2, not times)
-        self.view.set_room(1, 260 if times else 0)
+        self.view.set_room(1, 330 if times else 0)  # names of kernels first
         if self._compilation:
             self.view.set_records(self._compilation.kernels)
 

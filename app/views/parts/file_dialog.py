@@ -7,9 +7,12 @@ its own: for one of those Qt would leave out the system's dialog.
 from __future__ import annotations
 
 from PySide6.QtWidgets import (
+    QComboBox,
+    QDialogButtonBox,
     QFileDialog,
     QFileSystemModel,
     QHeaderView,
+    QLabel,
     QListView,
     QSplitter,
     QTreeView,
@@ -20,6 +23,8 @@ from app.views.parts.later import one_shot
 
 _NAME, _OTHERS = 0, (1, 2, 3)  # its columns: size, kind and date beside the name
 _PAUSE = 20  # milliseconds: the files of a folder come one after the other
+_MARGINS = 60  # pixels around and between the parts of a row
+_ARROW = 40  # pixels of a list of choices beside its words
 _LETTERS = 34  # of a name that there is room for, at least
 
 
@@ -48,9 +53,21 @@ def fit_columns(dialog: QFileDialog) -> None:
     beside = sum(map(files.columnWidth, _OTHERS))
     left = places.sizeHintForColumn(0) + 2 * places.frameWidth()
     right = beside + _LETTERS * files.fontMetrics().averageCharWidth()
+    wide = max(left + right + _MARGINS, _for_kinds(dialog))
     room = dialog.parentWidget().window().width() if dialog.parentWidget() is not None else dialog.width()
-    dialog.resize(max(dialog.width(), min(left + right + 60, room - 40)), dialog.height())
+    dialog.resize(max(dialog.width(), min(wide, room - 40)), dialog.height())
     splitter.setSizes([left, max(splitter.width() - left, 1)])
+
+
+def _for_kinds(dialog: QFileDialog) -> int:
+    """The width at which the kind of files that is chosen can be read. Not by how wide its list is now: before the
+    dialog is shown that is no one's choice."""
+    kinds = dialog.findChild(QComboBox, "fileTypeCombo")
+    if kinds is None:
+        return 0
+    beside = [dialog.findChild(QLabel, "fileTypeLabel"), dialog.findChild(QDialogButtonBox)]
+    words = kinds.fontMetrics().horizontalAdvance(kinds.currentText())
+    return words + _ARROW + sum(part.sizeHint().width() for part in beside if part is not None) + _MARGINS
 
 
 def path_to_save(

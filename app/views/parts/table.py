@@ -218,7 +218,7 @@ class RecordView(QWidget):
         return [self.model.record(row) for row in rows]
 
     def select_records(self, records: Sequence[Any]) -> None:
-        """Mark rows without telling anybody, and show the first."""
+        """Mark rows without telling anybody, and show the first; none is current until one is chosen."""
         selection = self.table.selectionModel()
         selection.blockSignals(True)
         self.table.clearSelection()
@@ -226,6 +226,7 @@ class RecordView(QWidget):
         for row in rows:
             for at in range(self.model.columnCount()):
                 selection.select(self.model.index(row, at), selection.SelectionFlag.Select)
+        selection.clearCurrentIndex()  # else choosing the row that was current before would change nothing
         selection.blockSignals(False)
         if rows:
             self.table.scrollTo(self.model.index(rows[0], 0))
@@ -295,6 +296,17 @@ class RecordTableView(QTableView):
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self.doubleClicked.connect(lambda index: self.chosen.emit(index.row()))
 
+    def moveCursor(self, action: QAbstractItemView.CursorAction, modifiers: Qt.KeyboardModifier) -> QModelIndex:
+        """Where no row is current, arrows walk on from the one that is marked."""
+        step = {self.CursorAction.MoveDown: 1, self.CursorAction.MoveUp: -1}.get(action)
+        if step is None or self.currentIndex().isValid() or (row := self._marked()) < 0:
+            return super().moveCursor(action, modifiers)
+        return self._records.index(min(max(row + step, 0), self._records.rowCount() - 1), 0)
+
+    def _marked(self) -> int:
+        """The first of the rows that are marked; -1 where none is."""
+        return min((index.row() for index in self.selectedIndexes()), default=-1)
+
     def copy(self, everything: bool = False) -> None:
         """The selected rows, or all of them, to the clipboard."""
         rows = sorted({index.row() for index in self.selectedIndexes()})
@@ -313,8 +325,9 @@ class RecordTableView(QTableView):
         elif event.matches(QKeySequence.StandardKey.Find) or event.text() == "/":
             self.filter_wanted.emit()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.modifiers():
-            if self.currentIndex().isValid():
-                self.chosen.emit(self.currentIndex().row())
+            row = self.currentIndex().row() if self.currentIndex().isValid() else self._marked()
+            if row >= 0:
+                self.chosen.emit(row)
         else:
             super().keyPressEvent(event)
 

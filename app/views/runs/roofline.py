@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from app.theme.look import Look, tint
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import CeilingsTold
-from app.viewmodels.runs.point_labels import place_labels
+from app.viewmodels.runs.point_labels import Box, beside, dot, meet, place_labels
 from app.viewmodels.runs.roofline import RoofPoint, nearby, points
 from app.viewmodels.runs.run_figures import CallFigures
 from app.views.parts.controls import column, push_button
@@ -47,6 +47,7 @@ class RooflineView(QWidget):
         self._brought: tuple[Ceiling, ...] = ()
         self._plot: Any = None
         self._undrawn = False
+        self._taken: list[Box] = []  # by launches, their numbers and names of roofs, in pixels
         self._come = one_shot(self, self._draw)  # into sight, with something to draw
         self.bar = MessageBar(look, "roofline")
         self.note = Elided(role="muted")
@@ -145,9 +146,10 @@ class RooflineView(QWidget):
         plot.clear()
         plot.setBackground(theme.panel)
         low, high = self._range()
-        self._draw_roofs(pyqtgraph, low, high)
-        if self.points:
+        self._taken = []
+        if self.points:  # before names of roofs, which give way to launches
             self._draw_points(pyqtgraph)
+        self._draw_roofs(pyqtgraph, low, high)
         plot.setXRange(float(np.log10(low)), float(np.log10(high)), padding=0)
         bottom, top = self._heights()
         plot.setYRange(float(np.log10(bottom)), float(np.log10(top)), padding=0)
@@ -190,12 +192,12 @@ class RooflineView(QWidget):
             strong = level == "memory"
             pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1)
             plot.plot(np.log10([low, end]), np.log10([low * value, end * value]), pen=pen)
-        at, placed = low * 1.08, []
+        at, above, below = low * 1.08, (0.0, 1.0), (0.0, 0.0)
         for names, value in sorted(nearby(levels.items()), key=lambda entry: entry[0] != "memory"):
-            below = names == "memory"
-            self._label(pyqtgraph, placed, f"{names} {rate(value, GBYTES)}", at, at * value, (0, 0 if below else 1))
+            sides = (below, above) if names == "memory" else (above, below)
+            self._name(pyqtgraph, f"{names} {rate(value, GBYTES)}", [(at, at * value, side) for side in sides])
         widest = max(levels.values(), default=np.inf)
-        placed, chosen = [], self._held_against()
+        chosen = self._held_against()
         for dtype, value in sorted(tops.items(), key=lambda entry: entry[0] not in chosen):
             strong = dtype in chosen
             style = Qt.PenStyle.SolidLine if strong else Qt.PenStyle.DashLine
@@ -203,23 +205,34 @@ class RooflineView(QWidget):
             begin = max(value / widest, low)
             if begin < high:
                 plot.plot(np.log10([begin, high]), np.log10([value, value]), pen=pen)
-                self._label(pyqtgraph, placed, f"{dtype} {rate(value, GFLOPS)}", high, value, (1, 0.9))
+                places = [(high, value, (1.0, 0.9)), (high, value, (1.0, 0.1)), (begin, value, (0.0, 0.9))]
+                self._name(pyqtgraph, f"{dtype} {rate(value, GFLOPS)}", places)
 
-    def _label(
-        self, pyqtgraph: Any, placed: list[float], words: str, x: float, y: float, anchor: tuple[float, float]
-    ) -> None:
-        """Name a line, unless the name would lie on one that is there already."""
-        bottom, top = self._heights()
-        pixels = max(self._plot.height() - 60, 40) / max(np.log10(top / bottom), 0.1)
-        height = float(np.log10(y)) * pixels
-        if any(abs(height - other) < 15 for other in placed):
-            return
-        placed.append(height)
-        theme = self._look.theme
-        text = pyqtgraph.TextItem(words, color=theme.muted, anchor=anchor, fill=tint(theme.panel, 210))
-        text.setPos(float(np.log10(x)), float(np.log10(y)))
-        text.setZValue(_NAMES)  # above the lines that are still to come
-        self._plot.addItem(text)
+    def _pixels(self) -> tuple[float, float]:
+        """How many there are for ten times as much, across and down."""
+        (low, high), (bottom, top), box = self._range(), self._heights(), self._plot.getViewBox()
+        return box.width() / np.log10(high / low), box.height() / np.log10(top / bottom)
+
+    def _dots(self) -> list[tuple[float, float]]:
+        """Where the launches are, in pixels."""
+        across, down = self._pixels()
+        return [(np.log10(p.intensity) * across, -np.log10(p.gflops) * down) for p in self.points]
+
+    def _name(self, pyqtgraph: Any, words: str, places: list[tuple[float, float, tuple[float, float]]]) -> None:
+        """Name a line at the first place where the name lies on no launch and no other name; nowhere where none is."""
+        theme, (across, down) = self._look.theme, self._pixels()
+        text = pyqtgraph.TextItem(words, color=theme.muted, fill=tint(theme.panel, 210))
+        wide, tall = text.boundingRect().width(), text.boundingRect().height()
+        for x, y, anchor in places:
+            left, over = np.log10(x) * across - anchor[0] * wide, -np.log10(y) * down - anchor[1] * tall
+            box = left, over, left + wide, over + tall
+            if not any(meet(box, other) for other in self._taken):
+                self._taken.append(box)
+                text.setAnchor(anchor)
+                text.setPos(float(np.log10(x)), float(np.log10(y)))
+                text.setZValue(_NAMES)  # above the lines that are still to come
+                self._plot.addItem(text)
+                return
 
     def _draw_points(self, pyqtgraph: Any) -> None:
         theme, plot = self._look.theme, self._plot
@@ -242,14 +255,12 @@ class RooflineView(QWidget):
 
     def _name_points(self, pyqtgraph: Any) -> None:
         """Each point's number beside it, on a side where it can be read."""
-        (low, high), (bottom, top) = self._range(), self._heights()
-        across = self._plot.getViewBox().width() / np.log10(high / low)
-        down = self._plot.getViewBox().height() / np.log10(top / bottom)
         texts = [pyqtgraph.TextItem(str(p.call.index + 1), color=self._look.theme.text) for p in self.points]
         sizes = [(text.boundingRect().width(), text.boundingRect().height()) for text in texts]
-        places = [(np.log10(p.intensity) * across, -np.log10(p.gflops) * down) for p in self.points]
-        for point, text, size, side in zip(self.points, texts, sizes, place_labels(places, sizes, _DOT / 2 + 1)):
-            text.setAnchor([0.5 - step * (0.5 + (_DOT / 2 + 1) / room) for step, room in zip(side, size)])
+        dots, away = self._dots(), _DOT / 2 + 1
+        for point, text, spot, size, side in zip(self.points, texts, dots, sizes, place_labels(dots, sizes, away)):
+            self._taken += [dot(*spot, _DOT / 2), beside(*spot, size, side, away)]
+            text.setAnchor([0.5 - step * (0.5 + away / room) for step, room in zip(side, size)])
             text.setPos(float(np.log10(point.intensity)), float(np.log10(point.gflops)))
             text.setZValue(_POINTS)
             self._plot.addItem(text)

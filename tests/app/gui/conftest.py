@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("PySide6")
 
 from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -80,12 +81,26 @@ def _no_qt_warnings(request, qapp, qtlog, tmp_path, monkeypatch):
     database = request.getfixturevalue("shared").database if "shared" in request.fixturenames else tmp_path / "runs.db"
     monkeypatch.setenv("KERNELGLASS_DB", str(database))
     monkeypatch.setenv("KERNELGLASS_CONFIG", str(tmp_path / "config"))
+    dressed = qapp.styleSheet(), qapp.font(), qapp.palette()
     yield
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    if not any(isinstance(widget, MainWindow) for widget in QApplication.topLevelWidgets()):
-        qapp.setStyleSheet("")  # as a program begins: a window made under a style sheet takes twice as long
+    _dress(qapp, *dressed)
     said = [record.message for record in qtlog.records if record.message not in HARMLESS]
     assert not said, f"Qt said: {said}"
+
+
+def _dress(qapp: QApplication, sheet: str, font: QFont, palette: QPalette) -> None:
+    """What a test put on goes with it. Where there is no window, as a program begins: one that is made under a style
+    sheet takes twice as long."""
+    alone = not any(isinstance(widget, MainWindow) for widget in QApplication.topLevelWidgets())
+    if alone or qapp.styleSheet() != sheet:
+        qapp.setStyleSheet("")  # first: fonts and colours are sooner set without one
+    if qapp.font() != font:
+        qapp.setFont(font)
+    if qapp.palette() != palette:
+        qapp.setPalette(palette)
+    if not alone and qapp.styleSheet() != sheet:
+        qapp.setStyleSheet(sheet)
 
 
 def settle(qtbot, window: MainWindow) -> None:
@@ -128,7 +143,7 @@ def compiled(qtbot, shared):
     if (
         now is None
         or now.choices != window.usual
-        or now.source != "sample:mlp"
+        or not now.source == window.state.source == "sample:mlp"  # what is open may have been cancelled
         or window.source.edits.edited()
         or "run" in now.name
     ):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QFileDialog, QListView, QTreeView, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QListView, QToolButton, QTreeView, QWidget
 
+import app.controllers.opening
+from app.controllers.settings import Settings
+from app.main_window import MainWindow
 from app.theme.look import Look
-from app.views.parts.file_dialog import file_dialog, path_to_open, path_to_save
+from app.views.parts.file_dialog import file_dialog, fit_columns, path_to_open, path_to_save
 
 pytestmark = pytest.mark.gui
 
@@ -36,6 +39,41 @@ def test_no_column_and_no_place_is_cut(qtbot, parent, tmp_path, theme):
     assert sum(map(files.columnWidth, range(4))) <= files.viewport().width(), "all of them are in sight"
     assert dialog.width() <= parent.width()
     dialog.close()
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_its_icons_and_the_kinds_of_files_are_whole(qtbot, parent, tmp_path, theme):
+    Look(tmp_path / "icons").apply(theme)
+    kinds = "Graphs and models (*.py *.mlir *.onnx *.pt2 *.gguf *.kgx config.json *.safetensors)"
+    dialog = file_dialog(parent, "Open", kinds=kinds)
+    dialog.setDirectory(str(tmp_path))
+    dialog.show()
+    buttons = [b for b in dialog.findChildren(QToolButton) if b.isVisible() and not b.icon().isNull()]
+    assert buttons
+    for button in buttons:
+        button.ensurePolished()
+        assert button.sizeHint().width() <= button.width(), f"no room for the icon of {button.objectName()}"
+    chosen = dialog.findChild(QComboBox, "fileTypeCombo")
+    qtbot.waitUntil(lambda: chosen.width() >= chosen.fontMetrics().horizontalAdvance(kinds) + 30)
+    wide = dialog.width()
+    fit_columns(dialog)
+    assert dialog.width() == wide < parent.width() - 40, "no wider than that, however often it is fitted"
+    dialog.close()
+
+
+def test_the_one_that_opens_sources_is_made_before_there_is_a_style_sheet(qapp, tmp_path, monkeypatch):
+    """Under one Qt takes more than twice as long, and it would be while somebody types."""
+    sheets = []
+
+    def made(*given, **named):
+        sheets.append(qapp.styleSheet())
+        return file_dialog(*given, **named)
+
+    monkeypatch.setattr(app.controllers.opening, "file_dialog", made)
+    window = MainWindow(Settings(tmp_path / "config"))
+    assert sheets == [""] and qapp.styleSheet()
+    window.close()
+    window.deleteLater()
 
 
 def test_who_saves_is_asked_where_and_as_what(parent, monkeypatch, tmp_path):

@@ -73,6 +73,22 @@ def test_a_key_brings_the_views_of_a_job_to_the_front(qtbot, window, place, fron
         qtbot.waitUntil(lambda: bench.graph_dock.width() * 2 >= bench.width())
 
 
+def test_a_visit_to_the_welcome_page_leaves_the_layout_as_it_is(qtbot, window):
+    window.layouts.choose("compare_layout")
+    settled(qtbot, window)
+
+    def arranged():
+        docks = [window.docks.named[name] for name in ("explorer", "inspector", "compare")]
+        return [(dock.isVisible(), dock.size() if dock.isVisible() else None) for dock in docks]
+
+    before = arranged()
+    window.features.do("welcome")
+    qtbot.waitUntil(lambda: not any(dock.isVisible() for dock in window.docks.named.values()))
+    window.opening.open("sample:mlp")
+    settled(qtbot, window)
+    assert arranged() == before and window.layouts.current == "compare_layout"
+
+
 def test_a_layout_chosen_while_the_window_shrinks_keeps_its_sizes(qtbot, window):
     window.resize(1600, 1000)
     settled(qtbot, window)
@@ -92,7 +108,7 @@ def test_panes_that_rest_are_out_of_sight_and_come_back(qtbot, window):
         ]
         assert len(shown) == len(bench.panes) == panes
         assert sorted(dock.objectName() for dock in shown) == [f"pane-{at + 1}" for at in range(panes)]
-    assert all(pane.text.shown.document.data for pane in bench.panes)
+    qtbot.waitUntil(lambda: all(pane.text.shown.document.data for pane in bench.panes))  # texts may be on their way
 
 
 def test_layouts_are_known_by_one_list_of_names():

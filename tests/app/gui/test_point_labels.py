@@ -19,6 +19,55 @@ def test_a_name_gives_way_to_a_neighbour_and_to_its_name():
     assert first != second
 
 
+@pytest.mark.parametrize("size", [(800, 170), (700, 200), (1200, 500)])
+def test_no_name_of_a_roof_lies_on_a_launch_or_its_number(qtbot, tmp_path, size):
+    """In a view as low as the window's bottom is on a small screen, too."""
+    from app.theme.look import Look
+    from app.viewmodels.frame.selection import Selection
+    from app.viewmodels.requests import CeilingsTold
+    from app.viewmodels.runs.run_figures import CallFigures
+    from app.views.runs.roofline import RooflineView
+    from profiler.analysis.roofline import rates
+    from profiler.records import Ceiling
+
+    view = RooflineView(Look(tmp_path, "dark"), Selection())
+    qtbot.addWidget(view)
+    view.resize(*size)
+    view.show()
+    limits = (("copy L1", 150.0, "GB/s"), ("copy memory", 12.0, "GB/s"), ("multiply-add f32", 79.8, "GFLOP/s"),
+              ("multiply-add f64", 40.0, "GFLOP/s"))  # fmt: skip
+    ceilings = (Ceiling(name, 0, value, unit, value, value) for name, value, unit in limits)
+    view.set_ceilings(CeilingsTold("cpu", tuple(ceilings)))
+    figures = ((1.0, 6.8), (40.0, 58.8), (16.0, 25.7), (26.0, 60.0), (1.0, 20.0), (38.0, 24.0), (30.0, 20.0))
+    rated = [
+        rates("k", at, 1.0, int(gflop * 1e9), int(gflop / dense * 1e9)) for at, (dense, gflop) in enumerate(figures)
+    ]
+    view.set_calls([CallFigures(at, "k", ("n",), None, (1.0, 1.0), 1.0, rate) for at, rate in enumerate(rated)])
+    qtbot.waitUntil(lambda: view._plot is not None and len(view._plot.listDataItems()) > 2)
+    box = view._plot.getViewBox()
+
+    def covers(item):
+        at, room = box.mapViewToScene(item.pos()), item.textItem.boundingRect()
+        left, top = at.x() - item.anchor.x() * room.width(), at.y() - item.anchor.y() * room.height()
+        return left + 1, top + 1, left + room.width() - 1, top + room.height() - 1
+
+    def covered(one, other):
+        return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+    def settled():
+        view._draw()
+        (dots,) = (item for item in view._plot.listDataItems() if hasattr(item, "points"))
+        items = [item for item in view._plot.listDataItems() if hasattr(item, "toPlainText")]
+        names = [covers(item) for item in items if not item.toPlainText().isdigit()]
+        numbers = [covers(item) for item in items if item.toPlainText().isdigit()]
+        spots = [box.mapViewToScene(point.pos()) for point in dots.points()]
+        places = [*numbers, *((spot.x() - 4, spot.y() - 4, spot.x() + 4, spot.y() + 4) for spot in spots)]
+        return names, [(name, place) for name in names for place in places if covered(name, place)]
+
+    qtbot.waitUntil(lambda: box.width() > size[0] / 6 and bool(settled()[0]))
+    assert not settled()[1]
+
+
 def test_a_crowd_is_named_all_the_same():
     assert place_labels([(0, 0)] * 20, [SIZE] * 20, 6)[-1] == SIDES[0]
 

@@ -6,11 +6,23 @@ import weakref
 
 import pytest
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication
 
 import app.controllers.rubbish
 from app.controllers.rubbish import Rubbish
 
 WAIT = 60_000
+
+
+@pytest.fixture(autouse=True)
+def _nobody_else_looks(qapp):
+    """There is one heap: a window that other tests share would look through it as well."""
+    others = [one for widget in QApplication.topLevelWidgets() for one in widget.findChildren(Rubbish)]
+    for one in others:
+        one.stop()
+    yield
+    for one in others:
+        one.start()
 
 
 def test_widgets_that_hold_themselves_are_dropped_in_the_windows_thread(qtbot):

@@ -83,6 +83,7 @@ def test_a_restart_brings_them_back(qtbot, tmp_path):
 
 def test_no_style_sheet_takes_the_place_of_another(qapp, tmp_path, monkeypatch):
     """Qt would take several times as long for it as for one that comes where there is none."""
+    qapp.setStyleSheet("")  # as a program begins, whatever other tests share a window
     look, put, replaced = Look(tmp_path / "icons", "dark"), QApplication.setStyleSheet, []
 
     def put_on(application, sheet):

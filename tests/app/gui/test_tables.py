@@ -133,6 +133,34 @@ def test_what_is_selected_stays_so_when_the_records_change(view):
     assert [record[0] for record in view.selected()] == ["d"]
 
 
+def test_a_row_can_be_chosen_again_after_something_else_was_selected(qtbot, view):
+    """Marks come from elsewhere, too: a click on a row that was current before, or is marked now, must not be lost."""
+    told = []
+    view.current.connect(told.append)
+
+    def click(row):
+        spot = view.table.visualRect(view.model.index(row, 0)).center()
+        qtbot.mouseClick(view.table.viewport(), Qt.MouseButton.LeftButton, pos=spot)
+
+    click(0)
+    view.select_records([])
+    click(0)
+    assert told == [ROWS[0]] * 2
+    view.select_records([ROWS[2]])
+    assert len(told) == 2, "marks tell nobody"
+    click(2)
+    click(2)
+    assert told[2:] == [ROWS[2]], "what is chosen already is not told again"
+    view.select_records([ROWS[1]])
+    qtbot.keyClick(view.table, Qt.Key.Key_Down)
+    assert told[3:] == [ROWS[2]], "arrows walk on from what is marked"
+    opened = []
+    view.activated.connect(opened.append)
+    view.select_records([ROWS[3]])
+    qtbot.keyClick(view.table, Qt.Key.Key_Return)
+    assert opened == [ROWS[3]], "and Enter opens it"
+
+
 def test_screen_readers_hear_the_column_and_the_value(view):
     index = view.model.index(1, 1)
     assert view.model.data(index, Qt.ItemDataRole.AccessibleTextRole) == "Time: not known"
