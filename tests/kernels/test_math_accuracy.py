@@ -69,25 +69,38 @@ def erf(x: np.ndarray) -> np.ndarray:
     """The error function: the C library's for f64, in long double by a series of positive terms."""
     if x.dtype == np.float64:
         return np.vectorize(math.erf, otypes=[np.float64])(x)
-    size = np.minimum(np.abs(x), 9)
-    term = total = size
+    size = np.abs(x)
+    exact = np.where(np.isnan(x), x, EXTENDED(1))
+    within = size < 9
+    exact[within] = _erf_by_its_series(size[within])
+    return np.copysign(exact, x)
+
+
+def _erf_by_its_series(size: np.ndarray) -> np.ndarray:
+    """Of numbers from 0 to 9. Long doubles may be computed in software: terms are added until they change nothing."""
+    total, term, left = size.copy(), size, np.arange(len(size))
     for n in range(1, 320):
-        term = term * 2 * size * size / (2 * n + 1)
-        total = total + term
-    y = 2 / np.sqrt(4 * np.arctan(EXTENDED(1))) * np.exp(-size * size) * total
-    return np.copysign(np.where(np.abs(x) < 9, y, np.where(np.isnan(x), x, 1)), x)
+        term = term * 2 * size[left] * size[left] / (2 * n + 1)
+        more = total[left] + term
+        changed = more != total[left]
+        total[left] = more
+        left, term = left[changed], term[changed]
+    return 2 / np.sqrt(4 * np.arctan(EXTENDED(1))) * np.exp(-size * size) * total
 
 
 def normal_cdf(x: np.ndarray) -> np.ndarray:
     """(1 + erf(x / sqrt(2))) / 2 in long double: a continued fraction for the tails."""
     x = x.astype(EXTENDED)
-    size = np.maximum(np.abs(x), EXTENDED(2.5))
+    exact = np.empty_like(x)
+    near = np.abs(x) < 2.5
+    exact[near] = (1 + erf(x[near] * np.sqrt(EXTENDED(0.5)))) / 2
+    size = np.abs(x[~near])
     fraction = size
     for n in range(300, 0, -1):
         fraction = size + n / fraction
     tail = np.exp(-size * size / 2) / np.sqrt(8 * np.arctan(EXTENDED(1))) / fraction
-    near = (1 + erf(x * np.sqrt(EXTENDED(0.5)))) / 2
-    return np.where(np.abs(x) < 2.5, near, np.where(x < 0, tail, 1 - tail))
+    exact[~near] = np.where(x[~near] < 0, tail, 1 - tail)
+    return exact
 
 
 UNARY: list[tuple[str, Callable[..., np.ndarray], list[tuple[float, float]], float, float]] = [
