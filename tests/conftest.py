@@ -26,6 +26,10 @@ IN_MEMORY = "/dev/shm"  # a file system without a disk, where Linux has one
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # pytest's own name for the place of its temporary folders
 ENOUGH_MEMORY = 8 << 30  # several times what a whole run leaves there until it ends
 
+# NumPy's OpenBLAS starts a thread for every core as it is loaded, which looks for work for a while before it sleeps: a
+# sixth of the processor time in which a process that measures starts, and these tests start hundreds of them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 IMPORT = builtins.__import__  # as Python has it: Qt, once it is loaded, puts one of its own in its place
 
 gc.disable()  # until everything is collected: nothing that importing makes becomes rubbish
