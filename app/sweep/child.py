@@ -12,6 +12,7 @@ from compiler.options import CompileOptions
 from compiler.processes.child import end_with_parent
 from compiler.processes.frames import Channel, named
 from compiler.processes.messages import Refusal, refusal
+from compiler.processes.record_methods import keep_called
 from profiler.records import CompilationRecord
 
 
@@ -74,6 +75,7 @@ def serve(channel: Channel, errors: str) -> None:
                 channel.send(compiled_record(task))
             except CompilerError as error:
                 channel.send(refusal(error))
+            keep_called()
 
 
 def compiled_record(task: CompileTask) -> CompilationRecord:

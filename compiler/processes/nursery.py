@@ -98,8 +98,9 @@ class Nursery:
     """A process for children that run `serve(channel, *arguments)` of a module, once its `prepare` is done.
 
     While nobody asks it goes on to load what `LATER` of the module names, where it names something; such a module's
-    `give_way` says how loading gives way to others. `keep_methods` has it find and leave the methods of its records and
-    the places of its modules in the cache, for those who wait until all of it is loaded.
+    `give_way` says how loading gives way to others. `keep_methods` has it find the methods of its records and the
+    places of its modules in the cache, for those who wait until all of it is loaded; what methods its children call
+    they leave there themselves (`compiler.processes.record_methods.keep_called`).
     """
 
     def __init__(self, module: str, keep_methods: bool = False) -> None:
@@ -193,9 +194,10 @@ def serve(channel: Channel, module: str, keeps: str = "") -> None:
     with rare_collection():
         if keeps:
             from compiler.processes.module_places import ModulePlaces  # not for whoever only asks for children
-            from compiler.processes.record_methods import RecordMethods
+            from compiler.processes.record_methods import MethodsWhenCalled
 
-            last += [ModulePlaces(module).keep, RecordMethods(module).keep]
+            last.append(ModulePlaces(module).keep)
+            MethodsWhenCalled(module)
         entry = import_module(module)
         # Where it gives way only this thread does: children are forked by the other, as they could never take it back.
         load = OwnPriority(entry.give_way).call if entry.LATER else _at_once

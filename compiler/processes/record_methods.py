@@ -4,6 +4,9 @@ Of every dataclass Python writes some methods as text and compiles them each tim
 of the time in which the compiler is loaded, most of it for xDSL's. What a text compiles to depends on the interpreter
 alone, so it is kept by its text, in the user's cache, whose signature says that nobody else wrote it. And of a record
 that nobody described Python writes down what it is made of, which nobody reads here.
+
+A compilation calls one in nine of them. `MethodsWhenCalled` compiles a method as it is first called, so that the first
+process of all, which finds nothing in the cache, loads in hardly more time than the next.
 """
 
 from __future__ import annotations
@@ -14,12 +17,20 @@ import importlib.util
 import inspect
 import marshal
 import sys
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from compiler.cache import default_cache, key_of
 
 _KIND = "methods"
+_FEW = 8
+"""Methods that are compiled again sooner than they are kept."""
+_MOST = 2000
+"""Methods that are kept of processes that call different ones; past it nothing is left of those before."""
+
+
+_when_called: list[MethodsWhenCalled] = []
+"""Those of this process."""
 
 
 class _NoSignatures:
@@ -37,23 +48,78 @@ class RecordMethods:
 
     def __init__(self, name: str) -> None:
         self._key = key_of(name, sys.version, importlib.util.MAGIC_NUMBER)
-        found = default_cache().get(_KIND, self._key)
-        self._kept: dict[str, CodeType] = marshal.loads(found) if found else {}
+        self._kept = self._found()
         self._used: dict[str, CodeType] = {}
-        self._new = False
+        self._new = 0
         dataclasses.__dict__["exec"] = self._execute  # found before the built-in one, by nobody but that module
         dataclasses.__dict__["inspect"] = _NoSignatures()
 
+    def _found(self) -> dict[str, CodeType]:
+        found = default_cache().get(_KIND, self._key)
+        return marshal.loads(found) if found else {}
+
     def _execute(self, text: str, names: dict[str, Any] | None = None, made: dict[str, Any] | None = None) -> None:
+        builtins.exec(self._code(text), names, made)
+
+    def _code(self, text: str) -> CodeType:
         code = self._used.get(text) or self._kept.get(text)
         if code is None:
             code = compile(text, "<string>", "exec", dont_inherit=True)
-            self._new = True
+            self._new += 1
         self._used[text] = code
-        builtins.exec(code, names, made)
+        return code
 
     def keep(self) -> None:
         """What was used up to now is what the next process finds, and no more, so that nothing old piles up."""
         if self._new or len(self._used) != len(self._kept):
-            default_cache().put(_KIND, self._key, marshal.dumps(self._used))
-            self._kept, self._new = dict(self._used), False
+            self._put(dict(self._used))
+
+    def _put(self, methods: dict[str, CodeType]) -> None:
+        default_cache().put(_KIND, self._key, marshal.dumps(methods))
+        self._kept, self._new = methods, 0
+
+
+class MethodsWhenCalled(RecordMethods):
+    """The same for processes that make many more records than they use: a method is there once it is called."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        _when_called.append(self)
+
+    def _execute(self, text: str, names: dict[str, Any] | None = None, made: dict[str, Any] | None = None) -> None:
+        name = text.rpartition(" return ")[2]
+        if made is None or not name.isidentifier():  # some Pythons have all methods of a record in one text
+            return super()._execute(text, names, made)
+        made["__create_fn__"] = lambda **around: self._when_called(name, text, names, around)
+
+    def _when_called(
+        self, name: str, text: str, names: dict[str, Any] | None, around: dict[str, Any]
+    ) -> FunctionType:  # fmt: skip
+        """What stands for a method until then, and puts it into the classes that have this one in its place."""
+        known: list[Any] = []
+
+        def method(self_: Any, /, *given: Any, **named: Any) -> Any:
+            if not known:
+                made: dict[str, Any] = {}
+                builtins.exec(self._code(text), names, made)
+                known.append(made["__create_fn__"](**around))
+                known[0].__qualname__ = method.__qualname__
+            for each in type(self_).__mro__:
+                if each.__dict__.get(name) is method:
+                    setattr(each, name, known[0])
+            return known[0](self_, *given, **named)
+
+        method.__name__ = name
+        return method
+
+    def keep(self) -> None:
+        """What processes of this kind have called, this one and others, is what the next one finds."""
+        if self._new > _FEW:
+            others = self._found()
+            self._put({**(others if len(others) < _MOST else {}), **self._used})
+
+
+def keep_called() -> None:
+    """Leave the methods that were called to the next process, where this one makes its records so."""
+    for methods in _when_called:
+        methods.keep()

@@ -99,3 +99,16 @@ def test_of_a_sweep_that_is_killed_no_process_is_left(tmp_path):
     client.send_signal(signal.SIGKILL)
     client.wait()
     assert ended(client.pid)
+
+
+def test_what_its_processes_call_is_compiled_by_the_first_sweep(tmp_path):
+    (tmp_path / "scale.py").write_text(SCALE)
+    (tmp_path / "small.toml").write_text("sources = ['scale.py']\nlevels = [0, 1]\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "KERNELGLASS_CACHE": str(tmp_path / "cache")}
+    written = []
+    for turn in range(2):
+        command = [sys.executable, "-m", "app", "sweep", "small.toml", "--jobs", "1", "--db", f"{turn}.db"]
+        subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True, timeout=120)
+        (entry,) = [path for path in (tmp_path / "cache" / "methods").rglob("*") if path.is_file()]
+        written.append((entry.stat().st_ino, entry.stat().st_size))
+    assert written[0] == written[1] and written[0][1] > 10_000

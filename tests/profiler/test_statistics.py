@@ -15,6 +15,12 @@ from profiler.analysis.statistics import (
 )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _scipy_is_loaded():
+    """Whatever asks for an interval first loads SciPy, which takes longer than Hypothesis lets an example take."""
+    student_quantile(4)
+
+
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=300))
 def test_the_interval_holds_the_median(times):
     found = summarise(times)

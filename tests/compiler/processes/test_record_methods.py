@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compiler.cache import default_cache
-from compiler.processes.record_methods import RecordMethods
+from compiler.processes.record_methods import MethodsWhenCalled, RecordMethods, keep_called
 
 ROOT = Path(__file__).parents[3]
 
@@ -43,10 +43,11 @@ def record():
     return Place
 
 
-def test_records_are_what_they_were(compiled):
+@pytest.mark.parametrize("kind", [RecordMethods, MethodsWhenCalled])
+def test_records_are_what_they_were(compiled, kind):
     before = record()
     for _ in range(2):  # compiled now, and from the cache
-        methods = RecordMethods("test")
+        methods = kind("test")
         after = record()
         assert after(3) == after(3, notes=["x"]) and after(3) < after(4) and hash(after(3)) == hash(before(3))
         assert repr(after(3)) == repr(before(3)) and after.__init__.__annotations__ == before.__init__.__annotations__
@@ -107,3 +108,67 @@ def test_only_programs_of_ours_make_records_so():
     code = "import dataclasses, compiler.pipeline, compiler.processes.nursery; print('exec' in vars(dataclasses))"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
+
+
+def called(count):
+    """Records of which so many methods are called, all different."""
+    for number in range(count):
+        assert dataclasses.make_dataclass("Numbered", [(f"x{number}", int)])(number)
+
+
+def test_a_method_is_compiled_as_it_is_first_called(compiled):
+    MethodsWhenCalled("test")
+    place = record()
+    assert compiled == []
+    here, there = place(1), place(2)
+    assert len(compiled) == 1 and here != there and len(compiled) == 2
+    for _ in range(2):
+        assert (place(1) == here, place(1) < there) == (True, True)
+    assert len(compiled) == 3
+    assert [*inspect.signature(place.__init__).parameters] == ["self", "line", "file", "notes"]
+
+
+def test_a_method_that_is_first_called_by_a_subclass_is_the_one_of_its_own_class(compiled):
+    MethodsWhenCalled("test")
+    place = record()
+
+    class Named(place):
+        def __init__(self, name):
+            super().__init__(3)
+            object.__setattr__(self, "name", name)
+
+    assert (Named("x").line, Named("x").name, place(4).line) == (3, "x", 4)
+    assert "line" not in inspect.signature(Named).parameters and "line" in inspect.signature(place).parameters
+
+
+def test_a_mistaken_call_says_what_it_always_said(compiled):
+    said = []
+    for _ in range(2):
+        with pytest.raises(TypeError) as error:
+            record()()
+        said.append(str(error.value))
+        MethodsWhenCalled("test")
+    assert said[0] == said[1]
+
+
+def test_what_processes_called_the_next_one_finds_whichever_of_them_it_was(compiled, monkeypatch):
+    monkeypatch.setattr("compiler.processes.record_methods._when_called", [])
+    first, second = MethodsWhenCalled("test"), MethodsWhenCalled("test")
+    for methods, count in ((first, 20), (second, 40)):
+        monkeypatch.setitem(vars(dataclasses), "exec", methods._execute)
+        called(count)
+    keep_called()
+    compiled.clear()
+    MethodsWhenCalled("test")
+    called(40)
+    record()(3)
+    assert len(compiled) == 1
+
+
+def test_a_few_methods_are_not_worth_another_entry(compiled, monkeypatch):
+    methods = MethodsWhenCalled("test")
+    called(20)
+    methods.keep()
+    record()(3)
+    monkeypatch.setattr(default_cache(), "put", lambda *entry: pytest.fail("kept for one method"))
+    methods.keep()
