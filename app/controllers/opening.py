@@ -140,7 +140,6 @@ class OpeningFeature(Feature):
         yield self.make_dialog
         yield self._clear_name
         yield lambda: self.make_dialog().create()
-        yield lambda: self._name_parts(self.make_dialog())
         yield lambda: self.make_dialog().open()
 
     def _load_icons(self) -> None:
@@ -154,7 +153,6 @@ class OpeningFeature(Feature):
         yield self._load_icons
         yield self.make_dialog
         dialog = self.make_dialog()
-        yield lambda: self._name_parts(dialog)
         yield from polishing(dialog)
         yield dialog.create  # not winId, which makes windows of all the docks
 
@@ -169,6 +167,7 @@ class OpeningFeature(Feature):
             dialog.fileSelected.connect(lambda path: next_turn(self, lambda: self.open(path, in_turns=True)))
             if (field := dialog.findChild(QLineEdit)) is not None:
                 PathCompleter(field, lambda: dialog.directory().absolutePath(), _offered)
+            self._name_parts(dialog)
         return self._dialog
 
     def _clear_name(self) -> None:
