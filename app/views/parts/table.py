@@ -70,6 +70,14 @@ class RecordView(QWidget):
         column(self, holder, self.table)
         self.setFocusProxy(self.table)
 
+    def take_search(self) -> QWidget:
+        """The filter and what it says of itself, for somebody who has a better place for them than above the table."""
+        around, inside = self.layout(), self._holder.layout()
+        assert around is not None and inside is not None
+        around.removeWidget(self._holder)
+        inside.setContentsMargins(6, 2, 6, 2)
+        return self._holder
+
     def open_filter(self) -> None:
         """Show the filter and give it the keyboard."""
         self._holder.show()

@@ -8,6 +8,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QHBoxLayout,
     QStackedWidget,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -103,7 +104,14 @@ class SweepView(QWidget):
         self.stack = QStackedWidget()
         for view in (self.cells, self.matrix, self.plot_place):
             self.stack.addWidget(view)
-        column(self, self.bar, controls, self.best, self.stack, main=self.stack)
+        # Beside each other, as rows of cells are what room is for; and the filter is matrix's and plot's as well.
+        line = QWidget()
+        row = QHBoxLayout(line)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self.best, 1)
+        row.addWidget(self.cells.take_search(), 1)
+        column(self, self.bar, controls, line, self.stack, main=self.stack)
         look.changed.connect(self._draw)
         self._draw()
 

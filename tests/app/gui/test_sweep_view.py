@@ -97,6 +97,8 @@ def test_a_sweep_of_the_store_is_shown_filtered_plotted_and_its_cells_opened(qtb
     qtbot.waitUntil(lambda: view.told.name == "mine", timeout=60_000)
     assert len(view.kept) == 12 and not view.told.whole
     assert view.state.text() == "6 done, 6 failed"
+    table = view.cells.table
+    qtbot.waitUntil(lambda: table.viewport().height() >= 2 * table.rowHeight(0))
     failed = [cell for cell in view.kept if cell.status == "failed"]
     assert all("nowhere" in cell.error for cell in failed)
     view.cells.filter.setText("status = done median > 0")
@@ -108,6 +110,7 @@ def test_a_sweep_of_the_store_is_shown_filtered_plotted_and_its_cells_opened(qtb
     view.across.set_value("level")
     view._draw()
     assert (view.matrix.rowCount(), view.matrix.columnCount()) == (2, 2)
+    assert view.cells.filter.isVisible(), "what it leaves is what the matrix has"
     texts = [view.matrix.item(0, at).text() for at in range(2)]
     assert sum("\u2605" in text for text in texts) == 1, "the best cell is marked"
     assert view.best.text().startswith("Best: ") and "failed" in view.matrix.item(1, 0).text()
