@@ -6,8 +6,8 @@ Rows that begin anywhere are not all laid out either. Every eighth row begins as
 that the engine can be told of eight classes of rows, each from that multiple on: what a row then has before its first
 column is for the kernel to hide. (It refuses boxes that begin in between, as an illegal instruction.)
 
-(Nor is it worth having some warps lay out what is needed later while others multiply already: what is read and written
-beside the products makes them as much slower as it takes alone.)
+(Nor is it worth having some warps lay out what is needed later while others multiply already: the few that are left
+beside the products take longer than the first tiles do. The copy engine brings rows no sooner than the threads do.)
 A kernel that does so says launch(..., resident=True, together=True).
 """
 
@@ -128,7 +128,12 @@ def unaligned_words(x, at):
     last = x.place(*[0 if runs_backwards(x, axis) else x.shape[axis] - 1 for axis in range(x.rank)]) // CHUNK * CHUNK
     first = min(at // CHUNK * CHUNK, last)
     skipped = at % CHUNK
-    words = load_words(x, first) + load_words(x, min(first + CHUNK, last))
+    return words_from(load_words(x, first) + load_words(x, min(first + CHUNK, last)), skipped)
+
+
+@inline
+def words_from(words, skipped):
+    """Four words, from so many elements of 16 bits behind the first of eight on."""
     for step in unroll((2, 1)):
         taken = (skipped & (2 * step)) != 0
         words = [select(taken, words[k + step], words[k]) for k in range(CHUNK // 2 + step)]

@@ -5,8 +5,9 @@ multiply them, each 64 of a tile's 128 rows. Blocks stay and take one tile of th
 next one's operands are on their way while a tile is stored.
 """
 
-from kernels.gpu_blocks import exchange
+from kernels.gpu_clusters import arrive_at, meet_cluster, start_shared_copy
 from kernels.gpu_layout import is_classed, laid_out, meet_all, row_classes
+from kernels.gpu_warpgroup_stores import store_chunks, store_ragged, store_sums, stores_chunks
 from kernels.gpu_warpgroups import (
     arrive,
     arrive_expecting,
@@ -104,6 +105,17 @@ def class_tiles(m):
 
 
 @inline
+def blocks_of_pair(tiles_down, *, by_class):
+    """2 where blocks work in pairs on tiles below each other and share those of the right operand.
+
+    That pays where memory has more to do than to bring tiles: rows of a class lie across lines of the cache.
+    """
+    rows = tiles_down // CLASSES if by_class else tiles_down
+    pairs = is_static(rows) and rows % 2 == 0
+    return choice("cluster", 2 if pairs and by_class else 1, (1, 2) if pairs else (1,))
+
+
+@inline
 def along_rows(x):
     """x, or x with its matrices transposed, such that rows lie together in memory; and whether it is transposed."""
     turned = not can_map(x) and (
@@ -138,21 +150,32 @@ def tile_columns(m, n, groups, *, any_width):
 
 @inline
 def operand_map(x, *, rows, by_k):
-    """The map of an operand whose tile has `rows` rows or columns beside k; `by_k`: k runs along its rows in memory."""
+    """The map of an operand, copied by `rows` rows or columns beside k; `by_k`: k runs along its rows in memory."""
     lead = (1,) * (len(map_axes(x)) - 2)
     return tensor_map(x, lead + (rows, DEEP)) if by_k else tensor_map(x, lead + (DEEP, 64))
 
 
 @inline
-def copy_operand(to, source, x, lead, first, k, barrier_at, *, rows, by_k):
-    """Start the copies of one tile of an operand: `rows` from `first` on, DEEP from k on."""
+def copy_operand(to, source, x, lead, first, k, barrier_at, *, rows, by_k, pair=1, part=0):
+    """Start the copies of one tile of an operand: `rows` from `first` on, DEEP from k on.
+
+    For a pair of blocks, to both: half of them, those of this part.
+    """
     groups = tuple([lead[axis].cast(i32) for axis in map_axes(x)[:-2]])
     outer = tuple([groups[len(groups) - 1 - e] for e in range(len(groups))])
-    if by_k:
+    if by_k and pair == 1:
         start_tile_copy(to, source, (k, first) + outer, barrier_at)
+    elif by_k:
+        skipped = part * (rows // pair)
+        start_shared_copy(
+            to + skipped * ROW_BYTES, source, (k, first + skipped) + outer, barrier_at, blocks=pair
+        )  # fmt: skip
     else:
         for c in unroll(0, rows, 64):
-            start_tile_copy(to + c * ROW_BYTES, source, (first + c, k) + outer, barrier_at)
+            if pair == 1:
+                start_tile_copy(to + c * ROW_BYTES, source, (first + c, k) + outer, barrier_at)
+            elif part == c // 64 % pair:
+                start_shared_copy(to + c * ROW_BYTES, source, (first + c, k) + outer, barrier_at, blocks=pair)
 
 
 @inline
@@ -167,7 +190,6 @@ def warpgroup_matmul(out, a, b):
     left_bytes, right_bytes = DOWN * DEEP * 2, across * DEEP * 2
     most_stages = min(STAGE_BYTES // (left_bytes + right_bytes), 8)
     stages = choice("stages", most_stages, [s for s in (3, 4, 5, 6) if s < most_stages])
-    band_rows = choice("band", BAND, (4, 8, 32))
     # A last column of tiles that is narrow is left for the blocks that have had fewer tiles than others.
     narrow = is_static(n) and n > across and 0 < n % across <= NARROW
     left, left_turned = along_rows(a)
@@ -178,30 +200,24 @@ def warpgroup_matmul(out, a, b):
     tiles_down = class_tiles(m) if by_class else ceildiv(m, DOWN)
     tiles_across = n // across if narrow else ceildiv(n, across)
     tiles = tiles_down * tiles_across * product(batch)
-    narrow_count = tiles_down * product(batch) if narrow else 0
+    pair = blocks_of_pair(tiles_down, by_class=by_class)
+    # What follows counts pairs, where there are some: of blocks, and of tiles below each other.
+    band_rows = choice("band", BAND, (4, 8, 32))
+    pairs_down, tiles, band_pairs = tiles_down // pair, tiles // pair, band_rows // pair
+    narrow_count = pairs_down * product(batch) if narrow else 0
     unlined = can_map(right) and not right_by_k and is_far_from_lines(right, m, out.size * depth)
     at_hand = (can_map(left) or by_class) and can_map(right) and not unlined
     # Laying out is work for all; there may be fewer tiles than multiprocessors.
-    blocks = tiles + narrow_count
+    blocks = (tiles + narrow_count) * pair
     launch(
         blocks=blocks if at_hand else max(blocks, PROCESSORS), threads=3 * WARPGROUP, resident=True,
-        together=not at_hand,
+        together=not at_hand, cluster=pair,
     )  # fmt: skip
-    classes = row_classes(left) if by_class else ()
-    if not can_map(left) and not by_class:
-        left = laid_out(left)
-    if not can_map(right) or unlined:
-        right = laid_out(right)
-    if not at_hand:
-        meet_all()
-    left_maps = [operand_map(x, rows=DOWN, by_k=left_by_k) for x, _ in (classes if by_class else ((left, 0),))]
-    right_map = operand_map(right, rows=across, by_k=right_by_k)
+    taker, takers, part = block_index() // pair, block_count() // pair, (block_index() % pair).cast(i32)
     memory = shared_address(shared(dt, stages * (left_bytes + right_bytes) // 2, of_launch=True))
+    classes = row_classes(left) if by_class else ()
     barriers = shared_address(shared(i64, 2 * stages))
-    whole = is_static(n % 8) and n % 8 == 0
-    turn = None if whole else shared(f32, (8, 16, 33), of_launch=True)
     thread = thread_index()
-    steps = ceildiv(index(depth + (CLASSES - 1 if by_class else 0)), DEEP)
 
     def full(stage):
         return barriers + stage * 16
@@ -209,14 +225,51 @@ def warpgroup_matmul(out, a, b):
     def empty(stage):
         return barriers + stage * 16 + 8
 
+    if thread == 0:
+        for stage in unroll(stages):
+            make_barrier(full(stage), arrivals=1)
+            make_barrier(empty(stage), arrivals=8 * pair)
+        barriers_are_made()
+    if not can_map(left) and not by_class:
+        left = laid_out(left)
+    if not can_map(right) or unlined:
+        right = laid_out(right)
+    if not at_hand:
+        meet_all()
+    elif pair == 1:
+        barrier()
+    else:
+        meet_cluster()
+    left_maps = [operand_map(x, rows=DOWN, by_k=left_by_k) for x, _ in (classes if by_class else ((left, 0),))]
+    right_map = operand_map(right, rows=across // pair, by_k=right_by_k)
+    whole = is_static(n % 8) and n % 8 == 0
+    by_chunks = not whole and stores_chunks(out, apart)
+    if by_chunks:
+        turn = shared(i32, (8, 8, across // 2 + 4), of_launch=True)
+    else:
+        turn = None if whole else shared(f32, (8, 16, 33), of_launch=True)
+    reach = depth + (CLASSES - 1 if by_class else 0)
+    steps = ceildiv(index(reach), DEEP)
+    # How deep the last step is, where it is known to be less than the others.
+    rest = ceildiv(reach % DEEP, 16) * 16 if is_static(reach) else 0
+    rest = rest if rest < DEEP else 0
+
     def place(tile):
         """Leading indices, row (in tiles) and column of a tile: bands of BAND rows of tiles, column by column."""
-        group = tile // (tiles_down * tiles_across)
-        rest = tile - group * (tiles_down * tiles_across)
-        band = rest // (tiles_across * band_rows)
-        within = rest - band * (tiles_across * band_rows)
-        high = min(index(tiles_down) - band * band_rows, index(band_rows))
-        return delinearise(group, batch), band * band_rows + within % high, within // high * across
+        group = tile // (pairs_down * tiles_across)
+        rest = tile - group * (pairs_down * tiles_across)
+        band = rest // (tiles_across * band_pairs)
+        within = rest - band * (tiles_across * band_pairs)
+        high = min(index(pairs_down) - band * band_pairs, index(band_pairs))
+        return delinearise(group, batch), own_row(band * band_pairs + within % high), within // high * across
+
+    def own_row(down):
+        """This block's row of tiles, of those of a pair."""
+        if pair == 1:
+            return down
+        if by_class:
+            return down % CLASSES + (down // CLASSES * pair + part.cast(index)) * CLASSES
+        return down * pair + part.cast(index)
 
     def first_row(down):
         """The row of the result that is the first of this row of tiles."""
@@ -231,15 +284,15 @@ def warpgroup_matmul(out, a, b):
 
     def narrow_tiles():
         """The first of the narrow tiles that this block takes, and how many blocks take some."""
-        begun = tiles % block_count()
+        begun = tiles % takers
         # Three take as long as a tile: those blocks would be late themselves if they had more.
-        begun = select(narrow_count <= 3 * (block_count() - begun), begun, index(0))
-        first = select(block_index() < begun, index(narrow_count), block_index() - begun)
-        return first, block_count() - begun
+        begun = select(narrow_count <= 3 * (takers - begun), begun, index(0))
+        first = select(taker < begun, index(narrow_count), taker - begun)
+        return first, takers - begun
 
     def narrow_place(tile):
-        lead = delinearise(tile // tiles_down, batch)
-        return lead, tile % tiles_down, index(n // across * across)
+        lead = delinearise(tile // pairs_down, batch)
+        return lead, own_row(tile % pairs_down), index(n // across * across)
 
     def produce():
         stage, parity = i32(0), i32(1)
@@ -258,12 +311,12 @@ def warpgroup_matmul(out, a, b):
                         copy_operand(to, left_maps[which], left, lead, row, k, full(stage), rows=DOWN, by_k=left_by_k)
                 copy_operand(
                     to + left_bytes, right_map, right, lead, column, k - before, full(stage), rows=columns,
-                    by_k=right_by_k,
+                    by_k=right_by_k, pair=pair, part=part,
                 )  # fmt: skip
                 stage, parity = next_stage(stage, parity, stages=stages)
             return stage, parity
 
-        for tile in range(block_index(), tiles, block_count()):
+        for tile in range(taker, tiles, takers):
             lead, down, j0 = place(tile)
             stage, parity = copy(lead, down, j0, stage, parity, columns=across)
         if narrow:
@@ -276,32 +329,43 @@ def warpgroup_matmul(out, a, b):
         stage, parity = i32(0), i32(0)
         within = thread % WARPGROUP
 
+        def multiply_stage(acc, stage, parity, *, deep):
+            wait_for(full(stage), parity)
+            at = memory + stage * (left_bytes + right_bytes)
+            first = describe_tile(at + half.cast(i32) * (left_bytes // 2), between=ROW_BYTES)
+            second = describe_tile(at + left_bytes, between=DEEP * ROW_BYTES)
+            # 16 of k are 32 bytes along a row, or 16 rows.
+            lefts = [first + (k * 2 if left_by_k else k * 128) for k in range(deep // 16)]
+            rights = [second + (k * 2 if right_by_k else k * 128) for k in range(deep // 16)]
+            acc = multiply_tiles(dt, acc, lefts, rights, left_turned=not left_by_k, right_turned=not right_by_k)
+            if pair == 1:
+                if within % 32 == 0:
+                    arrive(empty(stage))
+            elif within % 32 < pair:  # the other block's copies come here, too
+                arrive_at(empty(stage), (within % 32).cast(i32))
+            stage, parity = next_stage(stage, parity, stages=stages)
+            return acc, stage, parity
+
         def multiply(lead, down, j0, stage, parity, *, columns):
             acc = [f32(0) for _ in range(columns // 2)]
             if by_class:
                 wait_for(full(stage), parity)
                 at = memory + stage * (left_bytes + right_bytes) + half.cast(i32) * (left_bytes // 2)
                 hide_columns(at, within, skipped(down), most=CLASSES - 1, group=half)
-            for step in range(steps):
-                wait_for(full(stage), parity)
-                at = memory + stage * (left_bytes + right_bytes)
-                first = describe_tile(at + half.cast(i32) * (left_bytes // 2), between=ROW_BYTES)
-                second = describe_tile(at + left_bytes, between=DEEP * ROW_BYTES)
-                # 16 of k are 32 bytes along a row, or 16 rows.
-                lefts = [first + (k * 2 if left_by_k else k * 128) for k in range(DEEP // 16)]
-                rights = [second + (k * 2 if right_by_k else k * 128) for k in range(DEEP // 16)]
-                acc = multiply_tiles(dt, acc, lefts, rights, left_turned=not left_by_k, right_turned=not right_by_k)
-                if within % 32 == 0:
-                    arrive(empty(stage))
-                stage, parity = next_stage(stage, parity, stages=stages)
+            for step in range(steps - 1 if rest else steps):
+                acc, stage, parity = multiply_stage(acc, stage, parity, deep=DEEP)
+            if rest:
+                acc, stage, parity = multiply_stage(acc, stage, parity, deep=rest)
             i = first_row(down) + (half * 64 + within // 32 * 16) * apart
             if whole:
                 store_sums(out, acc, lead, i + within % 32 // 4 * apart, j0, within % 4, apart=apart)
+            elif by_chunks:
+                store_chunks(out.writes[0], acc, lead, i, j0, turn, thread // 32 - 4, within % 32, apart=apart)
             else:
                 store_ragged(out, acc, lead, i, j0, turn, thread // 32 - 4, within % 32, apart=apart)
             return stage, parity
 
-        for tile in range(block_index(), tiles, block_count()):
+        for tile in range(taker, tiles, takers):
             lead, down, j0 = place(tile)
             stage, parity = multiply(lead, down, j0, stage, parity, columns=across)
         if narrow:
@@ -313,11 +377,6 @@ def warpgroup_matmul(out, a, b):
     if thread == 0:
         for source in unroll((*left_maps, right_map)):
             fetch_map(source)
-        for stage in unroll(stages):
-            make_barrier(full(stage), arrivals=1)
-            make_barrier(empty(stage), arrivals=8)
-        barriers_are_made()
-    barrier()
     if thread < WARPGROUP:
         if across > 96:
             fewer_registers(count=40)
@@ -327,63 +386,5 @@ def warpgroup_matmul(out, a, b):
         if across > 96:  # narrow tiles need no more than every thread has
             more_registers(count=232)
         consume(thread // WARPGROUP - 1)
-
-
-@inline
-def store_sums(out, acc, lead, i, j, t, *, apart=1):
-    """The sums of one thread to row i and the 8th behind it, whole multiples of 8 columns; rows are `apart`, and the
-    four lanes of a row first get 8 columns each."""
-    m, n = out.shape[-2], out.shape[-1]
-    for half in unroll(2):
-        row = i + 8 * half * apart
-        for c in unroll(0, len(acc) // 4, 4):
-            eight = columns_of_lane([acc[(c + e // 2) * 4 + half * 2 + e % 2] for e in range(8)], t)
-            column = j + c * 8 + t * 8
-            if (row < m) & (column < n):
-                out[position(lead + (row, column), width=8, axis=out.rank - 1)] = vector(*eight).cast(out.dtype)
-
-
-@inline
-def store_ragged(out, acc, lead, i, j, turn, warp, lane, *, apart):
-    """The sums of a warp's 16 rows from i on, which are `apart`, any number of columns: through shared memory, then
-    along rows."""
-    m, n = out.shape[-2], out.shape[-1]
-    g, t = lane // 4, lane % 4
-    rows = min(ceildiv(max(index(m) - i, index(0)), apart), index(16))
-    for c in unroll(0, len(acc) // 4, 4):
-        for e in unroll(16):
-            turn[warp, g + e // 2 % 2 * 8, e // 4 * 8 + t * 2 + e % 2] = acc[c * 4 + e]
-        asm("bar.warp.sync 0xffffffff;", "~{memory}", None, 1)
-        column = j + c * 8 + lane
-        if column < n:
-            # All of a warp's rows are there but for the last rows of tiles: no question for each.
-            if rows == 16:
-                for r in unroll(16):
-                    out[position(lead + (i + r * apart, column))] = turn[warp, r, lane].cast(out.dtype)
-            else:
-                for r in range(rows):
-                    out[position(lead + (i + r * apart, column))] = turn[warp, r, lane].cast(out.dtype)
-        asm("bar.warp.sync 0xffffffff;", "~{memory}", None, 1)
-
-
-@inline
-def columns_of_lane(mine, t):
-    """Of four blocks of 8 columns, of each of which every lane has two, block t: all 8 of it."""
-    odd, high = t % 2 == 1, t // 2 == 1
-    pairs = [mine[0:2], mine[2:4], mine[4:6], mine[6:8]]
-    fours = []
-    for b in unroll(0, 4, 2):
-        fours = fours + [exchange_halves(pairs[b], pairs[b + 1], odd, 1)]
-    return exchange_halves(fours[0], fours[1], high, 2)
-
-
-@inline
-def exchange_halves(low, high, upper, distance):
-    """The lower lane of two gets both lanes' `low`, the upper one both lanes' `high`."""
-    first, second = [], []
-    for e in unroll(len(low)):
-        kept = select(upper, high[e], low[e])
-        given = exchange(select(upper, low[e], high[e]), distance)
-        first = first + [select(upper, given, kept)]
-        second = second + [select(upper, kept, given)]
-    return first + second
+    if pair > 1:
+        meet_cluster()

@@ -99,8 +99,11 @@ def more_registers(*, count):
 
 @inline
 def describe_tile(address, *, between):
-    """A tile as the tensor cores are told of it: 8 rows take 1024 bytes, `between` are from 64 columns to the next."""
-    return (address >> 4).cast(i64) | i64((1 << 62) | ((1024 >> 4) << 32) | ((between >> 4) << 16))
+    """A tile as the tensor cores are told of it: 8 rows take 1024 bytes, `between` are from 64 columns to the next.
+
+    What an address has above 18 bits says which block of a cluster it is of.
+    """
+    return ((address & 0x3FFFF) >> 4).cast(i64) | i64((1 << 62) | ((1024 >> 4) << 32) | ((between >> 4) << 16))
 
 
 @inline

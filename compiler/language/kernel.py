@@ -41,6 +41,7 @@ class Launch:
     resident: bool = False  # no more blocks than the device runs at once: each takes several shares of the work
     together: bool = False  # all blocks run at once, so that they may wait for each other
     per_processor: int = 0  # blocks that a multiprocessor shall have registers for at once; 0: the compiler's choice
+    cluster: int = 1  # blocks, side by side in the grid, that run at once and reach each other's shared memory
 
 
 @dataclass(frozen=True)

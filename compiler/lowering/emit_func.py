@@ -2,7 +2,8 @@
 
 What the emitter reads from a function:
 - `kg.kernel` (unit): an entry point. `kg.inline` (unit): expand at call sites. `kg.threads` (integer): block size.
-  `kg.per_processor` (integer): blocks that a multiprocessor shall have registers for.
+  `kg.per_processor` (integer): blocks that a multiprocessor shall have registers for. `kg.cluster` (integer): blocks of
+  a cluster.
 - per argument, in `arg_attrs`: `kg.noalias` (no other argument reaches this buffer), `kg.readonly` (nobody writes it
   while the kernel runs), `kg.align` (integer, bytes the buffer is aligned to).
 """

@@ -186,6 +186,9 @@ def _attributes(e: Emitter, function: func.FuncOp, kernel: bool) -> str:
     blocks = function.attributes.get("kg.per_processor")
     if kernel and isinstance(blocks, IntegerAttr) and target.emission.blocks_at_once:
         words.append(target.emission.blocks_at_once.format(blocks.value.data))
+    cluster = function.attributes.get("kg.cluster")
+    if kernel and isinstance(cluster, IntegerAttr):
+        words.append(target.emission.cluster.format(cluster.value.data))
     words.append(f'"target-cpu"="{target.cpu}"')
     if target.features:
         words.append(f'"target-features"="{target.features}"')

@@ -46,6 +46,8 @@ class Emission:
     """The function attribute that promises how many threads a block has at most; `{}` stands for the number."""
     blocks_at_once: str = ""
     """The one that asks for registers for so many blocks on a multiprocessor at once, where there is such a thing."""
+    cluster: str = ""
+    """The one that says of how many blocks a cluster is."""
     atomic_order: str = "acq_rel"
     debug: str = "LineTablesOnly"
     """LLVM's emission kind of line tables."""

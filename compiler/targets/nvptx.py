@@ -36,6 +36,7 @@ _HALVES = (
     r"\1{ .reg .b16 a, b, c, d; mov.b32 {a, b}, \3; mov.b32 {c, d}, \4; add.s16 a, a, c; add.s16 b, b, d; "
     r"mov.b32 \2, {a, b}; }",
 )
+_CLUSTER = 8  # blocks that every chip with clusters runs as one
 _BARRIER = "@llvm.nvvm.barrier.cta.sync.aligned.all"
 
 
@@ -55,6 +56,7 @@ _EMISSION = Emission(
     convention="ptx_kernel",
     block_limit='"nvvm.maxntid"="{}"',
     blocks_at_once='"nvvm.minctasm"="{}"',
+    cluster='"nvvm.cluster_dim"="{}"',
     atomic_order="monotonic",
     # Anything more than directives marks the PTX as a debug build, which ptxas then does not optimise.
     debug="DebugDirectivesOnly",
@@ -84,7 +86,7 @@ def nvptx_target(name: str) -> Target:
         vector_registers=0,
         warp_size=32,
         spaces=_SPACES,
-        limits=Limits(1024, shared_kib * 1024 - system_shared(capability)),
+        limits=Limits(1024, shared_kib * 1024 - system_shared(capability), _CLUSTER if capability >= 90 else 1),
         emission=_EMISSION,
         native_f16=True,
         native_bf16=capability >= 80,

@@ -39,6 +39,7 @@ class Limits:
 
     threads_per_block: int = 0
     shared_memory_bytes: int = 0
+    blocks_per_cluster: int = 1
 
 
 @dataclass(frozen=True)

@@ -233,6 +233,8 @@ MATRICES = [
     _matmul("ragged-right", (264, 520), (520, 333), WIDE),
     _matmul("ragged-rows", (2045, 129), (129, 136), WIDE),
     _matmul("ragged-rows-many-tiles", (4093, 330), (330, 1041), ("bf16",)),
+    _matmul("ragged-pairs", (2041, 77), (77, 461), WIDE),
+    _matmul("ragged-pairs-narrow", (2047, 1027), (1027, 259), WIDE),
     Case(
         "matmul-ragged-rows-within",
         (("F", (1021, 263)), ("F", (263, 144)), ("F", (144,))),

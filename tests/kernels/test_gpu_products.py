@@ -57,3 +57,12 @@ def test_rows_that_begin_anywhere_are_copied_by_classes_from_multiples_of_16_byt
         begin = first + number * (depth + first)
         assert asked.offset == begin // 8 * 8 and asked.strides == (8 * (depth + first), 1)
         assert asked.shape == (len(range(number, rows, 8)), depth + begin % 8)
+
+
+@pytest.mark.parametrize(("rows", "together"), [(2045, 2), (1021, 1), (2048, 1)])
+def test_blocks_that_read_rows_by_classes_share_tiles_where_classes_have_two(rows, together):
+    depth = 261 if rows % 8 else 264
+    with Graph("ragged", inputs=[TensorType("bf16", (rows, depth)), TensorType("bf16", (depth, 144))]) as graph:
+        graph.output(graph.inputs[0] @ graph.inputs[1])
+    (call,) = compile(graph, target="sm_90a", cache=False).host.calls
+    assert call.launch is not None and call.launch.cluster == together

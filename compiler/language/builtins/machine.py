@@ -137,6 +137,7 @@ def _launch(
     resident: Any = False,
     together: Any = False,
     per_processor: Any = 0,
+    cluster: Any = 1,
 ) -> None:
     kernel = run.host.kernel
     if kernel is None or isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
@@ -148,7 +149,10 @@ def _launch(
         raise KernelError("a kernel states its launch once")
     if not isinstance(per_processor, int) or not 0 <= per_processor <= 32:
         raise KernelError("per_processor is a compile-time number of blocks, 0 to 32")
-    kernel.launch = Launch(grid, threads, 0, bool(resident), bool(together), per_processor)
+    where, most = run.host.target.name, run.host.target.limits.blocks_per_cluster
+    if not isinstance(cluster, int) or not 1 <= cluster <= most:
+        raise KernelError(f"cluster is a compile-time number of blocks; {where} has clusters of 1 to {most}")
+    kernel.launch = Launch(grid, threads, 0, bool(resident), bool(together), per_processor, int(cluster))
 
 
 @builtin("position")

@@ -43,6 +43,7 @@ class KernelFacts:
     noalias: tuple[bool, ...] = ()
     threads: int = 0
     per_processor: int = 0
+    cluster: int = 1
 
 
 def lower_kgen(module: ModuleOp, *, gpu_target: bool, facts: Mapping[str, KernelFacts]) -> tuple[ModuleOp, int]:
@@ -107,6 +108,8 @@ def _function(
             attributes["kg.threads"] = IntegerAttr(known.threads, i64)
         if known.per_processor:
             attributes["kg.per_processor"] = IntegerAttr(known.per_processor, i64)
+        if known.cluster > 1:
+            attributes["kg.cluster"] = IntegerAttr(known.cluster, i64)
     function = func.FuncOp.create(properties=properties, attributes=attributes, regions=[body], location=old.location)
     return function, {type(operation) for operation in found}, count
 

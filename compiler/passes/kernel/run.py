@@ -94,5 +94,6 @@ def _facts(kernel: FusedKernel, record: ElaboratedKernel) -> KernelFacts:
     for _, index in kernel.inplace:
         readonly[outputs + index] = False
     noalias = [position not in shared for position in range(count)] + [True] * workspaces
-    threads, per_processor = (record.launch.threads, record.launch.per_processor) if record.launch else (0, 0)
-    return KernelFacts(tuple(readonly), tuple(noalias), threads, per_processor)
+    launch = record.launch
+    asked = (launch.threads, launch.per_processor, launch.cluster) if launch else ()
+    return KernelFacts(tuple(readonly), tuple(noalias), *asked)

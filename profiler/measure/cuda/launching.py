@@ -45,7 +45,8 @@ def resident_blocks(device: Device, function: Function, step: Step) -> tuple[int
     )  # fmt: skip
     if each < 1:
         raise ExecutionError(f"{step.kernel} does not fit on cuda:{device.index}: no block of it can run")
-    return min(prod(step.blocks), each * device.attribute("MULTIPROCESSOR_COUNT")), 1, 1
+    most = each * device.attribute("MULTIPROCESSOR_COUNT")
+    return min(prod(step.blocks), most // step.cluster * step.cluster), 1, 1
 
 
 def start_of(step: Step, function: Function, blocks: tuple[int, int, int], stream: Any, packed: Packed) -> Start:

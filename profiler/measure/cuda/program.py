@@ -68,7 +68,7 @@ class Step:
     """One launch: outputs, inputs and workspaces by slot, then the sizes of the kernel's symbols.
 
     `shared` are bytes of shared memory for each block; a `resident` launch has at most as many blocks as run at once,
-    and one whose blocks run `together` starts when all of them can.
+    and one whose blocks run `together` starts when all of them can. `cluster` blocks at a time are started as one.
     """
 
     kernel: str
@@ -79,6 +79,7 @@ class Step:
     shared: int = 0
     resident: bool = False
     together: bool = False
+    cluster: int = 1
     maps: tuple[MapSlot, ...] = ()
 
 
@@ -171,9 +172,9 @@ def _step(
     blocks, threads = _grid(launch, sizes, name)
     numbers = tuple(host.slots[buffer] for buffer in call.buffers)
     dims = tuple(sizes[symbol] for symbol in call.sizes)
-    how = (launch.shared, launch.resident, launch.together) if launch else (0, False, False)
     maps = tuple(_map_slot(asked, call, numbers, sizes) for asked in call.maps)
-    return Step(name, blocks, threads, numbers, dims, *how, maps)
+    how = launch or Launch(blocks, threads)
+    return Step(name, blocks, threads, numbers, dims, how.shared, how.resident, how.together, how.cluster, maps)
 
 
 def _map_slot(asked: TensorMap, call: HostCall, numbers: tuple[int, ...], sizes: Mapping[str, int]) -> MapSlot:
@@ -188,7 +189,7 @@ def _grid(launch: Launch | None, sizes: Mapping[str, int], kernel: str) -> tuple
         return (DEFAULT_LAUNCH[0], 1, 1), DEFAULT_LAUNCH[1]
     asked = [evaluate(size, sizes) for size in launch.blocks]
     x, y, z, *_ = (*asked, 1, 1)
-    blocks = (x, y, z)
+    blocks = (-(-x // launch.cluster) * launch.cluster, y, z)
     if not 1 <= launch.threads <= _THREADS:
         raise ExecutionError(f"{kernel} asks for {launch.threads} threads a block; a block has 1 to {_THREADS}")
     if any(size > most for size, most in zip(blocks, _GRID, strict=True)):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compiler import Graph, TensorType, compile
+from compiler import Graph, TensorType, compile, ops
 from compiler.artifact.kernel_records import read_record, record_document
 from compiler.language.kernel import ElaboratedKernel
+from compiler.language.library import load_library
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 from profiler.measure.cuda.program import program_of
 from tests.compiler.language.drive import body_error, elaborate, error, kernel, run, scalar
 
@@ -45,6 +48,30 @@ def test_a_launch_says_how_its_blocks_live():
     launch = record.launch
     assert launch is not None and (launch.resident, launch.together, launch.per_processor) == (True, True, 2)
     assert "per_processor is" in _refused("launch(blocks=M, threads=64, per_processor=99)")
+
+
+def test_a_launch_says_how_many_blocks_run_as_one():
+    asked = kernel("launch(blocks=M, threads=64, cluster=2)", MATRIX)
+    record = elaborate(asked, target="sm_90a")[1]
+    assert record.launch is not None and record.launch.cluster == 2
+    assert read_record(record_document(record)) == record
+    assert "clusters of 1 to 8" in _refused("launch(blocks=M, threads=64, cluster=9)")
+    assert "clusters of 1 to 8" in _refused("launch(blocks=M, threads=64, cluster=M)")
+    assert "sm_80 has clusters of 1 to 1" in _refused("launch(blocks=M, threads=64, cluster=2)", target="sm_80")
+    assert "gfx942 has clusters of 1 to 1" in _refused("launch(blocks=M, threads=64, cluster=2)", target="gfx942")
+
+
+def test_a_grid_has_whole_clusters(tmp_path):
+    (tmp_path / "pairs.py").write_text(
+        "from kernels.language import *\n\n\n"
+        '@kernel("in_pairs")\ndef in_pairs(out: Tensor, x: Tensor):\n    """A copy."""\n'
+        "    launch(blocks=x.shape[0], threads=32, cluster=2)\n    out[block_index()] = x[block_index()]\n"
+    )
+    with Graph("m", inputs=[TensorType("f32", ("M",))]) as graph:
+        graph.output(ops.custom("in_pairs", list(graph.inputs), TensorType("f32", ("M",))))
+    model = compile_graph(graph, CompileOptions("sm_90a", cache=False), load_library(tmp_path))
+    assert [program_of(model, {"M": rows}).steps[0].blocks for rows in (3, 4, 5)] == [(4, 1, 1), (4, 1, 1), (6, 1, 1)]
+    assert ".reqnctapercluster 2" in model.kernels[0].ir("ptx")
 
 
 def test_a_workspace_is_made_where_it_is_needed():
