@@ -75,6 +75,7 @@ class CallRecord:
     writes: Nodes
     bytes: int = 0
     flops: int = 0
+    asks: tuple[tuple[str, str], ...] = ()  # of the device, and what the kernel chose: what, and in words
 
 
 @dataclass(frozen=True)

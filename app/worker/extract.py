@@ -17,6 +17,7 @@ from app.viewmodels.compilation import (
     NodeRecord,
     Nodes,
 )
+from app.worker.launch_facts import launch_lines
 from compiler.graph.dims import evaluate
 from profiler.analysis.work import call_bytes, call_flops, op_bytes, op_flops, tensor_bytes
 
@@ -89,13 +90,15 @@ def graph_nodes(
 def call_records(model: Any, dims: Mapping[str, int]) -> tuple[CallRecord, ...]:
     """The launches in order, with the bytes they must move and their work, counted as a run counts them."""
     records = []
+    host = model.host
     for index, call in enumerate(model.fusion.calls):
         # A call of a model from the cache finds its ops by fusing the graph again: not where nothing can be counted.
         sized = all(getattr(b.type, "symbols", frozenset()) <= dims.keys() for b in (*call.operands, *call.results))
         moved, work = (_counted(call_bytes, call, dims), _counted(call_flops, call, dims)) if sized else (0, 0)
         reads = tuple(buffer.name for buffer in call.operands)
         writes = tuple(buffer.name for buffer in call.results)
-        records.append(CallRecord(index, call.kernel.name, call.all_nodes, reads, writes, moved, work))
+        asks = launch_lines(host.calls[index], host.records[call.kernel.name].choices, dims)
+        records.append(CallRecord(index, call.kernel.name, call.all_nodes, reads, writes, moved, work, asks))
     return tuple(records)
 
 

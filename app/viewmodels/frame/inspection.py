@@ -129,6 +129,7 @@ def _kernel(compilation: Compilation, node: NodeRecord, run: RunTimes | None) ->
         Entry("role here", node.role or "part of it"),
         Entry("moves", f"{size(call.bytes)} (estimated)"),
         Entry("work", f"{flops(call.flops)} (estimated)"),
+        *(Entry(name, words) for name, words in call.asks),
     ]
     if words := dict(compilation.tuned).get(call.kernel):
         entries.append(Entry("tuned to", words))
@@ -145,6 +146,7 @@ def _group(compilation: Compilation, records: list[NodeRecord], calls: list[int]
         Entry("launches", ", ".join(str(call + 1) for call in calls[:12]) or "none"),
         Entry("moves", f"{size(moved)} (estimated)"),
         Entry("work", f"{flops(work)} (estimated)"),
+        *(Entry(name, words) for name, words in (compilation.calls[calls[0]].asks if len(calls) == 1 else ())),
     ]
     if run is not None:
         spent = sum(run.summaries[call].median for call in calls if call < len(run.summaries))
