@@ -219,8 +219,7 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
         self.help.palette.hide()
-        if event.size().boundedTo(event.oldSize()) != event.oldSize():
-            self.docks.shrunk(event.oldSize())
+        self.docks.resized(event.oldSize())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(can_open(url.toLocalFile()) for url in event.mimeData().urls()):
