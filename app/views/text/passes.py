@@ -174,7 +174,8 @@ class _TwoLines(QStyledItemDelegate):
         muted, faint = self._view.colours()
         painter.save()
         painter.setPen(option.palette.text().color() if step.changed else faint)  # type: ignore[attr-defined]
-        upper, lower = box.adjusted(0, 0, 0, -half), box.adjusted(0, half, 0, 0)
+        below = self._view.second_line(step)
+        upper, lower = box.adjusted(0, 0, 0, -half if below else 0), box.adjusted(0, half, 0, 0)
         flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         time = seconds(step.seconds) if step.seconds else ""
         room = box.width() - metrics.horizontalAdvance(time) - 8
@@ -193,8 +194,7 @@ class _TwoLines(QStyledItemDelegate):
         small.setPixelSize(max(metrics.ascent() - 1, 8))
         painter.setFont(small)
         metrics = QFontMetrics(small)
-        words = self._view.second_line(step)
-        painter.drawText(lower, flags, metrics.elidedText(words, Qt.TextElideMode.ElideRight, box.width()))
+        painter.drawText(lower, flags, metrics.elidedText(below, Qt.TextElideMode.ElideRight, box.width()))
         painter.restore()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:

@@ -134,6 +134,17 @@ def test_names_of_kernels_keep_their_room_when_times_come(qtbot, compiled):
     compiled.explorer.kernels.set_times({})
 
 
+def test_the_kernel_that_is_selected_stays_marked_when_times_come_and_go(qtbot, compiled):
+    view, kernel = compiled.explorer.kernels.view, compiled.state.compilation.kernels[1]
+    compiled.state.selection.select(kernel.nodes)
+    assert view.selected() == [kernel]
+    for times in ({known.name: 1e-3 for known in compiled.state.compilation.kernels}, {}):
+        compiled.explorer.kernels.set_times(times)
+        assert view.selected() == [kernel]
+    compiled.state.selection.reset()
+    assert not view.selected()
+
+
 def test_tabs_of_docks_have_no_line_in_the_colours_of_the_style(qtbot, compiled):
     directly = Qt.FindChildOption.FindDirectChildrenOnly
     compiled.docks.reset_layout()
