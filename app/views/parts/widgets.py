@@ -136,7 +136,9 @@ class Choice(QComboBox):
         self.setToolTip(name)
         if flat:
             self.setProperty("flat", True)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        # One that is as wide as its own text does not have Qt measure hundreds of names of kernels, to no end.
+        policies = QComboBox.SizeAdjustPolicy
+        self.setSizeAdjustPolicy(policies.AdjustToMinimumContentsLengthWithIcon if flat else policies.AdjustToContents)
         self._entries: list[tuple[str, str]] = []
         self._places: dict[str, int] = {}  # of their values: finding one in a long list would be felt
         self._measured = (
