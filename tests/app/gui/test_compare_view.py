@@ -10,6 +10,7 @@ from app.viewmodels.compilation import STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict, Side
 from app.views.runs.compare import CompareView
+from profiler.store import open_store, queries, writer
 
 pytestmark = [pytest.mark.gui, pytest.mark.usefixtures("in_two_processes")]
 
@@ -83,6 +84,26 @@ def test_runs_open_at_the_first_stage_whose_ir_differs(qtbot, compiled):
     compiled.comparison.view.ended.emit()
     qtbot.waitUntil(lambda: not any(pane.model.loading for pane in compiled.workbench.panes), timeout=60_000)
     assert not any(pane.model.origin for pane in compiled.workbench.panes)
+
+
+def test_texts_are_read_again_where_others_have_their_numbers(qtbot, compiled):
+    """Somebody deletes the newest runs, or the file: the next ones are given the numbers of those that are gone."""
+    numbers = []
+    for levels in ((1, 3), (2, 1)):
+        runs = []
+        for level in levels:
+            choose_level(qtbot, compiled, level)
+            runs.append(run_once(qtbot, compiled))
+        comparison = compared(qtbot, compiled, lambda runs=runs: compiled.records.compare(tuple(runs)))
+        numbers.append([side.compilation for side in comparison.sides])
+        for pane in compiled.workbench.free_panes(2):
+            number, kernel = int(pane.model.origin[1:]), pane.model.kernel
+            with open_store(None) as store:
+                stored = queries.stage(store, number, kernel, pane.model.stage)
+            assert bytes(pane.model.document.data).decode() == stored.text
+        with open_store(None) as store:
+            writer.delete_runs(store, runs)
+    assert numbers[0] == numbers[1], "the second pair has the numbers of the first"
 
 
 def test_ratios_of_any_size_are_written_whole(qtbot, tmp_path):
