@@ -39,6 +39,8 @@ def test_a_message_takes_no_more_room_than_its_words(qtbot, compiled):
     qtbot.waitUntil(lambda: bar._text.height() >= bar._text.heightForWidth(bar._text.width()))
     assert bar.width() < 460
     qtbot.waitUntil(lambda: bar._text.width() > bar.width() * 0.6)  # the buttons are below, where the bar is narrow
+    compiled.messages.post(Message("info", "mine.py is not compiled", "graph"))
+    qtbot.waitUntil(lambda: bar._log.mapTo(bar, bar._log.rect().topLeft()).y() < 10)  # beside words that leave room
     compiled.messages.clear("graph")
 
 
