@@ -128,6 +128,7 @@ class RooflineView(QWidget):
 
             self._plot = make_plot("Roofline plot", 60, **{side: LogAxis(side) for side in ("bottom", "left")})
             self._plot.hide()
+            self._plot.getViewBox().sigResized.connect(lambda _: self._come.start())  # names are placed by pixels
             self._split.addWidget(self._plot)
             self._split.setSizes([380, 420])
             self._split.setStretchFactor(1, 1)
