@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
@@ -26,6 +28,7 @@ from app.views.parts.widgets import Choice, Elided, MessageBar
 
 _EMPTY = "Compile something to see its passes. Choose one of its kernels to step through them."
 _TALL = 42  # a row with two lines, where the columns have no room
+_SHARED = re.compile("^kg_shared_.*")  # code that several kernels call is named by its content
 _NARROW = 540  # below this the name of a pass would have no room beside its figures
 
 
@@ -139,7 +142,8 @@ class PassesView(QWidget):
 
     def second_line(self, step: PassStep) -> str:
         """What a compact row says below the name."""
-        parts = [f"{step.ops} ops" if step.ops else "", _sizes(step.bytes_before, step.bytes_after)]
+        whose = "" if self.kernel.value else _SHARED.sub("shared by kernels", step.kernel)  # in the list of all
+        parts = [whose, f"{step.ops} ops" if step.ops else "", _sizes(step.bytes_before, step.bytes_after)]
         return "  \u00b7  ".join(part for part in (*parts, "" if step.changed else "unchanged") if part)
 
     def stage_word(self, step: PassStep) -> str:
