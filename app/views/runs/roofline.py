@@ -128,7 +128,7 @@ class RooflineView(QWidget):
 
             self._plot = make_plot("Roofline plot", 60, **{side: LogAxis(side) for side in ("bottom", "left")})
             self._plot.hide()
-            self._plot.getViewBox().sigResized.connect(lambda _: self._come.start())  # names are placed by pixels
+            self._plot.getViewBox().sigResized.connect(lambda _: self._come.start())  # what can be named, and where
             self._split.addWidget(self._plot)
             self._split.setSizes([380, 420])
             self._split.setStretchFactor(1, 1)
@@ -176,11 +176,6 @@ class RooflineView(QWidget):
         """The GFLOP/s on show."""
         found = [*peaks_of(self.ceilings).values()] + [p.gflops for p in self.points]
         return min(found, default=1.0) / 3, max(found, default=10.0) * 2.5
-
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        if self._plot is not None:
-            self._draw()  # what can be named depends on the room
 
     def _draw_roofs(self, pyqtgraph: Any, low: float, high: float) -> None:
         theme, plot = self._look.theme, self._plot
