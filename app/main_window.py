@@ -131,6 +131,7 @@ class MainWindow(QMainWindow):
         preferences, source, status, choices = self.preferences, self.source, self.status, self.choices
         texts = TextStore(self.state, compiler, records.stored_text, self)
         records.moved.connect(texts.leave_database)
+        self.state.compared.connect(lambda _: texts.forget_stored())
         self.panes = add(PanesFeature(shared, workbench, texts, source, docks))
         self.compile = add(CompileFeature(shared, compiler, preferences, source, choices, status, self.features.cancel))
         self.timeline = add(TimelineFeature(shared, self.compile, self.panes))
@@ -219,8 +220,7 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
         self.help.palette.hide()
-        if event.size().boundedTo(event.oldSize()) != event.oldSize():
-            self.docks.shrunk(event.oldSize())
+        self.docks.resized(event.oldSize())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(can_open(url.toLocalFile()) for url in event.mimeData().urls()):

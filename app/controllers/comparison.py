@@ -68,6 +68,7 @@ class ComparisonFeature(Feature):
 
     def _compared(self, comparison: ComparisonView) -> None:
         self._messages.clear("compare")
+        self._pair.again = True
         self._docks.show("compare")
         self.view.set_comparison(comparison)
 
@@ -96,6 +97,7 @@ class _Pair(QObject):
         self._linked: set[tuple[IrPane, IrPane]] = set()
         self._before: dict[IrPane, tuple[str, str, str]] = {}  # what panes showed, to be had back
         self._stage = ""  # of both sides
+        self.again = False  # whether texts on show may be others by now, under the same numbers
         self._moving = False
 
     def show(self, comparison: ComparisonView, row: KernelVerdict, stage: str) -> bool:
@@ -120,8 +122,9 @@ class _Pair(QObject):
             if not pane.model.origin:
                 self._before[pane] = (pane.model.stage, pane.model.kernel, pane.model.target)
         self._stage = first.stage
-        before.model.show_key(first, labels[0], Against(last, "", "before"))
-        after.model.show_key(last, labels[1], Against(first, "", "after"))
+        again, self.again = self.again, False
+        before.model.show_key(first, labels[0], Against(last, "", "before"), again)
+        after.model.show_key(last, labels[1], Against(first, "", "after"), again)
 
     def end(self) -> None:
         """Both panes back to what they showed of the compilation before."""

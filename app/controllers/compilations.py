@@ -87,7 +87,7 @@ class Compilations(QObject):
     def compile(self, request: CompileRequest) -> None:
         """Compile; what is under way is cancelled, what is on show stays until the new one is there."""
         if not self._closed:
-            self._replace(request, f"Compiling {request.source}", self._compiled)
+            self._replace(request, f"Compiling {self._state.title}", self._compiled)
 
     def open_run(self, run: int) -> None:
         """Show a stored run: its records come from the database, and nothing is compiled."""

@@ -44,6 +44,7 @@ class CompileFeature(Feature):
         compiler.started.connect(self._started)
         compiler.progressed.connect(status.set_progress)
         compiler.ended.connect(self._ended)
+        compiler.failed.connect(lambda _: status.finish(f"{state.title} does not compile"))
         state.opened.connect(lambda _: self.compile_file())
         state.chosen.connect(choices.set_choices)
         state.compiled.connect(self._compiled)

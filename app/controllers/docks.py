@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import dataclass
 
 from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtWidgets import (
@@ -31,6 +32,7 @@ _SHARE = 0.65  # of both sides of a very large screen
 _FRAME = QSize(8, 40)  # what a window manager may put around the window
 _SIDES = ("explorer", "inspector")
 _SETTLED = 80  # milliseconds without another size
+_NEAR = 12  # pixels that handles between docks make of a difference
 _AREAS = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
@@ -56,6 +58,27 @@ def usual_below(high: int) -> int:
     return 180 if high < 800 else max(280, int(high * 0.27))
 
 
+@dataclass(frozen=True)
+class Shares:
+    """The parts of the window that an arrangement gives the explorer and the bottom, where not the usual ones."""
+
+    explorer: float = 0.0
+    below: float = 0.0
+
+    def sizes(self, window: QSize) -> tuple[int, int, int]:
+        """The widths of explorer and inspector and the height of the bottom in a window of this size."""
+        explorer, inspector = usual_sides(window.width())
+        below = int(window.height() * self.below) if self.below else usual_below(window.height())
+        return int(window.width() * self.explorer) if self.explorer else explorer, inspector, below
+
+
+def _part(has: int, window: tuple[int, int], usual: tuple[int, int]) -> int:
+    """What a view that has so much gets in a window that became larger or smaller, each said before and after."""
+    if abs(has - usual[0]) <= _NEAR:
+        return usual[1]
+    return min(has, max(usual[1], has * window[1] // max(window[0], 1)))
+
+
 class DocksFeature(Feature):
     """Where everything is. `work_shown` when the workbench comes in place of the welcome page."""
 
@@ -66,8 +89,9 @@ class DocksFeature(Feature):
         self.stack = QStackedWidget()
         self.named: dict[str, QDockWidget] = {}
         self.bottom: dict[str, QDockWidget] = {}
-        self._larger: tuple[QSize, list[int], int] | None = None  # the window before it shrank, its sides, its bottom
-        self._shrinking = one_shot(window, self._keep_parts)
+        self._shares = Shares()
+        self._before: tuple[QSize, tuple[int, int, int]] | None = None  # the window's last size that settled, its parts
+        self._resizing = one_shot(window, self._keep_parts)
         self._left = QByteArray()  # how docks were arranged when the welcome page took their place
         self.work_shown = Event()
         self.arranged = Event()  # from what was kept, or as the program came
@@ -196,6 +220,7 @@ class DocksFeature(Feature):
 
     def restore_layout(self, states: dict[str, QByteArray]) -> None:
         """Put the docks where they were, with the panes there were."""
+        self._shares = Shares()
         self.arranging()
         if panes := read_panes(states.get("panes")):
             self.workbench.set_panes(panes)
@@ -246,47 +271,53 @@ class DocksFeature(Feature):
         return name if good else ""
 
     def _share_room(self) -> None:
-        window = self._window
-        self.share_sides()
-        below = usual_below(window.height())
-        window.resizeDocks([self.bottom["timeline"]], [below], Qt.Orientation.Vertical)
+        self.share(Shares())
         next_turn(self._window, self.workbench.arrange_usual)
 
-    def share_sides(self) -> None:
-        """Give the views at both sides their usual widths."""
-        wide = usual_sides(self._window.width())
-        docks = [self.named["explorer"], self.named["inspector"]]
-        self._window.resizeDocks(docks, list(wide), Qt.Orientation.Horizontal)
+    def share(self, shares: Shares) -> None:
+        """Give the views around the middle their parts of the window as it is now, and of whatever it becomes."""
+        self._shares = shares
+        self.arranging()
+        *sides, below = shares.sizes(self._window.size())
+        front = next((dock for dock in self.bottom.values() if self._stands(dock)), self.bottom["timeline"])
+        self._window.resizeDocks([front], [below], Qt.Orientation.Vertical)
+        self._window.resizeDocks([self.named[name] for name in _SIDES], sides, Qt.Orientation.Horizontal)
 
-    def shrunk(self, before: QSize) -> None:
-        """The window was larger: the views around the middle keep their part of it, and at least their usual size.
+    def resized(self, before: QSize) -> None:
+        """The window has another size: what is around the middle keeps its part of a smaller one, and at least its
+        usual size; in a larger one it gets what it would have had there from the beginning, unless a hand sized it.
 
-        Left alone, Qt takes all of it from the middle. In one step when the size has settled: a hand that drags the
-        edge of a window goes through hundreds.
+        Left alone, Qt takes all of it from the middle, or gives it all. In one step when the size has settled: a hand
+        that drags the edge of a window goes through hundreds.
         """
-        if self._larger is None:
-            below = next((dock.height() for dock in self.bottom.values() if not dock.visibleRegion().isEmpty()), 0)
-            self._larger = (before, [self.named[name].width() for name in _SIDES], below)
-        self._shrinking.start(_SETTLED)
+        if self._before is None:
+            self._before = (before, self._held())
+        self._resizing.start(_SETTLED)
 
     def arranging(self) -> None:
-        """Views are given sizes for the window as it is now: what they had before it shrank no longer counts."""
-        self._larger = None
+        """Views are given sizes for the window as it is now: what they had before no longer counts."""
+        self._before = None
+
+    def _held(self) -> tuple[int, int, int]:
+        """What explorer, inspector and bottom have, its tabs included; 0: it is out of sight."""
+        explorer, inspector = (self.named[name].width() if self._stands(self.named[name]) else 0 for name in _SIDES)
+        bottom = next((dock.geometry().bottom() for dock in self.bottom.values() if self._stands(dock)), 0)
+        return explorer, inspector, max(bottom - self._window.centralWidget().geometry().bottom(), 0) if bottom else 0
 
     def _keep_parts(self) -> None:
-        if self._larger is None:
+        if self._before is None:
             return
-        (before, sides, below), self._larger = self._larger, None
-        now, across, down = self._window.size(), Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-        for name, held, usual in zip(_SIDES, sides, usual_sides(now.width()), strict=True):
-            part = max(usual, held * now.width() // max(before.width(), 1))
-            if self._stands(self.named[name]) and part < self.named[name].width():
-                self._window.resizeDocks([self.named[name]], [part], across)
-        part = max(usual_below(now.height()), below * now.height() // max(before.height(), 1))
-        standing = [dock for dock in self.bottom.values() if self._stands(dock)]
-        if below and standing and part < standing[0].height():
-            self._window.resizeDocks(standing[:1], [part], down)
-        next_turn(self._window, self.workbench.stack_narrow)
+        (before, held), self._before = self._before, None
+        now = self._window.size()
+        spans = ((before.width(), now.width()), (before.width(), now.width()), (before.height(), now.height()))
+        usual = zip(self._shares.sizes(before), self._shares.sizes(now), strict=True)
+        parts = [_part(*each) for each in zip(held, spans, usual, strict=True)]
+        bottom = next(filter(self._stands, self.bottom.values()), None)
+        for dock, has, part in zip((*(self.named[name] for name in _SIDES), bottom), held, parts, strict=True):
+            if has and part != has and dock is not None and self._stands(dock):
+                way = Qt.Orientation.Vertical if dock is bottom else Qt.Orientation.Horizontal
+                self._window.resizeDocks([dock], [part], way)
+        next_turn(self._window, self.workbench.fit_panes)
 
     @staticmethod
     def _stands(dock: QDockWidget) -> bool:

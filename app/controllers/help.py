@@ -9,7 +9,7 @@ from PySide6.QtGui import QAction
 
 from app.controllers.features import Command, Feature, Features, Shared
 from app.views.frame.command_palette import CommandPalette, Offer
-from app.views.parts.later import in_thread
+from app.views.parts.later import in_thread, next_turn
 
 
 class HelpFeature(Feature):
@@ -41,7 +41,8 @@ class HelpFeature(Feature):
     def _shortcuts(self) -> None:
         from app.views.frame.shortcut_sheet import ShortcutSheet
 
-        ShortcutSheet(self._look, self._features.shortcut_groups(), self._window).show()
+        sheet = ShortcutSheet(self._look, self._features.shortcut_groups(), self._window)
+        next_turn(sheet, sheet.show)  # to make it and to show it are felt together
 
     def _about(self) -> None:
         from app.views.frame.about import AboutDialog, versions  # asked for once in a while: not before the first paint

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt
-
-from app.controllers.docks import DocksFeature
+from app.controllers.docks import DocksFeature, Shares
 from app.controllers.features import Command, Feature, Shared
 from app.viewmodels.compilation import stage_title
 from app.views.frame.arrangement import ALONE, BELOW, BESIDE, READABLE, fitting
@@ -99,16 +97,9 @@ class LayoutsFeature(Feature):
         bench.arrange(shape)
 
     def _share(self, layout: JobLayout) -> None:
-        docks, window = self._docks, self._window
-        docks.arranging()
         if layout.bottom:
-            docks.bottom[layout.bottom].raise_()
-            below = int(window.height() * layout.height)
-            window.resizeDocks([docks.bottom[layout.bottom]], [below], Qt.Orientation.Vertical)
-        docks.share_sides()
-        if layout.side:
-            wide = int(window.width() * layout.side)
-            window.resizeDocks([docks.named["explorer"]], [wide], Qt.Orientation.Horizontal)
+            self._docks.bottom[layout.bottom].raise_()
+        self._docks.share(Shares(layout.side, layout.height))
         self._workbench.share_later()
 
     def _name_machine_code(self) -> None:

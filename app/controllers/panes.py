@@ -174,8 +174,16 @@ class PanesFeature(Feature):
 
     def _compiled(self, compilation: Compilation) -> None:
         self._whose = ""
+        if self._state.compilation is None:  # a turn for each: until then it says that its text is another's
+            self._turns.add([lambda pane=pane: self._show_none(pane) for pane in self.workbench.panes])
+            return
         for pane in self.workbench.panes:
             pane.set_compilation(compilation)
+
+    def _show_none(self, pane: IrPane) -> None:
+        """Nothing came of the open source, unless something has meanwhile."""
+        if self._state.compilation is None:
+            pane.set_compilation(self._state.on_show)
 
     def _ran(self) -> None:
         for pane in self.workbench.panes:

@@ -66,7 +66,7 @@ class SearchFeature(Feature):
         self._hits = []
         compilation = self._state.compilation
         if not text or compilation is None:
-            self.view.show_hits([], "")
+            self.view.show_hits([], "nothing is compiled" if text else "")
             return
         try:
             pattern = expression(text, regex, case)

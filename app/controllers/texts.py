@@ -96,10 +96,14 @@ class TextStore(QObject):
             self._compiler.end_reading()
             self._ask_again()
 
-    def leave_database(self) -> None:
-        """Another database is open, whose compilations have the same numbers and other texts."""
+    def forget_stored(self) -> None:
+        """Read texts of the database anew: what was deleted from it has left its numbers to others."""
         for full in [full for full in self._documents if full[1].is_stored]:
             del self._documents[full]
+
+    def leave_database(self) -> None:
+        """Another database is open, whose compilations have the same numbers and other texts."""
+        self.forget_stored()
         for full in [full for full in self._waiting if full[1].is_stored]:
             for done, _ in self._waiting.pop(full):
                 done(Failure("not loaded: the database that has this text was left", kind="unavailable"))

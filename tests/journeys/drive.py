@@ -51,7 +51,8 @@ def main(name: str, folder: Path, picture: Path, theme: str, watch: bool) -> int
         heart = window.heartbeat
         told.update(
             longest_ms=round(heart.longest.seconds * 1e3, 1), longest_at=round(heart.longest.at, 2),
-            busiest_ms=round(heart.busiest.worked * 1e3, 1), over=len(heart.stalls), clicks=robot.clicks,
+            busiest_ms=round(heart.busiest.worked * 1e3, 1), busiest_at=round(heart.busiest.at, 2),
+            over=len(heart.stalls), clicks=robot.clicks,
             shots=robot.shots, stalls=[[round(s.at, 2), round(s.seconds * 1e3), round(s.worked * 1e3)]
                                        for s in heart.stalls if s.worked > 0.03],
         )  # fmt: skip

@@ -103,14 +103,14 @@ class IrPaneModel:
         if self.request != before or self.error:
             self.ask()
 
-    def show_key(self, key: TextKey, note: str = "", against: Against | None = None) -> None:
-        """Ask for any text, compared with another or not."""
+    def show_key(self, key: TextKey, note: str = "", against: Against | None = None, again: bool = False) -> None:
+        """Ask for any text, compared with another or not; `again` also where it is on show."""
         before = self.request
         self.stage, self.target, self.origin, self.step = key.stage, key.target, key.origin, key.step
         self.target_implied = False
         self.kernel = key.kernel or self.kernel
         self.note, self.against = note, against
-        if self.request != before or self.error:
+        if again or self.request != before or self.error:
             self.ask()
 
     def compare(self, against: Against | None) -> None:

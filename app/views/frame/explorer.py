@@ -59,7 +59,7 @@ class KernelsView(QWidget):
         self._compilation, self._times = compilation, {}
         self.view.table.setColumnHidden(2, True)
         self.view.set_room(1, 0)
-        self.view.set_records(compilation.kernels)
+        self._list(compilation)
 
     def set_coming(self, kernels: list[KernelRecord]) -> None:
         """Kernels of a model that is being compiled, as far as they have come."""
@@ -86,7 +86,11 @@ class KernelsView(QWidget):
         self.view.table.setColumnHidden(2, not times)
         self.view.set_room(1, 330 if times else 0)  # names of kernels first
         if self._compilation:
-            self.view.set_records(self._compilation.kernels)
+            self._list(self._compilation)
+
+    def _list(self, compilation: Compilation) -> None:
+        self.view.set_records(compilation.kernels)
+        self._selected(self._selection.nodes, None)
 
     def _chosen(self, kernel: KernelRecord) -> None:
         self.kernel_chosen.emit(kernel.name)

@@ -15,7 +15,7 @@ from app.viewmodels.frame.selection import Selection
 from app.viewmodels.frame.weights import Weights
 from app.viewmodels.requests import RunTimes
 from app.views.frame.histogram import HIGH, WIDE, histogram_image
-from app.views.parts.later import one_shot
+from app.views.parts.later import NEXT, one_shot
 
 _MOST = 40  # entries of a section: more are counted
 _BREAK = "\u200b"  # a place where a line may end: nothing is seen there
@@ -49,36 +49,36 @@ class Inspector(QTextBrowser):
         self.setAccessibleName("Inspector")
         self.document().setDocumentMargin(10)
         self.anchorClicked.connect(self._follow)
-        self._timer = one_shot(self, self.refresh)  # several changes in one turn of the event loop are shown once
-        selection.changed.connect(lambda nodes, origin: self._timer.start(0))
-        look.changed.connect(lambda: self._timer.start(0))
+        self._timer = one_shot(self, self.refresh, NEXT)  # several changes are shown once, after what is more urgent
+        selection.changed.connect(lambda nodes, origin: self._timer.start())
+        look.changed.connect(lambda: self._timer.start())
         self.refresh()
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Inspect another compilation."""
         self._compilation, self._run, self._weights = compilation, None, {}
-        self._timer.start(0)
+        self._timer.start()
 
     def set_run(self, run: RunTimes) -> None:
         """Measured times to show beside the estimates."""
         self._run = run
-        self._timer.start(0)
+        self._timer.start()
 
     def set_notes(self, notes: dict[str, str]) -> None:
         """What was noted on kernels."""
         if notes != self._notes:
             self._notes = notes
-            self._timer.start(0)
+            self._timer.start()
 
     def set_weights(self, weights: Weights) -> None:
         """What a constant holds."""
         self._weights[weights.node] = weights
-        self._timer.start(0)
+        self._timer.start()
 
     def set_no_weights(self, node: str, why: str) -> None:
         """Why that cannot be told."""
         self._weights[node] = why
-        self._timer.start(0)
+        self._timer.start()
 
     def ask_weights(self) -> None:
         """Ask what the selected constant holds, unless that is known or on its way."""
@@ -86,7 +86,7 @@ class Inspector(QTextBrowser):
         if node and not isinstance(self._weights.get(node), Weights):
             self._weights[node] = "reading\u2026"
             self.weights_wanted.emit(node)
-            self._timer.start(0)
+            self._timer.start()
 
     def _constant(self) -> str:
         """The selected constant, where it is the only node selected."""

@@ -63,7 +63,7 @@ class ShortcutPage(QWidget):
         super().__init__()
         self._look, self._groups = look, groups
         self._lines: list[_Line] = []
-        self._high = 0
+        self._high, self._placed = 0, tuple[object, ...]()
         self.shown: dict[str, list[tuple[str, str]]] = {}
         self.show_only("")
 
@@ -78,6 +78,7 @@ class ShortcutPage(QWidget):
         said = (f"{title}: " + "; ".join(f"{keys}, {what}" for keys, what in e) for title, e in self.shown.items())
         self.setAccessibleName("Shortcuts")
         self.setAccessibleDescription(". ".join(said))
+        self._placed = ()
         self._place()
 
     def sizeHint(self) -> QSize:
@@ -88,7 +89,11 @@ class ShortcutPage(QWidget):
         self._place()
 
     def _place(self) -> None:
-        """Groups one below the other, each in the column that is shortest so far."""
+        """Groups one below the other, each in the column that is shortest so far; once, however often Qt asks."""
+        for_what = (self.width(), self.font().key())
+        if for_what == self._placed:
+            return
+        self._placed = for_what
         metrics, head = QFontMetrics(self.font()), QFontMetrics(self._heading)
         every = (keys for entries in self._groups.values() for keys, _ in entries)
         self._key = max([128, *(metrics.horizontalAdvance(keys) + 2 * _INSET for keys in every)])

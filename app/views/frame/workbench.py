@@ -15,7 +15,7 @@ from app.theme.tokens import BAR
 from app.viewmodels.compilation import PANE_STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.text.ir_pane import IrPaneModel, pane_model
-from app.views.frame.arrangement import BELOW, BESIDE, READABLE, fitting, place_docks, share_room
+from app.views.frame.arrangement import BELOW, BESIDE, READABLE, STACKED, fitting, place_docks, share_room
 from app.views.graph.panel import GraphPanel
 from app.views.parts.later import one_shot
 from app.views.text.ir_pane import IrPane
@@ -231,10 +231,19 @@ class Workbench(QMainWindow):
             self.arrange(shape)
         self.spread()
 
-    def stack_narrow(self) -> None:
-        """Stack panes that stand in a row and have become too narrow to be read, unless a hand put them there."""
-        if self.shape == BESIDE and any(dock.width() < READABLE for dock in self._row()):
+    def fit_panes(self) -> None:
+        """Stack panes in a row that became too narrow to be read, and put stacked ones in a row where they can be;
+        unless a hand put them there."""
+        narrow = self.shape == BESIDE and any(dock.width() < READABLE for dock in self._row())
+        wide = self.shape == STACKED and self._stacked() and fitting(self.width(), len(self.panes)) == BESIDE
+        if narrow or wide:
             self.arrange_usual()
+
+    def _stacked(self) -> bool:
+        """Whether the panes stand on top of each other."""
+        docks = [self._pane_docks[pane] for pane in self.panes]
+        lows = {dock.y() for dock in docks if dock.isVisible() and not dock.isFloating()}
+        return len({dock.x() for dock in docks}) == 1 and len(lows) == len(docks)
 
     def share_later(self) -> None:
         """Give everything its share of the room, once the docks have their places."""

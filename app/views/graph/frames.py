@@ -14,6 +14,7 @@ from compiler.printable import printable
 _MANY, _NAMES = 350, 0.30
 _TITLE, _CHIP_HIGH = 24.0, 16.0
 _LINE = 15.0  # pixels a line of text takes
+_LEAST = 60.0  # what is left of a frame's name at its end
 
 
 class FramePainter:
@@ -105,6 +106,8 @@ class FramePainter:
             right = chip.left() - 8
         cost = model.frame_cost(frame)
         left = rect.left() + 26
+        if left < seen.left():  # its name stays in sight while enough of its frame is
+            left = max(left, min(seen.left() + 8 / scale, right - _LEAST))
         wide = self._metrics.horizontalAdvance(cost) if cost else 0.0
         if cost and right - left > wide + 60:
             painter.setPen(QColor(theme.text))

@@ -28,9 +28,9 @@ class LedgerView(QWidget):
             "Fusion ledger",
             [
                 Column("Verdict", lambda d: "fused" if d.accepted else "not fused", colour=self._colour, width=84),
-                Column("Producer", lambda d: d.producer, width=160),
-                Column("Consumer", lambda d: d.consumer, width=160),
-                Column("Rule", lambda d: d.rule, width=96),
+                Column("Producer", lambda d: d.producer, width=136),
+                Column("Consumer", lambda d: d.consumer, width=136),
+                Column("Rule", lambda d: d.rule, width=84),
                 Column("Why", lambda d: d.reason),
                 Column(
                     "Saved",

@@ -12,7 +12,7 @@ from shiboken6 import isValid
 
 Done = Callable[[Any], None]
 _POLISHED = 6  # widgets at a time
-_NEXT = 8  # milliseconds
+NEXT = 8  # milliseconds until a turn of the event loop that is surely another
 
 
 def one_shot(parent: QObject, slot: Callable[[], object], pause: int = 0) -> QTimer:
@@ -27,7 +27,7 @@ def one_shot(parent: QObject, slot: Callable[[], object], pause: int = 0) -> QTi
 def next_turn(parent: QObject, call: Callable[[], object]) -> None:
     """Call it in a turn of the event loop to come, unless `parent` is gone by then: once what else waits had its own.
     After 0 ms Qt does it among what is posted, after 1 ms in the turn in which it shows what came of this one."""
-    QTimer.singleShot(_NEXT, parent, call)
+    QTimer.singleShot(NEXT, parent, call)
 
 
 class Thread(QObject):

@@ -26,7 +26,7 @@ class Plot(GraphicsView):
         self._items: list[Any] = []
         self._legend: LegendItem | None = None
         layout = QGraphicsGridLayout()
-        layout.setContentsMargins(1, 1, 1, 1)
+        layout.setContentsMargins(1, 7, 1, 1)  # the highest number of an axis is as high as others
         layout.setSpacing(0)
         layout.addItem(self._box, 0, 1)
         layout.setRowStretchFactor(0, 100)

@@ -22,5 +22,6 @@ def name_axes(plot: Any, theme: Theme, bottom: str, left: str) -> None:
     for side, text in (("bottom", bottom), ("left", left)):
         axis = plot.getAxis(side)
         axis.setLabel(text, color=theme.muted)
+        axis.showLabel(bool(text))
         axis.setPen(theme.strong_border)
         axis.setTextPen(theme.muted)

@@ -136,7 +136,9 @@ class Choice(QComboBox):
         self.setToolTip(name)
         if flat:
             self.setProperty("flat", True)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        # One that is as wide as its own text does not have Qt measure hundreds of names of kernels, to no end.
+        policies = QComboBox.SizeAdjustPolicy
+        self.setSizeAdjustPolicy(policies.AdjustToMinimumContentsLengthWithIcon if flat else policies.AdjustToContents)
         self._entries: list[tuple[str, str]] = []
         self._places: dict[str, int] = {}  # of their values: finding one in a long list would be felt
         self._measured = (
@@ -223,6 +225,7 @@ class Choice(QComboBox):
 
 
 _BAR_NARROW, _BAR_LEAST = 460, 34
+_BAR_BESIDE = 100  # pixels of icon, close button and the gaps between
 
 
 class MessageBar(QFrame):
@@ -293,7 +296,8 @@ class MessageBar(QFrame):
     def _fit(self) -> None:
         """As high as the words need at this width, and no higher: a view below it would lose the room. It gets that
         where there is room; asked for, it would make the views beside this one higher as well."""
-        below = self.width() < _BAR_NARROW  # where the words need the whole width
+        words = self.fontMetrics().horizontalAdvance(self._text.text()) + self._doings.sizeHint().width() + _BAR_BESIDE
+        below = self.width() < min(_BAR_NARROW, words)  # where the words need the whole width
         if below != self._below:
             self._below = below
             self._grid.addWidget(self._doings, *((1, 1) if below else (0, 2)))

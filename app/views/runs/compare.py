@@ -139,7 +139,7 @@ class CompareView(QWidget):
             several = len(labels) > 2
             for at, text in list(enumerate(labels))[1:]:
                 columns += self._verdict_columns(at, f"{text}: " if several else "")
-                widths += [116 + 46 * several, 64 + 46 * several, (140 if roomy else 108) + 46 * several]
+                widths += [116 + 46 * several, 82 + 46 * several, (140 if roomy else 108) + 46 * several]
             for at, text in enumerate(labels):
                 columns.append(Column(text, lambda r, at=at: r.times[at], right=True))
                 widths.append(84)

@@ -23,6 +23,7 @@ _EMPTY = (
     "Run what is compiled (F5) a few times: its history is plotted here, with changes marked from about ten runs on."
 )
 _LABELS = 12  # names below the plot at most
+_FEW = 3.8  # points that a plot has room for at least: one or two would lie a screen apart
 
 
 class HistoryView(QWidget):
@@ -120,11 +121,14 @@ class HistoryView(QWidget):
             )  # fmt: skip
         every = -(-len(points) // _LABELS)
         plot.getAxis("bottom").setTicks([[(i, points[i].label) for i in range(0, len(points), every)]])
-        plot.setXRange(-0.8, max(len(points) - 0.2, 3), padding=0)
+        middle = (len(points) - 1) / 2
+        half = max(middle + 0.8, _FEW / 2)
+        plot.setXRange(middle - half, middle + half, padding=0)
         bottom, top = float(low.min()), float(high.max())
         room = max(top - bottom, top * 0.02) * 0.15
         plot.setYRange(max(bottom - room, 0), top + room, padding=0)
-        name_axes(plot, theme, past.by, f"time, {unit}")
+        said = all(point.label.startswith(past.by) for point in points)  # by the numbers along it
+        name_axes(plot, theme, "" if said else past.by, f"time, {unit}")
 
     def _clicked(self, found: Any) -> None:
         if self.shown is not None and len(found):

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from app.theme.look import Look, tint
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import CeilingsTold
-from app.viewmodels.runs.point_labels import Box, beside, dot, meet, place_labels
+from app.viewmodels.runs.point_labels import Box, beside, dot, lies_in, meet, place_labels
 from app.viewmodels.runs.roofline import RoofPoint, nearby, points
 from app.viewmodels.runs.run_figures import CallFigures
 from app.views.parts.controls import column, push_button
@@ -128,6 +128,7 @@ class RooflineView(QWidget):
 
             self._plot = make_plot("Roofline plot", 60, **{side: LogAxis(side) for side in ("bottom", "left")})
             self._plot.hide()
+            self._plot.getViewBox().sigResized.connect(lambda _: self._come.start())  # what can be named, and where
             self._split.addWidget(self._plot)
             self._split.setSizes([380, 420])
             self._split.setStretchFactor(1, 1)
@@ -176,11 +177,6 @@ class RooflineView(QWidget):
         found = [*peaks_of(self.ceilings).values()] + [p.gflops for p in self.points]
         return min(found, default=1.0) / 3, max(found, default=10.0) * 2.5
 
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        if self._plot is not None:
-            self._draw()  # what can be named depends on the room
-
     def _draw_roofs(self, pyqtgraph: Any, low: float, high: float) -> None:
         theme, plot = self._look.theme, self._plot
         tops, levels = peaks_of(self.ceilings), levels_of(self.ceilings)
@@ -213,6 +209,12 @@ class RooflineView(QWidget):
         (low, high), (bottom, top), box = self._range(), self._heights(), self._plot.getViewBox()
         return box.width() / np.log10(high / low), box.height() / np.log10(top / bottom)
 
+    def _room(self) -> Box:
+        """What is in sight, in pixels, and one more: names at its edges end there."""
+        (low, high), (bottom, top), (across, down) = self._range(), self._heights(), self._pixels()
+        left, over = np.log10(low) * across, -np.log10(top) * down
+        return left - 1, over - 1, np.log10(high) * across + 1, -np.log10(bottom) * down + 1
+
     def _dots(self) -> list[tuple[float, float]]:
         """Where the launches are, in pixels."""
         across, down = self._pixels()
@@ -226,7 +228,7 @@ class RooflineView(QWidget):
         for x, y, anchor in places:
             left, over = np.log10(x) * across - anchor[0] * wide, -np.log10(y) * down - anchor[1] * tall
             box = left, over, left + wide, over + tall
-            if not any(meet(box, other) for other in self._taken):
+            if lies_in(box, self._room()) and not any(meet(box, other) for other in self._taken):
                 self._taken.append(box)
                 text.setAnchor(anchor)
                 text.setPos(float(np.log10(x)), float(np.log10(y)))
@@ -258,7 +260,8 @@ class RooflineView(QWidget):
         texts = [pyqtgraph.TextItem(str(p.call.index + 1), color=self._look.theme.text) for p in self.points]
         sizes = [(text.boundingRect().width(), text.boundingRect().height()) for text in texts]
         dots, away = self._dots(), _DOT / 2 + 1
-        for point, text, spot, size, side in zip(self.points, texts, dots, sizes, place_labels(dots, sizes, away)):
+        sides = place_labels(dots, sizes, away, self._room())
+        for point, text, spot, size, side in zip(self.points, texts, dots, sizes, sides):
             self._taken += [dot(*spot, _DOT / 2), beside(*spot, size, side, away)]
             text.setAnchor([0.5 - step * (0.5 + away / room) for step, room in zip(side, size)])
             text.setPos(float(np.log10(point.intensity)), float(np.log10(point.gflops)))

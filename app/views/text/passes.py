@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
@@ -26,6 +28,7 @@ from app.views.parts.widgets import Choice, Elided, MessageBar
 
 _EMPTY = "Compile something to see its passes. Choose one of its kernels to step through them."
 _TALL = 42  # a row with two lines, where the columns have no room
+_SHARED = re.compile("^kg_shared_.*")  # code that several kernels call is named by its content
 _NARROW = 540  # below this the name of a pass would have no room beside its figures
 
 
@@ -139,7 +142,8 @@ class PassesView(QWidget):
 
     def second_line(self, step: PassStep) -> str:
         """What a compact row says below the name."""
-        parts = [f"{step.ops} ops" if step.ops else "", _sizes(step.bytes_before, step.bytes_after)]
+        whose = "" if self.kernel.value else _SHARED.sub("shared by kernels", step.kernel)  # in the list of all
+        parts = [whose, f"{step.ops} ops" if step.ops else "", _sizes(step.bytes_before, step.bytes_after)]
         return "  \u00b7  ".join(part for part in (*parts, "" if step.changed else "unchanged") if part)
 
     def stage_word(self, step: PassStep) -> str:
@@ -174,7 +178,8 @@ class _TwoLines(QStyledItemDelegate):
         muted, faint = self._view.colours()
         painter.save()
         painter.setPen(option.palette.text().color() if step.changed else faint)  # type: ignore[attr-defined]
-        upper, lower = box.adjusted(0, 0, 0, -half), box.adjusted(0, half, 0, 0)
+        below = self._view.second_line(step)
+        upper, lower = box.adjusted(0, 0, 0, -half if below else 0), box.adjusted(0, half, 0, 0)
         flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         time = seconds(step.seconds) if step.seconds else ""
         room = box.width() - metrics.horizontalAdvance(time) - 8
@@ -193,8 +198,7 @@ class _TwoLines(QStyledItemDelegate):
         small.setPixelSize(max(metrics.ascent() - 1, 8))
         painter.setFont(small)
         metrics = QFontMetrics(small)
-        words = self._view.second_line(step)
-        painter.drawText(lower, flags, metrics.elidedText(words, Qt.TextElideMode.ElideRight, box.width()))
+        painter.drawText(lower, flags, metrics.elidedText(below, Qt.TextElideMode.ElideRight, box.width()))
         painter.restore()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:

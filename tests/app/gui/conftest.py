@@ -64,7 +64,7 @@ class PatientBot(QtBot):
         def rests():
             docks = window.findChildren(QDockWidget)
             seen.append([(dock.isVisible(), dock.mapTo(window, dock.rect().topLeft()), dock.size()) for dock in docks])
-            moves = window.turns.busy or window.docks._shrinking.isActive()
+            moves = window.turns.busy or window.docks._resizing.isActive()
             return not moves and len(seen) >= LOOKS and all(look == seen[-1] for look in seen[-LOOKS:])
 
         self.waitUntil(rests)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import psutil
 import pytest
 
+from app.theme.look import Look
 from app.viewmodels.compilation import STAGES
+from app.viewmodels.frame.selection import Selection
+from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict, Side
+from app.views.runs.compare import CompareView
+from profiler.store import open_store, queries, writer
 
 pytestmark = [pytest.mark.gui, pytest.mark.usefixtures("in_two_processes")]
 
@@ -81,6 +86,38 @@ def test_runs_open_at_the_first_stage_whose_ir_differs(qtbot, compiled):
     assert not any(pane.model.origin for pane in compiled.workbench.panes)
 
 
+def test_texts_are_read_again_where_others_have_their_numbers(qtbot, compiled):
+    """Somebody deletes the newest runs, or the file: the next ones are given the numbers of those that are gone."""
+    numbers = []
+    for levels in ((1, 3), (2, 1)):
+        runs = []
+        for level in levels:
+            choose_level(qtbot, compiled, level)
+            runs.append(run_once(qtbot, compiled))
+        comparison = compared(qtbot, compiled, lambda runs=runs: compiled.records.compare(tuple(runs)))
+        numbers.append([side.compilation for side in comparison.sides])
+        for pane in compiled.workbench.free_panes(2):
+            number, kernel = int(pane.model.origin[1:]), pane.model.kernel
+            with open_store(None) as store:
+                stored = queries.stage(store, number, kernel, pane.model.stage)
+            assert bytes(pane.model.document.data).decode() == stored.text
+        with open_store(None) as store:
+            writer.delete_runs(store, runs)
+    assert numbers[0] == numbers[1], "the second pair has the numbers of the first"
+
+
+def test_ratios_of_any_size_are_written_whole(qtbot, tmp_path):
+    view = CompareView(Look(tmp_path), Selection())
+    qtbot.addWidget(view)
+    view.resize(800, 150)
+    view.show()
+    sides = (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))
+    view.set_comparison(ComparisonView("run 1 against run 2", (), (), sides, (), "", (), True))
+    ratio = next(at for at, column in enumerate(view.view.model.columns) if column.title == "Ratio")
+    words = view.view.model.columns[ratio].show(1234.5)
+    assert view.view.table.columnWidth(ratio) >= view.fontMetrics().horizontalAdvance(words) + 16
+
+
 def test_three_runs_have_a_verdict_each(qtbot, compiled):
     numbers = tuple(run_once(qtbot, compiled) for _ in range(3))
     comparison = compared(qtbot, compiled, lambda: compiled.records.compare(numbers))
@@ -133,8 +170,6 @@ def test_compilations_are_listed_and_compared(qtbot, compiled):
 
 
 def test_runs_without_texts_say_so(qtbot, compiled):
-    from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict, Side
-
     row = KernelVerdict("k", ("relu_0",), ("k", "k"), ("", ""), (None, None), "llvm", "")
     sides = (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))
     compiled.state.set_comparison(ComparisonView("a against b", (), (), sides, (row,), "", (), True))

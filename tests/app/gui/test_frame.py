@@ -39,6 +39,8 @@ def test_a_message_takes_no_more_room_than_its_words(qtbot, compiled):
     qtbot.waitUntil(lambda: bar._text.height() >= bar._text.heightForWidth(bar._text.width()))
     assert bar.width() < 460
     qtbot.waitUntil(lambda: bar._text.width() > bar.width() * 0.6)  # the buttons are below, where the bar is narrow
+    compiled.messages.post(Message("info", "mine.py is not compiled", "graph"))
+    qtbot.waitUntil(lambda: bar._log.mapTo(bar, bar._log.rect().topLeft()).y() < 10)  # beside words that leave room
     compiled.messages.clear("graph")
 
 
@@ -132,6 +134,17 @@ def test_names_of_kernels_keep_their_room_when_times_come(qtbot, compiled):
     assert table.columnWidth(0) >= 140
     assert table.textElideMode() == Qt.TextElideMode.ElideMiddle
     compiled.explorer.kernels.set_times({})
+
+
+def test_the_kernel_that_is_selected_stays_marked_when_times_come_and_go(qtbot, compiled):
+    view, kernel = compiled.explorer.kernels.view, compiled.state.compilation.kernels[1]
+    compiled.state.selection.select(kernel.nodes)
+    assert view.selected() == [kernel]
+    for times in ({known.name: 1e-3 for known in compiled.state.compilation.kernels}, {}):
+        compiled.explorer.kernels.set_times(times)
+        assert view.selected() == [kernel]
+    compiled.state.selection.reset()
+    assert not view.selected()
 
 
 def test_tabs_of_docks_have_no_line_in_the_colours_of_the_style(qtbot, compiled):

@@ -55,6 +55,17 @@ def test_the_list_has_every_snapshot_with_time_ops_and_bytes(stepping, oracle):
     assert any(step.llvms for step in shown)
 
 
+def test_in_the_list_of_all_kernels_each_row_says_whose_it_is(stepping):
+    view = stepping.passes.view
+    assert not any(KERNEL in view.second_line(step) for step in view.steps()), "the choice above it says so"
+    stepping.passes.show_kernel("")
+    names = {kernel.name for kernel in stepping.state.compilation.kernels}
+    assert names <= {step.kernel for step in view.steps()}
+    whose = {name: name for name in names} | {"": ""}
+    for step in view.steps():
+        assert view.second_line(step).startswith(whose.get(step.kernel, "shared by kernels"))
+
+
 def test_unchanged_and_llvm_passes_can_be_hidden(stepping):
     everything = stepping.passes.view.steps()
     assert any(not step.changed for step in everything)

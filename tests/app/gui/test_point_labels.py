@@ -2,13 +2,27 @@
 
 import pytest
 
-from app.viewmodels.runs.point_labels import SIDES, place_labels
+from app.viewmodels.runs.point_labels import SIDES, beside, dot, meet, place_labels
 
 SIZE = (16.0, 14.0)
 
 
 def test_a_point_by_itself_has_its_name_at_the_right():
     assert place_labels([(0, 0)], [SIZE], 6) == [(1, 0)]
+
+
+def test_a_name_stays_in_the_room_there_is():
+    room = (-20.0, -20.0, 20.0, 20.0)
+    assert place_labels([(12, 12)], [SIZE], 6, room) == [(-1, 0)], "it would end beyond the right edge"
+    assert place_labels([(0, -15)], [SIZE], 6, room) == [(0, 1)], "nor beyond the one above"
+
+
+def test_a_name_in_a_crowd_lies_farther_away_and_on_no_point():
+    points = [(float(x), float(y)) for x in (-11, 0, 11) for y in (-11, 0, 11)]
+    sides = place_labels(points, [SIZE] * 9, 6)
+    boxes = [beside(*point, SIZE, side, 6) for point, side in zip(points, sides)]
+    outer = [box for point, box in zip(points, boxes) if point != (0, 0)]
+    assert not any(meet(box, dot(*point, 6)) for box in outer for point in points)
 
 
 def test_a_name_gives_way_to_a_neighbour_and_to_its_name():
@@ -56,6 +70,10 @@ def test_no_name_of_a_roof_lies_on_a_launch_or_its_number(qtbot, tmp_path, size)
 
     def settled():
         view._draw()
+        seen = box.mapRectToScene(box.rect()).adjusted(-2, -2, 2, 2)
+        for item in (item for item in view._plot.listDataItems() if hasattr(item, "toPlainText")):
+            left, top, right, bottom = covers(item)
+            assert seen.contains(left, top) and seen.contains(right, bottom), f"{item.toPlainText()} is cut"
         (dots,) = (item for item in view._plot.listDataItems() if hasattr(item, "points"))
         items = [item for item in view._plot.listDataItems() if hasattr(item, "toPlainText")]
         names = [covers(item) for item in items if not item.toPlainText().isdigit()]

@@ -200,3 +200,11 @@ def test_a_source_that_vanishes_can_still_be_run_and_saved(qtbot, compiled, tmp_
     compiled.opening.open_recent(compiled.settings.recent().index(str(path)))
     assert "there is no file" in compiled.log.bar.text
     compiled.log.bar.hide()
+
+
+def test_the_status_bar_says_what_does_not_compile(qtbot, compiled, tmp_path):
+    path = tmp_path / "nothing.py"
+    path.write_text("x = 1\n")
+    compiled.settings.trust(str(path))
+    compiled.opening.open(str(path))
+    qtbot.waitUntil(lambda: compiled.status.what.text() == "nothing.py does not compile", timeout=60_000)

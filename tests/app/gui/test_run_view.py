@@ -272,8 +272,13 @@ def test_names_of_roofs_hide_no_launch(qtbot, tmp_path):
     )
     view.resize(800, 300)
     view.show()
-    qtbot.waitUntil(lambda: view._plot is not None and len(view._plot.listDataItems()) > 2)
-    named = {item.toPlainText(): item for item in view._plot.listDataItems() if hasattr(item, "toPlainText")}
+
+    def texts():
+        items = view._plot.listDataItems() if view._plot is not None else ()
+        return {item.toPlainText(): item for item in items if hasattr(item, "toPlainText")}
+
+    qtbot.waitUntil(lambda: len(texts()) > 1)  # once the plot has its room: before, no name fits
+    named = texts()
     (dots,) = (item for item in view._plot.listDataItems() if hasattr(item, "points"))
     names = [item.zValue() for words, item in named.items() if words != "1"]
     assert names and max(names) < dots.zValue() == named["1"].zValue()

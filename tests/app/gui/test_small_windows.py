@@ -122,6 +122,7 @@ def test_the_sides_give_back_their_room_when_the_window_shrinks(qtbot, small):
 def test_a_side_that_a_hand_has_widened_keeps_its_part_of_the_window(qtbot, small):
     inspector = small.docks.named["inspector"]
     small.resize(1600, 900)
+    qtbot.wait_at_rest(small)
     small.resizeDocks([inspector], [500], Qt.Orientation.Horizontal)
     qtbot.waitUntil(lambda: abs(inspector.width() - 500) < 8)
     small.resize(1400, 900)
@@ -129,6 +130,46 @@ def test_a_side_that_a_hand_has_widened_keeps_its_part_of_the_window(qtbot, smal
     small.resize(1600, 900)
     qtbot.wait_at_rest(small)
     assert inspector.width() < 460, "a window that grows gives its room to the middle"
+
+
+@pytest.mark.parametrize("size", [QSize(1600, 1000), QSize(3840, 2160)])
+def test_a_window_that_grows_has_its_views_as_one_that_began_so_large(qtbot, small, size):
+    bottom, bench = small.docks.bottom["timeline"], small.workbench
+    docks = (bottom, *(small.docks.named[name] for name in ("explorer", "inspector")))
+
+    def arrangement():
+        qtbot.wait_at_rest(small)
+        assert all(abs(pane.width() - bench.panes[0].width()) < 3 for pane in bench.panes)
+        return bench.shape, [dock.size() for dock in docks]
+
+    first = arrangement()
+    small.resize(size)
+    qtbot.waitUntil(lambda: bottom.height() > 230)
+    grown = arrangement()
+    small.docks.reset_layout()
+    assert arrangement() == grown
+    small.resize(1280, 720)
+    qtbot.waitUntil(lambda: bottom.height() < 160)
+    assert arrangement() == first, "and it can become small again"
+
+
+def test_a_layout_for_a_job_keeps_its_shares_in_a_window_that_grows(qtbot, small):
+    small.layouts.choose("performance")
+    qtbot.waitUntil(lambda: not small.turns.busy and small.layouts.current == "performance")
+    run = small.docks.bottom["run"]
+    small.resize(1600, 1000)
+    qtbot.waitUntil(lambda: run.height() > 400)
+
+
+def test_a_bottom_that_a_hand_has_sized_stays_so_in_a_window_that_grows(qtbot, small):
+    timeline = small.docks.bottom["timeline"]
+    small.resizeDocks([timeline], [240], Qt.Orientation.Vertical)
+    qtbot.waitUntil(lambda: timeline.height() > 200)
+    held = timeline.height()
+    small.resize(1600, 1000)
+    qtbot.waitUntil(lambda: small.docks._before is None and not small.docks._resizing.isActive())
+    qtbot.wait_at_rest(small)
+    assert timeline.height() == held
 
 
 def test_names_break_between_their_words_in_a_narrow_inspector(qtbot, small):
