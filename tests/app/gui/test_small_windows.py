@@ -178,6 +178,7 @@ def test_names_break_between_their_words_in_a_narrow_inspector(qtbot, small):
     qtbot.waitUntil(lambda: inspector.toPlainText().startswith("matmul_0"))
     page = inspector.document().clone()  # the view makes its own as wide as itself again when bars come and go
     page.setTextWidth(170)  # with any font
+    assert page.size().width() == 170  # now it is laid out
     lines = [
         block.text()[line.textStart() : line.textStart() + line.textLength()]
         for block in _blocks(page)
