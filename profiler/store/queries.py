@@ -42,7 +42,10 @@ _CHANGES = ", ".join(
 """How many edges a user cut and fused, and how many kernels were edited."""
 
 
-def list_runs(store: Store, chosen: RunFilter = RunFilter()) -> list[dict[str, Any]]:  # noqa: B008  it is frozen
+_EVERY = RunFilter()
+
+
+def list_runs(store: Store, chosen: RunFilter = _EVERY) -> list[dict[str, Any]]:
     """Runs, newest first, with their tags and how they were compiled."""
     wheres, values = ["1"], []
     if chosen.source:  # a file is kept by its whole path, and may be asked for by a part of it
