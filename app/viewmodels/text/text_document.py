@@ -103,6 +103,13 @@ class TextDocument:
         return result
 
     @cached_property
+    def heads(self) -> np.ndarray:
+        """The first byte of each line."""
+        raw, most = np.frombuffer(self.data, np.uint8), _CHUNK // 16
+        parts = [raw[self.starts[begin : min(begin + most, self.lines)]] for begin in range(0, self.lines, most)]
+        return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
+
+    @cached_property
     def coverage(self) -> float:
         """The share of non-blank lines that know their nodes."""
         return self._coverage(None)
@@ -187,7 +194,7 @@ def index_text(text: LineText, cancelled: Callable[[], bool] = lambda: False) ->
     places = np.frombuffer(text.line_places, np.int32).reshape(-1, 2)
     library = np.frombuffer(text.line_library, np.int32).reshape(-1, 2)
     document = TextDocument(data, starts, text.sets, sets, longest, text.files, places, library, text.kernel)
-    _ = document.coverage  # looks at every line: here, rather than where the window would wait for it
+    _ = document.coverage, document.heads  # look at every line: here, rather than where the window would wait for it
     return document
 
 
