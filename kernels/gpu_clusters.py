@@ -24,19 +24,6 @@ def arrive_at(address, block):
 
 
 @inline
-def start_shared_copy(to, source, at, barrier_at, *, blocks):
-    """As start_tile_copy, to the first `blocks` blocks of the cluster: each one's barrier gets its bytes."""
-    places = ""
-    for k in unroll(len(at)):
-        places = places + (", " if k > 0 else "") + f"${k + 2}"
-    asm(
-        f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-        f"[$0], [$1, {{{places}}}], [${len(at) + 2}], ${len(at) + 3};",
-        "r,l" + ",r" * (len(at) + 1) + ",h,~{memory}", None, 1, to, source, *at, barrier_at, i16((1 << blocks) - 1),
-    )  # fmt: skip
-
-
-@inline
 def word_of(address, block):
     """The i32 that has this address in the shared memory of a block of the cluster."""
     return asm(

@@ -5,7 +5,7 @@ multiply them, each 64 of a tile's 128 rows. Blocks stay and take one tile of th
 next one's operands are on their way while a tile is stored.
 """
 
-from kernels.gpu_clusters import arrive_at, meet_cluster, start_shared_copy
+from kernels.gpu_clusters import arrive_at, meet_cluster
 from kernels.gpu_layout import is_classed, laid_out, meet_all, row_classes
 from kernels.gpu_warpgroup_stores import store_chunks, store_ragged, store_sums, stores_chunks
 from kernels.gpu_warpgroups import (
@@ -163,19 +163,13 @@ def copy_operand(to, source, x, lead, first, k, barrier_at, *, rows, by_k, pair=
     """
     groups = tuple([lead[axis].cast(i32) for axis in map_axes(x)[:-2]])
     outer = tuple([groups[len(groups) - 1 - e] for e in range(len(groups))])
-    if by_k and pair == 1:
-        start_tile_copy(to, source, (k, first) + outer, barrier_at)
-    elif by_k:
+    if by_k:
         skipped = part * (rows // pair)
-        start_shared_copy(
-            to + skipped * ROW_BYTES, source, (k, first + skipped) + outer, barrier_at, blocks=pair
-        )  # fmt: skip
+        start_tile_copy(to + skipped * ROW_BYTES, source, (k, first + skipped) + outer, barrier_at, blocks=pair)
     else:
         for c in unroll(0, rows, 64):
-            if pair == 1:
-                start_tile_copy(to + c * ROW_BYTES, source, (first + c, k) + outer, barrier_at)
-            elif part == c // 64 % pair:
-                start_shared_copy(to + c * ROW_BYTES, source, (first + c, k) + outer, barrier_at, blocks=pair)
+            if pair == 1 or part == c // 64 % pair:
+                start_tile_copy(to + c * ROW_BYTES, source, (first + c, k) + outer, barrier_at, blocks=pair)
 
 
 @inline

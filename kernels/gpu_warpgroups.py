@@ -73,15 +73,20 @@ def fetch_map(source):
 
 
 @inline
-def start_tile_copy(to, source, at, barrier_at):
-    """Have the copy engine bring a box of a mapped tensor: `at` is its place, the last axis first."""
+def start_tile_copy(to, source, at, barrier_at, *, blocks=1):
+    """Have the copy engine bring a box of a mapped tensor: `at` is its place, the last axis first.
+
+    To the first `blocks` blocks of the cluster: the barrier of each gets the bytes that it got.
+    """
     places = ""
     for k in unroll(len(at)):
         places = places + (", " if k > 0 else "") + f"${k + 2}"
+    many, which = (".multicast::cluster", f", ${len(at) + 3}") if blocks > 1 else ("", "")
     asm(
-        f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-        f"[$0], [$1, {{{places}}}], [${len(at) + 2}];",
-        "r,l" + ",r" * (len(at) + 1) + ",~{memory}", None, 1, to, source, *at, barrier_at,
+        f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{many} "
+        f"[$0], [$1, {{{places}}}], [${len(at) + 2}]{which};",
+        "r,l" + ",r" * (len(at) + 1) + (",h" if blocks > 1 else "") + ",~{memory}", None, 1,
+        to, source, *at, barrier_at, *((i16((1 << blocks) - 1),) if blocks > 1 else ()),
     )  # fmt: skip
 
 
