@@ -1,11 +1,13 @@
-"""The system libraries a window on X11 needs: which are missing, and the command that installs exactly those.
+"""The libraries a window needs: which of the system's are missing on X11, and the command that installs exactly those.
 
-Qt aborts the process when one of them is missing, and names another one; so we look before it starts.
+Qt aborts the process when one of them is missing, and names another one; so we look before it starts. And whether Qt's
+binding is one with which Python aborts later, in the middle of somebody's work.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -50,6 +52,18 @@ def loads(library: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def loses_references(call: Callable[[], None]) -> bool:
+    """Whether a function of a C extension gives away a reference to None, which is not its own, at every call.
+
+    PySide6 6.12.0 does. Python aborts when none is left, from 3.12 on there is no end to them.
+    """
+    times = 64
+    before = sys.getrefcount(None)
+    for _ in range(times):
+        call()
+    return before - sys.getrefcount(None) > times // 2
 
 
 def missing_libraries(there: Callable[[str], bool] = loads) -> list[str]:

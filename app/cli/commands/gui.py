@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from app.cli import completing, interrupts
-from app.cli.window_libraries import install_words, missing_libraries
+from app.cli.window_libraries import install_words, loses_references, missing_libraries
 from app.errors import INTERRUPTED
 from app.viewmodels.frame.shown import LAYOUT_NAMES, Shown
 from compiler.collector_pauses import rare_collection
@@ -46,9 +46,15 @@ def command(
         interrupts.leave_at_once()  # Qt makes other errors of an exception while it loads
     _check_libraries()
     try:
+        from PySide6.QtCore import QObject
         from PySide6.QtWidgets import QApplication
     except ImportError as error:
         raise UnavailableError(_missing(error)) from None
+    if loses_references(lambda: QObject().setObjectName("")):
+        raise UnavailableError(
+            "this PySide6 gives away references that Python counts, which soon ends the program; "
+            "install another one: pip install 'PySide6-Essentials<6.12'"
+        )
     with rare_collection():
         from app.main_window import MainWindow
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.commands.gui import _missing
-from app.cli.window_libraries import install_words, loads, missing_libraries
+from app.cli.window_libraries import install_words, loads, loses_references, missing_libraries
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]
@@ -62,6 +63,23 @@ def test_a_library_of_x11_that_is_missing_is_named_before_qt_starts(tmp_path):
 def test_the_command_is_the_one_of_the_distribution(release, command):
     gone = ("libxcb-icccm.so.4", "libxcb-keysyms.so.1")
     assert install_words(missing_libraries(lambda name: name not in gone), release) == command
+
+
+def test_qt_is_one_that_keeps_references():
+    from PySide6.QtCore import QObject
+
+    assert not loses_references(lambda: QObject().setObjectName(""))
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="None is not counted any more")
+def test_a_binding_that_gives_references_away_is_noticed():
+    release = ctypes.pythonapi.Py_DecRef
+    keep = ctypes.pythonapi.Py_IncRef
+    release.argtypes = keep.argtypes = [ctypes.py_object]
+    release.restype = keep.restype = None
+    assert loses_references(lambda: release(None))
+    for _ in range(64):
+        keep(None)
 
 
 def test_the_command_line_and_the_workers_never_import_qt():
