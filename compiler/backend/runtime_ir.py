@@ -28,9 +28,11 @@ BARRIER_BYTES = _PARTS_AT + PARTS_BYTES
 TRACE_FIELDS = 2
 PLACE_BYTES = 64
 STEP_BYTES = 32
+# x86 without bf16 keeps one as an f32 from one block to the next, and calls this to have it back.
+_CONVERSION = "__truncsfbf2"
 SYMBOLS = (
     "kg_barrier", "kg_worker", "kg_run", "kg_stop", "kg_patience", "kg_now", "kg_steps", "kg_arrays", "kg_take",
-    "kg_joined",
+    "kg_joined", _CONVERSION,
 )  # fmt: skip
 _DECLARED = """
 declare i32 @sched_yield()
@@ -40,6 +42,8 @@ declare i32 @clock_gettime(i32, ptr)
 
 def runtime_text(target: Target) -> str:
     """LLVM IR of the runtime for a CPU target."""
+    from compiler.lowering.conversions import library_conversion
+
     head = f'target datalayout = "{target.data_layout}"\ntarget triple = "{target.triple}"\n'
     own = threads_text(target), steps_text(target), parts_text(_PARTS_AT), sleep_text(target), processors_text(target)
-    return "".join([head, *own, _DECLARED])
+    return "".join([head, *own, library_conversion(_CONVERSION), _DECLARED])

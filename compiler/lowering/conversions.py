@@ -112,7 +112,20 @@ _CONVERSIONS = {
 
 def conversion(name: str, lanes: int) -> tuple[str, str, str, str]:
     """(symbol, argument type, result type, definition) of a conversion for `lanes` lanes (0: a scalar)."""
-    source, result, body = _CONVERSIONS[name]
+    source, result, _ = _CONVERSIONS[name]
+    symbol = f"@kg.{name}" + (f".v{lanes}" if lanes else "")
+    text = _definition(name, lanes, result, f"internal {{kind}} {symbol}", "alwaysinline ")
+    return symbol, with_lanes(lanes, source), with_lanes(lanes, result), text
+
+
+def library_conversion(symbol: str) -> str:
+    """The definition of compiler-rt's function from f32 to bf16; what it returns is where a half would be."""
+    return _definition("f32_to_bf16", 0, "half", f"{{kind}} @{symbol}", "")
+
+
+def _definition(name: str, lanes: int, result: str, head: str, attributes: str) -> str:
+    """The function that a conversion is; `{kind}` in its head stands for what it returns."""
+    source, _, body = _CONVERSIONS[name]
     integer = with_lanes(lanes, "i32")
     words: dict[str, str] = {
         "V": with_lanes(lanes, source),
@@ -126,7 +139,5 @@ def conversion(name: str, lanes: int) -> tuple[str, str, str, str]:
     for word in template.get_identifiers():
         if word not in words:
             words[word] = filled(int(word, 0), integer)
-    symbol = f"@kg.{name}" + (f".v{lanes}" if lanes else "")
-    head = f"define internal {words['R']} {symbol}({words['V']} %x) alwaysinline nounwind"
-    text = f"{head} {{{template.substitute(words)}\n}}"
-    return symbol, words["V"], words["R"], text
+    opening = f"define {head.format(kind=words['R'])}({words['V']} %x) {attributes}nounwind"
+    return f"{opening} {{{template.substitute(words)}\n}}"

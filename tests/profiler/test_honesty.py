@@ -15,6 +15,7 @@ import pytest
 from recorded_runs import run_and_record
 
 from compiler import Graph, TensorType, ops
+from compiler.targets import get_target
 from profiler.analysis.compare import compare_runs
 from profiler.analysis.verdicts import SAME, SLOWER
 from profiler.measure.ceilings.cpu_probes import LIBRARY
@@ -34,13 +35,14 @@ def _benchmark():
 
 def known_cost(rounds):
     """Three kernels: a softmax, `rounds` dependent multiply-adds of known cost, a sum."""
-    graph = Graph("known", inputs=[TensorType("f32", (64, 64)), TensorType("f32", (12,))])
+    lanes = get_target("cpu").simd_bytes // 4
+    graph = Graph("known", inputs=[TensorType("f32", (64, 64)), TensorType("f32", (3 * lanes,))])
     with graph:
         x, y = graph.inputs
-        result = TensorType("f32", (4,))
+        result = TensorType("f32", (lanes,))
         chain = ops.custom("kg.multiply_rounds", [y], result, rounds=rounds, chains=1)
         graph.output(ops.softmax(x, axis=1), chain, ops.sum(x, axis=0))
-    return graph, [graphs.array(64, 64), np.full(12, 1 / 128, np.float32)]
+    return graph, [graphs.array(64, 64), np.full(3 * lanes, 1 / 128, np.float32)]
 
 
 def request(**more):

@@ -5,11 +5,17 @@ from __future__ import annotations
 import ctypes
 import gc
 
+import numpy as np
 import pytest
 
-from compiler.backend.jit import load_objects
+from compiler import Graph, TensorType, ops
+from compiler.backend.jit import load_objects, symbol_table
 from compiler.backend.llvm import compile_llvm
+from compiler.backend.runtime import runtime_symbols
 from compiler.errors import CompilerError
+from compiler.graph.dtypes import numpy_dtype
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 from compiler.targets import get_target
 
 HOST = get_target("cpu")
@@ -75,3 +81,33 @@ def test_what_is_missing_is_named():
     code = load_objects([compile_llvm("define i64 @one() { ret i64 1 }", HOST, 0).object], ["one"])
     with pytest.raises(CompilerError, match="'two' is not among the loaded symbols"):
         code.address("two")
+
+
+@pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v4", "armv8", "cpu"])
+@pytest.mark.parametrize("opt_level", [0, 3])
+def test_kernels_need_nothing_that_is_not_there(target, opt_level):
+    """x86 without bf16 has compiler-rt round what goes from one block to another, which is in no process."""
+    parts = [TensorType("bf16", (5, 7)), TensorType("bf16", (5, 9))]
+    with Graph("joined", inputs=parts) as graph:
+        graph.output(ops.concat(list(graph.inputs), 1))
+    model = compile_graph(graph, CompileOptions(target=target, opt_level=opt_level, cache=False))
+    needed = {name for kernel in model.kernels for name in symbol_table(kernel.unit.object)[1]}
+    assert needed <= {*runtime_symbols()}
+
+
+@pytest.mark.parametrize(
+    "value", [1.5, -0.0, 3.4e38, np.inf, -np.inf, np.nan, 1e-40, 1.00390625, 1.01171875, 2.0**-133]
+)
+def test_a_number_is_rounded_as_numpy_does_where_kernels_have_it_rounded(value):
+    text = """
+declare half @__truncsfbf2(float)
+define void @round(ptr %x, ptr %y) {
+  %wide = load float, ptr %x
+  %narrow = call half @__truncsfbf2(float %wide)
+  store half %narrow, ptr %y
+  ret void
+}"""
+    x, y = np.array([value], np.float32), np.zeros(1, numpy_dtype("bf16"))
+    code = load_objects([compile_llvm(text, HOST, 0).object], ["round"], imports=runtime_symbols())
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(code.address("round"))(x.ctypes.data, y.ctypes.data)
+    assert y.tobytes() == x.astype(y.dtype).tobytes() or (np.isnan(value) and np.isnan(y[0]))
