@@ -75,8 +75,14 @@ def seconds_for(shape, count: int) -> float:
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_four_times_the_nodes_take_about_four_times_as_long(shape):
     seconds_for(shape, 100)  # what is parsed and remembered once
-    small, large = (min(seconds_for(shape, count) for _ in range(2)) for count in (500, 2000))
-    assert large < 4 * small * 1.8 + 0.05, f"{small:.3f} s, then {large:.3f} s"
+    took: dict[int, list[float]] = {500: [], 2000: []}
+    for _ in range(4):  # where others take a processor's caches away, the least of more tries is what it takes
+        for count, found in took.items():
+            found += [seconds_for(shape, count) for _ in range(2)]
+        small, large = min(took[500]), min(took[2000])
+        if large < 4 * small * 1.8 + 0.05:
+            return
+    pytest.fail(f"{small:.3f} s, then {large:.3f} s")
 
 
 @pytest.mark.slow
