@@ -43,10 +43,12 @@ KNOWN = REQUESTS
 _FEW = 4  # cores: the window's thread, those that help it, the display's, and one more
 _NICE, _NICER = 5, 10  # the second leaves the window nine tenths of a core that both want
 LATER = (
-    "llvmlite.binding", "compiler.program.execution", "compiler.backend.jit", "compiler.passes.graph.run",
-    "compiler.passes.fusion.run", "app.viewmodels.graph.layout", "app.worker.store_jobs", "app.worker.machine_jobs",
-    "compiler.passes.kernel.run", "compiler.lowering.llvm_text", "compiler.backend.llvm", "compiler.backend.provenance",
-    "app.worker.measuring", "app.compilation", "app.checking", "compiler.reference", "profiler.recording",
+    "llvmlite.binding", "compiler.program.execution", "compiler.backend.jit", "app.worker.compile_session",
+    "compiler.passes.graph.run", "compiler.passes.fusion.run", "app.viewmodels.graph.layout", "igraph",
+    "app.worker.store_jobs", "app.worker.machine_jobs", "compiler.passes.kernel.run",
+    "compiler.language.builtins.raw_instructions", "compiler.lowering.llvm_text", "compiler.backend.llvm",
+    "compiler.backend.emission", "compiler.backend.provenance", "app.worker.measuring", "app.compilation",
+    "app.checking", "compiler.reference", "profiler.recording", "profiler.tuning.kept", "profiler.measure.in_turns",
 )  # fmt: skip
 """What workers come to need, in the order in which it is likely to be asked for."""
 
