@@ -89,6 +89,15 @@ def _known(model: Model, about: object, find: Callable[[], Any]) -> Any:
     return model.known((about, _own_state()), find)
 
 
+def find_out(model: Model, request: MeasureRequest) -> None:
+    """Have what a run on this processor says of a model in the cache, where whoever has compiled it still has its ops:
+    a process that measures would load xDSL and fuse again. What cannot be found out the run itself tells."""
+    if model.options.cache and not model.options.recompiles and request.device == "cpu":
+        with suppress(CompilerError):
+            kernel_keys(model)
+            _counts(model, request.dims, request.count, None)
+
+
 def kernel_keys(model: Model) -> dict[str, str]:
     """The key of each kernel, by name."""
     return _known(model, "keys", lambda: {kernel.name: kernel_key(kernel) for kernel in model.kernels})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -280,9 +281,11 @@ class CompileSession:
     def run(self, request: RunRequest, report: Report) -> RunTimes:
         """Measure through the profiler, with the same cuts and edits, and keep the run."""
         from app.worker.measuring import measure_source
+        from profiler.model_records import find_out
 
         name, options = self._request.source, self._request.options
-        return measure_source(self._source, name, options, request, report, self._stages)
+        known = partial(find_out, self._model)
+        return measure_source(self._source, name, options, request, report, self._stages, known)
 
 
 def _load(request: CompileRequest) -> Source:

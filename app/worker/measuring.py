@@ -21,15 +21,18 @@ if TYPE_CHECKING:
     from profiler.records import Machine
 
 Stages = Callable[[], Sequence[StageRecord]]
+FindOut = Callable[[MeasureRequest], object]
 Times = Sequence[int] | np.ndarray
 
 
 def measure_source(
-    source: Source, name: str, options: CompileOptions, request: RunRequest, report: Report, stages: Stages
-) -> RunTimes:
+    source: Source, name: str, options: CompileOptions, request: RunRequest, report: Report, stages: Stages,
+    find_out: FindOut,
+) -> RunTimes:  # fmt: skip
     """Measure on random inputs; a kernel that crashes is an error that names it.
 
     `stages` gives the IR that is kept with the run, from the process that has the model: making it is not measured.
+    `find_out` leaves in the cache what a run here says of its model.
     """
     from app.inputs import graph_sizes, random_inputs
     from app.sweep.places import place_of
@@ -41,6 +44,8 @@ def measure_source(
         if is_elsewhere(request.device) and options.target != place.target:
             raise UnavailableError(f"{request.device} runs code for {place.target}, not for {options.target}")
         measurement = measurement_of(source, name, options, replace(request, device=place.device), sizes)
+        if not is_elsewhere(request.device):
+            find_out(measurement)
         number, outcome, note = _measured(source, measurement, inputs, request, report, stages, place)
     if outcome.error is not None:
         raise outcome.error

@@ -33,6 +33,10 @@ if not sys.argv[1:]:
     print(stage_records(model))
 print("xdsl" in sys.modules)
 """
+FIND_OUT = """
+from profiler.model_records import find_out
+find_out(model, MeasureRequest("block", dims={"M": 6}))
+"""
 
 
 @pytest.fixture
@@ -56,6 +60,14 @@ def test_a_model_from_the_cache_is_told_of_without_being_made_again(told):
     assert cold[0] != cold[1], "what a launch does depends on its sizes"
     assert told(8, 5) == (cold[::-1], False)
     assert told(7)[1], "nobody has counted for these sizes"
+
+
+def test_what_is_found_out_beforehand_is_known_to_whoever_measures(told, tmp_path):
+    once = TELL.split("for rows in")[0] + FIND_OUT
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "KERNELGLASS_CACHE": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", once], env=environment, cwd=ROOT, check=True)
+    (line,), made = told(6)
+    assert "flops=" in line and "loads=None" not in line and not made
 
 
 def test_the_ir_of_a_model_from_the_cache_is_not_made_again(told):
