@@ -70,8 +70,8 @@ class TextPainter:
         """How many whole rows fit."""
         return max(int(height / self.row), 1)
 
-    def paint(self, painter: QPainter, area: QRectF, page: TextPage) -> None:
-        """Everything in sight."""
+    def paint(self, painter: QPainter, area: QRectF, page: TextPage, high: tuple[int, int]) -> None:
+        """What is in sight, and of the rows those alone that reach into these pixels, from the first to the last."""
         theme = self._look.theme
         painter.fillRect(area, _colour(theme.code))
         if not page.rows:
@@ -84,8 +84,10 @@ class TextPainter:
         painter.setFont(self._look.code_font)
         first = page.first_row
         last = min(first + self.fitting(area.height()) + 2, page.rows)
-        matches = self._matches_by_line(page, first, last)
-        rows = [(page.line_of_row(row), (row - first) * self.row) for row in range(first, last)]
+        begin = max(first, first + int(high[0] // self.row))
+        end = min(last, first + int(high[1] // self.row) + 1)
+        matches = self._matches_by_line(page, begin, end)
+        rows = [(page.line_of_row(row), (row - first) * self.row) for row in range(begin, end)]
         for line, y in rows:
             self._ground(painter, page, area, line, y)
         self._heat_gutter.paint(painter, page, (first, last), self.gutter - 6)
