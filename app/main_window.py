@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 
 from PySide6.QtCore import QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGradient
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow
 
 from app.controllers.bisecting import BisectFeature
@@ -178,9 +178,7 @@ class MainWindow(QMainWindow):
         self._rubbish = Rubbish(lambda: self.turns.busy or self.spare.busy or self.compiler.busy, self)
         languages = ("python", "llvm", "mlir", "asm", "ptx")
         colours = (lambda language=language: tokens(language, "") for language in languages)
-        # PySide makes an enumeration when it is first needed: these hundreds of gradients when a rectangle is filled,
-        # which would be in the first picture of an opened source.
-        self.turns.add((self.compiler.warm_up, self.graph.layouts.warm_up, *colours, lambda: QGradient.Preset))
+        self.turns.add((self.compiler.warm_up, self.graph.layouts.warm_up, *colours, _make_gradients))
         self.flows.warm_up()
         # What np.unique and np.quantile load when first called: that would be when a result comes.
         in_thread(self, lambda _: import_module("numpy.ma"), lambda _: None)
@@ -251,3 +249,9 @@ class MainWindow(QMainWindow):
         if self.heartbeat is not None:
             self.heartbeat.end()
         super().closeEvent(event)
+
+
+def _make_gradients() -> None:
+    """PySide makes enumerations when they are first needed: the many gradients when a rectangle is filled, which would
+    be in the first picture of an opened source."""
+    _ = import_module("PySide6.QtGui").QGradient
