@@ -32,9 +32,30 @@ def push_button(text: str, slot: Any = None, tip: str = "", name: str = "", role
     return button
 
 
-def spin_box(name: str, least: int, most: int, suffix: str = "", zero: str = "", tip: str = "") -> QSpinBox:
-    """A field for a number; the least one is shown as `zero` where that is given."""
-    field = QSpinBox()
+class _SpinBox(QSpinBox):
+    """One that asks for the room of numbers with so many digits, or of the largest it takes where that is 0."""
+
+    def __init__(self, usual: int) -> None:
+        super().__init__()
+        self._usual = usual
+
+    def sizeHint(self) -> QSize:
+        return self._narrowed(super().sizeHint())
+
+    def minimumSizeHint(self) -> QSize:
+        return self._narrowed(super().minimumSizeHint())
+
+    def _narrowed(self, size: QSize) -> QSize:
+        advance = self.fontMetrics().horizontalAdvance
+        spare = advance(str(self.maximum())) - advance("0" * self._usual) if self._usual else 0
+        return QSize(size.width() - max(spare, 0), size.height())
+
+
+def spin_box(
+    name: str, least: int, most: int, suffix: str = "", zero: str = "", tip: str = "", usual: int = 0
+) -> QSpinBox:
+    """A field for a number, mostly of `usual` digits; the least one is shown as `zero` where that is given."""
+    field = _SpinBox(usual)
     field.setRange(least, most)
     field.setSuffix(suffix)
     field.setSpecialValueText(zero)

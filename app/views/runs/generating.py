@@ -34,17 +34,16 @@ class GeneratingView(QWidget):
         self.prompt = line_field("Prompt", "What the text begins with")
         self.prompt.returnPressed.connect(self._pressed)
         self.kind.chosen.connect(self._hint)
-        self.most = spin_box("Tokens to make at most", 1, 1 << 20, " tokens", tip="Tokens to make at most")
+        self.most = spin_box("Tokens to make at most", 1, 1 << 20, " tokens", tip="Tokens to make at most", usual=4)
         self.most.setValue(64)
         self.temperature = fraction_box(
             "Temperature", 0.0, 100.0, 0.0, "0 takes the likeliest token; more draws by chance"
         )
-        self.top_k = spin_box("Top-k", 0, 1 << 20, zero="all", tip="Draw among so many of the likeliest tokens")
+        self.top_k = spin_box(
+            "Top-k", 0, 1 << 20, zero="all", tip="Draw among so many of the likeliest tokens", usual=4
+        )
         self.top_p = fraction_box("Top-p", 0.01, 1.0, 1.0, "Draw among the likeliest tokens that make so much together")
-        self.seed = spin_box("Seed", 0, 2**31 - 1, tip="The same seed draws the same tokens")
-        fields = (self.most, self.temperature, self.top_k, self.top_p, self.seed)
-        for field, least in zip(fields, (112, 76, 76, 76, 112), strict=True):
-            field.setMinimumWidth(least)  # what is likely to be asked for, not the largest number that may be
+        self.seed = spin_box("Seed", 0, 2**31 - 1, tip="The same seed draws the same tokens", usual=6)
         flows = [*((flow, flow) for flow in FLOWS), (BOTH, "both, side by side")]
         self.flow = Choice("How the model is compiled", flows, flat=True)
         self.start = push_button("Generate", self._pressed, "Generate text (Enter in the prompt)", role="primary")
