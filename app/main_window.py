@@ -178,7 +178,7 @@ class MainWindow(QMainWindow):
         self._rubbish = Rubbish(lambda: self.turns.busy or self.spare.busy or self.compiler.busy, self)
         languages = ("python", "llvm", "mlir", "asm", "ptx")
         colours = (lambda language=language: tokens(language, "") for language in languages)
-        self.turns.add((self.compiler.warm_up, self.graph.layouts.warm_up, *colours))
+        self.turns.add((self.compiler.warm_up, self.graph.layouts.warm_up, *colours, _make_gradients))
         self.flows.warm_up()
         # What np.unique and np.quantile load when first called: that would be when a result comes.
         in_thread(self, lambda _: import_module("numpy.ma"), lambda _: None)
@@ -249,3 +249,9 @@ class MainWindow(QMainWindow):
         if self.heartbeat is not None:
             self.heartbeat.end()
         super().closeEvent(event)
+
+
+def _make_gradients() -> None:
+    """PySide makes enumerations when they are first needed: the many gradients when a rectangle is filled, which would
+    be in the first picture of an opened source."""
+    _ = import_module("PySide6.QtGui").QGradient

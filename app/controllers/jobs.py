@@ -8,6 +8,7 @@ replaced job are dropped here.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import itertools
 import os
@@ -28,8 +29,33 @@ from profiler.records import DATABASE_VARIABLE, READONLY_VARIABLE
 
 _numbers = itertools.count(1)
 _nursery = Nursery("app.worker.main")
-_leaving: list[threading.Thread] = []  # of workers whose process was ended
 Done = Callable[[Any], None]
+
+
+class _Watcher(threading.Thread):
+    """A thread whose maker does not wait until it has begun, which takes as long as it takes to get a core."""
+
+    def __init__(self, work: Callable[[], object], name: str) -> None:
+        super().__init__(target=work, name=name, daemon=True)
+        self._there = threading.Event()
+        _thread.start_new_thread(self.start, ())
+
+    def run(self) -> None:
+        self._there.set()
+        super().run()
+
+    @property
+    def going_on(self) -> bool:
+        """Whether it is to come, or has not ended."""
+        return not self._there.is_set() or self.is_alive()
+
+    def await_end(self, seconds: float) -> None:
+        """Wait for it, so long for each."""
+        if self._there.wait(seconds):
+            self.join(seconds)
+
+
+_leaving: list[_Watcher] = []  # of workers whose process was ended
 
 
 class Worker(QObject):
@@ -49,8 +75,7 @@ class Worker(QObject):
         self._stopping = False
         self._received.connect(self._take)
         self._ended.connect(self._lost)
-        self._thread = threading.Thread(target=self._run, args=(purpose,), name=f"worker-{purpose}", daemon=True)
-        self._thread.start()
+        self._thread = _Watcher(lambda: self._run(purpose), f"worker-{purpose}")
 
     @property
     def busy(self) -> bool:
@@ -65,7 +90,7 @@ class Worker(QObject):
     @property
     def alive(self) -> bool:
         """Whether it can still be asked."""
-        return not self._stopping and self._thread.is_alive()
+        return not self._stopping and self._thread.going_on
 
     @property
     def starting(self) -> bool:
@@ -91,7 +116,7 @@ class Worker(QObject):
         """End the process now, whatever it does, and wait for the threads that watch it and those let go before."""
         self.let_go()
         while _leaving:
-            _leaving.pop().join(5)
+            _leaving.pop().await_end(5)
 
     def let_go(self) -> None:
         """End the process now; the thread that watches it ends soon, and nobody waits for it."""
@@ -101,7 +126,7 @@ class Worker(QObject):
             process = self._process
         if process is not None:
             process.kill()
-        _leaving[:] = [*(thread for thread in _leaving if thread.is_alive()), self._thread]
+        _leaving[:] = [*(thread for thread in _leaving if thread.going_on), self._thread]
 
     def _run(self, purpose: str) -> None:
         with self._lock:

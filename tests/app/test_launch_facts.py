@@ -53,3 +53,9 @@ def test_grids_have_the_sizes_that_are_known(dims, words):
 def test_a_kernel_of_a_processor_says_what_it_chose():
     lines = shown((512, 512), 512, "cpu")[0]
     assert "grid" not in lines and "register tile" in lines["chosen"]
+
+
+def test_a_kernel_says_which_launch_it_is_as_its_nodes_do():
+    """Not `launches: 1` where the first is meant: that would read as how many."""
+    of_node, of_kernel = shown((64, 64), 64, "cpu")
+    assert of_node["launch"] == of_kernel["launch"] == "1 of 1"

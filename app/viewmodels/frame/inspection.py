@@ -13,6 +13,7 @@ from profiler.counted import KINDS, total
 from profiler.report.counted import counter_words
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+_NAMED = 12  # launches at most
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _group(compilation: Compilation, records: list[NodeRecord], calls: list[int]
     work = sum(compilation.calls[call].flops for call in calls)
     entries = [
         Entry("nodes", str(len(records))),
-        Entry("launches", ", ".join(str(call + 1) for call in calls[:12]) or "none"),
+        Entry("launch" if len(calls) == 1 else "launches", _launches(calls, len(compilation.calls))),
         Entry("moves", f"{size(moved)} (estimated)"),
         Entry("work", f"{flops(work)} (estimated)"),
         *(Entry(name, words) for name, words in (compilation.calls[calls[0]].asks if len(calls) == 1 else ())),
@@ -152,6 +153,12 @@ def _group(compilation: Compilation, records: list[NodeRecord], calls: list[int]
         spent = sum(run.summaries[call].median for call in calls if call < len(run.summaries))
         entries.append(Entry("time, median", f"{seconds(spent)} (measured)"))
     return Section("Selection", (*entries, *_counted(calls, run)))
+
+
+def _launches(calls: Sequence[int], of: int) -> str:
+    """Which ones: `2 of 7`, as a node's launch is told; a number alone would read as how many."""
+    more = ["..."] if len(calls) > _NAMED else []
+    return f"{', '.join([*(str(call + 1) for call in calls[:_NAMED]), *more])} of {of}" if calls else "none"
 
 
 def _counted(calls: Sequence[int], run: RunTimes | None) -> list[Entry]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QDoubleSpinBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.views.parts.plain import divided
 from compiler.printable import printable_lines
@@ -23,15 +32,56 @@ def push_button(text: str, slot: Any = None, tip: str = "", name: str = "", role
     return button
 
 
-def spin_box(name: str, least: int, most: int, suffix: str = "", zero: str = "", tip: str = "") -> QSpinBox:
-    """A field for a number; the least one is shown as `zero` where that is given."""
-    field = QSpinBox()
+class _SpinBox(QSpinBox):
+    """One that asks for the room of numbers with so many digits, or of the largest it takes where that is 0."""
+
+    def __init__(self, usual: int) -> None:
+        super().__init__()
+        self._usual = usual
+
+    def sizeHint(self) -> QSize:
+        return self._narrowed(super().sizeHint())
+
+    def minimumSizeHint(self) -> QSize:
+        return self._narrowed(super().minimumSizeHint())
+
+    def _narrowed(self, size: QSize) -> QSize:
+        advance = self.fontMetrics().horizontalAdvance
+        spare = advance(str(self.maximum())) - advance("0" * self._usual) if self._usual else 0
+        return QSize(size.width() - max(spare, 0), size.height())
+
+
+def spin_box(
+    name: str, least: int, most: int, suffix: str = "", zero: str = "", tip: str = "", usual: int = 0
+) -> QSpinBox:
+    """A field for a number, mostly of `usual` digits; the least one is shown as `zero` where that is given."""
+    field = _SpinBox(usual)
     field.setRange(least, most)
     field.setSuffix(suffix)
     field.setSpecialValueText(zero)
+    _name(field, name, tip)
+    return field
+
+
+def fraction_box(name: str, least: float, most: float, value: float, tip: str) -> QDoubleSpinBox:
+    """A field for a number with two digits after the point."""
+    field = QDoubleSpinBox()
+    field.setRange(least, most)
+    field.setSingleStep(0.05)
+    field.setDecimals(2)
+    field.setValue(value)
+    _name(field, name, tip)
+    return field
+
+
+_INSET = 7  # pixels between the frame of a field and its number; the style sheet leaves none there
+
+
+def _name(field: QAbstractSpinBox, name: str, tip: str) -> None:
     field.setAccessibleName(name)
     field.setToolTip(tip)
-    return field
+    # Not by the style sheet: from Qt 6.11 on its padding is left out beside the number, and counted before.
+    field.lineEdit().setTextMargins(_INSET, 0, 0, 0)
 
 
 def line_field(name: str, hint: str = "", slot: Any = None) -> QLineEdit:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QTextCursor
-from PySide6.QtWidgets import QDoubleSpinBox, QPlainTextEdit, QSplitter, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QWidget
 
 from app.generate.child import Generate
 from app.generate.sampling import Sampling
 from app.theme.look import Look
 from app.viewmodels.runs.serving import EMPTY, READY, GenerateRequest, Served, read_tokens, serving_rows, tokens_agree
-from app.views.parts.controls import column, line_field, push_button, spin_box
+from app.views.parts.controls import column, fraction_box, line_field, push_button, spin_box
 from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
@@ -34,14 +34,16 @@ class GeneratingView(QWidget):
         self.prompt = line_field("Prompt", "What the text begins with")
         self.prompt.returnPressed.connect(self._pressed)
         self.kind.chosen.connect(self._hint)
-        self.most = spin_box("Tokens to make at most", 1, 1 << 20, " tokens", tip="Tokens to make at most")
+        self.most = spin_box("Tokens to make at most", 1, 1 << 20, " tokens", tip="Tokens to make at most", usual=4)
         self.most.setValue(64)
-        self.temperature = _fraction(
+        self.temperature = fraction_box(
             "Temperature", 0.0, 100.0, 0.0, "0 takes the likeliest token; more draws by chance"
         )
-        self.top_k = spin_box("Top-k", 0, 1 << 20, zero="all", tip="Draw among so many of the likeliest tokens")
-        self.top_p = _fraction("Top-p", 0.01, 1.0, 1.0, "Draw among the likeliest tokens that make so much together")
-        self.seed = spin_box("Seed", 0, 2**31 - 1, tip="The same seed draws the same tokens")
+        self.top_k = spin_box(
+            "Top-k", 0, 1 << 20, zero="all", tip="Draw among so many of the likeliest tokens", usual=4
+        )
+        self.top_p = fraction_box("Top-p", 0.01, 1.0, 1.0, "Draw among the likeliest tokens that make so much together")
+        self.seed = spin_box("Seed", 0, 2**31 - 1, tip="The same seed draws the same tokens", usual=6)
         flows = [*((flow, flow) for flow in FLOWS), (BOTH, "both, side by side")]
         self.flow = Choice("How the model is compiled", flows, flat=True)
         self.start = push_button("Generate", self._pressed, "Generate text (Enter in the prompt)", role="primary")
@@ -124,14 +126,3 @@ class GeneratingView(QWidget):
     def _hint(self, kind: str) -> None:
         hint = "What the text begins with" if kind == "text" else "Token numbers, as in 1, 17, 42"
         self.prompt.setPlaceholderText(hint)
-
-
-def _fraction(name: str, least: float, most: float, value: float, tip: str) -> QDoubleSpinBox:
-    field = QDoubleSpinBox()
-    field.setRange(least, most)
-    field.setSingleStep(0.05)
-    field.setDecimals(2)
-    field.setValue(value)
-    field.setAccessibleName(name)
-    field.setToolTip(tip)
-    return field

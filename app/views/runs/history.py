@@ -34,6 +34,7 @@ class HistoryView(QWidget):
 
     def __init__(self, look: Look) -> None:
         super().__init__()
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)  # else what is behind it, while there is no plot
         self._look = look
         self._plot: Any = None
         self._undrawn = False

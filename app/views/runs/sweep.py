@@ -39,6 +39,7 @@ from app.viewmodels.runs.sweep import (
 )
 from app.views.parts.controls import column, push_button
 from app.views.parts.header import header
+from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.plots import make_plot, name_axes
 from app.views.parts.table import RecordView
@@ -77,6 +78,8 @@ class SweepView(QWidget):
         self.told = SweepTold("")
         self._plot: Any = None
         self._top = 1.0  # of what it shows
+        self._away = True  # out of sight when somebody asked last
+        self._come = one_shot(self, self.ask_wanted.emit)
         self.bar = MessageBar(look, "sweep")
         self.which = Choice("Sweep", flat=True)
         self.which.chosen.connect(self.sweep_chosen)
@@ -141,9 +144,17 @@ class SweepView(QWidget):
         self.cells.activated.connect(self._open)
         self.cells.filter.textChanged.connect(lambda _: self._draw())
 
-    def showEvent(self, event) -> None:
-        super().showEvent(event)
-        self.ask_wanted.emit()
+    @property
+    def in_sight(self) -> bool:
+        """Whether any of it is seen; behind another tab Qt calls it visible as well."""
+        self._away = self.visibleRegion().isEmpty()
+        return not self._away
+
+    def paintEvent(self, event) -> None:
+        super().paintEvent(event)
+        if self._away:
+            self._away = False
+            self._come.start()
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)

@@ -51,7 +51,7 @@ class HeatGutter:
         ratio = painter.device().devicePixelRatio()
         marks = (page.lit, page.hovered)
         if marks[0] is not self._marks[0] or marks[1] is not self._marks[1]:
-            self._marks, self._marked = marks, bool(page.lit.any() or page.hovered.any())
+            self._marks, self._marked = marks, page.marked
         plain = not self._marked and page.caret < 0 and page.diff is None
         of = (page.heat, page.shares, page.visible, page.diff, self._look.theme)
         drawn = (*map(id, of), ratio, plain)

@@ -64,7 +64,7 @@ class IrPane(QWidget):
         self.strip.difference_wanted.connect(self.step_difference)
         self.strip.closed.connect(lambda: model.show())
         self.coverage = label("", "faint")
-        self.coverage.setContentsMargins(0, 0, 6, 0)
+        self.coverage.setObjectName("coverage")  # the style sheet keeps it clear of the button beside it
         self.coverage.setToolTip("The share of lines that know the graph node they came from")
         lock = lambda on: setattr(model, "locked", on)  # noqa: E731
         self.lock = flat_button(look, "lock", "Lock: keep this text when the selection moves", lock, checkable=True)

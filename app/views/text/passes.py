@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
@@ -155,12 +156,30 @@ class PassesView(QWidget):
         return QColor(self._look.theme.muted), QColor(self._look.theme.faint)
 
 
+_AT_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+_AT_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_KEPT = 1000  # rows whose words are kept
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What a row says, as it fits."""
+
+    name: str
+    used: int
+    stage: str
+    time: str
+    below: str
+    small: QFont
+
+
 class _TwoLines(QStyledItemDelegate):
     """Paints the name, and below it the figures while their columns are hidden."""
 
     def __init__(self, view: PassesView) -> None:
         super().__init__(view)
         self._view = view
+        self._rows: dict[tuple[object, ...], _Row] = {}
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -174,32 +193,43 @@ class _TwoLines(QStyledItemDelegate):
         style = option.widget.style() if option.widget else QApplication.style()  # type: ignore[attr-defined]
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)  # type: ignore[attr-defined]
         box: QRect = option.rect.adjusted(8, 3, -8, -3)  # type: ignore[attr-defined]
-        metrics, half = option.fontMetrics, box.height() // 2  # type: ignore[attr-defined]
+        font, half = option.font, box.height() // 2  # type: ignore[attr-defined]
+        row = self._fitted(step, name, font, box.width())
         muted, faint = self._view.colours()
         painter.save()
         painter.setPen(option.palette.text().color() if step.changed else faint)  # type: ignore[attr-defined]
-        below = self._view.second_line(step)
-        upper, lower = box.adjusted(0, 0, 0, -half if below else 0), box.adjusted(0, half, 0, 0)
-        flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        upper, lower = box.adjusted(0, 0, 0, -half if row.below else 0), box.adjusted(0, half, 0, 0)
+        painter.drawText(upper, _AT_LEFT, row.name)
+        painter.drawText(upper, _AT_RIGHT, row.time)
+        if row.stage:
+            painter.setPen(faint)
+            painter.drawText(upper.adjusted(row.used, 0, 0, 0), _AT_LEFT, row.stage)
+        painter.setPen(muted)
+        painter.setFont(row.small)
+        painter.drawText(lower, _AT_LEFT, row.below)
+        painter.restore()
+
+    def _fitted(self, step: PassStep, name: str, font: QFont, width: int) -> _Row:
+        """The words of a row, cut to the room that they have; kept, as measuring takes longer than painting."""
+        key = (step, name, self._view.kernel.value, font.key(), width)
+        if (row := self._rows.get(key)) is None:
+            if len(self._rows) >= _KEPT:
+                self._rows.clear()
+            row = self._rows[key] = self._fit(step, name, font, width)
+        return row
+
+    def _fit(self, step: PassStep, name: str, font: QFont, width: int) -> _Row:
+        metrics, cut = QFontMetrics(font), Qt.TextElideMode.ElideRight
         time = seconds(step.seconds) if step.seconds else ""
-        room = box.width() - metrics.horizontalAdvance(time) - 8
-        name = metrics.elidedText(name, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(upper, flags, name)
+        room = width - metrics.horizontalAdvance(time) - 8
+        name = metrics.elidedText(name, cut, room)
         used = metrics.horizontalAdvance(name) + 8
         words = (self._view.stage_word(step), _stage(step))  # whole or not at all: the tip has it
-        if stage := next((word for word in words if metrics.horizontalAdvance(word) <= room - used), ""):
-            painter.save()
-            painter.setPen(faint)
-            painter.drawText(upper.adjusted(used, 0, 0, 0), flags, stage)
-            painter.restore()
-        painter.drawText(upper, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), time)
-        painter.setPen(muted)
-        small = QFont(painter.font())
+        stage = next((word for word in words if metrics.horizontalAdvance(word) <= room - used), "")
+        small = QFont(font)
         small.setPixelSize(max(metrics.ascent() - 1, 8))
-        painter.setFont(small)
-        metrics = QFontMetrics(small)
-        painter.drawText(lower, flags, metrics.elidedText(below, Qt.TextElideMode.ElideRight, box.width()))
-        painter.restore()
+        below = QFontMetrics(small).elidedText(self._view.second_line(step), cut, width)
+        return _Row(name, used, stage, time, below, small)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         high = self._view.view.table.verticalHeader().defaultSectionSize()

@@ -49,6 +49,20 @@ class TextPage:
         return self.lit if self.exact is None else self.exact
 
     @property
+    def marked(self) -> bool:
+        """Whether any line is lit or under the mouse."""
+        return bool(self.lit.any() or self.hovered.any())
+
+    def marks(self, lines: np.ndarray) -> np.ndarray:
+        """How strongly each of these lines is marked, as bits: lines with other bits look otherwise."""
+        bits = np.zeros(len(lines), np.uint8)
+        exact = self.strong if self.exact is not None else _no_lines()
+        for at, marked in enumerate((self.strong, exact, self.lit, self.hovered)):
+            known = lines < len(marked)
+            bits[known] |= marked[lines[known]].astype(np.uint8) << at
+        return bits
+
+    @property
     def rows(self) -> int:
         """How many rows there are to scroll through."""
         return self.document.lines if self.visible is None else len(self.visible)

@@ -42,7 +42,7 @@ class TextPainter:
         self._look = look
         self.row = self.gutter = 1.0
         self.fold_width = _LEFT + _FOLD
-        self._ruler: tuple[object, object, list[int], list[int]] | None = None
+        self._ruler: tuple[object, object, list[tuple[int, float]], list[tuple[int, float]]] | None = None
         self._lines: OrderedDict[tuple[int, int], QTextLayout] = OrderedDict()
         self._heat_gutter = HeatGutter(look)
 
@@ -70,8 +70,8 @@ class TextPainter:
         """How many whole rows fit."""
         return max(int(height / self.row), 1)
 
-    def paint(self, painter: QPainter, area: QRectF, page: TextPage) -> None:
-        """Everything in sight."""
+    def paint(self, painter: QPainter, area: QRectF, page: TextPage, high: tuple[int, int]) -> None:
+        """What is in sight, and of the rows those alone that reach into these pixels, from the first to the last."""
         theme = self._look.theme
         painter.fillRect(area, _colour(theme.code))
         if not page.rows:
@@ -84,8 +84,10 @@ class TextPainter:
         painter.setFont(self._look.code_font)
         first = page.first_row
         last = min(first + self.fitting(area.height()) + 2, page.rows)
-        matches = self._matches_by_line(page, first, last)
-        rows = [(page.line_of_row(row), (row - first) * self.row) for row in range(first, last)]
+        begin = max(first, first + int(high[0] // self.row))
+        end = min(last, first + int(high[1] // self.row) + 1)
+        matches = self._matches_by_line(page, begin, end)
+        rows = [(page.line_of_row(row), (row - first) * self.row) for row in range(begin, end)]
         for line, y in rows:
             self._ground(painter, page, area, line, y)
         self._heat_gutter.paint(painter, page, (first, last), self.gutter - 6)
@@ -281,17 +283,22 @@ class TextPainter:
             # What the key is made of is kept, so that nothing else can have its identity.
             kept = (strong, page.matches, page.diff)
             self._ruler = (key, kept, _ticks(lit, area.height()), _ticks(found, area.height()))
-        high = max(2.0, (area.height() - 2) / page.document.lines)  # of a short text, neighbours touch each other
         for places, colour in ((self._ruler[2], theme.accent), (self._ruler[3], theme.warning)):
-            for y in places:
+            for y, high in places:
                 painter.fillRect(QRectF(strip.left() + 1, y, RULER - 2, high), _colour(colour))
 
 
-def _ticks(lines: np.ndarray, height: float) -> list[int]:
-    """The pixels of the ruler behind which any of these lines is: one look at each line, however many are lit."""
+def _ticks(lines: np.ndarray, height: float) -> list[tuple[int, float]]:
+    """The stretches of the ruler behind which any of these lines is, each as where it begins and how high it is: one
+    look at each line, however many are lit, and one stretch for those that touch each other."""
     if not lines.any():
         return []
     rows = max(int(height) - 2, 1)
     rows = min(rows, len(lines))
     starts = np.arange(rows) * len(lines) // rows
-    return (np.flatnonzero(np.logical_or.reduceat(lines, starts)) * (height - 2) / rows).astype(int).tolist()
+    lit = np.flatnonzero(np.logical_or.reduceat(lines, starts))
+    least = max(2.0, (height - 2) / len(lines))  # of a short text, neighbours touch each other
+    places = (lit * (height - 2) / rows).astype(int)
+    first = np.flatnonzero(np.diff(lit, prepend=-2) > 1)
+    last = np.append(first[1:] - 1, len(lit) - 1)
+    return list(zip(places[first].tolist(), (places[last] - places[first] + least).tolist(), strict=True))

@@ -29,6 +29,7 @@ from app.views.text.text_page import Place, TextPage
 from app.views.text.text_painter import RULER, TextPainter
 
 _WRITTEN = 1 << 20  # bytes of a text that somebody wrote, in which strings go over lines
+_MARKS = {"lit", "exact", "hovered"}  # fields of a page that change nothing but the look of some lines
 _MEASURED = 1 << 20  # bytes of a text up to which the widest of the lines on show is looked for
 
 
@@ -58,9 +59,24 @@ class TextView(QAbstractScrollArea):
         self.refresh()
 
     def show_also(self, **changes: Any) -> None:
-        """Show the page with these fields changed."""
-        self.shown = replace(self.shown, **changes)
-        self.viewport().update()
+        """Show the page with these fields changed; where only marks do, the rows alone that have others now."""
+        before, self.shown = self.shown, replace(self.shown, **changes)
+        heated = before.heat is not None and before.marked != self.shown.marked  # its bars are drawn over marks, or not
+        if changes.keys() <= _MARKS and not heated:
+            self._mark_rows(before)
+        else:
+            self.viewport().update()
+
+    def _mark_rows(self, before: TextPage) -> None:
+        first, port = self.first_row, self.viewport()
+        rows = np.arange(first, min(first + self.page + 2, self.shown.rows))
+        lines = rows if self.shown.visible is None else self.shown.visible[rows]
+        others = rows[before.marks(lines) != self.shown.marks(lines)] - first
+        if len(others):
+            top, bottom = int(others[0] * self._painter.row), int((others[-1] + 1) * self._painter.row)
+            port.update(0, top, port.width(), bottom - top + 1)
+        if before.strong is not self.shown.strong:
+            port.update(port.width() - RULER, 0, RULER, port.height())
 
     def refresh(self) -> None:
         """Fonts, sizes or folds changed."""
@@ -222,7 +238,10 @@ class TextView(QAbstractScrollArea):
         painter = QPainter(self.viewport())
         place = {"first_row": self.first_row, "shift": self.horizontalScrollBar().value()}
         page = replace(self.shown, focused=self.hasFocus(), **place)
-        self._painter.paint(painter, QRectF(self.viewport().rect()), page)
+        area = self.viewport().rect()
+        beside = event.region().intersected(area.adjusted(0, 0, -RULER, 0)).boundingRect()  # not for the ruler alone
+        high = beside.top(), beside.bottom()
+        self._painter.paint(painter, QRectF(area), page, high)
         painter.end()
 
     def viewportEvent(self, event: QEvent) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
@@ -24,6 +25,29 @@ def worker(qapp):
 def chain() -> LayoutRequest:
     steps = np.arange(NODES - 1)
     return LayoutRequest(np.full((NODES, 2), 40.0), np.stack([steps, steps + 1], 1), np.full(NODES, -1))
+
+
+def test_making_a_worker_does_not_wait_for_its_thread(qtbot):
+    """Where no core is free for that thread, the window would not answer until there is one."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1000)  # seconds: no other thread gets the interpreter unless this one waits for something
+    try:
+        worker = Worker("layout")
+        waited = worker._thread.ident is not None
+    finally:
+        sys.setswitchinterval(usual)
+    assert worker.alive and worker.starting, "it is to come"
+    answers = []
+    worker.submit(chain(), answers.append)
+    qtbot.waitUntil(lambda: len(answers) == 1, timeout=60_000)
+    worker.stop()
+    assert not worker.alive and not worker._thread.is_alive() and not waited
+
+
+def test_a_worker_that_nobody_wants_any_more_leaves_no_thread(qapp):
+    worker = Worker("layout")
+    worker.stop()
+    assert not worker._thread.is_alive() and not worker._thread.going_on
 
 
 def test_asking_a_busy_process_does_not_wait_for_it(qtbot, worker):

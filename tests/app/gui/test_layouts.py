@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QDockWidget
+from PySide6.QtWidgets import QDockWidget, QWidget
 
 from app.controllers.layouts import LAYOUTS
 from app.viewmodels.frame.shown import LAYOUT_NAMES, Shown
@@ -109,6 +109,34 @@ def test_panes_that_rest_are_out_of_sight_and_come_back(qtbot, window):
         assert len(shown) == len(bench.panes) == panes
         assert sorted(dock.objectName() for dock in shown) == [f"pane-{at + 1}" for at in range(panes)]
     qtbot.waitUntil(lambda: all(pane.text.shown.document.data for pane in bench.panes))  # texts may be on their way
+
+
+class Sizes(QObject):
+    """The sizes in which a widget was painted."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.seen: list[QSize] = []
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint and isinstance(watched, QWidget):
+            self.seen.append(watched.size())
+        return False
+
+
+def test_a_layout_shows_the_middle_once_all_have_their_shares(qtbot, window):
+    """One picture, apart from those of what is around it: each takes long."""
+    window.resize(1600, 1000)
+    settled(qtbot, window)
+    graph, bench = window.graph.panel.view, window.workbench
+    painted = Sizes(graph)
+    for name in ("performance", "compile_time", "linked"):
+        painted.seen.clear()
+        window.layouts.choose(name)
+        settled(qtbot, window)
+        qtbot.waitUntil(lambda: bench.updatesEnabled() and bool(painted.seen))
+        assert painted.seen == [graph.size()], name
 
 
 def test_layouts_are_known_by_one_list_of_names():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QDialog, QLabel, QMessageBox, QPushButton, QWidget
 
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
@@ -112,6 +112,28 @@ def test_words_of_dialogs_are_whole(window, dialogs: Callable[[MainWindow], Iter
         wrong += all_whole(dialog)
     dialog.close()
     assert not wrong, "\n".join(wrong)
+
+
+def test_numbers_stand_clear_of_the_frame_of_their_field(window):
+    """As words in the fields beside them do; where Qt puts a number by itself differs from version to version."""
+    fields = [field for dialog in settings(window) for field in dialog.findChildren(QAbstractSpinBox)]
+    fields += window.findChildren(QAbstractSpinBox)
+    assert len(fields) >= 10
+    for field in fields:
+        begins = field.lineEdit().geometry().left() + field.lineEdit().textMargins().left()
+        assert 5 <= begins <= 10, f"{field.accessibleName()}: {begins} pixels"
+    window.preferences.dialog.close()
+
+
+def test_every_choice_of_tokens_is_there_in_a_small_window(window):
+    view = window.generating.view
+    fields = (view.most, view.temperature, view.top_k, view.top_p, view.seed)
+    bar, size = view.most.parentWidget(), view.most.parentWidget().size()
+    pixels = window.font().pixelSize()
+    laid_out(bar, 800 * max(pixels, USUAL) // USUAL, bar.height())  # the bottom's room in a window of 1280 pixels
+    narrow = [field.accessibleName() for field in fields if field.width() < 70]
+    bar.resize(size)
+    assert not narrow
 
 
 def test_both_lines_of_a_device_elsewhere_are_whole_where_the_keyboard_is(window):

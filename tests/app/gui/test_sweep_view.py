@@ -13,6 +13,7 @@ from app.viewmodels.runs.sweep import (
     FIGURE_TABLE,
     SweepCell,
     SweepRequest,
+    SweepsRequest,
     SweepTold,
     best,
     matrix,
@@ -134,6 +135,21 @@ def test_a_sweep_of_the_store_is_shown_filtered_plotted_and_its_cells_opened(qtb
     qtbot.waitUntil(lambda: "sources is a list" in view.bar.text, timeout=60_000)
     window.close()
     window.deleteLater()
+
+
+def test_the_database_is_asked_about_sweeps_only_while_they_are_in_sight(qtbot, compiled, monkeypatch):
+    """Behind another tab nobody sees them, and a question wakes a process beside what is measured."""
+    asked, put = [], compiled.records.put
+    monkeypatch.setattr(compiled.records, "put", lambda request, done: (asked.append(request), put(request, done)))
+    compiled.docks.show("timeline")
+    qtbot.wait_at_rest(compiled)
+    qtbot.waitUntil(lambda: not compiled.sweep._asked)
+    asked.clear()
+    compiled.sweep._timer.timeout.emit()
+    assert compiled.sweep.view.isVisible() and not asked
+    compiled.docks.bottom["sweep"].raise_()  # as a click on its tab does
+    qtbot.waitUntil(lambda: SweepsRequest() in asked)
+    compiled.docks.show("timeline")
 
 
 def _clear_of_legend(plot) -> bool:

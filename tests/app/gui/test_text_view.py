@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QMouseEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QRegion
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import LineText
@@ -25,6 +25,80 @@ def view(qtbot, tmp_path):
     made = TextView(look)
     qtbot.addWidget(made)
     return made
+
+
+class Painted(QObject):
+    """What was painted of a widget since it was asked last."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self._region = QRegion()
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent):
+            self._region += event.region()
+        return False
+
+    def since(self) -> QRegion:
+        region, self._region = self._region, QRegion()
+        return region
+
+
+def long_text(qtbot, view) -> Painted:
+    """A text of more lines than there is room for, in sight and painted."""
+    view.resize(400, 300)
+    view.show()
+    view.set_document(index_text(LineText(b"".join(b"line %d\n" % line for line in range(400)))), "", np.zeros(1, int))
+    painted = Painted(view.viewport())
+    qtbot.waitUntil(lambda: painted.since().boundingRect().height() >= view.viewport().height())
+    return painted
+
+
+def lines(*marked: int) -> np.ndarray:
+    found = np.zeros(400, bool)
+    found[list(marked)] = True
+    return found
+
+
+@pytest.mark.parametrize("heat", [False, True])
+def test_what_is_not_painted_again_looks_as_it_did(qtbot, view, heat):
+    """Marks of lines are painted alone: rows with others than before, and the ruler where lines are lit."""
+    painted = long_text(qtbot, view)
+    if heat:
+        view.show_heat(np.linspace(0, 1, 400), None)
+    steps = [
+        {"hovered": lines(3)}, {"hovered": lines(5)}, {"hovered": lines()}, {"lit": lines(4, 5, 300), "exact": None},
+        {"lit": lines(4, 5, 6), "exact": lines(6)}, {"lit": lines(), "exact": None},
+    ]  # fmt: skip
+    for changes in steps:
+        QApplication.processEvents()
+        painted.since()
+        before = view.viewport().grab().toImage()
+        painted.since()  # a picture is painted as well
+        view.show_also(**changes)
+        QApplication.processEvents()
+        again = painted.since()
+        after = view.viewport().grab().toImage()
+        painted.since()
+        assert not again.isEmpty() and before != after
+        hidden = QPainter(before), QPainter(after)
+        for painter in hidden:
+            painter.setClipRegion(again)
+            painter.fillRect(before.rect(), Qt.GlobalColor.black)
+            painter.end()
+        assert before == after, f"something else than {again} changed with {list(changes)}"
+
+
+def test_what_is_under_the_mouse_elsewhere_paints_no_line_that_is_not_concerned(qtbot, view):
+    """Every pane hears of every place under the mouse: a whole page of each would be painted at each of its moves."""
+    painted = long_text(qtbot, view)
+    view.show_also(hovered=lines(350))
+    QApplication.processEvents()
+    assert painted.since().isEmpty()
+    view.show_also(hovered=lines(2))
+    QApplication.processEvents()
+    assert 0 < painted.since().boundingRect().height() < view.viewport().height() / 5
 
 
 @pytest.fixture
