@@ -302,7 +302,8 @@ class DocksFeature(Feature):
         """What explorer, inspector and bottom have, its tabs included; 0: it is out of sight."""
         explorer, inspector = (self.named[name].width() if self._stands(self.named[name]) else 0 for name in _SIDES)
         bottom = next((dock.geometry().bottom() for dock in self.bottom.values() if self._stands(dock)), 0)
-        return explorer, inspector, max(bottom - self._window.centralWidget().geometry().bottom(), 0) if bottom else 0
+        centre = self._window.centralWidget()
+        return explorer, inspector, max(bottom - centre.geometry().bottom(), 0) if bottom and centre is not None else 0
 
     def _keep_parts(self) -> None:
         if self._before is None:

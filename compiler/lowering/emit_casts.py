@@ -69,11 +69,25 @@ def from_f32(e: Emitter, value: str, kind: str, result: str) -> None:
         e.lines.append(f"  {result} = fptrunc {with_lanes(lanes, 'float')} {value} to {kind}")
 
 
+def to_f64(e: Emitter, value: str, source: str, result: str) -> None:
+    """Widen a 16-bit float to f64."""
+    lanes, _ = split_vector(source)
+    to_f32(e, value, source, f"{result}.f32")
+    e.lines.append(f"  {result} = fpext {with_lanes(lanes, 'float')} {result}.f32 to {with_lanes(lanes, 'double')}")
+
+
+def from_f64(e: Emitter, value: str, kind: str, result: str) -> None:
+    """Round an f64 to a 16-bit float, once."""
+    lanes, _ = split_vector(kind)
+    _call(e, "f64_to_f32_odd", value, lanes, f"{result}.f32")
+    from_f32(e, f"{result}.f32", kind, result)
+
+
 def _extf(e: Emitter, op: Operation) -> None:
     (a,) = op._operands
     result = op.results[0]
     source, kind = e.type(a._type), e.type(result._type)
-    lanes, wide = split_vector(kind)
+    _, wide = split_vector(kind)
     name = e.define(result, "ext")
     value = e.names[id(a)]
     if split_vector(source)[1] == "float":
@@ -81,15 +95,14 @@ def _extf(e: Emitter, op: Operation) -> None:
     elif wide == "float":
         to_f32(e, value, source, name)
     else:
-        to_f32(e, value, source, f"{name}.f32")
-        e.lines.append(f"  {name} = fpext {with_lanes(lanes, 'float')} {name}.f32 to {kind}")
+        to_f64(e, value, source, name)
 
 
 def _truncf(e: Emitter, op: Operation) -> None:
     (a,) = op._operands
     result = op.results[0]
     source, kind = e.type(a._type), e.type(result._type)
-    lanes, narrow = split_vector(kind)
+    _, narrow = split_vector(kind)
     name = e.define(result, "trunc")
     value = e.names[id(a)]
     if narrow == "float":
@@ -99,8 +112,7 @@ def _truncf(e: Emitter, op: Operation) -> None:
     elif narrow == "half" and e.target.native_f64_to_f16:
         e.lines.append(f"  {name} = fptrunc {source} {value} to {kind}")
     else:
-        _call(e, "f64_to_f32_odd", value, lanes, f"{name}.f32")
-        from_f32(e, f"{name}.f32", kind, name)
+        from_f64(e, value, kind, name)
 
 
 def _float_to_int(sign: str):

@@ -125,6 +125,7 @@ def _make(name: str, arch: str, triple: str, cpu: str, features: str) -> Target:
         limits=Limits(),
         emission=_EMISSION_ARM if arch == "aarch64" else _EMISSION,
         native_f16="f16c" in on if x86 else arch == "aarch64",
+        native_f16_fma=not x86 or "avx512fp16" in on,
         # Not on x86: vcvtneps2bf16 flushes subnormals, which would differ from every other target.
         native_bf16=arch == "aarch64" and "bf16" in on,
         native_saturation=arch == "aarch64",

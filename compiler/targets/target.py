@@ -63,6 +63,8 @@ class Target:
     emission: Emission
     native_f16: bool = True
     """f16 <-> f32 are instructions; otherwise the emitter writes them with integer operations."""
+    native_f16_fma: bool = True
+    """a * b + c of f16 is rounded once by instructions; otherwise LLVM would call a function for each number."""
     native_bf16: bool = False
     """f32 -> bf16 is an instruction that rounds to nearest even and keeps subnormals."""
     native_f64_to_f16: bool = False

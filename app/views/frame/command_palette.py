@@ -81,6 +81,7 @@ class CommandPalette(QFrame):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._over = parent
         self.setProperty("role", "popup")
         self._commands: list[Offer] = []
         self._things: list[Offer] = []
@@ -122,9 +123,8 @@ class CommandPalette(QFrame):
         ]
         self._things, self._typed = list(things), typed
         self._names = [offer.text.lower().replace(" ", "") for offer in things]
-        parent = self.parentWidget()
-        width = min(620, parent.width() - 80)
-        self.setGeometry((parent.width() - width) // 2, 80, width, min(460, parent.height() - 140))
+        width = min(620, self._over.width() - 80)
+        self.setGeometry((self._over.width() - width) // 2, 80, width, min(460, self._over.height() - 140))
         self.field.clear()
         self._fill()
         self.show()
@@ -165,7 +165,7 @@ class CommandPalette(QFrame):
 
     def _do(self, item: QListWidgetItem | None) -> None:
         self.hide()
-        self.parentWidget().setFocus()
+        self._over.setFocus()
         if item is not None:
             self._shown[item.data(Qt.ItemDataRole.UserRole)].do()
 
@@ -187,7 +187,7 @@ class CommandPalette(QFrame):
                 return True
             if event.key() == Qt.Key.Key_Escape:
                 self.hide()
-                self.parentWidget().setFocus()
+                self._over.setFocus()
                 return True
         if event.type() == QEvent.Type.FocusOut:
             self.hide()

@@ -54,7 +54,8 @@ def fit_columns(dialog: QFileDialog) -> None:
     left = places.sizeHintForColumn(0) + 2 * places.frameWidth()
     right = beside + _LETTERS * files.fontMetrics().averageCharWidth()
     wide = max(left + right + _MARGINS, _for_kinds(dialog))
-    room = dialog.parentWidget().window().width() if dialog.parentWidget() is not None else dialog.width()
+    over = dialog.parentWidget()
+    room = over.window().width() if over is not None else dialog.width()
     dialog.resize(max(dialog.width(), min(wide, room - 40)), dialog.height())
     splitter.setSizes([left, max(splitter.width() - left, 1)])
 

@@ -25,7 +25,7 @@ class Header(QFrame):
         self._spare: list[QWidget] = []
         self._least = 90  # pixels that the first and the last of its widgets need, at which all others are hidden
         self._put_away: dict[QWidget, int] = {}  # those without room, and how wide each may be where there is some
-        layout = QHBoxLayout(self)
+        self._row = layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 0, 6, 0)
         layout.setSpacing(2)
         layout.setSizeConstraint(QHBoxLayout.SizeConstraint.SetNoConstraint)
@@ -37,14 +37,12 @@ class Header(QFrame):
 
     def spaced(self) -> Header:
         """With room between its widgets: for bars that hold buttons with frames."""
-        self.layout().setSpacing(6)
+        self._row.setSpacing(6)
         return self
 
     def stretch(self, widget: QWidget) -> None:
         """Give one widget all the room that is left."""
-        layout = self.layout()
-        assert isinstance(layout, QHBoxLayout)
-        layout.setStretchFactor(widget, 1)
+        self._row.setStretchFactor(widget, 1)
 
     def spare(self, *widgets: QWidget) -> Header:
         """Say which widgets go first when room is short."""
@@ -73,9 +71,9 @@ class Header(QFrame):
         # Not by the layout's items: Python would hold on to them after Qt has deleted them, and mistake what comes
         # to lie at their addresses for them.
         inside = [child for child in self.children() if isinstance(child, QWidget)]
-        shown = sorted((w for w in inside if not w.isHidden()), key=self.layout().indexOf)
-        margins = self.layout().contentsMargins()
-        between = self.layout().spacing() * max(len(shown) - 1, 0) + margins.left() + margins.right()
+        shown = sorted((w for w in inside if not w.isHidden()), key=self._row.indexOf)
+        margins = self._row.contentsMargins()
+        between = self._row.spacing() * max(len(shown) - 1, 0) + margins.left() + margins.right()
         room = self.width() - between  # Qt keeps the space beside those that have no width as well
         away = set()
         over = sum(w.sizeHint().width() for w in shown) - room

@@ -301,7 +301,7 @@ class MessageBar(QFrame):
         if below != self._below:
             self._below = below
             self._grid.addWidget(self._doings, *((1, 1) if below else (0, 2)))
-        needed = self.layout().heightForWidth(self.width())
+        needed = self._grid.heightForWidth(self.width())
         if needed > 0 and needed != self.maximumHeight():
             least = _BAR_LEAST
             if self.fontInfo().pixelSize() > UI_PIXELS:  # a line of words, if any stands above the buttons, and those

@@ -32,7 +32,7 @@ class Waiting(QFrame):
         self.bar.setAccessibleName("How far the text is")
         self.cancel = push_button("Cancel", self.cancel_wanted, "Do not load this text", "", "compact")
         self.load = push_button("Load", self.load_wanted, "Load this text after all", "", "compact")
-        layout = QVBoxLayout(self)
+        self._column = layout = QVBoxLayout(self)
         layout.setSpacing(10)
         layout.addWidget(self.words)
         layout.addWidget(self.bar)
@@ -71,6 +71,6 @@ class Waiting(QFrame):
     def _place(self) -> None:
         width = min(self._over.width() - 24, _WIDEST)
         self.setFixedWidth(max(width, 80))
-        height = max(self.layout().heightForWidth(self.width()), self.sizeHint().height())
+        height = max(self._column.heightForWidth(self.width()), self.sizeHint().height())
         self.setGeometry((self._over.width() - self.width()) // 2, (self._over.height() - height) // 2,
                          self.width(), height)  # fmt: skip

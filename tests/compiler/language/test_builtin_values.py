@@ -66,6 +66,19 @@ def test_copysign(dtype):
     same(lanewise("copysign(x, y)", dtype, x, y), np.copysign(x, y))
 
 
+@pytest.mark.parametrize("width", [1, 8, 32])
+def test_fma_of_halves_rounds_once(width):
+    """1 + 2**-11, the middle of two of them, and a part of a product that decides."""
+    random = np.random.default_rng(width)
+    a, b, c = (random.normal(size=64).astype(np.float16) for _ in range(3))
+    a[:2], b[:2], c[:2] = 2.0**-12, (2 + 2.0**-9, 2 - 2.0**-10), 1
+    loaded = ", ".join(f"{name}.load(i, width={width})" for name in "abc")
+    code = f"for i in range(0, 64, {width}): out.store(fma({loaded}), i)"
+    exact = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
+    same(run(code, ("f16", (64,)), a, b, c), exact.astype(np.float16))
+    assert exact[:2].astype(np.float16).tolist() == [1 + 2.0**-10, 1]
+
+
 def test_fma_rounds_once():
     x = np.float32(1 + 2**-12)
     got = scalar("fma(a[0], a[0], b[0])", "f32", np.float32([x]), np.float32([-1]))
