@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
 from app.sources import load_source
-from app.viewmodels.requests import StageRequest
 from app.viewmodels.text.line_costs import APPORTIONED, MEASURED
 from app.views.text.ir_pane import pane_menu
 from compiler.errors import UnavailableError
@@ -244,17 +243,6 @@ def test_progress_names_the_stage_and_never_goes_back(qtbot, compiled):
     assert shares == sorted(shares)
     assert shares[0] < 0.1
     assert 0.5 <= shares[-1] <= 1
-
-
-def test_a_text_does_not_wait_for_another_targets_compilation(qtbot, compiled):
-    kernel, came, first = compiled.state.compilation.kernels[0].name, [], []
-    compiled.compiler.text(StageRequest("kernel", kernel), first.append)  # the process that makes texts has begun
-    qtbot.waitUntil(lambda: bool(first), timeout=60_000)
-    compiled.compiler.text(StageRequest("asm", kernel, "sm_80"), lambda value: came.append(("sm_80", value)))
-    compiled.compiler.text(StageRequest("llvm", kernel), lambda value: came.append(("own", value)))
-    qtbot.waitUntil(lambda: len(came) == 2, timeout=60_000)
-    assert [name for name, _ in came] == ["own", "sm_80"]
-    assert b".target sm_80" in came[1][1].text
 
 
 def test_a_pane_whose_text_is_long_in_coming_shows_no_other_text(qtbot, compiled, monkeypatch):

@@ -87,7 +87,7 @@ def test_texts_do_not_wait_behind_a_search_or_another_compilation(qtbot, compile
     assert compiled.compiler._reader is not None
 
 
-def hold_reader(qtbot, window):
+def hold_reader(qtbot, window) -> int:
     """Stop the process that makes texts, as Ctrl+Z would: a text is then on its way for as long as a test looks."""
     window.compiler.end_reading()
     reader = window.compiler._reading()
@@ -95,9 +95,23 @@ def hold_reader(qtbot, window):
     process = reader._process
     if isinstance(process, Born):
         qtbot.waitUntil(lambda: process._hear(0.0) or bool(process._heard), timeout=60_000)  # its number comes first
-        os.killpg(struct.unpack_from("<i", process._heard)[0], signal.SIGSTOP)
+        number = struct.unpack_from("<i", process._heard)[0]
     else:
-        os.killpg(process.pid, signal.SIGSTOP)
+        number = process.pid
+    os.killpg(number, signal.SIGSTOP)
+    return number
+
+
+def test_a_text_does_not_wait_for_another_targets_compilation(qtbot, compiled):
+    kernel, came = compiled.state.compilation.kernels[0].name, []
+    held = hold_reader(qtbot, compiled)
+    compiled.compiler.text(StageRequest("asm", kernel, "sm_80"), lambda value: came.append(("sm_80", value)))
+    compiled.compiler.text(StageRequest("llvm", kernel), lambda value: came.append(("own", value)))
+    qtbot.waitUntil(lambda: bool(came), timeout=60_000)
+    assert [name for name, _ in came] == ["own"]
+    os.killpg(held, signal.SIGCONT)
+    qtbot.waitUntil(lambda: len(came) == 2, timeout=60_000)
+    assert b".target sm_80" in came[1][1].text
 
 
 def test_a_text_on_its_way_says_so_and_can_be_given_up(qtbot, compiled):
