@@ -7,8 +7,7 @@ from kernels.gpu_blocks import combine_block, fitting_power
 from kernels.gpu_driver import gpu_width
 from kernels.indexing import delinearise, interleave, product, replace, without
 from kernels.language import *
-from kernels.row_phases import is_spared
-from kernels.rows import fold
+from kernels.rows import fold, is_spared
 
 # The most elements of each value of a row that one thread keeps in registers, and the most bytes of all of them.
 KEPT = 32

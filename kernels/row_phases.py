@@ -18,7 +18,7 @@ from kernels.gpu_row_phases import gpu_row_phases
 from kernels.indexing import along, delinearise, ends_in_one, interleave, product, without
 from kernels.language import *
 from kernels.parallel import share, split, strip_length
-from kernels.rows import fit_width, fold, gathered, registers, remainder, rest_width, vectors, widths_for
+from kernels.rows import fit_width, fold, gathered, is_spared, registers, remainder, rest_width, vectors, widths_for
 
 # The rows that are kept on the stack are at most this large together.
 KEPT_BYTES = 65536
@@ -170,12 +170,6 @@ def walk_row(phases, p, stacks, spare, item, row, *, keep):
         row = row + reduce_values(compute, product(outer), last, reductions)
         row = row + after(position(delinearise(item, without(phases[0][1], phases[0][2]))), row)
     return walk_row(phases, p + 1, stacks, spare, item, row, keep=keep)
-
-
-@inline
-def is_spared(spare, p):
-    """Whether a value of phase `p` is kept in the spare tensor."""
-    return len(spare) > 0 and spare[0] == p
 
 
 @inline

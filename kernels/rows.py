@@ -193,3 +193,9 @@ def gathered(begin, end, shape, dtypes, results, hand_on, *, width):
 def fits_stack(n, dt, *, most=ROW_BYTES):
     """Whether a row of `n` is known to be small enough to keep on the stack."""
     return is_static(n) and n > 0 and n * dt.bytes <= most
+
+
+@inline
+def is_spared(spare, p):
+    """Whether a value of phase `p` of a row (kernels/row_phases.py) is kept in the spare tensor."""
+    return len(spare) > 0 and spare[0] == p

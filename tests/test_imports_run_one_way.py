@@ -11,7 +11,7 @@ from functools import cache
 import grimp
 import igraph
 
-PACKAGES = ("app", "compiler", "profiler")
+PACKAGES = ("app", "compiler", "profiler", "kernels", "resources")
 
 
 @cache
