@@ -162,7 +162,7 @@ def check(number: int, target: str = "cpu", every: bool = False) -> str:
             ):
                 problem = agreement.disagreement(found, truth, wider if truth.dtype.kind not in "iub" else None)
                 if problem:
-                    spread = spread or _spread(graph, arrays, [*expected, *written])
+                    spread = spread or spread_of(graph, arrays, [*expected, *written])
                 if problem and spread is not None and (most := spread[place]) is not None:
                     wrong = ~(np.abs(found.astype(np.float64) - truth.astype(np.float64)) <= most)
                     problem = problem if (wrong & np.isfinite(most)).any() else ""
@@ -177,7 +177,7 @@ def check(number: int, target: str = "cpu", every: bool = False) -> str:
 
 
 @np.errstate(all="ignore")
-def _spread(graph: Graph, arrays: Sequence[np.ndarray], truths: Sequence[np.ndarray]) -> list[np.ndarray | None]:
+def spread_of(graph: Graph, arrays: Sequence[np.ndarray], truths: Sequence[np.ndarray]) -> list[np.ndarray | None]:
     """How far each element of each result may be off, from several disturbed evaluations; None for exact results."""
     tries = [disturbed(graph, [a.copy() for a in arrays], seed) for seed in range(3)]
     found: list[np.ndarray | None] = []
