@@ -6,6 +6,8 @@ from PySide6.QtCore import QChildEvent, QEvent, QObject, QRect, Qt
 from PySide6.QtWidgets import QMainWindow, QMenu, QTabBar, QToolButton
 from shiboken6 import isValid
 
+from app.views.frame.keyboard import come_to_front
+from app.views.parts.later import NEXT, one_shot
 from app.views.parts.plain import plain_tip
 
 _NAME = "every-tab"
@@ -19,6 +21,7 @@ class DockTabs(QObject):
         super().__init__(window)
         self._name = name
         self._every: list[EveryTab] = []  # nobody else in Python holds them, and Qt knows nothing of what they know
+        self._fronting = one_shot(self, come_to_front, NEXT)  # once the docks have changed places
         window.installEventFilter(self)
         for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             self._dress(bar)
@@ -40,8 +43,11 @@ class DockTabs(QObject):
         bar.setElideMode(Qt.TextElideMode.ElideNone)
         bar.setUsesScrollButtons(True)
         bar.setDrawBase(False)  # in the style's own colours, it would be a bright line through a dark window
+        for arrow in bar.findChildren(QToolButton, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            arrow.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Qt's own, which the list of all lies over
         if every_tab(bar) is None:
             self._every = [button for button in self._every if isValid(button)] + [EveryTab(bar, self._name)]
+            bar.currentChanged.connect(lambda _: self._fronting.start())
         bar.installEventFilter(self)
 
 

@@ -182,6 +182,7 @@ class Explorer(QTabWidget):
         self.setDocumentMode(True)
         self.setUsesScrollButtons(False)
         self.tabBar().setExpanding(False)
+        self.tabBar().setAccessibleName("Explorer")
         self.addTab(kernels, "Kernels")
         self.addTab(passes, "Passes")
         self.addTab(samples, "Samples")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt, SignalInstance
 from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -138,6 +139,39 @@ def test_tab_goes_through_the_window_and_comes_back(qtbot, compiled):
     assert len(seen) > 20
     assert compiled.choices.compile in seen and compiled.graph.panel.view in seen
     assert seen.index(compiled.choices.compile) < seen.index(compiled.graph.panel.view)
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Tab, Qt.Key.Key_Backtab])
+def test_tab_leaves_out_what_is_behind_another_tab(qtbot, compiled, key):
+    qtbot.wait_at_rest(compiled)
+    begin = compiled.choices.source
+    begin.setFocus()
+    seen: list[QWidget] = []
+    while not seen or QApplication.focusWidget() is not begin:
+        seen.append(QApplication.focusWidget())
+        assert len(seen) < 200, f"the keyboard stays at {seen[-1].accessibleName()}"
+        QTest.keyClick(seen[-1], key)
+    assert {compiled.graph.panel.view, compiled.explorer.inspector, compiled.workbench.panes[1].text} <= set(seen)
+    assert not [widget.accessibleName() for widget in seen if widget.visibleRegion().isEmpty()]
+    assert not [type(widget) for widget in seen if not spoken(widget)]
+    assert not compiled.source.edits.edited()
+
+
+def test_whoever_chooses_another_tab_writes_there_not_behind_it(qtbot, compiled):
+    bench, editor, text = compiled.workbench, compiled.source.pane.editor, compiled.source.pane.text
+    compiled.graph.panel.view.setFocus()
+    bench.source_dock.raise_()  # as a click on its tab does
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is editor)
+    bench.graph_dock.raise_()
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is compiled.graph.panel.view)
+    QTest.keyClicks(QApplication.focusWidget(), "f")
+    assert compiled.source.pane.text == text
+    compiled.choices.source.setFocus()
+    bench.source_dock.raise_()
+    qtbot.wait_at_rest(compiled)
+    assert QApplication.focusWidget() is compiled.choices.source, "what is in sight keeps it"
+    bench.graph_dock.raise_()
+    qtbot.wait_at_rest(compiled)
 
 
 def test_every_action_is_in_a_menu_and_no_two_share_a_key(compiled):
