@@ -60,7 +60,7 @@ class SweepFeature(Feature):
 
     def ask(self) -> None:
         """Ask what there is now, where the view is seen at all and the last question is answered."""
-        if not self._asked and self.view.in_sight:
+        if not self._asked and self.view.note_whether_seen():
             self._asked = True
             self._records.put(SweepsRequest(), self._listed)
 
