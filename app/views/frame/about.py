@@ -62,10 +62,10 @@ class AboutDialog(QDialog):
         table.setHorizontalSpacing(16)
         table.setVerticalSpacing(4)
         for row, (part, version) in enumerate(entry for entry in rows if entry[0] != "kernelglass"):
-            value = label(version)
-            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            table.addWidget(label(part, "muted"), row, 0)
-            table.addWidget(value, row, 1)
+            for at, words in enumerate((label(part, "muted"), label(version))):
+                # Both, to stand on one line: Qt sets words that can be selected a pixel higher.
+                words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+                table.addWidget(words, row, at)
         table.setColumnStretch(1, 1)
         table.setContentsMargins(0, 8, 0, 0)
         top.addLayout(table, 2, 1)

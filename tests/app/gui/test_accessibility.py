@@ -157,6 +157,24 @@ def test_tab_leaves_out_what_is_behind_another_tab(qtbot, compiled, key):
     assert not compiled.source.edits.edited()
 
 
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_whatever_has_the_keyboard_shows_it(qtbot, compiled, theme):
+    compiled.look.apply(theme)
+    for name in ("timeline", "funnel", "memory", "run", "hottest", "roofline", "history", "sweep"):
+        compiled.docks.show(name)
+        qtbot.wait_at_rest(compiled)
+        unmarked, seen = [], 0
+        compiled.choices.source.setFocus()
+        while seen == 0 or QApplication.focusWidget() is not compiled.choices.source:
+            widget, seen = QApplication.focusWidget(), seen + 1
+            with_it = widget.grab().toImage()
+            QTest.keyClick(widget, Qt.Key.Key_Tab)
+            if QApplication.focusWidget() is not widget and widget.grab().toImage() == with_it:
+                unmarked.append(spoken(widget))
+        assert not unmarked, f"{name}: {unmarked}"
+    compiled.docks.show("timeline")
+
+
 def test_whoever_chooses_another_tab_writes_there_not_behind_it(qtbot, compiled):
     bench, editor, text = compiled.workbench, compiled.source.pane.editor, compiled.source.pane.text
     compiled.graph.panel.view.setFocus()
