@@ -201,7 +201,7 @@ class RooflineView(QWidget):
             begin = max(value / widest, low)
             if begin < high:
                 plot.plot(np.log10([begin, high]), np.log10([value, value]), pen=pen)
-                places = [(high, value, (1.0, 0.9)), (high, value, (1.0, 0.1)), (begin, value, (0.0, 0.9))]
+                places = [(high, value, (1.0, 1.1)), (high, value, (1.0, -0.1)), (begin, value, (0.0, 1.1))]
                 self._name(pyqtgraph, f"{dtype} {rate(value, GFLOPS)}", places)
 
     def _pixels(self) -> tuple[float, float]:
@@ -223,7 +223,7 @@ class RooflineView(QWidget):
     def _name(self, pyqtgraph: Any, words: str, places: list[tuple[float, float, tuple[float, float]]]) -> None:
         """Name a line at the first place where the name lies on no launch and no other name; nowhere where none is."""
         theme, (across, down) = self._look.theme, self._pixels()
-        text = pyqtgraph.TextItem(words, color=theme.muted, fill=tint(theme.panel, 210))
+        text = _close_words(pyqtgraph, words, theme.muted, tint(theme.panel, 210))
         wide, tall = text.boundingRect().width(), text.boundingRect().height()
         for x, y, anchor in places:
             left, over = np.log10(x) * across - anchor[0] * wide, -np.log10(y) * down - anchor[1] * tall
@@ -257,7 +257,7 @@ class RooflineView(QWidget):
 
     def _name_points(self, pyqtgraph: Any) -> None:
         """Each point's number beside it, on a side where it can be read."""
-        texts = [pyqtgraph.TextItem(str(p.call.index + 1), color=self._look.theme.text) for p in self.points]
+        texts = [_close_words(pyqtgraph, str(p.call.index + 1), self._look.theme.text) for p in self.points]
         sizes = [(text.boundingRect().width(), text.boundingRect().height()) for text in texts]
         dots, away = self._dots(), _DOT / 2 + 1
         sides = place_labels(dots, sizes, away, self._room())
@@ -267,3 +267,11 @@ class RooflineView(QWidget):
             text.setPos(float(np.log10(point.intensity)), float(np.log10(point.gflops)))
             text.setZValue(_POINTS)
             self._plot.addItem(text)
+
+
+def _close_words(pyqtgraph: Any, words: str, colour: str, behind: Any = None) -> Any:
+    """Words close to what they name, with little behind them that would hide lines: there are 4 pixels around Qt's."""
+    text = pyqtgraph.TextItem(words, color=colour, fill=behind)
+    text.textItem.document().setDocumentMargin(1)
+    text.updateTextPos()
+    return text

@@ -59,6 +59,7 @@ class TimelinePainter:
 
     def _axis(self, painter: QPainter, camera: TimeCamera) -> None:
         theme = self.look.theme
+        metrics = QFontMetricsF(painter.font())
         span, most = camera.span, max((camera.width - LABEL) / _TICK, 1)
         step = 10.0 ** math.floor(math.log10(span / most))
         step *= next(m for m in (1, 2, 5, 10) if span / (step * m) <= most)
@@ -69,9 +70,9 @@ class TimelinePainter:
             painter.drawLine(QPointF(x, AXIS - 4), QPointF(x, camera.height))
             painter.setPen(QColor(theme.muted))
             text = seconds(abs(tick)) if abs(tick) > step / 10 else "0"
-            sign = "-" if tick < -step / 10 else ""
-            if x + 40 < camera.width:
-                painter.drawText(QRectF(x + 3, 2, _TICK, AXIS - 6), _LEFT, sign + text)
+            text = f"-{text}" if tick < -step / 10 else text
+            if x + 3 + metrics.horizontalAdvance(text) <= camera.width:
+                painter.drawText(QRectF(x + 3, 2, _TICK, AXIS - 6), _LEFT, text)
             tick += step
 
     def _lane(

@@ -84,6 +84,15 @@ def test_no_name_of_a_roof_lies_on_a_launch_or_its_number(qtbot, tmp_path, size)
 
     qtbot.waitUntil(lambda: box.width() > size[0] / 6 and bool(settled()[0]))
     assert not settled()[1]
+    for item in (item for item in view._plot.listDataItems() if hasattr(item, "toPlainText")):
+        left, top, right, bottom = covers(item)
+        at = box.mapViewToScene(item.pos())
+        if item.toPlainText().isdigit():  # a letter's width is between a launch and its number
+            digits = 2 * item.textItem.document().documentMargin()
+            beside = max(left - at.x(), at.x() - right, top - at.y(), at.y() - bottom)
+            assert beside + digits <= 12, f"{item.toPlainText()} is {beside + digits:.0f} pixels away"
+        elif "FLOP" in item.toPlainText():  # what is behind a name does not hide the roof it names
+            assert not top < at.y() < bottom, item.toPlainText()
 
 
 def test_a_crowd_is_named_all_the_same():
