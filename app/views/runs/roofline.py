@@ -181,15 +181,16 @@ class RooflineView(QWidget):
         theme, plot = self._look.theme, self._plot
         tops, levels = peaks_of(self.ceilings), levels_of(self.ceilings)
         highest = max(tops.values(), default=np.inf)
-        for level, value in levels.items():
-            end = min(highest / value, high)
-            if end <= low:
-                continue
+        ends = {level: end for level, value in levels.items() if (end := min(highest / value, high)) > low}
+        for level, end in ends.items():
+            value = levels[level]
             strong = level == "memory"
             pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1)
             plot.plot(np.log10([low, end]), np.log10([low * value, end * value]), pen=pen)
         at, above, below = low * 1.08, (0.0, 1.0), (0.0, 0.0)
-        for names, value in sorted(nearby(levels.items()), key=lambda entry: entry[0] != "memory"):
+        for names, value in sorted(
+            nearby((level, levels[level]) for level in ends), key=lambda entry: entry[0] != "memory"
+        ):
             sides = (below, above) if names == "memory" else (above, below)
             self._name(pyqtgraph, f"{names} {rate(value, GBYTES)}", [(at, at * value, side) for side in sides])
         widest = max(levels.values(), default=np.inf)
