@@ -75,8 +75,8 @@ class PanesFeature(Feature):
                     self._with_pane(lambda pane: self.compare_pane(pane, "previous"))),
             Command("compare_panes", "Compare pane with the pane besi&de it", "&Compare", 12,
                     self._with_pane(self.compare_next), "Ctrl+Shift+D"),
-            Command("next_difference", "&Next difference", "&Compare", 13, lambda: self._step(1), "F7"),
-            Command("previous_difference", "Pre&vious difference", "&Compare", 14, lambda: self._step(-1), "Shift+F7"),
+            Command("next_difference", "&Next difference", "&Compare", 20, lambda: self._step(1), "F7"),
+            Command("previous_difference", "Pre&vious difference", "&Compare", 21, lambda: self._step(-1), "Shift+F7"),
         )  # fmt: skip
         workbench.pane_added.connect(self._added)
         workbench.pane_woken.connect(self._fill)

@@ -27,7 +27,7 @@ class ReportFeature(Feature):
         self.bars = {"report": self.view.bar}
         self._folder = ""
         self.docks = (Dock("report", "Report", self.view, 110),)
-        self.commands = (Command("report", "R&eport", "&Run", 13, self._show_current, "Ctrl+E"),)
+        self.commands = (Command("report", "R&eport", "&Run", 20, self._show_current, "Ctrl+E"),)
         self.view.preview_wanted.connect(self.preview)
         self.view.save_wanted.connect(self.export)
         self.view.browser_wanted.connect(self.open_in_browser)

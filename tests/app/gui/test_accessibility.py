@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,12 @@ def test_whoever_chooses_another_tab_writes_there_not_behind_it(qtbot, compiled)
     assert QApplication.focusWidget() is compiled.choices.source, "what is in sight keeps it"
     bench.graph_dock.raise_()
     qtbot.wait_at_rest(compiled)
+
+
+def test_every_command_has_a_place_of_its_own_in_its_menu(compiled):
+    """Two at one place stand in the order of the program's parts, between what others mean to be together."""
+    places = Counter((command.menu, command.at) for command in compiled.features.commands)
+    assert not [place for place, many in places.items() if many > 1]
 
 
 def test_every_action_is_in_a_menu_and_no_two_share_a_key(compiled):
