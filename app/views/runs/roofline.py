@@ -29,6 +29,7 @@ OWN = ""
 """Each kernel under the peak of the dtype it computes in."""
 DTYPES = ((OWN, "own dtype"), ("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
 _DOT = 11  # pixels across
+_ALONG = (1.08, 1.5, 2.1, 3.0)  # where along the roof of a memory it is named, by where what is in sight begins
 _NAMES, _POINTS = 1, 2  # what lies over what: lines, then their names, then launches, which no name may hide
 
 
@@ -187,13 +188,15 @@ class RooflineView(QWidget):
             strong = level == "memory"
             pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1)
             plot.plot(np.log10([low, end]), np.log10([low * value, end * value]), pen=pen)
-        at, above, below = low * 1.08, (0.0, 1.0), (0.0, 0.0)
-        for names, value in sorted(
-            nearby((level, levels[level]) for level in ends), key=lambda entry: entry[0] != "memory"
-        ):
-            sides = (below, above) if names == "memory" else (above, below)
-            self._name(pyqtgraph, f"{names} {rate(value, GBYTES)}", [(at, at * value, side) for side in sides])
         widest = max(levels.values(), default=np.inf)
+        self._taken += [self._flat(max(value / widest, low), high, value) for value in tops.values()]
+        above, below = (0.0, 1.0), (0.0, 0.0)
+        named = nearby((level, levels[level]) for level in ends)
+        for names, value in sorted(named, key=lambda entry: entry[0] != "memory"):
+            sides = (below, above) if names == "memory" else (above, below)
+            along = [at for step in _ALONG if (at := low * step) < min(highest / value, high)]
+            places = [(at, at * value, side) for at in along for side in sides]
+            self._name(pyqtgraph, f"{names} {rate(value, GBYTES)}", places)
         chosen = self._held_against()
         for dtype, value in sorted(tops.items(), key=lambda entry: entry[0] not in chosen):
             strong = dtype in chosen
@@ -215,6 +218,11 @@ class RooflineView(QWidget):
         (low, high), (bottom, top), (across, down) = self._range(), self._heights(), self._pixels()
         left, over = np.log10(low) * across, -np.log10(top) * down
         return left - 1, over - 1, np.log10(high) * across + 1, -np.log10(bottom) * down + 1
+
+    def _flat(self, begin: float, end: float, value: float) -> Box:
+        """What a level line covers, in pixels."""
+        (left, right), over = (np.log10([begin, end]) * self._pixels()[0]), -np.log10(value) * self._pixels()[1]
+        return left, over - 1, right, over + 1
 
     def _dots(self) -> list[tuple[float, float]]:
         """Where the launches are, in pixels."""
