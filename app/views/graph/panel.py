@@ -38,7 +38,7 @@ class GraphPanel(QWidget):
         self.field = line_field("Find in the graph", "Find by name, op, dtype, shape", self._find)
         self.field.installEventFilter(self)
         self.found = label("", "muted")
-        self.found_row = header(self.field, self.found, flat_button(look, "close", "Close", self._close_find))
+        self.found_row = header(self.field, self.found, flat_button(look, "close", "Close", self._close_find)).spaced()
         self.found_row.hide()
         self._at = -1
         self.title = label("Graph", "heading")
