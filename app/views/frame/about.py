@@ -42,8 +42,9 @@ class AboutDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.rows = list(rows)
         known = dict(rows)
-        mark = QLabel()
-        mark.setPixmap(pixmap("app", look.theme.accent, 44))
+        self._look, self._mark = look, QLabel()
+        look.changed.connect(self._dress)
+        self._dress()
         name = label(f"Kernelglass {known.get('kernelglass', '')}".strip(), "title")
         words = paragraph(
             "A graph-to-kernel compiler you can look through: fusion, IR, LLVM and machine code, with times, "
@@ -53,7 +54,7 @@ class AboutDialog(QDialog):
         words.setMinimumHeight(words.heightForWidth(_WIDE))
         top = QGridLayout()
         top.setHorizontalSpacing(14)
-        top.addWidget(mark, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(self._mark, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         top.addWidget(name, 0, 1)
         top.addWidget(words, 1, 1)
         top.setColumnStretch(1, 1)
@@ -83,6 +84,9 @@ class AboutDialog(QDialog):
         layout.addLayout(top)
         layout.addLayout(foot)
         close.setFocus()
+
+    def _dress(self) -> None:
+        self._mark.setPixmap(pixmap("app", self._look.theme.accent, 44))
 
     def text(self) -> str:
         """The rows as text."""

@@ -31,7 +31,8 @@ class TimelineView(QWidget):
         super().__init__()
         self._selection = selection
         self.timeline: Timeline | None = None
-        self.note = "Open a sample or a file: every pass of its compilation is drawn here, on the worker it ran on."
+        drawn = "every pass of its compilation is drawn here, on the worker it ran on"
+        self.note = f"Nothing is compiled. Open a sample or a file: {drawn}."
         self.camera, self.marks = TimeCamera(), TimeMarks()
         self._painter = TimelinePainter(look)
         self._press: QPointF | None = None
