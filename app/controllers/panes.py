@@ -169,8 +169,9 @@ class PanesFeature(Feature):
         what = "is being compiled" if going_on else "is not compiled"
         stale = self._state.stale
         self._whose = f"still {self._state.on_show.name}: {self._state.title} {what}" if stale else ""
+        coming = f"{self._state.title} {what}" + "\u2026" * going_on if self._state.source else ""
         for pane in self.workbench.panes:
-            pane.show_stale(self._whose)
+            pane.show_stale(self._whose, coming)
 
     def _compiled(self, compilation: Compilation) -> None:
         self._whose = ""

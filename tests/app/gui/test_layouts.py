@@ -259,6 +259,7 @@ def test_a_long_compilation_shows_its_graph_before_its_kernels_and_goes_back_whe
     qtbot.waitUntil(lambda: window.preview.shown or not window.compiler.busy, timeout=60_000)
     assert window.preview.shown, "it was compiled before anything could be shown"
     assert window.graph.panel.title.text() == "many-kernels:37 (compiling)"
+    assert window.graph.panel.title.width() > 60, "the name of what is on show goes last"
     assert len(window.graph.model.compilation.nodes) > 37 and window.state.compilation.source == "sample:mlp"
     qtbot.waitUntil(lambda: window.explorer.kernels.view.model.rowCount() > 2, timeout=60_000)
     assert 0 < window.status.progress.value() < 100
