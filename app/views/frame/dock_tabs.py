@@ -43,8 +43,6 @@ class DockTabs(QObject):
         bar.setElideMode(Qt.TextElideMode.ElideNone)
         bar.setUsesScrollButtons(True)
         bar.setDrawBase(False)  # in the style's own colours, it would be a bright line through a dark window
-        for arrow in bar.findChildren(QToolButton, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            arrow.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Qt's own, which the list of all lies over
         if every_tab(bar) is None:
             self._every = [button for button in self._every if isValid(button)] + [EveryTab(bar, self._name)]
             bar.currentChanged.connect(lambda _: self._fronting.start())

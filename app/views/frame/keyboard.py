@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QWidget
 
 
 def dock_behind(widget: QWidget | None) -> QDockWidget | None:
@@ -40,16 +40,27 @@ def come_to_front() -> None:
         return
     for front in holder.tabifiedDockWidgets(behind):
         if front.isVisible() and not front.visibleRegion().isEmpty():
-            takers = [widget for widget in front.findChildren(QWidget) if _takes_tab(widget)]
-            largest = max(takers, key=lambda widget: widget.width() * widget.height(), default=front)
             last = front.focusWidget()
-            (last if last in takers else largest).setFocus(Qt.FocusReason.OtherFocusReason)
+            taker = last if last is not None and _takes_tab(last) else _largest(front)
+            taker.setFocus(Qt.FocusReason.OtherFocusReason)
             return
+
+
+def _largest(dock: QDockWidget) -> QWidget:
+    """What most of a dock is, of what takes the keyboard. Along the chain of Tab: Python would keep hold of children
+    that Qt makes and drops by itself, and mistake for them what comes to lie at their addresses."""
+    found, most, widget = dock, 0, dock.nextInFocusChain()
+    while widget is not None and widget is not dock:
+        if dock.isAncestorOf(widget) and _takes_tab(widget) and widget.width() * widget.height() > most:
+            found, most = widget, widget.width() * widget.height()
+        widget = widget.nextInFocusChain()
+    return found
 
 
 def _takes_tab(widget: QWidget) -> bool:
     every = QGuiApplication.styleHints().tabFocusBehavior() == Qt.TabFocusBehavior.TabFocusAllControls
     wanted = Qt.FocusPolicy.TabFocus if every else Qt.FocusPolicy.StrongFocus
     there = widget.isVisible() and not widget.size().isEmpty()  # a bar without room for all leaves some no width
-    good = there and widget.isEnabled() and widget.focusProxy() is None
+    arrow = isinstance(widget.parentWidget(), QTabBar)  # Qt's own, which the list of all tabs lies over
+    good = there and widget.isEnabled() and widget.focusProxy() is None and not arrow
     return good and widget.focusPolicy() & wanted == wanted
