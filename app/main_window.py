@@ -219,7 +219,7 @@ class MainWindow(QMainWindow):
         self.state.compiled.connect(select)
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        return keyboard.step(self, next)
+        return keyboard.step(self, lambda: super(MainWindow, self).focusNextPrevChild(next))
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)

@@ -21,7 +21,7 @@ class DockTabs(QObject):
         super().__init__(window)
         self._name = name
         self._every: list[EveryTab] = []  # nobody else in Python holds them, and Qt knows nothing of what they know
-        self._fronting = one_shot(self, come_to_front, NEXT)  # once the docks have changed places
+        self._fronting = one_shot(self, lambda: come_to_front(window), NEXT)  # once the docks have changed places
         window.installEventFilter(self)
         for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             self._dress(bar)

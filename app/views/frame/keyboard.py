@@ -1,66 +1,54 @@
 """The keyboard stays with what is in sight. Qt calls docks behind a tab visible: Tab went into them, and whoever chose
-another tab went on writing in the one that he no longer saw."""
+another tab went on writing in the one that he no longer saw.
+
+Only docks and what has the keyboard are asked, which Python knows anyway: of widgets that Qt makes and drops by itself
+it would keep hold, and mistake for them what comes to lie at their addresses.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QToolButton, QWidget
+
+_MOST = 400  # steps of Tab that lead past what nobody sees
+_ARROWS = (Qt.ArrowType.LeftArrow, Qt.ArrowType.RightArrow)
 
 
-def dock_behind(widget: QWidget | None) -> QDockWidget | None:
-    """The dock around a widget that lies behind another's tab, if one does."""
-    while widget is not None and not widget.isWindow():
-        if isinstance(widget, QDockWidget) and widget.isVisible() and widget.visibleRegion().isEmpty():
-            return widget
-        widget = widget.parentWidget()
-    return None
-
-
-def step(window: QWidget, forward: bool) -> bool:
-    """What Tab does: the keyboard goes to the next that takes it and is in sight. False: there is no other."""
-    first = window.focusWidget() or window
-    reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
-    widget = first
-    while (widget := widget.nextInFocusChain() if forward else widget.previousInFocusChain()) is not None:
-        if widget is first:
+def step(window: QWidget, further: Callable[[], bool]) -> bool:
+    """What Tab does: `further`, as far as Qt goes by itself, until the keyboard is at something that is in sight."""
+    first = QApplication.focusWidget()
+    for _ in range(_MOST):
+        if not further():
             return False
-        if widget.window() is window and _takes_tab(widget) and dock_behind(widget) is None:
-            widget.setFocus(reason)
-            return True
-    return False
+        now = QApplication.focusWidget()
+        if now is None or now is first or _seen(window, now):
+            break
+    return True
 
 
-def come_to_front() -> None:
+def come_to_front(window: QMainWindow) -> None:
     """Where the keyboard is in a dock that is behind another by now, the one in front gets it: what had it there last,
-    or else the largest that takes it."""
-    behind = dock_behind(QApplication.focusWidget())
-    holder = behind.parentWidget() if behind is not None else None
-    if behind is None or not isinstance(holder, QMainWindow):
+    or else what most of it is."""
+    now = QApplication.focusWidget()
+    behind = _dock_behind(window, now) if now is not None else None
+    if behind is None:
         return
-    for front in holder.tabifiedDockWidgets(behind):
+    for front in window.tabifiedDockWidgets(behind):
         if front.isVisible() and not front.visibleRegion().isEmpty():
-            last = front.focusWidget()
-            taker = last if last is not None and _takes_tab(last) else _largest(front)
-            taker.setFocus(Qt.FocusReason.OtherFocusReason)
+            (front.focusWidget() or front.widget()).setFocus(Qt.FocusReason.OtherFocusReason)
             return
 
 
-def _largest(dock: QDockWidget) -> QWidget:
-    """What most of a dock is, of what takes the keyboard. Along the chain of Tab: Python would keep hold of children
-    that Qt makes and drops by itself, and mistake for them what comes to lie at their addresses."""
-    found, most, widget = dock, 0, dock.nextInFocusChain()
-    while widget is not None and widget is not dock:
-        if dock.isAncestorOf(widget) and _takes_tab(widget) and widget.width() * widget.height() > most:
-            found, most = widget, widget.width() * widget.height()
-        widget = widget.nextInFocusChain()
-    return found
+def _dock_behind(window: QWidget, widget: QWidget) -> QDockWidget | None:
+    """The dock around a widget that lies behind another's tab, if one does."""
+    around = (dock for dock in window.findChildren(QDockWidget) if dock.isAncestorOf(widget))
+    return next((dock for dock in around if dock.isVisible() and dock.visibleRegion().isEmpty()), None)
 
 
-def _takes_tab(widget: QWidget) -> bool:
-    every = QGuiApplication.styleHints().tabFocusBehavior() == Qt.TabFocusBehavior.TabFocusAllControls
-    wanted = Qt.FocusPolicy.TabFocus if every else Qt.FocusPolicy.StrongFocus
-    there = widget.isVisible() and not widget.size().isEmpty()  # a bar without room for all leaves some no width
-    arrow = isinstance(widget.parentWidget(), QTabBar)  # Qt's own, which the list of all tabs lies over
-    good = there and widget.isEnabled() and widget.focusProxy() is None and not arrow
-    return good and widget.focusPolicy() & wanted == wanted
+def _seen(window: QWidget, widget: QWidget) -> bool:
+    """Whether it is in sight. A bar without room for all leaves some no width, and over the arrows that Qt has in bars
+    of tabs lies the list of all tabs."""
+    arrow = isinstance(widget, QToolButton) and widget.arrowType() in _ARROWS
+    return not arrow and not widget.size().isEmpty() and _dock_behind(window, widget) is None

@@ -51,6 +51,7 @@ class GraphPanel(QWidget):
         self.header.spare(export, fit, fold)  # the menu has them too
         self.header.stretch(self.title)
         column(self, self.bar, self.view, self.found_row)
+        self.setFocusProxy(self.view)
 
     def fold_by(self, what: str) -> None:
         """Fold the graph by its repeated layers, or by the modules of the model that it came from."""
