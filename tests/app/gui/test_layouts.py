@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QDockWidget, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 
 from app.controllers.layouts import LAYOUTS
 from app.viewmodels.frame.shown import LAYOUT_NAMES, Shown
@@ -279,3 +279,19 @@ def test_a_view_of_the_bottom_comes_with_its_tabs(qtbot, window):
     qtbot.waitUntil(lambda: not window.turns.busy and all(dock.isVisible() for dock in bottom.values()))
     assert not window.search.view.visibleRegion().isEmpty(), "the one that was asked for is at the front"
     assert window.search.view.field.hasFocus()
+
+
+def test_a_source_that_is_edited_stays_in_front_when_the_window_grows(qtbot, window):
+    bench = window.workbench
+    window.resize(1280, 720)
+    qtbot.wait_at_rest(window)
+    bench.source_dock.raise_()
+    window.source.pane.editor.setFocus()
+    qtbot.wait_at_rest(window)
+    stacked = bench.shape
+    window.resize(3000, 1600)
+    qtbot.waitUntil(lambda: bench.shape != stacked)
+    qtbot.wait_at_rest(window)
+    assert not bench.source_dock.visibleRegion().isEmpty()
+    assert QApplication.focusWidget() is window.source.pane.editor
+    bench.graph_dock.raise_()
