@@ -121,6 +121,7 @@ def scrolled(view: QWidget, parent: QWidget | None = None) -> QScrollArea:
     area = QScrollArea(parent)
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # what it holds takes the keyboard, and is brought into sight by it
     area.setWidget(view)
     return area
 
