@@ -57,6 +57,7 @@ from app.viewmodels.frame.messages import Messages
 from app.viewmodels.frame.shown import Shown
 from app.viewmodels.state import State
 from app.viewmodels.text.tokens import tokens
+from app.views.frame import keyboard
 from app.views.frame.status import Status
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
@@ -216,6 +217,9 @@ class MainWindow(QMainWindow):
             self.turns.add((lambda: self.state.selection.select(found, self),))
 
         self.state.compiled.connect(select)
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        return keyboard.step(self, lambda: super(MainWindow, self).focusNextPrevChild(next))
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)

@@ -29,7 +29,7 @@ class BisectFeature(Feature):
         self._known: Known | None = None  # while one is under way
         self.result: Bisected | None = None
         self.commands = (
-            Command("bisect", "&Bisect: which pass makes the last run wrong or slower", "&Compare", 20, self.bisect),
+            Command("bisect", "&Bisect: which pass makes the last run wrong or slower", "&Compare", 30, self.bisect),
         )  # fmt: skip
         comparison.view.bisect_wanted.connect(self.bisect)
         self._strip.stop_wanted.connect(self.stop)

@@ -33,7 +33,7 @@ class ComparisonFeature(Feature):
         self._elsewhere: ComparisonView | None = None  # of a database that was left
         self.docks = (Dock("compare", "Compare", self.view, 90),)
         self.commands = (
-            Command("compare_compilations", "Compare with the previous &compilation, kernel by kernel", "&Compare", 12,
+            Command("compare_compilations", "Compare with the previous &compilation, kernel by kernel", "&Compare", 13,
                     self.compare_with_previous),
         )  # fmt: skip
         self.view.pair_wanted.connect(self._show_pair)

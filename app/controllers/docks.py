@@ -96,17 +96,17 @@ class DocksFeature(Feature):
         self.work_shown = Event()
         self.arranged = Event()  # from what was kept, or as the program came
         self.commands = (
-            Command("quit", "&Quit", "&File", 40, lambda: window.close(), "Ctrl+Q"),
+            Command("quit", "&Quit", "&File", 50, lambda: window.close(), "Ctrl+Q"),
             Command("toggle_explorer", "&Explorer", "&View", 20, lambda: self._toggle("explorer"), "Ctrl+B",
                     lambda: self.named["explorer"].isVisible()),
             Command("toggle_inspector", "&Inspector", "&View", 21, lambda: self._toggle("inspector"), "Ctrl+I",
                     lambda: self.named["inspector"].isVisible()),
             Command("toggle_bottom", "&Bottom views", "&View", 22, self._toggle_bottom, "Ctrl+J", self._bottom_shown),
-            Command("save_layout", "&Save layout as...", "&View", 40, self.save_layout),
-            Command("load_layout", "Load layout...", "&View", 41, self.load_layout),
-            Command("delete_layout", "Delete layout...", "&View", 42, self.delete_layout),
-            Command("reset_layout", "&Reset layout", "&View", 43, self.reset_layout),
-            Command("full_screen", "&Full screen", "&View", 44, self._full_screen, "F11", window.isFullScreen),
+            Command("save_layout", "&Save layout as...", "&View", 44, self.save_layout),
+            Command("load_layout", "Load layout...", "&View", 45, self.load_layout),
+            Command("delete_layout", "Delete layout...", "&View", 46, self.delete_layout),
+            Command("reset_layout", "&Reset layout", "&View", 47, self.reset_layout),
+            Command("full_screen", "&Full screen", "&View", 48, self._full_screen, "F11", window.isFullScreen),
             Command("welcome", "&Welcome page", "&Help", 10, self.show_welcome),
         )  # fmt: skip
         # In a turn of its own: whoever opens something has a dialog to close or a page to leave in this one.

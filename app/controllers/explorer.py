@@ -48,8 +48,8 @@ class ExplorerFeature(Feature):
             Dock("inspector", "Inspector", self.inspector, 0, "right"),
         )
         self.commands = (
-            Command("copy_kernels", "Copy kernel table as TSV", "&File", 21, self._copy_kernels),
-            Command("weights", "Read the selected &weights", "&Edit", 22, self.inspector.ask_weights),
+            Command("copy_kernels", "Copy kernel table as TSV", "&File", 24, self._copy_kernels),
+            Command("weights", "Read the selected &weights", "&Edit", 23, self.inspector.ask_weights),
             Command("back", "Selection &back", "&Edit", 20, selection.back, "Alt+Left"),
             Command("forward", "Selection f&orward", "&Edit", 21, selection.forward, "Alt+Right"),
         )

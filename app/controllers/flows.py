@@ -44,7 +44,7 @@ class FlowsFeature(Feature):
         self._job = QueuedWorker(self._queue, status, "flows", self)
         compiler.started.connect(self._disturbed)
         self.docks = (Dock("flows", "Flows", self.view, 80),)
-        self.commands = (Command("measure_flows", "Measure &flows", "&Run", 11, self._measure_chosen),)
+        self.commands = (Command("measure_flows", "Measure &flows", "&Run", 12, self._measure_chosen),)
         self.view.measure_wanted.connect(self.measure_cells)
         self.view.again_wanted.connect(self.again)
         self.view.stop_wanted.connect(self.cancel)

@@ -35,7 +35,7 @@ class GeneratingFeature(Feature):
         self._queue = compiler.measuring
         self._job = QueuedWorker(self._queue, status, "generate", self)
         self.docks = (Dock("generate", "Generate", self.view, 85),)
-        self.commands = (Command("generate", "&Generate text", "&Run", 13, self._wanted),)
+        self.commands = (Command("generate", "&Generate text", "&Run", 14, self._wanted),)
         self.when_compiled(self._say_ready)
         self.view.generate_wanted.connect(self.generate)
         self.view.stop_wanted.connect(self.cancel)

@@ -19,7 +19,7 @@ class HistoryFeature(Feature):
         self.view = HistoryView(self._look)
         self.bars = {"history": self.view.bar}
         self.docks = (Dock("history", "History", self.view, 75),)
-        self.commands = (Command("history", "&History of this source", "&Run", 14, self._show),)
+        self.commands = (Command("history", "&History of this source", "&Run", 21, self._show),)
         self.view.ask_wanted.connect(self.ask)
         self.view.open_wanted.connect(compiler.open_run)
         records.runs_listed.connect(lambda _: self.ask())

@@ -69,4 +69,4 @@ class HottestFeature(Feature):
 
         about = {name: getattr(found, name) for name in ("note", "inside", "samples", "mapped", "waiting", "period")}
         about |= {name: getattr(found, name) for name in ("calls", "slowdown", "lost")}
-        self.view.show_spots(hot_spots(found), flame_cells(found), sampling_words(about))
+        self.view.show_spots(hot_spots(found), flame_cells(found), sampling_words(about, micro="\u00b5s"))

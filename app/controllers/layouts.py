@@ -50,7 +50,7 @@ class LayoutsFeature(Feature):
         self.bar.chosen.connect(self.choose)
         self._name_machine_code()  # the longest that it has, which gives the button its width
         self.commands = tuple(
-            Command(layout.name, f"Layout: {layout.title}", "&View", 30 + place,
+            Command(layout.name, f"Layout: {layout.title}", "&View", 40 + place,
                     lambda name=layout.name: self.choose(name), keys[layout.name])
             for place, layout in enumerate(LAYOUTS)
         )  # fmt: skip

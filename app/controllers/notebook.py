@@ -38,7 +38,7 @@ class NotebookFeature(Feature):
         super().__init__(shared)
         self._compiler, self._records, self._flows, self._docks, self.view = compiler, records, flows, docks, view
         self._deleted: list[EditRunsRequest] = []  # what is off the list and not yet out of the database
-        self.commands = (Command("undo_delete", "&Undo deleting", "&Edit", 23, self.undo_delete, "Ctrl+Z"),)
+        self.commands = (Command("undo_delete", "&Undo deleting", "&Edit", 24, self.undo_delete, "Ctrl+Z"),)
         view.bar.acted.connect(self.undo_delete)
         records.leaving.connect(self.finish_deleting)
         view.open_compilation_wanted.connect(compiler.open_compilation)

@@ -75,8 +75,8 @@ class PanesFeature(Feature):
                     self._with_pane(lambda pane: self.compare_pane(pane, "previous"))),
             Command("compare_panes", "Compare pane with the pane besi&de it", "&Compare", 12,
                     self._with_pane(self.compare_next), "Ctrl+Shift+D"),
-            Command("next_difference", "&Next difference", "&Compare", 13, lambda: self._step(1), "F7"),
-            Command("previous_difference", "Pre&vious difference", "&Compare", 14, lambda: self._step(-1), "Shift+F7"),
+            Command("next_difference", "&Next difference", "&Compare", 20, lambda: self._step(1), "F7"),
+            Command("previous_difference", "Pre&vious difference", "&Compare", 21, lambda: self._step(-1), "Shift+F7"),
         )  # fmt: skip
         workbench.pane_added.connect(self._added)
         workbench.pane_woken.connect(self._fill)
@@ -169,8 +169,9 @@ class PanesFeature(Feature):
         what = "is being compiled" if going_on else "is not compiled"
         stale = self._state.stale
         self._whose = f"still {self._state.on_show.name}: {self._state.title} {what}" if stale else ""
+        coming = f"{self._state.title} {what}" + "\u2026" * going_on if self._state.source else ""
         for pane in self.workbench.panes:
-            pane.show_stale(self._whose)
+            pane.show_stale(self._whose, coming)
 
     def _compiled(self, compilation: Compilation) -> None:
         self._whose = ""

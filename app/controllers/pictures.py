@@ -48,9 +48,9 @@ class PicturesFeature(Feature):
         super().__init__(shared)
         self._docks, self._workbench, self._graph, self._layouts = docks, workbench, graph, layouts
         self.commands = (
-            Command("save_picture", "Save a picture of this &view...", "&File", 22, self.save, "Ctrl+Shift+E"),
+            Command("save_picture", "Save a picture of this &view...", "&File", 21, self.save, "Ctrl+Shift+E"),
             Command("copy_picture", "Copy a p&icture of this view", "&File", 23, self.copy, "Ctrl+Shift+C"),
-            Command("save_window", "Save a picture of the &window...", "&File", 24, lambda: self.save(self._window)),
+            Command("save_window", "Save a picture of the &window...", "&File", 22, lambda: self.save(self._window)),
             Command("copy_command", "Copy as co&mmand", "&File", 25, self.copy_command),
         )
 

@@ -46,9 +46,9 @@ class PreferencesFeature(Feature):
         self._visited = ""  # a database opened as a file, until the own one is wanted again
         self._may_write = False  # to that one: only when the user asks for it
         self.commands = (
-            Command("own_database", "Back to my &database", "&File", 22, lambda: self.visit_database("")),
-            Command("write_database", "&Write to this database", "&File", 23, self.write_visited),
-            Command("settings", "Se&ttings...", "&File", 30, self.show, "Ctrl+,"),
+            Command("own_database", "Back to my &database", "&File", 30, lambda: self.visit_database("")),
+            Command("write_database", "&Write to this database", "&File", 31, self.write_visited),
+            Command("settings", "Se&ttings...", "&File", 40, self.show, "Ctrl+,"),
             Command("zoom_in", "Larger code", "&View", 30, lambda: look.zoom_code(look.code_pixels + 1), "Ctrl++"),
             Command("zoom_out", "Smaller code", "&View", 31, lambda: look.zoom_code(look.code_pixels - 1), "Ctrl+-"),
             Command("zoom_reset", "Usual code size", "&View", 32, lambda: look.zoom_code(CODE_PIXELS), "Ctrl+0"),

@@ -32,7 +32,7 @@ class RemoteDevicesFeature(Feature):
         self.dialog: RemoteDevicesDialog | None = None
         self._asking: dict[str, Worker] = {}
         self.rows: dict[str, DeviceRow] = {place: remote_row(place, missing=NOT_ASKED) for place in self._kept()}
-        self.commands = (Command("remote_devices", "Devices of &other machines...", "&Run", 13, self.show),)
+        self.commands = (Command("remote_devices", "Devices of &other machines...", "&Run", 31, self.show),)
         self._state.equipped.connect(lambda _: self._equip())
         runs.unreached.connect(lambda device: self.reach(device.name))
         docks.work_shown.connect(lambda: self._turns.add((self._equip,)))

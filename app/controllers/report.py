@@ -27,16 +27,22 @@ class ReportFeature(Feature):
         self.bars = {"report": self.view.bar}
         self._folder = ""
         self.docks = (Dock("report", "Report", self.view, 110),)
-        self.commands = (Command("report", "R&eport", "&Run", 13, self._show_current, "Ctrl+E"),)
+        self.commands = (Command("report", "R&eport", "&Run", 20, self._show_current, "Ctrl+E"),)
         self.view.preview_wanted.connect(self.preview)
         self.view.save_wanted.connect(self.export)
         self.view.browser_wanted.connect(self.open_in_browser)
         records.runs_listed.connect(self.view.set_runs)
+        records.moved.connect(self.view.forget)
+        self.when_run(self._follow)
 
     def _show_current(self) -> None:
         """The report of the run on show, or of the newest one: first as a preview."""
         run = self._state.run
         self.show(run.number if run is not None else 0)
+
+    def _follow(self) -> None:
+        if (run := self._state.run) is not None and run.number:
+            self.view.follow(run.number)
 
     def export(self, runs: tuple[int, ...], kind: str) -> None:
         """Write a run or a comparison where the user says."""

@@ -57,7 +57,7 @@ class RunsFeature(Feature):
         )
         self.commands = (
             Command("run", "&Run and time", "&Run", 10, self.run, "F5"),
-            Command("measure_ceilings", "Measure this &machine", "&Run", 12, self._measure_machine),
+            Command("measure_ceilings", "Measure this &machine", "&Run", 30, self._measure_machine),
         )
         choices.run_pressed.connect(lambda *_: self.run())
         choices.device_chosen.connect(self.choose)

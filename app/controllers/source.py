@@ -47,11 +47,11 @@ class SourceFeature(Feature):
         self._failed_at = ""  # where a failure is on show, until something compiles
         self._timer = one_shot(self, self.keep, _SETTLE)
         self.commands = (
-            Command("reload", "&Reload from disk", "&File", 12, self.reload, "Ctrl+R"),
-            Command("save_source", "&Save edited source", "&File", 13, self.save, "Ctrl+S"),
+            Command("reload", "&Reload from disk", "&File", 13, self.reload, "Ctrl+R"),
+            Command("save_source", "&Save edited source", "&File", 14, self.save, "Ctrl+S"),
             Command("revert_edit", "Re&vert the edited text", "&Edit", 30, lambda: self.revert(self.pane.key)),
-            Command("save_source_as", "Save edited source &as...", "&File", 14, self.save_as, "Ctrl+Shift+S"),
-            Command("save_package", "Save edited kernel &library as a package...", "&File", 15, self.save_package),
+            Command("save_source_as", "Save edited source &as...", "&File", 15, self.save_as, "Ctrl+Shift+S"),
+            Command("save_package", "Save edited kernel &library as a package...", "&File", 16, self.save_package),
         )
         self.pane.text_edited.connect(self._edited)
         self.pane.key_chosen.connect(self.show)

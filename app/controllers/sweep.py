@@ -26,8 +26,8 @@ class SweepFeature(Feature):
         self.bars = {"sweep": self.view.bar}
         self.docks = (Dock("sweep", "Sweeps", self.view, 78),)
         self.commands = (
-            Command("sweep", "S&weeps", "&Run", 15, self._show),
-            Command("open_sweep", "Open the file of a s&weep...", "&File", 24, self.choose_file),
+            Command("sweep", "S&weeps", "&Run", 22, self._show),
+            Command("open_sweep", "Open the file of a s&weep...", "&File", 12, self.choose_file),
         )
         self._wanted = SweepRequest()
         self._asked, self._said = False, ""
@@ -60,7 +60,7 @@ class SweepFeature(Feature):
 
     def ask(self) -> None:
         """Ask what there is now, where the view is seen at all and the last question is answered."""
-        if not self._asked and self.view.in_sight:
+        if not self._asked and self.view.note_whether_seen():
             self._asked = True
             self._records.put(SweepsRequest(), self._listed)
 

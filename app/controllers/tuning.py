@@ -34,8 +34,8 @@ class TuningFeature(Feature):
         self._job = QueuedWorker(self._queue, status, "tune", self)
         self.docks = (Dock("tune", "Tune", self.view, 72),)
         self.commands = (
-            Command("tune", "&Tune this model", "&Run", 14, self.tune),
-            Command("use_tuned", "Use what was t&uned", "&Compile", 28, self._switch,
+            Command("tune", "&Tune this model", "&Run", 13, self.tune),
+            Command("use_tuned", "Use what was t&uned", "&Compile", 23, self._switch,
                     ticked=lambda: compile_.use_tuned),
         )  # fmt: skip
         self.view.tune_wanted.connect(self.tune)

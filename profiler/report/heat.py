@@ -17,8 +17,8 @@ _GAP = 3
 """So many lines without samples are worth a line that says so; fewer are left out without a word."""
 
 
-def sampling_words(found: Mapping[str, Any]) -> str:
-    """What was sampled and what that cost, in a sentence; or why there is nothing."""
+def sampling_words(found: Mapping[str, Any], *, micro: str = "us") -> str:
+    """What was sampled and what that cost, in a sentence; or why there is nothing. `micro` as for `seconds`."""
     if found["note"]:
         return found["note"]
     inside, total = found["inside"], found["samples"]
@@ -27,7 +27,8 @@ def sampling_words(found: Mapping[str, Any]) -> str:
         words += f", {percent(found['mapped'] / inside)} of those know their line"
     if found["waiting"]:
         words += f"; {percent(found['waiting'] / total)} of all were in threads that wait for others"
-    every = f"One every {seconds(found['period'])} of a thread's time," if found["period"] else "They were taken"
+    period = seconds(found["period"], micro=micro) if found["period"] else ""
+    every = f"One every {period} of a thread's time," if period else "They were taken"
     words += f". {every} over {found['calls']:,} calls of their own"
     if found["slowdown"] is not None:
         change = f"{100 * abs(found['slowdown']):.1f} % {'longer' if found['slowdown'] >= 0 else 'shorter'}"

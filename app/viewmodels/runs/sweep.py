@@ -119,10 +119,23 @@ def place_on(axis: str, cell: SweepCell) -> str:
 
 
 def axes_of(cells: Sequence[SweepCell]) -> list[str]:
-    """The axes along which these cells differ, those with the most places first; the usual two where none does."""
+    """The axes along which these cells differ, those with the most places first; the usual two where none does. Last
+    come those that follow from the others, as sizes do where every source has its own."""
     counts = {axis: len({place_on(axis, cell) for cell in cells}) for axis in AXES}
-    found = sorted((axis for axis in AXES if counts[axis] > 1), key=lambda axis: -counts[axis])
-    return found + [axis for axis in ("source", "where") if axis not in found]
+    differ = [axis for axis in AXES if counts[axis] > 1]
+    apart, follow = list(differ), list[str]()
+    for axis in reversed(differ):
+        others = [other for other in apart if other != axis]
+        if others and _together(cells, others) == _together(cells, apart):
+            apart.remove(axis)
+            follow.append(axis)
+    found = sorted(apart, key=lambda axis: -counts[axis])
+    return found + [axis for axis in ("source", "where") if axis not in found + follow] + follow
+
+
+def _together(cells: Sequence[SweepCell], axes: Sequence[str]) -> int:
+    """How many places there are on several axes together."""
+    return len({tuple(place_on(axis, cell) for axis in axes) for cell in cells})
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,9 @@ class AboutDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.rows = list(rows)
         known = dict(rows)
-        mark = QLabel()
-        mark.setPixmap(pixmap("app", look.theme.accent, 44))
+        self._look, self._mark = look, QLabel()
+        look.changed.connect(self._dress)
+        self._dress()
         name = label(f"Kernelglass {known.get('kernelglass', '')}".strip(), "title")
         words = paragraph(
             "A graph-to-kernel compiler you can look through: fusion, IR, LLVM and machine code, with times, "
@@ -53,7 +54,7 @@ class AboutDialog(QDialog):
         words.setMinimumHeight(words.heightForWidth(_WIDE))
         top = QGridLayout()
         top.setHorizontalSpacing(14)
-        top.addWidget(mark, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(self._mark, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         top.addWidget(name, 0, 1)
         top.addWidget(words, 1, 1)
         top.setColumnStretch(1, 1)
@@ -62,10 +63,10 @@ class AboutDialog(QDialog):
         table.setHorizontalSpacing(16)
         table.setVerticalSpacing(4)
         for row, (part, version) in enumerate(entry for entry in rows if entry[0] != "kernelglass"):
-            value = label(version)
-            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            table.addWidget(label(part, "muted"), row, 0)
-            table.addWidget(value, row, 1)
+            for at, words in enumerate((label(part, "muted"), label(version))):
+                # Both, to stand on one line: Qt sets words that can be selected a pixel higher.
+                words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+                table.addWidget(words, row, at)
         table.setColumnStretch(1, 1)
         table.setContentsMargins(0, 8, 0, 0)
         top.addLayout(table, 2, 1)
@@ -83,6 +84,9 @@ class AboutDialog(QDialog):
         layout.addLayout(top)
         layout.addLayout(foot)
         close.setFocus()
+
+    def _dress(self) -> None:
+        self._mark.setPixmap(pixmap("app", self._look.theme.accent, 44))
 
     def text(self) -> str:
         """The rows as text."""

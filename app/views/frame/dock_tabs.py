@@ -6,6 +6,8 @@ from PySide6.QtCore import QChildEvent, QEvent, QObject, QRect, Qt
 from PySide6.QtWidgets import QMainWindow, QMenu, QTabBar, QToolButton
 from shiboken6 import isValid
 
+from app.views.frame.keyboard import come_to_front
+from app.views.parts.later import NEXT, one_shot
 from app.views.parts.plain import plain_tip
 
 _NAME = "every-tab"
@@ -19,6 +21,7 @@ class DockTabs(QObject):
         super().__init__(window)
         self._name = name
         self._every: list[EveryTab] = []  # nobody else in Python holds them, and Qt knows nothing of what they know
+        self._fronting = one_shot(self, lambda: come_to_front(window), NEXT)  # once the docks have changed places
         window.installEventFilter(self)
         for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             self._dress(bar)
@@ -42,6 +45,7 @@ class DockTabs(QObject):
         bar.setDrawBase(False)  # in the style's own colours, it would be a bright line through a dark window
         if every_tab(bar) is None:
             self._every = [button for button in self._every if isValid(button)] + [EveryTab(bar, self._name)]
+            bar.currentChanged.connect(lambda _: self._fronting.start())
         bar.installEventFilter(self)
 
 

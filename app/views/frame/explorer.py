@@ -50,21 +50,21 @@ class KernelsView(QWidget):
         )
         self.view.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of kernels differ at their ends
         self.view.current.connect(self._chosen)
-        self.view.table.setColumnHidden(2, True)
+        self.view.set_wanted(2, False)
         column(self, self.view)
         selection.changed.connect(self._selected)
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Show its kernels."""
         self._compilation, self._times = compilation, {}
-        self.view.table.setColumnHidden(2, True)
+        self.view.set_wanted(2, False)
         self.view.set_room(1, 0)
         self._list(compilation)
 
     def set_coming(self, kernels: list[KernelRecord]) -> None:
         """Kernels of a model that is being compiled, as far as they have come."""
         self._compilation, self._times = None, {}
-        self.view.table.setColumnHidden(2, True)
+        self.view.set_wanted(2, False)
         self.view.set_records(kernels)
 
     def set_notes(self, notes: dict[str, str]) -> None:
@@ -83,7 +83,7 @@ class KernelsView(QWidget):
     def set_times(self, times: dict[str, float]) -> None:
         """Measured seconds of each kernel, over all of its calls."""
         self._times = times
-        self.view.table.setColumnHidden(2, not times)
+        self.view.set_wanted(2, bool(times))
         self.view.set_room(1, 330 if times else 0)  # names of kernels first
         if self._compilation:
             self._list(self._compilation)
@@ -182,6 +182,7 @@ class Explorer(QTabWidget):
         self.setDocumentMode(True)
         self.setUsesScrollButtons(False)
         self.tabBar().setExpanding(False)
+        self.tabBar().setAccessibleName("Explorer")
         self.addTab(kernels, "Kernels")
         self.addTab(passes, "Passes")
         self.addTab(samples, "Samples")

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QFormLayout,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -176,6 +177,8 @@ class SettingsDialog(QDialog):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
         for words, field in rows:
+            if isinstance(field, QLabel):  # close to the field above, which it is about, however high Qt makes it
+                field.setAlignment(Qt.AlignmentFlag.AlignTop)
             form.addRow(words, field)
 
     def _appearance(self) -> None:

@@ -237,7 +237,10 @@ class Workbench(QMainWindow):
         narrow = self.shape == BESIDE and any(dock.width() < READABLE for dock in self._row())
         wide = self.shape == STACKED and self._stacked() and fitting(self.width(), len(self.panes)) == BESIDE
         if narrow or wide:
+            edited = not self.source_dock.visibleRegion().isEmpty()
             self.arrange_usual()
+            if edited:
+                self.source_dock.raise_()
 
     def _stacked(self) -> bool:
         """Whether the panes stand on top of each other."""

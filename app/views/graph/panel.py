@@ -13,7 +13,7 @@ from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.view import GraphView
 from app.views.parts.controls import column, line_field
 from app.views.parts.header import header
-from app.views.parts.widgets import Choice, MessageBar, flat_button, label
+from app.views.parts.widgets import Choice, Elided, MessageBar, flat_button, label
 
 _LARGEST_IMAGE, _MARGIN = 16_000, 20
 
@@ -38,18 +38,20 @@ class GraphPanel(QWidget):
         self.field = line_field("Find in the graph", "Find by name, op, dtype, shape", self._find)
         self.field.installEventFilter(self)
         self.found = label("", "muted")
-        self.found_row = header(self.field, self.found, flat_button(look, "close", "Close", self._close_find))
+        self.found_row = header(self.field, self.found, flat_button(look, "close", "Close", self._close_find)).spaced()
         self.found_row.hide()
         self._at = -1
-        self.title = label("Graph", "heading")
+        self.title = Elided("Graph", role="heading")
         self._collapsed = False
         fold = flat_button(look, "fold", "Collapse or expand all kernels or modules", self._fold_all)
         fit = flat_button(look, "fit", "Fit (Space)", self.view.fit)
         export = flat_button(look, "export", "Export as SVG or PNG", self.export_wanted.emit)
         find = flat_button(look, "find", "Find a node (Ctrl+F)", self.open_find)
-        self.header = header(self.title, None, self.folding, self.heat, fold, fit, find, export)
-        self.header.spare(self.title, export, fit, fold)  # the menu has them too
+        self.header = header(self.title, self.folding, self.heat, fold, fit, find, export)
+        self.header.spare(export, fit, fold)  # the menu has them too
+        self.header.stretch(self.title)
         column(self, self.bar, self.view, self.found_row)
+        self.setFocusProxy(self.view)
 
     def fold_by(self, what: str) -> None:
         """Fold the graph by its repeated layers, or by the modules of the model that it came from."""

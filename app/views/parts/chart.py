@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QHelpEvent
+from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPen
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from app.theme.look import Look
 from app.views.parts.plain import plain_tip
+
+
+def mark_keyboard(painter: QPainter, view: QWidget, look: Look) -> None:
+    """Paint the frame that lists have, too, while a view has the keyboard."""
+    if view.hasFocus():
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(look.theme.accent), 1))
+        painter.drawRect(view.rect().adjusted(0, 0, -1, -1))
 
 
 class PaintedChart(QWidget):

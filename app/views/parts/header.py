@@ -76,11 +76,11 @@ class Header(QFrame):
         between = self._row.spacing() * max(len(shown) - 1, 0) + margins.left() + margins.right()
         room = self.width() - between  # Qt keeps the space beside those that have no width as well
         away = set()
-        over = sum(w.sizeHint().width() for w in shown) - room
+        over = sum(self._wanted(w) for w in shown) - room
         for widget in self._spare:
             if widget in shown and over > 0:
                 away.add(widget)
-                over -= widget.sizeHint().width()
+                over -= self._wanted(widget)
         if sum(w.sizeHint().width() for w in shown if w not in away) > room:
             # Where even the least of the others is too much they would lie over each other: all but the first, which
             # says what the bar is of, and the last give way from the end.
@@ -102,7 +102,14 @@ class Header(QFrame):
         for widget in [widget for widget in self._put_away if widget not in inside]:  # it was moved elsewhere
             del self._put_away[widget]
 
+    def _wanted(self, widget: QWidget) -> int:
+        """The pixels for which others go: words that are shortened by themselves are, before any does."""
+        wide = widget.sizeHint().width()
+        shortened = widget.sizePolicy().horizontalPolicy() == QSizePolicy.Policy.Ignored
+        return min(wide, _WORDS) if shortened and widget not in self._spare else wide
 
+
+_WORDS = 120  # pixels of words that are shortened to the room there is
 _RIGID = (QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Minimum, QSizePolicy.Policy.MinimumExpanding)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyqtgraph import AxisItem, GraphicsView, GraphicsWidget, LegendItem, PlotCurveItem, ViewBox
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QGraphicsGridLayout, QGraphicsItem
 
 _PLACES = {"left": (0, 0), "bottom": (1, 1)}
@@ -38,6 +39,22 @@ class Plot(GraphicsView):
             layout.addItem(axis, *_PLACES[side])
         field.setLayout(layout)
         self.setCentralItem(field)
+
+    def paintEvent(self, event: Any) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():  # the frame that other views have as well
+            painter = QPainter(self.viewport())
+            painter.setPen(self.palette().text().color())
+            painter.drawRect(self.viewport().rect().adjusted(0, 0, -1, -1))
+            painter.end()
+
+    def focusInEvent(self, event: Any) -> None:
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: Any) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
 
     def addItem(self, item: Any) -> None:
         """Show something of pyqtgraph's; one with a name is in the legend, where there is one."""

@@ -42,6 +42,7 @@ class RecordView(QWidget):
         self._widened: dict[int, int] = {}  # pixels of those that were given more, for what is in them
         self._narrowed = False  # whether the first column is, for want of room
         self._given_way: set[int] = set()  # columns without a room of their own that are hidden for want of it
+        self._unwanted: set[int] = set()  # columns that have nothing to say now
         self.table = RecordTableView(self.model, empty)
         self.table.setAccessibleName(name)
         self.table.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
@@ -94,6 +95,13 @@ class RecordView(QWidget):
         self._spare[column] = pixels
         self._fit()
 
+    def set_wanted(self, column: int, wanted: bool) -> None:
+        """Whether a column has anything to say; one that has not stays away whatever room there is."""
+        if wanted == (column in self._unwanted):
+            self._unwanted ^= {column}
+            self.table.setColumnHidden(column, not wanted)
+            self._fit()
+
     def event(self, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._measure()
@@ -142,10 +150,10 @@ class RecordView(QWidget):
     def _fit(self) -> None:
         """Hide columns that have no room: those that say from when on first, then others from the right, until the
         heading of the one that takes what is left is whole."""
-        hidden = {at for at, room in self._spare.items() if self.width() < room * self._larger}
+        self._give_back()  # while Qt still knows how wide they are that may have no room any more
+        hidden = {at for at, room in self._spare.items() if self.width() < room * self._larger} | self._unwanted
         ours = self._spare.keys() | self._given_way
-        elsewhere = {at for at in self._wide if at not in ours and self.table.isColumnHidden(at)}
-        taken = sum(wide for at, wide in self._wide.items() if at not in hidden | elsewhere)
+        taken = sum(wide for at, wide in self._wide.items() if at not in hidden)
         spare = [at for at, room in self._spare.items() if room and at not in hidden]
         for at in sorted(spare, key=lambda at: -self._spare[at]):
             if self.width() - taken >= _NAMED * self._larger:
@@ -155,7 +163,7 @@ class RecordView(QWidget):
         title = self.model.columns[self._stretched].title if self._stretched not in hidden else ""
         needed = self.fontMetrics().horizontalAdvance(title) + _BESIDE if title else 0
         self._given_way = set()
-        for at in sorted(self._wide.keys() - hidden - elsewhere - {0}, reverse=True):
+        for at in sorted(self._wide.keys() - hidden - {0}, reverse=True):
             if self.width() - taken >= needed:
                 break
             self._given_way.add(at)
@@ -171,10 +179,7 @@ class RecordView(QWidget):
         """On a wide screen, give columns what their words need of what the one that takes what is left has too much of,
         and then each a part of it: names and their figures would be a screen apart. Those that the user gave a width
         keep it. Not out of sight: Qt would look at every row there is."""
-        for at, wide in self._widened.items():
-            if self.table.columnWidth(at) == wide:
-                self.table.setColumnWidth(at, self._wide[at])
-        self._widened = {}
+        self._give_back()
         left = self.width() - sum(self.table.columnWidth(at) for at in self._wide) - round(_ROOMY * self._larger)
         if left <= 0 or not self.table.isVisible():
             return
@@ -187,6 +192,13 @@ class RecordView(QWidget):
                     self.table.setColumnWidth(at, wide + more)
         named = self.table.sizeHintForColumn(self._stretched) - round(_ROOMY * self._larger)
         self._spread(left - max(named, 0))
+
+    def _give_back(self) -> None:
+        """Columns that were given more have what they are meant to have again."""
+        for at, wide in self._widened.items():
+            if self.table.columnWidth(at) == wide:
+                self.table.setColumnWidth(at, self._wide[at])
+        self._widened = {}
 
     def _spread(self, left: int) -> None:
         """Share out what nobody needs."""

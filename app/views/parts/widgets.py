@@ -121,6 +121,7 @@ def scrolled(view: QWidget, parent: QWidget | None = None) -> QScrollArea:
     area = QScrollArea(parent)
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # what it holds takes the keyboard, and is brought into sight by it
     area.setWidget(view)
     return area
 
@@ -270,15 +271,21 @@ class MessageBar(QFrame):
         layout.addWidget(self._doings, 0, 2)
         layout.addWidget(flat_button(look, "close", "Close this message", self.hide), 0, 3)
         layout.setColumnStretch(1, 1)
+        look.changed.connect(self._dress)
         self.hide()
+
+    def _dress(self) -> None:
+        if self._message is not None:
+            level = self._message.level
+            token = {"error": "bad", "warning": "warning"}.get(level, "info")
+            self._icon.setPixmap(self._look.icon(level, token).pixmap(16, 16))
 
     def show_message(self, message: Message) -> None:
         """Show it; a newer one takes its place."""
         self._message = message
         self.setProperty("role", message.level)
         restyle(self)
-        token = {"error": "bad", "warning": "warning"}.get(message.level, "info")
-        self._icon.setPixmap(self._look.icon(message.level, token).pixmap(16, 16))
+        self._dress()
         where = f"line {message.line}: " if message.line else ""
         self._text.setText(where + message.text)
         self._line.setVisible(bool(message.line))

@@ -13,6 +13,7 @@ from app.viewmodels.report.report_preview import ReportPreview, ReportSection
 from app.viewmodels.requests import RunRow, source_name
 from app.views.parts.controls import column, paragraph, push_button
 from app.views.parts.header import header
+from app.views.parts.later import one_shot
 from app.views.parts.widgets import Choice, MessageBar, label
 
 RUN_FORMATS = (
@@ -35,11 +36,14 @@ class ReportView(QWidget):
         self._look = look
         self.preview: ReportPreview | None = None
         self._runs: tuple[RunRow, ...] = ()
+        self._followed = ""  # a run that is to be chosen once it is listed
+        self._asked: tuple[int, ...] = ()
+        self._coming = one_shot(self, self._ask)
         self.bar = MessageBar(look, "report")
         self.run = Choice("Run to report on", flat=True)
         self.against = Choice("Run to compare it with", flat=True)
         for choice in (self.run, self.against):
-            choice.chosen.connect(lambda _: self._ask())
+            choice.chosen.connect(lambda _: self._chosen_here())
         self.save = push_button("Save as", name="Save the report as")
         self._menu = QMenu(self.save)
         self.save.setMenu(self._menu)
@@ -75,12 +79,21 @@ class ReportView(QWidget):
         """What there is to report on, the newest first; what is chosen stays chosen."""
         self._runs = runs
         entries = [(str(row.number), _title(row)) for row in runs[:_MOST_LISTED]]
-        before = self.run.value
         self.run.set_entries(entries)
         self.against.set_entries([("", "nothing"), *entries])
-        if self.run.value != before and self.isVisible():
-            self._ask()
+        self._choose_followed()
+
+    def follow(self, number: int) -> None:
+        """Report on the run that is on show now, until another is chosen here."""
+        self._followed = str(number)
+        self._choose_followed()
+
+    def _choose_followed(self) -> None:
+        if self._followed and self.run.findData(self._followed) >= 0:
+            self.run.set_value(self._followed)
+            self._followed = ""
         self._enable()
+        self.update()  # which asks for the report, where it is seen
 
     def show_run(self, number: int) -> None:
         """Report on a run."""
@@ -100,12 +113,23 @@ class ReportView(QWidget):
             self.preview = preview
             self._show()
 
-    def showEvent(self, event) -> None:
-        super().showEvent(event)
-        if self.chosen() and (self.preview is None or self.preview.runs != self.chosen()):
-            self._ask()
+    def forget(self) -> None:
+        """What was told is of another database, whose runs have the same numbers."""
+        self.preview, self._asked, self._followed = None, (), ""
+        self.page.clear()
+        self.update()
+
+    def paintEvent(self, event) -> None:
+        super().paintEvent(event)
+        if self.chosen() != self._asked:  # behind another tab nobody asks for what nobody sees
+            self._coming.start()
+
+    def _chosen_here(self) -> None:
+        self._followed = ""
+        self._ask()
 
     def _ask(self) -> None:
+        self._asked = self.chosen()
         self._fill_menu()
         self._enable()
         if self.chosen():

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QMouseEvent, 
 
 from app.theme.look import Look, tint
 from app.viewmodels.text.flame import LEVELS, FlameCell
-from app.views.parts.chart import PaintedChart
+from app.views.parts.chart import PaintedChart, mark_keyboard
 from profiler.units import percent
 
 _ROW, _MARGIN, _LEAST = 20, 4, 1.5
@@ -23,9 +23,9 @@ class FlameBar(PaintedChart):
     chosen = Signal(object)
 
     def __init__(self, look: Look, number_of: Callable[[str], int]) -> None:
-        height = len(LEVELS) * _ROW + 2 * _MARGIN
-        super().__init__(look, "Where the samples are: node, kernel, line, instruction", height)
-        self.setFixedHeight(height)
+        super().__init__(look, "Where the samples are: node, kernel, line, instruction", _ROW + 2 * _MARGIN)
+        self._levels = 0
+        self.set_room(len(LEVELS) * _ROW + 2 * _MARGIN)
         self._number_of = number_of
         self.cells: Sequence[FlameCell] = ()
         self._at = -1  # the cell that is chosen
@@ -37,6 +37,13 @@ class FlameBar(PaintedChart):
         self.cells, self._at, self._zoom = cells, -1, -1
         self.setVisible(bool(cells))
         self.update()
+
+    def set_room(self, pixels: int) -> None:
+        """Show as many levels as there is room for, and at least the first."""
+        levels = min(max((pixels - 2 * _MARGIN) // _ROW, 1), len(LEVELS))
+        if levels != self._levels:
+            self._levels = levels
+            self.setFixedHeight(levels * _ROW + 2 * _MARGIN)
 
     def light(self, nodes: frozenset[str]) -> None:
         """Mark the cells of selected nodes."""
@@ -115,7 +122,8 @@ class FlameBar(PaintedChart):
             return cell.parent if cell.parent >= 0 else None
         if key == Qt.Key.Key_Down:
             below = self._at + 1  # its widest part comes right after it
-            return below if below < len(self.cells) and self.cells[below].parent == self._at else None
+            there = below < len(self.cells) and cell.level + 1 < self._levels
+            return below if there and self.cells[below].parent == self._at else None
         same = [at for at in self._visible() if self.cells[at].level == cell.level]
         if self._at not in same:
             return None
@@ -128,19 +136,20 @@ class FlameBar(PaintedChart):
         return 0.0, max((cell.end for cell in self.cells if cell.level == 0), default=1.0)
 
     def _visible(self) -> list[int]:
-        """The cells wide enough to be seen."""
+        """The cells wide enough to be seen, of the levels that are."""
         low, high = self._span()
         least = _LEAST * (high - low) / max(self.width() - 2 * _MARGIN, 1)
         return [
             at
             for at, cell in enumerate(self.cells)
-            if min(cell.end, high) - max(cell.begin, low) >= least
+            if cell.level < self._levels and min(cell.end, high) - max(cell.begin, low) >= least
         ]  # fmt: skip
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         theme = self._look.theme
         painter.fillRect(self.rect(), QColor(theme.panel))
+        mark_keyboard(painter, self, self._look)
         font = QFont(self._look.ui_font)
         font.setPixelSize(max(min(self._look.code_pixels - 1, 12), 9))
         painter.setFont(font)

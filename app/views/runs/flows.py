@@ -150,7 +150,8 @@ class FlowsView(QWidget):
                        tip=_ratio_tip, width=90),
                 Column("Memory ratio", lambda r: r.memory_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True,
                        width=116, room=1250),
-                Column("Spread", _figure("spread"), _known(lambda v: f"{v:.0%}"), right=True, width=72, room=1130),
+                Column("Spread", _figure("spread"), _known(lambda v: f"{100 * v:.0f} %"), right=True, width=72,
+                       room=1130),
                 Column(
                     "Bars",
                     lambda r: sum(_parts(r, self.shown.value)) if r.figures else None,

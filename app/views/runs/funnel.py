@@ -10,7 +10,7 @@ from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
 from app.viewmodels.frame.formats import count, seconds, size
 from app.viewmodels.runs.funnel import FunnelRow, bar_share, from_cache, funnel, unaccounted
-from app.views.parts.chart import PaintedChart
+from app.views.parts.chart import PaintedChart, mark_keyboard
 from app.views.parts.controls import column, push_button
 from app.views.parts.header import header
 from app.views.parts.widgets import label, scrolled
@@ -83,6 +83,7 @@ class FunnelChart(PaintedChart):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), self._look.theme
         painter.fillRect(self.rect(), QColor(theme.panel))
+        mark_keyboard(painter, self, self._look)
         if not self.rows:
             painter.setPen(QColor(theme.muted))
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "Compile something to see its stages.")

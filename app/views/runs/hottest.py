@@ -17,6 +17,7 @@ from app.views.parts.widgets import Elided
 from app.views.runs.flame import FlameBar
 
 _EMPTY = "Run and sample (Shift+F5) to see which lines the time goes into."
+_ROWS = 2  # of the list that are in sight at least
 _WAITS = 4  # the column of what lines wait for, which only GPUs tell
 
 
@@ -56,4 +57,15 @@ class HottestView(QWidget):
         self.words.setText(words)
         self.words.setVisible(bool(words))
         self.view.set_records(spots)
-        self.view.table.setColumnHidden(_WAITS, not any(spot.line.stalls for spot in spots))
+        self.view.set_wanted(_WAITS, any(spot.line.stalls for spot in spots))
+        self._fit()
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """In a low window the flame leaves rows of the list in sight: it has as many levels as there is room for."""
+        table = self.view.table
+        others = self.words.sizeHint().height() + table.horizontalHeader().height() + _ROWS * table.rowHeight(0)
+        self.flame.set_room(self.height() - others)

@@ -29,6 +29,7 @@ OWN = ""
 """Each kernel under the peak of the dtype it computes in."""
 DTYPES = ((OWN, "own dtype"), ("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
 _DOT = 11  # pixels across
+_ALONG = (1.08, 1.5, 2.1, 3.0)  # where along the roof of a memory it is named, by where what is in sight begins
 _NAMES, _POINTS = 1, 2  # what lies over what: lines, then their names, then launches, which no name may hide
 
 
@@ -181,18 +182,21 @@ class RooflineView(QWidget):
         theme, plot = self._look.theme, self._plot
         tops, levels = peaks_of(self.ceilings), levels_of(self.ceilings)
         highest = max(tops.values(), default=np.inf)
-        for level, value in levels.items():
-            end = min(highest / value, high)
-            if end <= low:
-                continue
+        ends = {level: end for level, value in levels.items() if (end := min(highest / value, high)) > low}
+        for level, end in ends.items():
+            value = levels[level]
             strong = level == "memory"
             pen = pyqtgraph.mkPen(theme.text if strong else theme.muted, width=2 if strong else 1)
             plot.plot(np.log10([low, end]), np.log10([low * value, end * value]), pen=pen)
-        at, above, below = low * 1.08, (0.0, 1.0), (0.0, 0.0)
-        for names, value in sorted(nearby(levels.items()), key=lambda entry: entry[0] != "memory"):
-            sides = (below, above) if names == "memory" else (above, below)
-            self._name(pyqtgraph, f"{names} {rate(value, GBYTES)}", [(at, at * value, side) for side in sides])
         widest = max(levels.values(), default=np.inf)
+        self._taken += [self._flat(max(value / widest, low), high, value) for value in tops.values()]
+        above, below = (0.0, 1.0), (0.0, 0.0)
+        named = nearby((level, levels[level]) for level in ends)
+        for names, value in sorted(named, key=lambda entry: entry[0] != "memory"):
+            sides = (below, above) if names == "memory" else (above, below)
+            along = [at for step in _ALONG if (at := low * step) < min(highest / value, high)]
+            places = [(at, at * value, side) for at in along for side in sides]
+            self._name(pyqtgraph, f"{names} {rate(value, GBYTES)}", places)
         chosen = self._held_against()
         for dtype, value in sorted(tops.items(), key=lambda entry: entry[0] not in chosen):
             strong = dtype in chosen
@@ -201,7 +205,7 @@ class RooflineView(QWidget):
             begin = max(value / widest, low)
             if begin < high:
                 plot.plot(np.log10([begin, high]), np.log10([value, value]), pen=pen)
-                places = [(high, value, (1.0, 0.9)), (high, value, (1.0, 0.1)), (begin, value, (0.0, 0.9))]
+                places = [(high, value, (1.0, 1.1)), (high, value, (1.0, -0.1)), (begin, value, (0.0, 1.1))]
                 self._name(pyqtgraph, f"{dtype} {rate(value, GFLOPS)}", places)
 
     def _pixels(self) -> tuple[float, float]:
@@ -215,6 +219,11 @@ class RooflineView(QWidget):
         left, over = np.log10(low) * across, -np.log10(top) * down
         return left - 1, over - 1, np.log10(high) * across + 1, -np.log10(bottom) * down + 1
 
+    def _flat(self, begin: float, end: float, value: float) -> Box:
+        """What a level line covers, in pixels."""
+        (left, right), over = (np.log10([begin, end]) * self._pixels()[0]), -np.log10(value) * self._pixels()[1]
+        return left, over - 1, right, over + 1
+
     def _dots(self) -> list[tuple[float, float]]:
         """Where the launches are, in pixels."""
         across, down = self._pixels()
@@ -223,7 +232,7 @@ class RooflineView(QWidget):
     def _name(self, pyqtgraph: Any, words: str, places: list[tuple[float, float, tuple[float, float]]]) -> None:
         """Name a line at the first place where the name lies on no launch and no other name; nowhere where none is."""
         theme, (across, down) = self._look.theme, self._pixels()
-        text = pyqtgraph.TextItem(words, color=theme.muted, fill=tint(theme.panel, 210))
+        text = _close_words(pyqtgraph, words, theme.muted, tint(theme.panel, 210))
         wide, tall = text.boundingRect().width(), text.boundingRect().height()
         for x, y, anchor in places:
             left, over = np.log10(x) * across - anchor[0] * wide, -np.log10(y) * down - anchor[1] * tall
@@ -257,7 +266,7 @@ class RooflineView(QWidget):
 
     def _name_points(self, pyqtgraph: Any) -> None:
         """Each point's number beside it, on a side where it can be read."""
-        texts = [pyqtgraph.TextItem(str(p.call.index + 1), color=self._look.theme.text) for p in self.points]
+        texts = [_close_words(pyqtgraph, str(p.call.index + 1), self._look.theme.text) for p in self.points]
         sizes = [(text.boundingRect().width(), text.boundingRect().height()) for text in texts]
         dots, away = self._dots(), _DOT / 2 + 1
         sides = place_labels(dots, sizes, away, self._room())
@@ -267,3 +276,11 @@ class RooflineView(QWidget):
             text.setPos(float(np.log10(point.intensity)), float(np.log10(point.gflops)))
             text.setZValue(_POINTS)
             self._plot.addItem(text)
+
+
+def _close_words(pyqtgraph: Any, words: str, colour: str, behind: Any = None) -> Any:
+    """Words close to what they name, with little behind them that would hide lines: there are 4 pixels around Qt's."""
+    text = pyqtgraph.TextItem(words, color=colour, fill=behind)
+    text.textItem.document().setDocumentMargin(1)
+    text.updateTextPos()
+    return text

@@ -78,7 +78,7 @@ class SweepView(QWidget):
         self.told = SweepTold("")
         self._plot: Any = None
         self._top = 1.0  # of what it shows
-        self._away = True  # out of sight when somebody asked last
+        self._away = True  # out of sight when that was noted last
         self._come = one_shot(self, self.ask_wanted.emit)
         self.bar = MessageBar(look, "sweep")
         self.which = Choice("Sweep", flat=True)
@@ -144,9 +144,9 @@ class SweepView(QWidget):
         self.cells.activated.connect(self._open)
         self.cells.filter.textChanged.connect(lambda _: self._draw())
 
-    @property
-    def in_sight(self) -> bool:
-        """Whether any of it is seen; behind another tab Qt calls it visible as well."""
+    def note_whether_seen(self) -> bool:
+        """Whether any of it is seen now; where not, `ask_wanted` comes once it is. Behind another tab Qt calls it
+        visible as well."""
         self._away = self.visibleRegion().isEmpty()
         return not self._away
 

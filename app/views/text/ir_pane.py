@@ -55,7 +55,7 @@ class IrPane(QWidget):
         self.costs: LineCosts | None = None
         self._pending = -1  # a line to go to once its text is there
         self._shown: TextKey | None = None  # which text it is that is on show
-        self._stale = ""  # says that it is another model's than the open one's
+        self._stale = self._coming = ""  # says that it is another model's than the open one's, or that it comes
         self.text, self.waiting, self.find_bar = parts.text, parts.waiting, parts.find_bar
         self.bar, self.strip = parts.bar, parts.strip
         self.stage, self.kernel, self.target = parts.stage, parts.kernel, parts.target
@@ -152,9 +152,10 @@ class IrPane(QWidget):
         elif found is not None:
             self.kernel.set_entries([(kernel.name, kernel.name) for kernel in found.kernels])
 
-    def show_stale(self, words: str) -> None:
-        """What is on show is of another source than the open one, and says so until the open one's comes."""
-        self._stale = words
+    def show_stale(self, words: str, coming: str = "") -> None:
+        """What is on show is of another source than the open one, and says so; where nothing is, what is `coming`."""
+        self._stale, self._coming = words, coming
+        self.text.show_also(empty=self._empty())
         with laid_out_once(self, self.header):
             self._say_what()
             self._selected(self.selection.nodes, None)  # nodes of the open one that have the same name are others
@@ -306,8 +307,8 @@ class IrPane(QWidget):
         """What a pane without a text says; what went wrong is said by its bar."""
         if self.model.error:
             return ""
-        if self._compilation is None:
-            return "Open a sample or a file (Ctrl+O)\nto see its code here."
+        if self._compilation is None or not self._compilation.nodes:
+            return self._coming or "Open a sample or a file (Ctrl+O)\nto see its code here."
         return "Loading\u2026" if self.model.loading else "This stage has no text."
 
     def _place_kernel(self) -> None:

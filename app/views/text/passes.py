@@ -121,9 +121,8 @@ class PassesView(QWidget):
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
-        table = self.view.table
         for at in (1, 2, 3, 4):
-            table.setColumnHidden(at, self.compact)
+            self.view.set_wanted(at, not self.compact)
         self.view.set_row(_TALL if self.compact else ROW)
 
     def _show(self) -> None:

@@ -175,6 +175,7 @@ class SourcePane(QWidget):
         self.header = header(self.which, self.state, None, self.revert, self.compile)
         self.header.spare(self.state, self.compile)  # the tool bar compiles too; only this button reverts
         column(self, self.bar, self.editor, self.strip)
+        self.setFocusProxy(self.editor)
         self.editor.textChanged.connect(self._changed)
         self._changed()
 

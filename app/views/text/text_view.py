@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
+    QFocusEvent,
     QGuiApplication,
     QHelpEvent,
     QKeyEvent,
@@ -301,6 +302,12 @@ class TextView(QAbstractScrollArea):
         if self._hover_line != -1:
             self._hover_line = -1
             self.line_hovered.emit(-1)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        tabbed = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        if tabbed and self.shown.caret < 0 and self.shown.rows:  # else nothing would say that the keyboard is here
+            self.show_also(caret=self.shown.line_of_row(self.first_row))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if not self.look.zoomed_by(event):

@@ -10,7 +10,7 @@ from app.viewmodels.compilation import Compilation, MemoryBlock
 from app.viewmodels.frame.formats import size
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.timeline.memory_plan import describe, summary
-from app.views.parts.chart import PaintedChart
+from app.views.parts.chart import PaintedChart, mark_keyboard
 
 _LEFT, _TOP, _BOTTOM, _RIGHT = 84.0, 42.0, 12.0, 14.0
 
@@ -68,6 +68,7 @@ class MemoryView(PaintedChart):
         painter, theme = QPainter(self), self._look.theme
         area = QRectF(self.rect())
         painter.fillRect(area, QColor(theme.panel))
+        mark_keyboard(painter, self, self._look)
         compilation = self._compilation
         if compilation is None or not compilation.blocks:
             painter.setPen(QColor(theme.muted))

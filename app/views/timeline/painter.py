@@ -25,15 +25,15 @@ class TimelinePainter:
     """Paints what a camera sees of a timeline."""
 
     def __init__(self, look: Look) -> None:
-        self._look = look
+        self.look = look
 
     def paint(
         self, painter: QPainter, timeline: Timeline | None, camera: TimeCamera, marks: TimeMarks, note: str
     ) -> None:
         """Everything in sight, or a note where there are no events."""
-        theme, area = self._look.theme, QRectF(0, 0, camera.width, camera.height)
+        theme, area = self.look.theme, QRectF(0, 0, camera.width, camera.height)
         painter.fillRect(area, QColor(theme.panel))
-        painter.setFont(self._look.ui_font)
+        painter.setFont(self.look.ui_font)
         if timeline is None or not len(timeline):
             painter.setPen(QColor(theme.muted))
             words = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
@@ -58,7 +58,8 @@ class TimelinePainter:
         self._more(painter, timeline, camera)
 
     def _axis(self, painter: QPainter, camera: TimeCamera) -> None:
-        theme = self._look.theme
+        theme = self.look.theme
+        metrics = QFontMetricsF(painter.font())
         span, most = camera.span, max((camera.width - LABEL) / _TICK, 1)
         step = 10.0 ** math.floor(math.log10(span / most))
         step *= next(m for m in (1, 2, 5, 10) if span / (step * m) <= most)
@@ -69,15 +70,15 @@ class TimelinePainter:
             painter.drawLine(QPointF(x, AXIS - 4), QPointF(x, camera.height))
             painter.setPen(QColor(theme.muted))
             text = seconds(abs(tick)) if abs(tick) > step / 10 else "0"
-            sign = "-" if tick < -step / 10 else ""
-            if x + 40 < camera.width:
-                painter.drawText(QRectF(x + 3, 2, _TICK, AXIS - 6), _LEFT, sign + text)
+            text = f"-{text}" if tick < -step / 10 else text
+            if x + 3 + metrics.horizontalAdvance(text) <= camera.width:
+                painter.drawText(QRectF(x + 3, 2, _TICK, AXIS - 6), _LEFT, text)
             tick += step
 
     def _lane(
         self, painter: QPainter, timeline: Timeline, camera: TimeCamera, marks: TimeMarks, lane: int, y: float
     ) -> None:
-        theme = self._look.theme
+        theme = self.look.theme
         metrics = QFontMetricsF(painter.font())
         if timeline.lanes[lane]:
             painter.setPen(QColor(theme.muted))
@@ -124,7 +125,7 @@ class TimelinePainter:
         right,
         y: float,
     ) -> None:
-        painter.setPen(QColor(self._look.theme.text))
+        painter.setPen(QColor(self.look.theme.text))
         for index in np.flatnonzero(right - left > _WORDS)[:400].tolist():
             begin, end = max(float(left[index]), LABEL), min(float(right[index]), camera.width)
             room = end - begin - 9
@@ -136,13 +137,13 @@ class TimelinePainter:
 
     def _track(self, painter: QPainter, track: Track, camera: TimeCamera, y: float, height: float) -> None:
         """Bytes over time as filled steps."""
-        theme = self._look.theme
+        theme = self.look.theme
         painter.setPen(QPen(QColor(theme.border), 1))
         painter.drawLine(QPointF(0, y), QPointF(camera.width, y))
         painter.setPen(QColor(theme.muted))
         painter.drawText(QRectF(10, y + 4, LABEL - 16, 18), _LEFT, track.name)
         small = QFont(painter.font())
-        small.setPixelSize(max(self._look.ui_pixels - 2, 9))
+        small.setPixelSize(max(self.look.ui_pixels - 2, 9))
         painter.save()
         painter.setFont(small)
         painter.setPen(QColor(theme.muted))
@@ -161,7 +162,7 @@ class TimelinePainter:
         draw_rects(painter, np.column_stack((left, bottom - high, np.maximum(right - left, 0.5), thin)))
 
     def _measured(self, painter: QPainter, camera: TimeCamera, marks: TimeMarks) -> None:
-        theme = self._look.theme
+        theme = self.look.theme
         if marks.measured is None:
             if marks.measuring:
                 painter.setPen(QColor(theme.accent))
@@ -186,11 +187,11 @@ class TimelinePainter:
         if whole > room > 0:
             high = max(room * room / whole, 24.0)
             y = AXIS + camera.top / (whole - room) * (room - high)
-            painter.fillRect(QRectF(camera.width - 6, y, 4, high), QColor(self._look.theme.strong_border))
+            painter.fillRect(QRectF(camera.width - 6, y, 4, high), QColor(self.look.theme.strong_border))
 
     def _key(self, painter: QPainter, timeline: Timeline, camera: TimeCamera) -> None:
         """What the colours stand for, at the foot, where there is room below the lanes."""
-        theme = self._look.theme
+        theme = self.look.theme
         if not timeline.kind_names or camera.content_height(timeline) - camera.top > camera.height - 22:
             return
         metrics, x, y = QFontMetricsF(painter.font()), LABEL + 6.0, camera.height - 18.0

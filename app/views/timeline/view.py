@@ -14,6 +14,7 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.timeline.timeline import Timeline
+from app.views.parts.chart import mark_keyboard
 from app.views.parts.plain import plain_tip
 from app.views.parts.speech import announce
 from app.views.timeline.camera import AXIS, LANE, TimeCamera
@@ -30,7 +31,8 @@ class TimelineView(QWidget):
         super().__init__()
         self._selection = selection
         self.timeline: Timeline | None = None
-        self.note = "Open a sample or a file: every pass of its compilation is drawn here, on the worker it ran on."
+        drawn = "every pass of its compilation is drawn here, on the worker it ran on"
+        self.note = f"Nothing is compiled. Open a sample or a file: {drawn}."
         self.camera, self.marks = TimeCamera(), TimeMarks()
         self._painter = TimelinePainter(look)
         self._press: QPointF | None = None
@@ -168,6 +170,7 @@ class TimelineView(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         self._painter.paint(painter, self.timeline, self.camera, self.marks, self.note)
+        mark_keyboard(painter, self, self._painter.look)
         painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt, SignalInstance
 from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -138,6 +140,63 @@ def test_tab_goes_through_the_window_and_comes_back(qtbot, compiled):
     assert len(seen) > 20
     assert compiled.choices.compile in seen and compiled.graph.panel.view in seen
     assert seen.index(compiled.choices.compile) < seen.index(compiled.graph.panel.view)
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Tab, Qt.Key.Key_Backtab])
+def test_tab_leaves_out_what_is_behind_another_tab(qtbot, compiled, key):
+    qtbot.wait_at_rest(compiled)
+    begin = compiled.choices.source
+    begin.setFocus()
+    seen: list[QWidget] = []
+    while not seen or QApplication.focusWidget() is not begin:
+        seen.append(QApplication.focusWidget())
+        assert len(seen) < 200, f"the keyboard stays at {seen[-1].accessibleName()}"
+        QTest.keyClick(seen[-1], key)
+    assert {compiled.graph.panel.view, compiled.explorer.inspector, compiled.workbench.panes[1].text} <= set(seen)
+    assert not [widget.accessibleName() for widget in seen if widget.visibleRegion().isEmpty()]
+    assert not [type(widget) for widget in seen if not spoken(widget)]
+    assert not compiled.source.edits.edited()
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_whatever_has_the_keyboard_shows_it(qtbot, compiled, theme):
+    compiled.look.apply(theme)
+    for name in ("timeline", "funnel", "memory", "run", "hottest", "roofline", "history", "sweep"):
+        compiled.docks.show(name)
+        qtbot.wait_at_rest(compiled)
+        unmarked, seen = [], 0
+        compiled.choices.source.setFocus()
+        while seen == 0 or QApplication.focusWidget() is not compiled.choices.source:
+            widget, seen = QApplication.focusWidget(), seen + 1
+            with_it = widget.grab().toImage()
+            QTest.keyClick(widget, Qt.Key.Key_Tab)
+            if QApplication.focusWidget() is not widget and widget.grab().toImage() == with_it:
+                unmarked.append(spoken(widget))
+        assert not unmarked, f"{name}: {unmarked}"
+    compiled.docks.show("timeline")
+
+
+def test_whoever_chooses_another_tab_writes_there_not_behind_it(qtbot, compiled):
+    bench, editor, text = compiled.workbench, compiled.source.pane.editor, compiled.source.pane.text
+    compiled.graph.panel.view.setFocus()
+    bench.source_dock.raise_()  # as a click on its tab does
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is editor)
+    bench.graph_dock.raise_()
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is compiled.graph.panel.view)
+    QTest.keyClicks(QApplication.focusWidget(), "f")
+    assert compiled.source.pane.text == text
+    compiled.choices.source.setFocus()
+    bench.source_dock.raise_()
+    qtbot.wait_at_rest(compiled)
+    assert QApplication.focusWidget() is compiled.choices.source, "what is in sight keeps it"
+    bench.graph_dock.raise_()
+    qtbot.wait_at_rest(compiled)
+
+
+def test_every_command_has_a_place_of_its_own_in_its_menu(compiled):
+    """Two at one place stand in the order of the program's parts, between what others mean to be together."""
+    places = Counter((command.menu, command.at) for command in compiled.features.commands)
+    assert not [place for place, many in places.items() if many > 1]
 
 
 def test_every_action_is_in_a_menu_and_no_two_share_a_key(compiled):

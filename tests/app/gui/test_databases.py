@@ -113,3 +113,21 @@ def test_texts_of_stored_compilations_stay_with_their_database(qtbot, compiled, 
     assert "compare again" in compiled.comparison.view.bar.text
     assert not any(pane.model.key.is_stored for pane in compiled.workbench.panes)
     compiled.comparison.view.bar.hide()
+
+
+def test_a_report_is_of_the_database_that_is_open(qtbot, compiled, elsewhere):
+    """Runs of different databases have the same numbers."""
+    view = compiled.report.view
+    compiled.state.run = None
+    compiled.features.do("run")
+    qtbot.waitUntil(lambda: compiled.state.run is not None and not compiled.turns.busy)
+    compiled.docks.show("report")
+    qtbot.waitUntil(lambda: view.run.value == str(compiled.state.run.number))
+    view.run.set_value("1")
+    view.run.chosen.emit("1")
+    qtbot.waitUntil(lambda: "run 1" in view.page.toPlainText() and "softmax" not in view.page.toPlainText())
+    compiled.opening.open(str(elsewhere))
+    qtbot.waitUntil(lambda: "sample:softmax, run" in view.page.toPlainText())
+    compiled.features.do("own_database")
+    qtbot.waitUntil(lambda: view.preview is not None and "softmax" not in view.page.toPlainText())
+    compiled.docks.show("timeline")

@@ -9,11 +9,13 @@ from PySide6.QtWidgets import QInputDialog, QLineEdit, QMenu, QMessageBox, QTabB
 
 from app.controllers.settings import LAST_SESSION, Settings
 from app.main_window import MainWindow
+from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.frame.messages import Message
 from app.views.frame.about import AboutDialog, versions
 from app.views.frame.welcome import short_names
 from app.views.frame.workbench import Workbench
+from app.views.parts.widgets import MessageBar
 
 pytestmark = pytest.mark.gui
 
@@ -287,3 +289,14 @@ def test_what_is_chosen_in_the_dialog_is_opened_once_it_is_closed(qtbot, compile
     dialog.accept()
     qtbot.waitUntil(lambda: opened == [(str(path), False)], timeout=10_000)
     compiled.opening._visit = before
+
+
+@pytest.mark.parametrize("level", ["error", "warning", "info"])
+def test_the_icon_of_a_message_has_the_colour_of_the_theme_on_show(qtbot, tmp_path, level):
+    look = Look(tmp_path, "light")
+    bar = MessageBar(look, "here")
+    qtbot.addWidget(bar)
+    bar.show_message(Message(level, "something happened", "here"))
+    look.apply("dark")
+    wanted = look.icon(level, {"error": "bad", "warning": "warning"}.get(level, "info")).pixmap(16, 16)
+    assert bar._icon.pixmap().toImage() == wanted.toImage()

@@ -111,6 +111,17 @@ def test_the_list_says_how_it_is_known(sampled):
     assert view.view.model.rowCount() == min(spots, 500)
 
 
+@linux
+def test_lines_are_in_sight_below_the_flame_in_a_small_window(qtbot, sampled):
+    size, view = sampled.size(), sampled.hottest.view
+    sampled.resize(1280, 720)
+    sampled.docks.show("hottest")
+    qtbot.wait_at_rest(sampled)
+    assert view.flame.isVisible() and view.view.table.viewport().height() >= 2 * view.view.table.rowHeight(0)
+    sampled.resize(size)
+    qtbot.wait_at_rest(sampled)
+
+
 def test_the_column_of_shares_comes_and_goes(qtbot, tmp_path):
     view = TextView(Look(tmp_path, "dark"))
     qtbot.addWidget(view)

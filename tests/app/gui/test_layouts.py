@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QDockWidget, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 
 from app.controllers.layouts import LAYOUTS
 from app.viewmodels.frame.shown import LAYOUT_NAMES, Shown
@@ -259,6 +259,7 @@ def test_a_long_compilation_shows_its_graph_before_its_kernels_and_goes_back_whe
     qtbot.waitUntil(lambda: window.preview.shown or not window.compiler.busy, timeout=60_000)
     assert window.preview.shown, "it was compiled before anything could be shown"
     assert window.graph.panel.title.text() == "many-kernels:37 (compiling)"
+    assert window.graph.panel.title.width() > 60, "the name of what is on show goes last"
     assert len(window.graph.model.compilation.nodes) > 37 and window.state.compilation.source == "sample:mlp"
     qtbot.waitUntil(lambda: window.explorer.kernels.view.model.rowCount() > 2, timeout=60_000)
     assert 0 < window.status.progress.value() < 100
@@ -278,3 +279,19 @@ def test_a_view_of_the_bottom_comes_with_its_tabs(qtbot, window):
     qtbot.waitUntil(lambda: not window.turns.busy and all(dock.isVisible() for dock in bottom.values()))
     assert not window.search.view.visibleRegion().isEmpty(), "the one that was asked for is at the front"
     assert window.search.view.field.hasFocus()
+
+
+def test_a_source_that_is_edited_stays_in_front_when_the_window_grows(qtbot, window):
+    bench = window.workbench
+    window.resize(1280, 720)
+    qtbot.wait_at_rest(window)
+    bench.source_dock.raise_()
+    window.source.pane.editor.setFocus()
+    qtbot.wait_at_rest(window)
+    stacked = bench.shape
+    window.resize(3000, 1600)
+    qtbot.waitUntil(lambda: bench.shape != stacked)
+    qtbot.wait_at_rest(window)
+    assert not bench.source_dock.visibleRegion().isEmpty()
+    assert QApplication.focusWidget() is window.source.pane.editor
+    bench.graph_dock.raise_()

@@ -137,6 +137,21 @@ def test_numbers_stand_clear_of_the_frame_of_their_field(window):
     window.preferences.dialog.close()
 
 
+def test_fields_are_as_high_as_their_neighbours(window):
+    """Numbers, choices and lines of text: in the settings below each other, in a bar beside each other."""
+    high = {}
+    for dialog in settings(window):
+        dialog.show()
+        QCoreApplication.processEvents()
+        fields = {name: field for name, field in dialog.fields.items() if not isinstance(field, QCheckBox)}
+        high |= {name: field.height() for name, field in fields.items() if field.isVisible()}
+    window.preferences.dialog.close()
+    usual = window.font().pixelSize() == USUAL  # with a larger font, Qt rounds each kind in its own way
+    assert len(high) > 8 and max(high.values()) - min(high.values()) <= (0 if usual else 5), high
+    run = window.runs.view
+    assert run.threads.sizeHint().height() == run.repeats.sizeHint().height() == run.sizes.sizeHint().height()
+
+
 def test_every_choice_of_tokens_is_there_in_a_small_window(window):
     view = window.generating.view
     fields = (view.most, view.temperature, view.top_k, view.top_p, view.seed)

@@ -1,6 +1,7 @@
 """Names beside the points of a plot: each on the first side where it covers nothing."""
 
 import pytest
+from PySide6.QtCore import QPointF
 
 from app.viewmodels.runs.point_labels import SIDES, beside, dot, meet, place_labels
 
@@ -48,8 +49,8 @@ def test_no_name_of_a_roof_lies_on_a_launch_or_its_number(qtbot, tmp_path, size)
     qtbot.addWidget(view)
     view.resize(*size)
     view.show()
-    limits = (("copy L1", 150.0, "GB/s"), ("copy memory", 12.0, "GB/s"), ("multiply-add f32", 79.8, "GFLOP/s"),
-              ("multiply-add f64", 40.0, "GFLOP/s"))  # fmt: skip
+    limits = (("copy L0", 500.0, "GB/s"), ("copy L1", 150.0, "GB/s"), ("copy memory", 12.0, "GB/s"),
+              ("multiply-add f32", 79.8, "GFLOP/s"), ("multiply-add f64", 40.0, "GFLOP/s"))  # fmt: skip
     ceilings = (Ceiling(name, 0, value, unit, value, value) for name, value, unit in limits)
     view.set_ceilings(CeilingsTold("cpu", tuple(ceilings)))
     figures = ((1.0, 6.8), (40.0, 58.8), (16.0, 25.7), (26.0, 60.0), (1.0, 20.0), (38.0, 24.0), (30.0, 20.0))
@@ -84,6 +85,20 @@ def test_no_name_of_a_roof_lies_on_a_launch_or_its_number(qtbot, tmp_path, size)
 
     qtbot.waitUntil(lambda: box.width() > size[0] / 6 and bool(settled()[0]))
     assert not settled()[1]
+    named = {item.toPlainText() for item in view._plot.listDataItems() if hasattr(item, "toPlainText")}
+    assert not any("L0" in words for words in named), "its roof is out of sight"
+    for item in (item for item in view._plot.listDataItems() if hasattr(item, "toPlainText")):
+        left, top, right, bottom = covers(item)
+        at = box.mapViewToScene(item.pos())
+        if item.toPlainText().isdigit():  # a letter's width is between a launch and its number
+            digits = 2 * item.textItem.document().documentMargin()
+            beside = max(left - at.x(), at.x() - right, top - at.y(), at.y() - bottom)
+            assert beside + digits <= 12, f"{item.toPlainText()} is {beside + digits:.0f} pixels away"
+        else:  # what is behind a name hides no peak, its own or another's
+            flat = [line for line in view._plot.listDataItems() if hasattr(line, "yData") and len(set(line.yData)) == 1]
+            heights = [box.mapViewToScene(QPointF(line.xData[0], line.yData[0])) for line in flat]
+            assert len(heights) == 2
+            assert not any(top < spot.y() < bottom and right > spot.x() for spot in heights), item.toPlainText()
 
 
 def test_a_crowd_is_named_all_the_same():

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+
+from app.viewmodels.requests import RunRow
 
 pytestmark = [pytest.mark.gui, pytest.mark.usefixtures("in_two_processes")]
 
@@ -68,3 +72,10 @@ def test_a_database_deleted_while_open_is_a_message(qtbot, compiled):
     qtbot.waitUntil(lambda: bool(compiled.runs.list.bar.text), timeout=60_000)
     assert compiled.state.compilation is not None
     assert run_once(qtbot, compiled) == 1
+
+
+def test_a_narrow_list_says_that_a_run_failed(compiled):
+    (column,) = (column for column in compiled.runs.list.view.model.columns if column.title == "Median")
+    row = RunRow(1, "", "mine.py", "cpu", "failed", 0.0, 0.0, 0.0, "", "")
+    assert column.text(row) == "failed" and column.value(row) is None
+    assert column.text(replace(row, status="finished", median=0.0021)) == "2.1 ms"

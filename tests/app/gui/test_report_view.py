@@ -32,6 +32,29 @@ def run_once(qtbot, window):
     return window.state.run.number
 
 
+def test_a_report_is_of_the_run_on_show_until_another_is_chosen(qtbot, compiled):
+    first, view = run_once(qtbot, compiled), compiled.report.view
+    compiled.docks.show("report")
+    qtbot.waitUntil(lambda: view.preview is not None and view.preview.runs == (first,))
+    compiled.docks.show("timeline")
+    qtbot.wait_at_rest(compiled)
+    asked = []
+    view.preview_wanted.connect(asked.append)
+    second = run_once(qtbot, compiled)
+    qtbot.waitUntil(lambda: view.run.value == str(second))
+    qtbot.wait_at_rest(compiled)
+    assert not asked, "nobody sees it"
+    compiled.docks.bottom["report"].raise_()  # as a click on its tab does
+    qtbot.waitUntil(lambda: view.preview.runs == (second,))
+    view.run.set_value(str(first))
+    view.run.chosen.emit(str(first))
+    qtbot.waitUntil(lambda: view.preview.runs == (first,))
+    compiled.records.list_runs()
+    qtbot.waitUntil(lambda: not compiled.records.busy)
+    assert view.run.value == str(first), "what is chosen stays chosen"
+    compiled.docks.show("timeline")
+
+
 def test_preview_save_and_browser(qtbot, compiled, tmp_path, monkeypatch):
     first, second = run_once(qtbot, compiled), run_once(qtbot, compiled)
     view = compiled.report.view

@@ -15,6 +15,7 @@ from app.viewmodels.runs.sweep import (
     SweepRequest,
     SweepsRequest,
     SweepTold,
+    axes_of,
     best,
     matrix,
     plotted,
@@ -59,6 +60,18 @@ def test_a_matrix_has_the_best_of_each_place_first():
     assert best(found, COMPILE) is found[1] and best(found, FIGURE_TABLE["median"]) is None
     said = [shown(cell, FIGURE_TABLE["median"]) for cell in found]
     assert said == ["\u2013", "\u2013", "failed"], "a place never says nothing"
+
+
+def test_sizes_that_follow_from_the_source_tell_nothing_apart():
+    """Every source has sizes of its own, and what is only compiled has none: those are four, the sources three."""
+    sizes = {"mlp": "M=256", "softmax": "M=512 N=1000", "attention": "B=2 S=128"}
+    found = tuple(SweepCell(source, device, target, "all-kernel", level, status="done", compile=1.0,
+                            sizes=sizes[source] if device else "")
+                  for source in sizes for device, target in (("cpu", ""), ("", "cpu")) for level in (0, 3))  # fmt: skip
+    assert axes_of(found)[:2] == ["source", "where"] and axes_of(found)[-1] == "sizes"
+    assert [line.name for line in plotted(found, "level", COMPILE).lines] == list(sizes)
+    other = tuple(replace(cell, sizes=size) for cell in found for size in ("M=64", "M=256", "M=512", "M=1024"))
+    assert axes_of(other)[0] == "sizes", "those of the sweep's own list do"
 
 
 def test_a_plot_joins_the_best_and_shows_all():

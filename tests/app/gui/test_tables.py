@@ -239,3 +239,33 @@ def test_names_and_their_figures_are_not_a_screen_apart(qtbot):
     assert sum(widths) <= view.table.viewport().width()
     view.set_records(["a name that needs the room which it has " * 8])
     assert view.table.columnWidth(0) >= view.table.sizeHintForColumn(0), "names are not cut for it"
+
+
+def test_a_column_that_was_hidden_for_want_of_room_comes_back_as_wide_as_it_is_meant(qtbot):
+    columns = [Column(title, lambda r: r, width=90, room=room) for title, room in
+               (("Name", 0), ("Flow", 560), ("Level", 500), ("Status", 0))]  # fmt: skip
+    view = RecordView("Cells", columns)
+    qtbot.addWidget(view)
+    view.show()
+    view.set_records(["per-kernel"])
+    view.resize(2900, 300)
+    qtbot.waitUntil(lambda: view.table.columnWidth(1) > 90)  # it has a part of what nobody needs
+    for wide in (300, 800):
+        view.resize(wide, 300)
+        qtbot.waitUntil(lambda wide=wide: view.table.isColumnHidden(1) == (wide < 560))
+    assert [view.table.columnWidth(at) for at in (1, 2, 3)] == [90, 90, 90]
+
+
+def test_a_column_that_nobody_wants_stays_away_whatever_room_there_is(qtbot):
+    columns = [Column(title, lambda r: r, width=150) for title in ("Name", "Line", "Waits for", "Nodes")]
+    view = RecordView("Lines", columns)
+    qtbot.addWidget(view)
+    view.show()
+    view.resize(200, 300)  # columns give way from the right
+    qtbot.waitUntil(lambda: view.table.isColumnHidden(2))
+    view.set_wanted(2, False)
+    view.resize(1400, 300)
+    qtbot.waitUntil(lambda: not view.table.isColumnHidden(3))
+    assert view.table.isColumnHidden(2)
+    view.set_wanted(2, True)
+    assert not view.table.isColumnHidden(2)

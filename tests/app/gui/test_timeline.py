@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QFontMetricsF, QImage, QMouseEvent, QPainter
 from PySide6.QtWidgets import QApplication
 
 from app.theme.look import Look
@@ -187,3 +188,26 @@ def test_a_tall_view_gives_its_tracks_the_room_and_takes_lanes_back_into_sight(v
     low = AXIS + len(lanes) * LANE + view.camera.track_height(view.timeline) - 4
     assert view.camera.track_at(view.timeline, QPointF(400, low)) is track
     assert view.camera.content_height(view.timeline) <= view.height()
+
+
+def test_every_time_on_the_axis_is_whole(view):
+    """At every offset of its ticks, the last of which comes near the edge."""
+    passes = (PassRecord("fuse", "mogg", "", 0.0, 0.16, worker=0),)
+    view.set_timeline(compile_timeline(compilation(passes)))
+
+    class Pen(QPainter):
+        said: ClassVar[list[tuple[float, str]]] = []
+
+        def drawText(self, box, _flags, text):
+            self.said.append((box.x(), text))
+
+    for wide in range(700, 900, 7):
+        view.resize(wide, 240)
+        picture = QImage(wide, 240, QImage.Format.Format_RGB32)
+        painter = Pen(picture)
+        view._painter._axis(painter, view.camera)
+        metrics = QFontMetricsF(painter.font())
+        painter.end()
+        assert len(Pen.said) > 2
+        assert max(x + metrics.horizontalAdvance(text) for x, text in Pen.said) <= wide, Pen.said[-1]
+        Pen.said.clear()

@@ -8,6 +8,9 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 
+from app.controllers.settings import Settings
+from app.main_window import MainWindow
+
 pytestmark = pytest.mark.gui
 
 GOOD = textwrap.dedent(
@@ -42,6 +45,18 @@ def test_the_welcome_page_opens_a_sample_in_one_click(qtbot, window):
     settle(qtbot, window)
     assert not window.status.cancel.isVisible()
     assert window.settings.recent()[0] == "sample:softmax"
+
+
+def test_panes_say_that_the_first_source_is_on_its_way(qtbot, qapp, tmp_path):
+    window = MainWindow(Settings(tmp_path / "kept"))
+    window.show()
+    window.opening.open("sample:mlp")
+    assert {pane.text.shown.empty for pane in window.workbench.panes} == {"mlp is being compiled\u2026"}
+    window.features.do("cancel")
+    qtbot.waitUntil(lambda: not window.compiler.busy)
+    assert {pane.text.shown.empty for pane in window.workbench.panes} == {"mlp is not compiled"}
+    window.close()
+    window.deleteLater()
 
 
 def test_cancelling_ends_the_compilation_and_the_next_one_works(qtbot, window):
