@@ -175,6 +175,26 @@ def test_work_for_a_worker_that_came_back_elsewhere_is_done(cluster):
     assert sorted(found) == [b"A", b"B"]
 
 
+class AskedBetween:
+    """Dask's client when its own question, which is for no worker, was answered after each first one of ours."""
+
+    def __init__(self, client):
+        self._client, self._asked = client, 0
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def scheduler_info(self, **how):
+        self._asked += 1
+        return {"workers": {}} if self._asked % 2 else self._client.scheduler_info(**how)
+
+
+def test_no_worker_seems_to_be_gone_because_the_client_asked_something_else(cluster):
+    asked = replace(cluster, client=AskedBetween(cluster.client))
+    assert len(asked.addresses()) == 2
+    assert [worker.address for worker in asked.useful()] == sorted(asked.addresses())
+
+
 @pytest.mark.slow
 def test_ten_killed_workers_lose_no_cell_and_double_none(cluster, spec, tmp_path):
     spec.write_text(SWEEP + 'flows = ["all-kernel", "per-kernel"]')
