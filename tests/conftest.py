@@ -117,10 +117,12 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def measured_in_forks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def measured_in_forks() -> Iterator[None]:
     """Runs of this process are measured by processes that have loaded what they need as they begin."""
-    if sys.platform == "linux":
-        from forked_measuring import BornToMeasure
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.platform == "linux":
+            from forked_measuring import BornToMeasure
 
-        monkeypatch.setattr("profiler.measure.cpu.measuring.Child", BornToMeasure)
+            patch.setattr("profiler.measure.cpu.measuring.Child", BornToMeasure)
+        yield
