@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -17,6 +18,8 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A script's background has Ctrl+C turned off, and programs leave it so; those under test are to hear it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+sys.path.append(str(Path(__file__).parent / "measuring"))  # children of tests find it on their path as well
 
 FULL = "full"
 RARELY = 50_000  # new objects between two looks for rubbish: IR is made of thousands of small ones that stay
@@ -111,4 +114,15 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("KERNELGLASS_CACHE", str(together / "cache"))
         patch.setenv("KERNELGLASS_DB", str(folder / "traces.db"))
         patch.setenv("XDG_DATA_HOME", str(together / "data"))  # where the key of the cache is kept
+        yield
+
+
+@pytest.fixture(scope="module")
+def measured_in_forks() -> Iterator[None]:
+    """Runs of this process are measured by processes that have loaded what they need as they begin."""
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.platform == "linux":
+            from forked_measuring import BornToMeasure
+
+            patch.setattr("profiler.measure.cpu.measuring.Child", BornToMeasure)
         yield

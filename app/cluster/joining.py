@@ -75,7 +75,7 @@ class Cluster:
 
     def workers(self) -> list[Worker]:
         """Who is there now, by address."""
-        found = self.client.scheduler_info(n_workers=-1)["workers"]
+        found = self._told()
         silent = [address for address, facts in found.items() if ANNOUNCED not in facts]
         asked = self.client.run(announce, workers=silent, on_error="return") if silent else {}
         return [
@@ -88,7 +88,17 @@ class Cluster:
 
     def addresses(self) -> list[str]:
         """Where they are, whoever they are."""
-        return list(self.client.scheduler_info(n_workers=-1)["workers"])
+        return list(self.client.nthreads())
+
+    def _told(self) -> dict[str, Any]:
+        """What the scheduler says of each worker.
+
+        Dask's client gives what it heard last. By itself it asks every two seconds, for no worker at all: where that
+        answer comes between ours and us, everybody seems to be gone.
+        """
+        while not (found := self.client.scheduler_info(n_workers=-1)["workers"]) and self.addresses():
+            pass
+        return found
 
     def useful(self) -> list[Worker]:
         """Those that can be given work; UnavailableError where there is none."""

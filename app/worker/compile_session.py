@@ -45,6 +45,7 @@ from app.worker.extract import (
     decision,
     graph_nodes,
     kernel_record,
+    kernel_text,
     memory_blocks,
     node_records,
     source_nodes,
@@ -165,7 +166,7 @@ class CompileSession:
             kernel = model.kernel(name)
             lines = range(1, len(kernel.source.splitlines()) + 1)
             return line_text(kernel.source, source_nodes(kernel), [(f"{name}.py", line) for line in lines])
-        stage = model.kernel(name).stage(request.stage)
+        stage = kernel_text(model, name, request.stage)
         return line_text(stage.text, stage.nodes, stage.places, stage.library)
 
     def _written(self, request: StageRequest) -> LineText:

@@ -18,8 +18,17 @@ from app.viewmodels.compilation import (
     Nodes,
 )
 from app.worker.launch_facts import launch_lines
+from compiler.artifact.stored_model import large_constants
 from compiler.graph.dims import evaluate
+from compiler.places import StageText
 from profiler.analysis.work import call_bytes, call_flops, op_bytes, op_flops, tensor_bytes
+
+_FORM = 1
+"""How a text is written down in the cache; another number where that changes."""
+_MOST = 1 << 22
+"""Characters of a text that is worth its room there."""
+_MADE_ANEW = ("sass",)
+"""What tools of others make, which may be others tomorrow."""
 
 
 def node_records(
@@ -179,3 +188,25 @@ def _short(value: Any) -> str:
         value = value.flat[:8].tolist() + ["..."] * (value.size > 8)
     text = str(value).replace("\n", " ").replace("'...'", "...")
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def kernel_text(model: Any, name: str, stage: str) -> StageText:
+    """The text of a stage of a kernel, with what is known of its lines; of a model in the cache it is kept beside it.
+
+    To make one means to elaborate the kernel and, from `llvm-opt` on, to have LLVM compile it alone.
+    """
+    kernel = model.kernel(name)
+    if stage in _MADE_ANEW or large_constants(model.graph):  # texts name those by content, which is no part of the key
+        return kernel.stage(stage)
+    made: list[StageText] = []
+
+    def find() -> list[Any] | None:
+        made.append(found := kernel.stage(stage))
+        return [found.text, found.nodes, found.places, found.library] if len(found.text) <= _MOST else None
+
+    files = [file.file for file in model.library.files]
+    kept = model.known(("text", _FORM, stage, name, files), find)
+    if made:
+        return made[0]
+    text, *lines = kept
+    return StageText(text, *(tuple(map(tuple, each)) for each in lines))

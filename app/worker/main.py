@@ -49,6 +49,7 @@ LATER = (
     "compiler.language.builtins.raw_instructions", "compiler.lowering.llvm_text", "compiler.backend.llvm",
     "compiler.backend.emission", "compiler.backend.provenance", "app.worker.measuring", "app.compilation",
     "app.checking", "compiler.reference", "profiler.recording", "profiler.tuning.kept", "profiler.measure.in_turns",
+    "scipy.special", "numpy.ma",
 )  # fmt: skip
 """What workers come to need, in the order in which it is likely to be asked for."""
 

@@ -17,6 +17,11 @@ def _turns(tmp_path_factory):
         yield
 
 
+@pytest.fixture(autouse=True)
+def _quickly_measured(measured_in_forks):
+    """How long runs take is not what these tests are about."""
+
+
 @pytest.fixture
 def kernelglass(capfd, tmp_path, monkeypatch):
     """Run the command line here, with a database of its own, and give (status, stdout, stderr).

@@ -81,6 +81,26 @@ def test_every_worker_tells_its_machine_and_only_this_machine_can_reach_it(clust
     assert status == 0 and host.triple in text
 
 
+class AskedBetween:
+    """Dask's client when its own question, which is for no worker, was answered after each first one of ours."""
+
+    def __init__(self, client):
+        self._client, self._asked = client, 0
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def scheduler_info(self, **how):
+        self._asked += 1
+        return {"workers": {}} if self._asked % 2 else self._client.scheduler_info(**how)
+
+
+def test_no_worker_seems_to_be_gone_because_the_client_asked_something_else(cluster):
+    asked = replace(cluster, client=AskedBetween(cluster.client))
+    assert len(asked.addresses()) == 2
+    assert [worker.address for worker in asked.useful()] == sorted(asked.addresses())
+
+
 def test_mistakes_are_one_line(kernelglass, spec):
     assert_one_line(kernelglass("cluster", "status", "nowhere"), 2, "tcp://HOST:PORT")
     assert_one_line(kernelglass("cluster", "status", "tcp://127.0.0.1:9"), 4, "no scheduler at tcp://127.0.0.1:9")

@@ -15,6 +15,8 @@ from compiler.pipeline import compile_graph, optional_passes
 from profiler.bisecting import SLOW, WRONG, Subject, bisect, difference
 from profiler.records import MeasureRequest
 
+pytestmark = pytest.mark.usefixtures("measured_in_forks")
+
 
 def graph(rows=8):
     made = Graph("bisected", inputs=[TensorType("f32", (rows, 256)), TensorType("f32", (rows, 256))])

@@ -5,6 +5,8 @@ import pytest
 
 from profiler.analysis.stagewise import check_stages
 
+pytestmark = pytest.mark.usefixtures("measured_in_forks")
+
 
 def test_a_right_graph_leaves_tolerance_nowhere():
     arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]

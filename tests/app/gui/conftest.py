@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.controllers import jobs
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
+from compiler.processes.nursery import Nursery
 
 HARMLESS = tuple(
     f"This plugin does not support {what}" for what in ("propagateSizeHints()", "raise()", "grabbing the keyboard")
@@ -43,6 +46,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def qapp_args():
     """Offscreen by argument, not by environment: the rest of the test run must still see that there is no display."""
     return ["kernelglass", "-platform", os.environ.get("KERNELGLASS_TEST_PLATFORM", "offscreen")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _measuring_in_forks_of_workers():
+    """Times of runs are not what these tests are about: a process that loads all it needs takes longer than they do."""
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.platform == "linux":
+            patch.setattr(jobs, "_nursery", Nursery("window_worker"))
+        yield
 
 
 class PatientBot(QtBot):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import struct
 from pathlib import Path
 
 import pytest
 import shiboken6
+from held_processes import hold, let_go
 from PySide6.QtCore import Qt, QTimer
 
 from app.viewmodels.requests import CompileRequest, StageRequest
 from app.viewmodels.text.text_document import EMPTY
 from app.worker.compile_session import CompileSession
 from compiler.options import CompileOptions
-from compiler.processes.nursery import Born
 
 pytestmark = pytest.mark.gui
 LARGE = '''"""{kernels} products, each with {ops} ops behind it."""
@@ -88,18 +85,9 @@ def test_texts_do_not_wait_behind_a_search_or_another_compilation(qtbot, compile
 
 
 def hold_reader(qtbot, window) -> int:
-    """Stop the process that makes texts, as Ctrl+Z would: a text is then on its way for as long as a test looks."""
+    """Stop the process that makes texts: a text is then on its way for as long as a test looks."""
     window.compiler.end_reading()
-    reader = window.compiler._reading()
-    qtbot.waitUntil(lambda: reader._process is not None, timeout=10_000)
-    process = reader._process
-    if isinstance(process, Born):
-        qtbot.waitUntil(lambda: process._hear(0.0) or bool(process._heard), timeout=60_000)  # its number comes first
-        number = struct.unpack_from("<i", process._heard)[0]
-    else:
-        number = process.pid
-    os.killpg(number, signal.SIGSTOP)
-    return number
+    return hold(qtbot, window.compiler._reading())
 
 
 def test_a_text_does_not_wait_for_another_targets_compilation(qtbot, compiled):
@@ -109,7 +97,7 @@ def test_a_text_does_not_wait_for_another_targets_compilation(qtbot, compiled):
     compiled.compiler.text(StageRequest("llvm", kernel), lambda value: came.append(("own", value)))
     qtbot.waitUntil(lambda: bool(came), timeout=60_000)
     assert [name for name, _ in came] == ["own"]
-    os.killpg(held, signal.SIGCONT)
+    let_go(held)
     qtbot.waitUntil(lambda: len(came) == 2, timeout=60_000)
     assert b".target sm_80" in came[1][1].text
 
