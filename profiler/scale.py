@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+_FURTHEST = 2.0  # times the largest median that an interval is shown to at least
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,13 @@ def _log_ticks(low: float, high: float) -> list[float]:
     factors = (1, 2, 5) if math.log10(high / low) <= 3.2 else (1,)
     found = [10.0**decade * factor for decade in decades for factor in factors]
     return [value for value in found if low * 0.999 <= value <= high * 1.001]
+
+
+def top_of(medians: Sequence[float], highs: Sequence[float]) -> float:
+    """Where an axis for medians with intervals ends: one that reaches much further than all medians is cut there. Two
+    processes on a busy machine have an interval a thousand times as long as what they measure, beside which nothing
+    else is seen."""
+    return min(max(highs), _FURTHEST * max(medians))
 
 
 def linear(low: float, high: float, begin: float, end: float, *, room: float = 0.0) -> Scale:

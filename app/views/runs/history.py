@@ -18,6 +18,7 @@ from app.views.parts.plain import plain_tip
 from app.views.parts.plots import make_plot, name_axes
 from app.views.parts.widgets import Choice, Elided, MessageBar
 from profiler.records import Moment
+from profiler.scale import top_of
 
 _EMPTY = (
     "Run what is compiled (F5) a few times: its history is plotted here, with changes marked from about ten runs on."
@@ -92,7 +93,8 @@ class HistoryView(QWidget):
         plot.setBackground(theme.panel)
         plot.setAccessibleName(past.words)
         plot.setToolTip(plain_tip(past.words))
-        scale, unit = time_scale(max(point.high for point in points))
+        most = top_of([point.median for point in points], [point.high for point in points])
+        scale, unit = time_scale(most)
         at = np.arange(len(points))
         medians = np.array([point.median for point in points]) * scale
         low = np.array([point.low for point in points]) * scale
@@ -125,7 +127,7 @@ class HistoryView(QWidget):
         middle = (len(points) - 1) / 2
         half = max(middle + 0.8, _FEW / 2)
         plot.setXRange(middle - half, middle + half, padding=0)
-        bottom, top = float(low.min()), float(high.max())
+        bottom, top = float(low.min()), most * scale
         room = max(top - bottom, top * 0.02) * 0.15
         plot.setYRange(max(bottom - room, 0), top + room, padding=0)
         said = all(point.label.startswith(past.by) for point in points)  # by the numbers along it

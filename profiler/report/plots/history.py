@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from profiler.report.plots.axes import WIDTH, dot, fitted, line, plain, svg, text, y_axis
 from profiler.report.words import seconds, time_unit
-from profiler.scale import linear
+from profiler.scale import linear, top_of
 
 LEFT, RIGHT, TOP, HEIGHT = 70.0, 20.0, 26.0, 240.0
 _MOST_NAMED = 12
@@ -19,7 +19,7 @@ def history_plot(history: dict[str, Any]) -> Markup:
     moments = history["moments"]
     if len(moments) < 2:
         return Markup("")
-    most = max(moment["high"] for moment in moments)
+    most = top_of([moment["median"] for moment in moments], [moment["high"] for moment in moments])
     unit, one = time_unit(most)
     bottom = TOP + HEIGHT
     y = linear(min(moment["low"] for moment in moments), most, bottom, TOP, room=0.05)

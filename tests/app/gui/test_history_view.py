@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.viewmodels.runs.past import Past
-from profiler.records import History, MeasuredRun
+from profiler.records import History, MeasuredRun, Moment
 from profiler.store import open_store, writer
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "profiler"))
@@ -46,6 +46,19 @@ def test_the_history_of_the_open_source_is_plotted_with_its_changes(qtbot, compi
     qtbot.waitUntil(lambda: view.shown.by == "tag", timeout=WAIT)
     assert "has a tag" in view.title.text() and view.empty.isVisible() and not view._plot.isVisible()
     view.by.set_value("run")
+
+
+def test_one_interval_without_end_hides_no_other_run(qtbot, compiled):
+    """What two processes on a busy machine come to: from nearly nothing to seconds."""
+    view = compiled.history.view
+    compiled.docks.show("history")
+    qtbot.waitUntil(lambda: not view.visibleRegion().isEmpty(), timeout=WAIT)
+    times = [(3e-3, 2.9e-3, 3.1e-3), (4e-3, 1e-6, 18.0), (5e-3, 4.9e-3, 5.2e-3)]
+    moments = tuple(Moment(at, "2026-01-01T00:00:00", f"run {at}", *each) for at, each in enumerate(times))
+    view.set_past(Past("sample:mlp", "run", History("sample:mlp", {}, moments, (), 0)))
+    bottom, top = view._plot.getViewBox().viewRange()[1]
+    assert bottom == 0 and 10 <= top <= 12
+    assert view._plot.getAxis("left").labelText == "time, ms"
 
 
 def test_conditions_are_said_as_they_are_written_elsewhere():
