@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -33,6 +35,7 @@ class FindBar(SearchRow):
         self._view = view
         self._thread = Thread(self)
         self.asked.connect(self.search)
+        view.document_changed.connect(self._search_other)
         self.hide()
 
     def open(self) -> None:
@@ -50,8 +53,14 @@ class FindBar(SearchRow):
         self._view.setFocus()
         self.closed.emit()
 
-    def search(self) -> None:
-        """Find every match from the beginning."""
+    def _search_other(self) -> None:
+        """What was found, or is being looked for, is of the text before."""
+        self._thread.cancel()
+        if not self.isHidden():
+            self.search(stay=True)
+
+    def search(self, stay: bool = False) -> None:
+        """Find every match from the beginning; `stay` where the text is meant to be, not at one of them."""
         self._thread.cancel()
         pattern = self.pattern() if self.text else None
         if pattern is None:
@@ -73,7 +82,7 @@ class FindBar(SearchRow):
                 return str(error)
             return np.concatenate(parts) if parts else _NONE
 
-        self._thread.start(work, self._show)
+        self._thread.start(work, partial(self._show, stay))
 
     def step(self, by: int) -> None:
         """Go to the next or previous match."""
@@ -82,14 +91,17 @@ class FindBar(SearchRow):
             self._view.set_matches(self._view.shown.matches, (self._view.shown.match + by) % total)
             self._say_found()
 
-    def _show(self, matches: np.ndarray | str) -> None:
+    def _show(self, stay: bool, matches: np.ndarray | str) -> None:
         if isinstance(matches, str):
             self._view.set_matches(_NONE, -1)
             self.say(matches, problem=True)
             return
         first = self._view.visible_range()[0]
         current = int(np.searchsorted(matches[:, 0], first)) % len(matches) if len(matches) else -1
-        self._view.set_matches(matches, current)
+        if stay:
+            self._view.show_also(matches=matches, match=current)
+        else:
+            self._view.set_matches(matches, current)
         self._say_found()
 
     def _say_found(self) -> None:

@@ -38,6 +38,7 @@ class TextView(QAbstractScrollArea):
     """Shows a TextDocument; says which line was clicked or hovered, and lights the lines it is told to."""
 
     line_clicked = Signal(int)
+    document_changed = Signal()
     line_hovered = Signal(int)
     symbol_wanted = Signal(int, int)  # a line and a column: where what stands there is defined
 
@@ -105,6 +106,7 @@ class TextView(QAbstractScrollArea):
         self.verticalScrollBar().setValue(0)
         self.horizontalScrollBar().setValue(0)
         self.refresh()
+        self.document_changed.emit()
 
     def set_lit(self, lit: np.ndarray, reveal: bool, exact: np.ndarray | None = None) -> None:
         """Light these lines, of which the `exact` ones are meant; scroll to the first of them when none is in sight."""

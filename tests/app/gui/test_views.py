@@ -71,6 +71,31 @@ def test_find_counts_matches_and_steps(qtbot, look):
     qtbot.waitUntil(lambda: bar.field.property("state") == "error")
 
 
+def test_another_text_is_searched_and_nothing_found_before_is_put_into_it(qtbot, look):
+    view = TextView(look)
+    bar = FindBar(look, view)
+    qtbot.addWidget(view)
+    qtbot.addWidget(bar)
+    long, short = (index_text(LineText(b"two\n" * lines)) for lines in (5_000, 300))
+    view.resize(300, 200)
+    view.set_document(long, "", np.zeros(1, np.int32))
+    bar.open()
+    bar.field.setText("two")
+    bar.search()
+    view.set_document(short, "", np.zeros(1, np.int32))  # while the search is on its way
+    qtbot.waitUntil(lambda: bar.count.text() == "1 of 300")
+    bar.step(-1)
+    assert bar.count.text() == "300 of 300"
+    view.set_document(long, "", np.zeros(1, np.int32))
+    qtbot.waitUntil(lambda: bar.count.text() == "1 of 5,000")
+    assert view.first_row == 0, "the other text is shown from its top"
+    view.set_document(index_text(LineText(b"")), "", np.zeros(1, np.int32))
+    qtbot.waitUntil(lambda: bar.count.text() == "no matches")
+    bar.close_bar()
+    view.set_document(short, "", np.zeros(1, np.int32))
+    assert not len(view.shown.matches)
+
+
 def test_folding_hides_lines_and_reveal_unfolds(qtbot, look):
     view = TextView(look)
     qtbot.addWidget(view)
