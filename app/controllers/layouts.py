@@ -28,7 +28,8 @@ class JobLayout:
     inspector: int = 0  # the least width of the window at which it is shown; 0: never
 
 
-LINKED = JobLayout("linked", "Graph \u00b7 MLIR \u00b7 LLVM \u00b7 PTX", ("kgen", "llvm", "asm"))
+_MACHINE = "machine code"
+LINKED = JobLayout("linked", f"Graph \u00b7 MLIR \u00b7 LLVM \u00b7 {_MACHINE}", ("kgen", "llvm", "asm"))
 LAYOUTS = (
     LINKED,
     JobLayout("performance", "Performance", ("asm",), "run", 0.45, "Kernels", inspector=1500),
@@ -107,4 +108,4 @@ class LayoutsFeature(Feature):
     def _name_machine_code(self) -> None:
         """The last pane of the linked layout has the machine's text, which goes by another name on each target."""
         machine = stage_title("asm", self._state.on_show.choices.target)
-        self.bar.rename(LINKED.name, LINKED.title.replace("PTX", machine))
+        self.bar.rename(LINKED.name, LINKED.title.replace(_MACHINE, machine))
