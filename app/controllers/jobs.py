@@ -14,7 +14,7 @@ import itertools
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -30,6 +30,10 @@ from profiler.records import DATABASE_VARIABLE, READONLY_VARIABLE
 _numbers = itertools.count(1)
 _nursery = Nursery("app.worker.main")
 Done = Callable[[Any], None]
+
+
+class _Deleted(Exception):
+    """Qt has deleted the worker: nobody is there to hear of its process."""
 
 
 class _Watcher(threading.Thread):
@@ -138,7 +142,7 @@ class Worker(QObject):
         sender = threading.Thread(target=self._send, args=(child,), name=f"worker-{purpose}-out", daemon=True)
         sender.start()
         pieces: dict[int, list[Piece]] = {}
-        with contextlib.suppress(EOFError, OSError, Unreadable):
+        with contextlib.suppress(EOFError, OSError, Unreadable, _Deleted):
             while not self._stopping:
                 message = child.channel.receive()
                 job, value = message.job, message.value
@@ -146,13 +150,25 @@ class Worker(QObject):
                 if field:
                     pieces.setdefault(job, []).append((field, value))
                     continue
-                self._received.emit(job, value if isinstance(value, Progress) else join(pieces.pop(job, ()), value))
+                whole = value if isinstance(value, Progress) else join(pieces.pop(job, ()), value)
+                with self._telling():
+                    self._received.emit(job, whole)
         child.kill()
         self._outbox.put(None)
         sender.join()
         code = child.end()
         if not self._stopping:
-            self._ended.emit(code)
+            with contextlib.suppress(_Deleted), self._telling():
+                self._ended.emit(code)
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Around a signal that the window's thread is to hear of."""
+        try:
+            yield
+        except RuntimeError as error:  # from Qt: the window is gone, and took this with it
+            self._stopping = True
+            raise _Deleted from error
 
     def _send(self, child: Child | Born) -> None:
         while (entry := self._outbox.get()) is not None:
@@ -163,7 +179,9 @@ class Worker(QObject):
             except OSError:
                 pass  # a process that just died is reported by the thread that reads
             except Exception as error:  # a request that cannot be sent is a bug of ours, and must not wait for ever
-                self._received.emit(job, Failure(f"{type(error).__name__}: {error}", kind="bug"))
+                failure = Failure(f"{type(error).__name__}: {error}", kind="bug")
+                with contextlib.suppress(_Deleted), self._telling():
+                    self._received.emit(job, failure)
 
     def _take(self, job: int, value: Any) -> None:
         waiting = self._waiting.get(job)

@@ -41,6 +41,7 @@ class RecordsController(QObject):
         self._quick: Worker | None = None
         self._long: Worker | None = None
         self._listing = 0
+        self._closed = False
 
     @property
     def busy(self) -> bool:
@@ -49,36 +50,37 @@ class RecordsController(QObject):
 
     def list_runs(self) -> None:
         """Ask for the runs; an older question is forgotten."""
-        worker = self._asker()
-        worker.drop(self._listing)
-        self._listing = worker.submit(ListRunsRequest(), self._tell(self.runs_listed.emit, "runs"))
-        worker.submit(ListCompilationsRequest(), self._tell(self.compilations_listed.emit, "runs"))
+        if self._quick is not None:
+            self._quick.drop(self._listing)
+        self._listing = self.put(ListRunsRequest(), self._tell(self.runs_listed.emit, "runs"))
+        self.put(ListCompilationsRequest(), self._tell(self.compilations_listed.emit, "runs"))
 
     def compare(self, runs: tuple[int, ...]) -> None:
         """Compare runs."""
-        self._asker().submit(CompareRunsRequest(runs), self._tell(self.compared.emit, "compare"))
+        self.put(CompareRunsRequest(runs), self._tell(self.compared.emit, "compare"))
 
     def compare_compilations(self, numbers: tuple[int, ...]) -> None:
         """Compare compilations: options, time by stage, where the IR first differs."""
         request = CompareRunsRequest(compilations=numbers)
-        self._asker().submit(request, self._tell(self.compared.emit, "compare"))
+        self.put(request, self._tell(self.compared.emit, "compare"))
 
     def stored_text(self, compilation: int, key: TextKey, done: Callable[[Any], None]) -> None:
         """The text of a stage of a stored compilation; `done` gets it or a Failure."""
-        self._asker().submit(StoredStageRequest(compilation, key.stage, key.kernel), done)
+        self.put(StoredStageRequest(compilation, key.stage, key.kernel), done)
 
     def export(self, runs: tuple[int, ...], kind: str, path: str) -> None:
         """Write a run or a comparison to a file."""
         done = self._tell(lambda p: self._messages.say("info", f"wrote {p}", "window"), "window")
-        self._asker().submit(ExportRequest(runs, kind, path), done)
+        self.put(ExportRequest(runs, kind, path), done)
 
     def ask(self, request: Any, good: Callable[[Any], object], place: str = "window") -> None:
         """A quick question of another controller; what fails is said at `place`."""
-        self._asker().submit(request, self._tell(good, place))
+        self.put(request, self._tell(good, place))
 
-    def put(self, request: Any, done: Callable[[Any], None]) -> None:
-        """The same for whoever wants to hear of a Failure too: `done` gets it in the answer's place."""
-        self._asker().submit(request, done)
+    def put(self, request: Any, done: Callable[[Any], None]) -> int:
+        """The same for whoever wants to hear of a Failure too: `done` gets it in the answer's place. Its number; a
+        window that is closed asks nothing, though views of it may still be painted."""
+        return 0 if self._closed else self._asker().submit(request, done)
 
     def measure_ceilings(self, device: str = "cpu") -> None:
         """What a device of this machine can do."""
@@ -101,7 +103,8 @@ class RecordsController(QObject):
         return True
 
     def stop(self) -> None:
-        """End the processes."""
+        """End the processes; there will be no others."""
+        self._closed = True
         for worker in (self._quick, self._long):
             if worker is not None:
                 worker.stop()

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+import shiboken6
 from held_processes import hold, let_go
 
 from app.controllers.jobs import Worker
@@ -49,6 +50,15 @@ def test_a_worker_that_nobody_wants_any_more_leaves_no_thread(qapp):
     worker = Worker("layout")
     worker.stop()
     assert not worker._thread.is_alive() and not worker._thread.going_on
+
+
+def test_the_threads_of_a_worker_that_qt_deleted_end(qtbot):
+    """A window that is closed takes its workers along, whatever they are about to say."""
+    worker = Worker("deleted")
+    worker.submit(chain(), lambda _: None)
+    qtbot.waitUntil(lambda: worker._process is not None)
+    shiboken6.delete(worker)
+    qtbot.waitUntil(lambda: not [t.name for t in threading.enumerate() if t.name.startswith("worker-deleted")])
 
 
 def test_asking_a_busy_process_does_not_wait_for_it(qtbot, worker):

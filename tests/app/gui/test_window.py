@@ -59,6 +59,15 @@ def test_panes_say_that_the_first_source_is_on_its_way(qtbot, qapp, tmp_path):
     window.deleteLater()
 
 
+def test_a_closed_window_asks_nothing_more(qtbot, qapp, tmp_path):
+    window = MainWindow(Settings(tmp_path / "kept"))
+    window.show()
+    window.close()
+    window.records.list_runs()  # as a view does that is painted once more
+    assert window.records._quick is None
+    window.deleteLater()
+
+
 def test_cancelling_ends_the_compilation_and_the_next_one_works(qtbot, window):
     before = window.state.compilation
     window.opening.open("sample:transformer-block")
