@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from PySide6 import QtCore, QtGui, QtWidgets
 
@@ -28,6 +29,8 @@ from app.views.runs.run_view import RunView, read_sizes
 from app.views.runs.runs import RunsView
 from app.views.timeline.view import TimelineView
 
+_Question = DevicesRequest | CeilingsRequest
+
 
 class RunsFeature(Feature):
     """The compile target decides the device; choosing a device chooses the target that fits."""
@@ -43,6 +46,7 @@ class RunsFeature(Feature):
         self._choices, self._status, self._docks = choices, status, docks
         look, state, messages = self._look, self._state, self._messages
         self._asked = self._warm = self._loaded = False
+        self._open: dict[_Question, Callable[[Any], object]] = {}  # without an answer yet
         self.processes = 5  # as on the command line
         self.view, self.roofline = RunView(look, state.selection), RooflineView(look, state.selection)
         self.plots = [self.roofline.prepare]  # what makes the plots of runs, in advance
@@ -73,6 +77,7 @@ class RunsFeature(Feature):
         records.progressed.connect(lambda stage, done: status.set_progress(stage, done, "machine"))
         records.ended.connect(lambda good: status.end(good, "machine"))
         records.ended.connect(compiler.measuring.go_on)
+        records.moved.connect(self._ask_again)
         compiler.measuring.watch(lambda: records.busy)
         compiler.measuring.waits.connect(self._waits)
         compiler.started.connect(lambda what: messages.clear("run") if what == RUNNING else None)
@@ -155,15 +160,28 @@ class RunsFeature(Feature):
         """Ask once, off the window's thread, what there is to run on and what was measured of it before."""
         if not self._asked:
             self._asked = True
-            self._records.ask(DevicesRequest(), self._found, "run")
-            self._records.ask(CeilingsRequest(measure=False), self.roofline.set_ceilings, "roofline")
+            self._ask(DevicesRequest(), self._found)
+            self._ask(CeilingsRequest(measure=False), self.roofline.set_ceilings)
+
+    def _ask(self, request: _Question, good: Callable[[Any], object]) -> None:
+        self._open[request] = good
+
+        def answered(value: Any) -> None:
+            self._open.pop(request, None)
+            good(value)
+
+        self._records.ask(request, answered, "run" if isinstance(request, DevicesRequest) else "roofline")
+
+    def _ask_again(self) -> None:
+        """Another database is open, and the process that was asked is gone."""
+        for request, good in list(self._open.items()):
+            self._ask(request, good)
 
     def _found(self, devices: tuple[DeviceRow, ...]) -> None:
         self._state.set_devices(devices)
         for device in devices:
             if device.name != CPU.name and not device.missing:
-                asked = CeilingsRequest(measure=False, device=device.name)
-                self._records.ask(asked, self.roofline.set_ceilings, "roofline")
+                self._ask(CeilingsRequest(measure=False, device=device.name), self.roofline.set_ceilings)
 
     def _about_to_run(self) -> None:
         """What the result is shown with is made while processes start."""

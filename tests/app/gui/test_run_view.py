@@ -166,6 +166,16 @@ def test_sizes_and_counters_in_words():
     assert counter_value(("user time", 0.5, "s", "")) == "500 ms"
 
 
+def test_devices_are_listed_though_another_database_was_opened_before_the_answer(qtbot, compiled):
+    found = devices()
+    compiled.state.set_devices(found[:1])
+    compiled.runs._asked = False
+    compiled.runs._look_around()
+    compiled.records.forget()
+    qtbot.waitUntil(lambda: [d.name for d in compiled.state.devices] == [d.name for d in found], timeout=60_000)
+    qtbot.waitUntil(lambda: not compiled.runs._open, timeout=60_000)
+
+
 def test_the_chooser_lists_the_cpu_and_says_what_a_gpu_lacks(qtbot, compiled):
     found = devices()
     assert found[0].name == "cpu"
