@@ -36,7 +36,7 @@ class ReportView(QWidget):
         self._look = look
         self.preview: ReportPreview | None = None
         self._runs: tuple[RunRow, ...] = ()
-        self._followed = ""  # a run that is to be chosen once it is listed
+        self._followed = ""  # the run reported on, where it is not listed yet
         self._asked: tuple[int, ...] = ()
         self._coming = one_shot(self, self._ask)
         self.bar = MessageBar(look, "report")
@@ -97,15 +97,15 @@ class ReportView(QWidget):
 
     def show_run(self, number: int) -> None:
         """Report on a run."""
-        self.run.set_value(str(number))
+        self.follow(number)
         self._ask()
 
     def chosen(self) -> tuple[int, ...]:
         """The run; with what it is compared with before it, where there is one."""
-        if not self.run.value:
+        if not (run := self._followed or self.run.value):
             return ()
         other = self.against.value
-        return (int(self.run.value),) if other in ("", self.run.value) else (int(other), int(self.run.value))
+        return (int(run),) if other in ("", run) else (int(other), int(run))
 
     def set_preview(self, preview: ReportPreview) -> None:
         """A preview arrived; one that nobody wants any more is dropped."""

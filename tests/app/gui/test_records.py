@@ -60,20 +60,6 @@ def test_run_compare_export_and_open_again(qtbot, compiled, tmp_path):
     assert np.flatnonzero(pane.text.shown.lit).size > 0
 
 
-@pytest.mark.slow
-def test_a_database_deleted_while_open_is_a_message(qtbot, compiled):
-    import os
-    from pathlib import Path
-
-    run_once(qtbot, compiled)
-    for path in Path(os.environ["KERNELGLASS_DB"]).parent.glob("runs.db*"):
-        path.unlink()
-    compiled.compiler.open_run(1)
-    qtbot.waitUntil(lambda: bool(compiled.runs.list.bar.text), timeout=60_000)
-    assert compiled.state.compilation is not None
-    assert run_once(qtbot, compiled) == 1
-
-
 def test_a_narrow_list_says_that_a_run_failed(compiled):
     (column,) = (column for column in compiled.runs.list.view.model.columns if column.title == "Median")
     row = RunRow(1, "", "mine.py", "cpu", "failed", 0.0, 0.0, 0.0, "", "")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
+
+from app.viewmodels.requests import RunRow
 
 pytestmark = pytest.mark.gui
 
@@ -53,6 +56,22 @@ def test_a_report_is_of_the_run_on_show_until_another_is_chosen(qtbot, compiled)
     qtbot.waitUntil(lambda: not compiled.records.busy)
     assert view.run.value == str(first), "what is chosen stays chosen"
     compiled.docks.show("timeline")
+
+
+def test_a_run_that_is_not_listed_yet_is_reported_on_all_the_same(compiled):
+    view, row = compiled.report.view, RunRow(1, "", "mine.py", "cpu", "ok", 1.0, 1.0, 1.0, "", "")
+    view.set_runs((row,))
+    asked = []
+    view.preview_wanted.connect(asked.append)
+    view.show_run(2)
+    assert asked == [(2,)] and view.save.isEnabled()
+    view.set_runs((row,))
+    assert view.chosen() == (2,), "an older list arrived"
+    view.set_runs((replace(row, number=2), row))
+    assert view.run.value == "2" and view.chosen() == (2,)
+    view.run.set_value("1")
+    view.run.chosen.emit("1")
+    assert asked == [(2,), (1,)]
 
 
 def test_preview_save_and_browser(qtbot, compiled, tmp_path, monkeypatch):
