@@ -14,7 +14,7 @@ import itertools
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -76,7 +76,7 @@ class Worker(QObject):
         # A process that is busy does not read, and a pipe holds little: whoever writes into it may have to wait.
         self._outbox: queue.SimpleQueue[tuple[int, Database, Any] | None] = queue.SimpleQueue()
         self._process: Child | Born | None = None
-        self._stopping = False
+        self._stopping = self._retired = False
         self._received.connect(self._take)
         self._ended.connect(self._lost)
         self._thread = _Watcher(lambda: self._run(purpose), f"worker-{purpose}")
@@ -115,6 +115,14 @@ class Worker(QObject):
     def drop(self, number: int) -> None:
         """Ignore the answer of a job that nobody waits for any more."""
         self._waiting.pop(number, None)
+
+    def retire(self, kept: Container[int]) -> list[Done]:
+        """Answer those jobs and end. Whoever waits for another is told nothing from here any more: these."""
+        dropped = [done for number, (done, _) in self._waiting.items() if number not in kept]
+        self._waiting = {number: job for number, job in self._waiting.items() if number in kept}
+        self._retired = True
+        self._end_retired()
+        return dropped
 
     def stop(self) -> None:
         """End the process now, whatever it does, and wait for the threads that watch it and those let go before."""
@@ -193,6 +201,11 @@ class Worker(QObject):
             return
         del self._waiting[job]
         done(value)
+        self._end_retired()
+
+    def _end_retired(self) -> None:
+        if self._retired and not self._waiting:
+            self.let_go()
 
     def _lost(self, code: int) -> None:
         self._stopping = True

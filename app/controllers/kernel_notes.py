@@ -51,14 +51,14 @@ class KernelNotesFeature(Feature):
         compilation = self._state.compilation
         if compilation is not None:
             source = stored_name(compilation.source)
-            self._records.ask(NoteKernelRequest(source, kernel, text), self._told, "window")
+            self._records.ask(NoteKernelRequest(source, kernel, text), lambda _: self._read(), writes=True)
 
     def _read(self) -> None:
         compilation = self._state.compilation
         if compilation is None:
             self._told({})
         else:
-            self._records.ask(KernelNotesRequest(stored_name(compilation.source)), self._told, "window")
+            self._records.ask(KernelNotesRequest(stored_name(compilation.source)), self._told)
 
     def _told(self, notes: dict[str, str]) -> None:
         self.notes = notes

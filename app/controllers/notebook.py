@@ -144,9 +144,9 @@ class NotebookFeature(Feature):
             self._records.list_runs()
 
         self._messages.clear("runs")
-        self._records.ask(request, done, "runs")
+        self._records.ask(request, done, "runs", writes=True)
 
     def _keep_flows(self) -> None:
         document = self._flows.model.document()
         if document is not None:
-            self._records.ask(KeepFlowsRequest(document), lambda _: self._records.list_runs(), "flows")
+            self._records.ask(KeepFlowsRequest(document), lambda _: self._records.list_runs(), "flows", writes=True)

@@ -121,7 +121,8 @@ class PreferencesFeature(Feature):
         """What the cache holds, for the status bar and the dialog; keeps it within its limit."""
         limit = self.now.cache_mib << 20 if self.now.cache_mib < preferences.CACHE_MIB else 0
         place = "settings" if self.dialog is not None and self.dialog.isVisible() else ""
-        self._records.ask(StorageRequest(clear, limit), self._told, place)
+        told = (lambda _: self.ask_storage()) if clear else self._told
+        self._records.ask(StorageRequest(clear, limit), told, place, writes=clear)
 
     def _told(self, told: StorageTold) -> None:
         self._status.set_cache(told.entries, told.bytes, told.cache)

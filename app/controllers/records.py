@@ -21,6 +21,9 @@ from app.viewmodels.requests import (
 from app.viewmodels.runs.bisecting import BisectRequest
 from app.viewmodels.text.ir_pane import TextKey
 
+MOVED = "moved"
+"""The kind of a Failure: nobody is to be told of it, but whoever waits may want to ask again."""
+
 
 class RecordsController(QObject):
     """One worker answers quick questions; another, made when needed, does what takes long and can be cancelled."""
@@ -41,6 +44,8 @@ class RecordsController(QObject):
         self._quick: Worker | None = None
         self._long: Worker | None = None
         self._listing = 0
+        self._writes: set[int] = set()  # questions that change what was open when they were asked
+        self._retired: list[Worker] = []  # which still do
         self._closed = False
 
     @property
@@ -71,16 +76,25 @@ class RecordsController(QObject):
     def export(self, runs: tuple[int, ...], kind: str, path: str) -> None:
         """Write a run or a comparison to a file."""
         done = self._tell(lambda p: self._messages.say("info", f"wrote {p}", "window"), "window")
-        self.put(ExportRequest(runs, kind, path), done)
+        self.put(ExportRequest(runs, kind, path), done, writes=True)
 
-    def ask(self, request: Any, good: Callable[[Any], object], place: str = "window") -> None:
-        """A quick question of another controller; what fails is said at `place`."""
-        self.put(request, self._tell(good, place))
+    def ask(
+        self, request: Any, good: Callable[[Any], object], place: str = "window", writes: bool = False
+    ) -> None:  # fmt: skip
+        """A quick question of another controller; what fails is said at `place`. What `writes` is done in the database
+        it was meant for, though another is opened meanwhile; nobody hears what else was asked of the one before."""
+        self.put(request, self._tell(good, place), writes)
 
-    def put(self, request: Any, done: Callable[[Any], None]) -> int:
-        """The same for whoever wants to hear of a Failure too: `done` gets it in the answer's place. Its number; a
-        window that is closed asks nothing, though views of it may still be painted."""
-        return 0 if self._closed else self._asker().submit(request, done)
+    def put(self, request: Any, done: Callable[[Any], None], writes: bool = False) -> int:
+        """The same for whoever wants to hear of a Failure too: `done` gets it in the answer's place, also of the kind
+        MOVED, where another database was opened before the answer. Its number; a window that is closed asks nothing,
+        though views of it may still be painted."""
+        if self._closed:
+            return 0
+        number = self._asker().submit(request, done)
+        if writes:
+            self._writes.add(number)
+        return number
 
     def measure_ceilings(self, device: str = "cpu") -> None:
         """What a device of this machine can do."""
@@ -105,17 +119,22 @@ class RecordsController(QObject):
     def stop(self) -> None:
         """End the processes; there will be no others."""
         self._closed = True
-        for worker in (self._quick, self._long):
+        for worker in (self._quick, self._long, *self._retired):
             if worker is not None:
                 worker.stop()
         self._quick = self._long = None
+        self._retired.clear()
 
     def forget(self) -> None:
         """The database has moved: a fresh process asks the new one."""
         self.leaving.emit()
-        if self._quick is not None:
-            self._quick.stop()
-            self._quick = None
+        quick, self._quick = self._quick, None
+        if quick is not None:
+            kept, self._writes = self._writes, set()
+            dropped = quick.retire(kept)
+            self._retired = [worker for worker in (*self._retired, quick) if worker.alive]
+            for done in dropped:
+                done(Failure("another database was opened before this was answered", kind=MOVED))
         self.moved.emit()
 
     def _asker(self) -> Worker:
@@ -125,10 +144,10 @@ class RecordsController(QObject):
 
     def _tell(self, good: Callable[[Any], object], place: str) -> Callable[[Any], None]:
         def done(value: Any) -> None:
-            if isinstance(value, Failure):
-                self._messages.failure(value, place)
-            else:
+            if not isinstance(value, Failure):
                 good(value)
+            elif value.kind != MOVED:
+                self._messages.failure(value, place)
 
         return done
 

@@ -71,7 +71,7 @@ class ReportFeature(Feature):
             self._messages.say("error", text, "report")
             return
         path = Path(self._folder) / f"report-{'-'.join(map(str, runs))}.html"
-        self._records.ask(ExportRequest(runs, "html", str(path)), self._open, "report")
+        self._records.ask(ExportRequest(runs, "html", str(path)), self._open, "report", writes=True)
 
     def stop(self) -> None:
         """The window closes: what was made for the browser goes."""

@@ -15,10 +15,10 @@ from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.measuring_queue import MEASURING_FLOWS, RUNNING
 from app.controllers.preferences import PreferencesFeature
-from app.controllers.records import RecordsController
+from app.controllers.records import MOVED, RecordsController
 from app.viewmodels.frame.devices import CPU, DeviceRow
 from app.viewmodels.frame.preferences import Preferences
-from app.viewmodels.requests import CeilingsRequest, DevicesRequest, RunRequest
+from app.viewmodels.requests import CeilingsRequest, DevicesRequest, Failure, RunRequest
 from app.viewmodels.runs.run_figures import call_figures, run_words
 from app.viewmodels.timeline.timeline import run_timeline
 from app.views.frame.status import Status
@@ -46,7 +46,6 @@ class RunsFeature(Feature):
         self._choices, self._status, self._docks = choices, status, docks
         look, state, messages = self._look, self._state, self._messages
         self._asked = self._warm = self._loaded = False
-        self._open: dict[_Question, Callable[[Any], object]] = {}  # without an answer yet
         self.processes = 5  # as on the command line
         self.view, self.roofline = RunView(look, state.selection), RooflineView(look, state.selection)
         self.plots = [self.roofline.prepare]  # what makes the plots of runs, in advance
@@ -77,7 +76,6 @@ class RunsFeature(Feature):
         records.progressed.connect(lambda stage, done: status.set_progress(stage, done, "machine"))
         records.ended.connect(lambda good: status.end(good, "machine"))
         records.ended.connect(compiler.measuring.go_on)
-        records.moved.connect(self._ask_again)
         compiler.measuring.watch(lambda: records.busy)
         compiler.measuring.waits.connect(self._waits)
         compiler.started.connect(lambda what: messages.clear("run") if what == RUNNING else None)
@@ -164,18 +162,15 @@ class RunsFeature(Feature):
             self._ask(CeilingsRequest(measure=False), self.roofline.set_ceilings)
 
     def _ask(self, request: _Question, good: Callable[[Any], object]) -> None:
-        self._open[request] = good
-
         def answered(value: Any) -> None:
-            self._open.pop(request, None)
-            good(value)
+            if not isinstance(value, Failure):
+                good(value)
+            elif value.kind == MOVED:  # and the same is true there
+                self._ask(request, good)
+            else:
+                self._messages.failure(value, "run" if isinstance(request, DevicesRequest) else "roofline")
 
-        self._records.ask(request, answered, "run" if isinstance(request, DevicesRequest) else "roofline")
-
-    def _ask_again(self) -> None:
-        """Another database is open, and the process that was asked is gone."""
-        for request, good in list(self._open.items()):
-            self._ask(request, good)
+        self._records.put(request, answered)
 
     def _found(self, devices: tuple[DeviceRow, ...]) -> None:
         self._state.set_devices(devices)

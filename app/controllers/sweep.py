@@ -7,7 +7,7 @@ from PySide6.QtCore import QTimer
 from app.controllers.compilations import Compilations
 from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
-from app.controllers.records import RecordsController
+from app.controllers.records import MOVED, RecordsController
 from app.viewmodels.requests import Failure
 from app.viewmodels.runs.sweep import SweepRequest, SweepRow, SweepsRequest, SweepTold
 from app.views.parts.file_dialog import path_to_open
@@ -87,6 +87,8 @@ class SweepFeature(Feature):
     def _failed(self, failure: Failure) -> None:
         """Said once: what cannot be read is not asked for again by itself."""
         self._asked = False
+        if failure.kind == MOVED:
+            return  # and what the other database has is asked for
         self._wanted = SweepRequest()
         if failure.message != self._said:
             self._messages.failure(failure, "sweep")

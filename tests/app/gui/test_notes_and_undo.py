@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from held_processes import hold, let_go
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QInputDialog
 
@@ -89,6 +90,27 @@ def test_another_database_takes_nothing_of_what_was_deleted_in_this_one(qtbot, w
     qtbot.waitUntil(lambda: numbers(window) == [], timeout=60_000)
     assert kept(tmp_path / "traces.db") == {1, 3}
     window.preferences.visit_database("")
+
+
+def test_a_note_is_kept_where_another_database_is_opened_right_after(qtbot, window, tmp_path):
+    with open_store(tmp_path / "other.db"):
+        pass
+    kernel = window.state.compilation.kernels[0].name
+    held = hold(qtbot, window.records._asker())
+    window.kernel_notes.write_note(kernel, "spills")
+    window.preferences.visit_database(str(tmp_path / "other.db"))
+    qtbot.waitUntil(lambda: numbers(window) == [], timeout=60_000)
+    (retired,) = window.records._retired
+    let_go(held)
+    qtbot.waitUntil(lambda: not retired.alive, timeout=60_000)
+    with open_store(tmp_path / "traces.db") as store:
+        assert kernel_notes(store, "sample:softmax") == {kernel: "spills"}
+    with open_store(tmp_path / "other.db") as store:
+        assert kernel_notes(store, "sample:softmax") == {}
+    qtbot.wait_at_rest(window)
+    assert window.kernel_notes.notes == {}, "those of the database that is open"
+    window.preferences.visit_database("")
+    qtbot.waitUntil(lambda: window.kernel_notes.notes == {kernel: "spills"}, timeout=60_000)
 
 
 def test_a_note_on_a_kernel_is_kept_by_source_and_shown_with_it(qtbot, window, kernelglass, tmp_path, monkeypatch):

@@ -173,7 +173,6 @@ def test_devices_are_listed_though_another_database_was_opened_before_the_answer
     compiled.runs._look_around()
     compiled.records.forget()
     qtbot.waitUntil(lambda: [d.name for d in compiled.state.devices] == [d.name for d in found], timeout=60_000)
-    qtbot.waitUntil(lambda: not compiled.runs._open, timeout=60_000)
 
 
 def test_the_chooser_lists_the_cpu_and_says_what_a_gpu_lacks(qtbot, compiled):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from held_processes import hold, let_go
 
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
@@ -153,7 +155,7 @@ def test_a_sweep_of_the_store_is_shown_filtered_plotted_and_its_cells_opened(qtb
 def test_the_database_is_asked_about_sweeps_only_while_they_are_in_sight(qtbot, compiled, monkeypatch):
     """Behind another tab nobody sees them, and a question wakes a process beside what is measured."""
     asked, put = [], compiled.records.put
-    monkeypatch.setattr(compiled.records, "put", lambda request, done: (asked.append(request), put(request, done)))
+    monkeypatch.setattr(compiled.records, "put", lambda request, *how: (asked.append(request), put(request, *how)))
     compiled.docks.show("timeline")
     qtbot.wait_at_rest(compiled)
     qtbot.waitUntil(lambda: not compiled.sweep._asked)
@@ -162,6 +164,23 @@ def test_the_database_is_asked_about_sweeps_only_while_they_are_in_sight(qtbot, 
     assert compiled.sweep.view.isVisible() and not asked
     compiled.docks.bottom["sweep"].raise_()  # as a click on its tab does
     qtbot.waitUntil(lambda: SweepsRequest() in asked)
+    compiled.docks.show("timeline")
+
+
+def test_sweeps_are_asked_for_again_where_another_database_is_opened_before_the_answer(qtbot, compiled):
+    told = []
+    compiled.sweep.view.sweep_chosen.connect(told.append)
+    compiled.docks.show("sweep")
+    qtbot.waitUntil(lambda: not compiled.sweep._asked and compiled.records._quick is not None)
+    held = hold(qtbot, compiled.records._quick)
+    compiled.sweep.ask()
+    assert compiled.sweep._asked
+    compiled.records.forget()
+    assert compiled.records._quick is not None, "the new database is asked"
+    qtbot.waitUntil(lambda: not compiled.sweep._asked, timeout=60_000)
+    assert not compiled.sweep.view.bar.isVisibleTo(compiled.sweep.view) and not told
+    with contextlib.suppress(ProcessLookupError):
+        let_go(held)
     compiled.docks.show("timeline")
 
 
