@@ -91,14 +91,12 @@ class Cluster:
         return list(self.client.nthreads())
 
     def _told(self) -> dict[str, Any]:
-        """What the scheduler says of each worker.
+        """What the scheduler says of each worker, asked of itself.
 
-        Dask's client gives what it heard last. By itself it asks every two seconds, for no worker at all: where that
-        answer comes between ours and us, everybody seems to be gone.
+        Its `scheduler_info` gives what the client heard last. By itself that asks every two seconds, for no worker at
+        all: where that answer comes between ours and us, everybody seems to be gone.
         """
-        while not (found := self.client.scheduler_info(n_workers=-1)["workers"]) and self.addresses():
-            pass
-        return found
+        return self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"]
 
     def useful(self) -> list[Worker]:
         """Those that can be given work; UnavailableError where there is none."""
