@@ -62,6 +62,6 @@ def moment(stored: object) -> str:
     return str(stored)[:19].replace("T", " ")
 
 
-def percent(value: float | None) -> str:
+def percent(value: float | None, digits: int = 0) -> str:
     """A share, in percent."""
-    return "" if value is None else f"{value:.0%}"
+    return "" if value is None else f"{value:.{digits}%}"

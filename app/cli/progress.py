@@ -47,7 +47,7 @@ def line(words: str, share: float | None, elapsed: float, width: int) -> str:
         return f"{printable(words)} ..."[: max(width - 1, 0)]
     filled = round(_BAR * share)
     left = f", about {duration(elapsed / share * (1 - share))} left" if share >= 0.02 else ""
-    text = f"[{'#' * filled}{' ' * (_BAR - filled)}] {100 * share:3.0f} %  {printable(words)}{left}"
+    text = f"[{'#' * filled}{' ' * (_BAR - filled)}] {share:4.0%}  {printable(words)}{left}"
     return text if len(text) < width else text[: max(width - 1, 0)]
 
 

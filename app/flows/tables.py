@@ -13,6 +13,7 @@ from app.text_tables import seconds, size, table
 from compiler.printable import printable
 from profiler.report.exports.csv_table import plain_cell
 from profiler.report.markdown import md
+from profiler.units import percent
 
 HEADER = (
     "flow", "-O", "debug", "cache", "user", "system", "elapsed", "CPU", "peak memory", "time ratio",
@@ -98,7 +99,7 @@ def _cells_text(found: dict[str, Any]) -> list[tuple[str, ...]]:
     return [
         (
             _flow(cell), str(cell["opt_level"]), cell["debug"], cell["cache"], seconds(cell["user_s"]),
-            seconds(cell["system_s"]), seconds(cell["elapsed_s"]), f"{cell['cpu_percent']:.0f} %",
+            seconds(cell["system_s"]), seconds(cell["elapsed_s"]), percent(cell["cpu_percent"] / 100),
             size(cell["peak_bytes"]), _ratio(cell["time_ratio"]), _ratio(cell["memory_ratio"]),
             _spread(cell["spread"]),
         )
@@ -123,7 +124,7 @@ def _flow(cell: dict[str, Any]) -> str:
 
 def _spread(value: float | None) -> str:
     """A single repeat has no spread, which is not one of 0."""
-    return "unknown" if value is None else f"{100 * value:.0f} %"
+    return "unknown" if value is None else percent(value)
 
 
 def _ratio(value: float | None) -> str:

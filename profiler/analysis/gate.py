@@ -29,7 +29,7 @@ def gate(comparison: Comparison, limit: float) -> Gate:
             words = f"{side.label} is {verdict.ratio - 1:.1%} slower than {comparison.sides[0].label}"
             slower.append(f"{words} ({_interval(verdict)})")
         elif verdict.verdict == CANNOT_TELL or verdict.high > 1 + limit:
-            first, share = comparison.sides[0].label, f"{100 * limit:.3g} %"
+            first, share = comparison.sides[0].label, f"{100 * limit:.3g}%"
             words = f"cannot tell whether {side.label} is more than {share} slower than {first}"
             untold.append(f"{words} ({_interval(verdict)}): {verdict.why or 'the interval reaches past the limit'}")
     return Gate(tuple(slower), tuple(untold))

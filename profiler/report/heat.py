@@ -31,7 +31,7 @@ def sampling_words(found: Mapping[str, Any], *, micro: str = "us") -> str:
     every = f"One every {period} of a thread's time," if period else "They were taken"
     words += f". {every} over {found['calls']:,} calls of their own"
     if found["slowdown"] is not None:
-        change = f"{100 * abs(found['slowdown']):.1f} % {'longer' if found['slowdown'] >= 0 else 'shorter'}"
+        change = f"{percent(abs(found['slowdown']), 1)} {'longer' if found['slowdown'] >= 0 else 'shorter'}"
         words += f" that took {change} than calls between them without samples"
     lost = f"; {found['lost']:,} were lost" if found["lost"] else ""
     return f"{words}{lost}."
@@ -81,7 +81,7 @@ def annotated(kernel: Mapping[str, Any], stage: str, inside: int) -> list[str]:
         between = line["line"] - before["line"] - 1 if before is not None and (stage != PLACES or same) else 0
         if between >= _GAP:
             lines.append(f"{'':10}... {between} lines")
-        lines.append(f"{100 * line['count'] / inside:7.2f} % {line['line']:6}  {line['text']}{_stalls(line)}")
+        lines.append(f"{line['count'] / inside:8.2%} {line['line']:6}  {line['text']}{_stalls(line)}")
         before = line
     return lines
 

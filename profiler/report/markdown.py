@@ -51,7 +51,7 @@ def run_markdown(document: dict[str, Any]) -> str:
     if times:
         parts.append(
             f"Median{' of process medians' * (times['processes'] > 1)} **{seconds(times['median'])}** "
-            f"({100 * times['coverage']:.0f} % interval {seconds(times['low'])} to {seconds(times['high'])}), "
+            f"({percent(times['coverage'])} interval {seconds(times['low'])} to {seconds(times['high'])}), "
             f"fastest {seconds(times['minimum'])}, {times['count']} calls, {times['outliers']} outliers kept."
         )
         rows = [

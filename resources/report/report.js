@@ -173,7 +173,7 @@
       code.replaceChildren(all);
       code.scrollTop = 0;
       const known = view.rows.filter((row) => row.nodes.length).length;
-      share.textContent = `${lines.length.toLocaleString("en")} lines, ${Math.round((known / lines.length) * 100)} % linked`;
+      share.textContent = `${lines.length.toLocaleString("en")} lines, ${Math.round((known / lines.length) * 100)}% linked`;
       paint();
     };
     view.mark = (sets, scroll) => {

@@ -39,7 +39,7 @@ def on_a_terminal(*arguments: str, program: tuple[str, ...] = ("-m", "app"), **m
 
 def test_a_run_tells_a_terminal_how_far_it_is_and_leaves_nothing():
     status, said = on_a_terminal(*RUN)
-    assert status == 0 and "process 2" in said and re.search(r" 5\d %", said) and "left" in said
+    assert status == 0 and "process 2" in said and re.search(r" 5\d%", said) and "left" in said
     assert said.endswith("\r\x1b[K") and "\n" not in said
 
 
@@ -75,7 +75,7 @@ LONG = {
 def test_other_long_commands_tell_it_too(name):
     arguments, words = LONG[name]
     status, said = on_a_terminal(*arguments)
-    assert status == 0 and words in said and re.search(r"[1-9]\d %", said)
+    assert status == 0 and words in said and re.search(r"[1-9]\d%", said)
     assert said.endswith("\r\x1b[K") and "\n" not in said
 
 
@@ -94,7 +94,7 @@ def test_ceilings_tell_it_and_reports_leave_nothing(tmp_path):
     assert in_a_process(*RUN[:-1], "--db", path).returncode == 0
     report = ("report", "1", "-o", str(tmp_path / "r.html"), "--ceilings", "--db", path)
     status, said = on_a_terminal(*report, program=("-c", TWO_CEILINGS))
-    assert status == 0 and "measuring " in said and re.search(r"[1-9]\d %", said) and "writing the report" in said
+    assert status == 0 and "measuring " in said and re.search(r"[1-9]\d%", said) and "writing the report" in said
     assert said.endswith("\r\x1b[K") and "\n" not in said
 
 

@@ -172,7 +172,7 @@ def test_compare_fails_a_ci_job_with_status_5(kernelglass, copy):
     assert kernelglass("compare", "3", "4", "--fail-if-slower", "40%", "--db", copy)[0] == 0
     status, out, err = kernelglass("compare", "3", "4", "--fail-if-slower", "25%", "--db", copy)
     assert status == 6 and "slower" in out and "measuring both again, in turns" in err
-    assert err.splitlines()[-1].startswith("kernelglass: cannot tell whether run 4 is more than 25 % slower than run 3")
+    assert err.splitlines()[-1].startswith("kernelglass: cannot tell whether run 4 is more than 25% slower than run 3")
     assert kernelglass("compare", "4", "3", "--fail-if-slower", "5%", "--db", copy)[0] == 0
 
 

@@ -57,7 +57,7 @@ def test_a_history_has_the_runs_under_the_same_conditions(store):
     (change,) = found.changes
     assert change.run == runs[12] and change.ratio == pytest.approx(1.5, abs=0.01)
     page = export_run(store, runs[5], "html")
-    assert ("Over time" in page and f"From run {runs[12]} on: +49.9 %" in page) or "+50.0 %" in page
+    assert ("Over time" in page and f"From run {runs[12]} on: +49.9%" in page) or "+50.0%" in page
 
 
 def test_runs_of_a_commit_or_tag_are_one_moment(store):

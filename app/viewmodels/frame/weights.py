@@ -48,7 +48,7 @@ class Weights:
                 ("deviation", f"{self.deviation:.6g}"),
             ]  # fmt: skip
         share = 100 * self.zeros / self.read if self.read else 0.0
-        found += [("zeros", f"{share:.3g} % ({self.zeros:,})"), ("NaN", f"{self.nans:,}")]
+        found += [("zeros", f"{share:.3g}% ({self.zeros:,})"), ("NaN", f"{self.nans:,}")]
         if self.infinities:
             found.append(("infinite", f"{self.infinities:,}"))
         return (*found, ("stored as", self.note)) if self.note else tuple(found)

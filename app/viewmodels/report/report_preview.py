@@ -88,7 +88,7 @@ def _times(document: dict[str, Any]) -> ReportSection | None:
         return None
     outliers = times["outliers"]
     lines = [
-        f"Median {seconds(times['median'])}, {100 * times['coverage']:.0f} % interval {seconds(times['low'])} "
+        f"Median {seconds(times['median'])}, {percent(times['coverage'])} interval {seconds(times['low'])} "
         f"to {seconds(times['high'])}.",
         f"Fastest {seconds(times['minimum'])}, slowest {seconds(times['maximum'])}, {times['count']} calls, "
         f"{outliers} outlier{'s' * (outliers != 1)}, kept in every figure.",

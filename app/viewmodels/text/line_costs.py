@@ -13,6 +13,7 @@ from app.viewmodels.graph.heat import apportioned, node_samples
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.runs.run_figures import launch_times
 from app.viewmodels.text.text_document import TextDocument
+from profiler.units import percent
 
 MEASURED, APPORTIONED, SAMPLED = "measured", "apportioned", "sampled"
 _CALL_LINES = {"mogg": b" = mogg.kernel @", "mgp": b"mgp.call @"}  # a line with this stands for one launch
@@ -52,7 +53,7 @@ class LineCosts:
         if self.shares is not None:
             waits = ", ".join(f"{name} {count:,}" for name, count in self.stalls.get(line, ())[:4])
             words = (
-                f"{100 * float(self.shares[line]):.2f} % of the samples, {seconds(float(self.seconds[line]))} a call"
+                f"{percent(float(self.shares[line]), 2)} of the samples, {seconds(float(self.seconds[line]))} a call"
             )
             return f"{words}; samples by what it waited for: {waits}" if waits else words
         if self.measured[line]:

@@ -167,7 +167,7 @@ class CompareView(QWidget):
                 tip=lambda r: v.told if (v := of(r)) else "only one of the sides has this kernel",
             ),
             Column(f"{prefix}Ratio", lambda r: v.ratio if (v := of(r)) else None, _ratio, right=True),
-            Column(f"{prefix}95 % interval", lambda r: v.interval if (v := of(r)) else "", right=True),
+            Column(f"{prefix}95% interval", lambda r: v.interval if (v := of(r)) else "", right=True),
         ]
 
     def _chosen(self, row: KernelVerdict) -> None:

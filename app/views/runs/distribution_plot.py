@@ -14,6 +14,7 @@ from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Choice, Elided
 from app.views.runs.times_chart import TALL, TimesChart
 from profiler.records import Summary
+from profiler.units import percent
 
 MODES = (("bars", "Distribution"), ("calls", "Every call"))
 
@@ -61,7 +62,7 @@ class DistributionPlot(QWidget):
             return "no times"
         far = f", {len(found.outliers)} outliers up to {seconds(max(found.outliers))}" if found.outliers else ""
         return (
-            f"{self.name}: median {seconds(found.median)}, {100 * found.coverage:.0f} % interval "
+            f"{self.name}: median {seconds(found.median)}, {percent(found.coverage)} interval "
             f"{seconds(found.low)} to {seconds(found.high)}{far}"
         )
 

@@ -33,6 +33,7 @@ from app.views.parts.many_choice import ManyChoice
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar
+from profiler.units import percent
 
 EXPORTS = (("text", "Text", "txt"), ("md", "Markdown", "md"), ("csv", "CSV", "csv"), ("json", "JSON", "json"))
 METRICS = (
@@ -141,7 +142,7 @@ class FlowsView(QWidget):
                 Column("User", _figure("user_s"), time, right=True, unit="s", width=76),
                 Column("System", _figure("system_s"), time, right=True, unit="s", width=78, room=980),
                 Column("Elapsed", _figure("elapsed_s"), time, right=True, unit="s", width=78),
-                Column("CPU", _figure("cpu_percent"), _known(lambda v: f"{v:.0f} %"), right=True, width=68,
+                Column("CPU", _figure("cpu_percent"), _known(lambda v: percent(v / 100)), right=True, width=68,
                        room=1040),
                 Column("Peak memory", _figure("peak_bytes"), _known(size), right=True, unit="B", width=108),
                 Column("First result", _figure("first_result_s"), right=True, unit="s", words=_first, tip=_first_tip,
@@ -150,7 +151,7 @@ class FlowsView(QWidget):
                        tip=_ratio_tip, width=90),
                 Column("Memory ratio", lambda r: r.memory_ratio, _known(lambda v: f"{v:.2f}\u00d7"), right=True,
                        width=116, room=1250),
-                Column("Spread", _figure("spread"), _known(lambda v: f"{100 * v:.0f} %"), right=True, width=72,
+                Column("Spread", _figure("spread"), _known(percent), right=True, width=72,
                        room=1130),
                 Column(
                     "Bars",

@@ -15,6 +15,7 @@ from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Elided
 from app.views.runs.flame import FlameBar
+from profiler.units import percent
 
 _EMPTY = "Run and sample (Shift+F5) to see which lines the time goes into."
 _ROWS = 2  # of the list that are in sight at least
@@ -34,7 +35,7 @@ class HottestView(QWidget):
         self.view = RecordView(
             "Hottest lines",
             [
-                Column("Samples", lambda s: s.share, lambda share: f"{100 * share:.1f} %", right=True, width=80),
+                Column("Samples", lambda s: s.share, lambda share: percent(share, 1), right=True, width=80),
                 Column("Kernel", lambda s: s.kernel, width=150),
                 Column("Line", lambda s: s.where, width=170),
                 Column("It says", lambda s: s.line.text),

@@ -23,7 +23,7 @@ from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, label
 from profiler.analysis.roofline import levels_of, peak_for, peaks_of
 from profiler.records import GBYTES, GFLOPS, Ceiling
-from profiler.units import figure, rate
+from profiler.units import figure, percent, rate
 
 OWN = ""
 """Each kernel under the peak of the dtype it computes in."""
@@ -64,7 +64,7 @@ class RooflineView(QWidget):
                 Column("FLOP/B", lambda p: p.intensity, figure, right=True, width=76, room=400),
                 Column("GFLOP/s", lambda p: p.gflops, figure, right=True, width=84),
                 Column("Of roof", lambda p: None if p.share is None else p.share * 100,
-                       lambda v: "" if v is None else f"{v:.0f} %", right=True, width=74),
+                       lambda v: "" if v is None else percent(v / 100), right=True, width=74),
                 Column("Bound", lambda p: p.bound, width=84, room=460),
             ],
             stretch=1,

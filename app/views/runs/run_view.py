@@ -35,7 +35,7 @@ from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, label
 from app.views.runs.distribution_plot import DistributionPlot
-from profiler.units import rate
+from profiler.units import percent, rate
 
 _SIZE = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d{1,18})\s*")
 
@@ -114,7 +114,7 @@ class RunView(QWidget):
                 Column("Quartiles", lambda c: c.quartiles,
                        lambda v: f"{seconds(v[0])} to {seconds(v[1])}" if v[1] else "",
                        right=True, width=164, room=880),
-                Column("Share", lambda c: c.share * 100, lambda v: f"{v:.0f} %", right=True, width=64),
+                Column("Share", lambda c: c.share * 100, lambda v: percent(v / 100), right=True, width=64),
                 Column("Bandwidth", lambda c: c.point.gbytes or 0.0, lambda v: rate(v, "GB/s") if v else "",
                        right=True, width=108, room=440),
                 Column("Work", lambda c: c.point.gflops or 0.0, lambda v: rate(v, "GFLOP/s") if v else "", right=True,
@@ -215,7 +215,7 @@ class RunView(QWidget):
         whole = self._rows[0]
         sizes = ", ".join(f"{name}={value}" for name, value in run.dims)
         taken = run.summary
-        surely = f" ({100 * taken.coverage:.0f} %: {seconds(taken.low)} to {seconds(taken.high)})" if taken else ""
+        surely = f" ({percent(taken.coverage)}: {seconds(taken.low)} to {seconds(taken.high)})" if taken else ""
         middle = "median of process medians" if taken and taken.processes > 1 else "median"
         best = f", best {seconds(taken.minimum)}" if taken else ""
         where = f"{run.threads} thread{'s' * (run.threads != 1)}" if run.device == "cpu" else run.device

@@ -15,9 +15,10 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QStat
 
 from app.theme.look import Look
 from app.views.text.text_page import TextPage
+from profiler.units import percent
 
 BAR = 4
-_WIDEST = "100 %"
+_WIDEST = "100%"
 _LEAST = 0.0005
 """A share that would be shown as 0.0 is not shown."""
 _ROWS = 64
@@ -106,7 +107,7 @@ class HeatGutter:
 
 
 def _words(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
+    return percent(share, 0 if share >= 0.1 else 1)
 
 
 @lru_cache(maxsize=1024)

@@ -108,7 +108,7 @@ def _drawn(values: np.ndarray, edge: float) -> list[int]:
 
 
 def kernel_plot(launches: Sequence[dict[str, Any]]) -> Markup:
-    """A row a launch: its samples, their quartiles as a box, 5 to 95 % as whiskers, the median as a stroke."""
+    """A row a launch: its samples, their quartiles as a box, 5% to 95% as whiskers, the median as a stroke."""
     rows = [(x, np.asarray(x["samples_ns"], dtype=np.float64) * 1e-9) for x in launches]
     rows = [(launch, values[values > 0]) for launch, values in rows]
     rows = [(launch, values) for launch, values in rows if values.size]
@@ -135,7 +135,7 @@ def _kernel_row(scale: Scale, y: float, left: float, launch: dict[str, Any], val
     median = launch["median"]
     words = (
         f"{launch['kernel']}: median {seconds(median)}, quartiles {seconds(p25)} to {seconds(p75)}, "
-        f"5 to 95 % {seconds(p5)} to {seconds(p95)}"
+        f"5% to 95% {seconds(p5)} to {seconds(p95)}"
     )
     name = fitted(launch["kernel"], left - 40)
     parts = [

@@ -82,7 +82,7 @@ def test_preview_save_and_browser(qtbot, compiled, tmp_path, monkeypatch):
     qtbot.waitUntil(lambda: view.preview is not None and view.preview.runs == (second,), timeout=60_000)
     page = view.page.toPlainText()
     assert f"sample:mlp, run {second}" in page
-    for words in ("Time of a call", "Kernels", "matmul_add_relu", "Compilation", "Machine", "95 % interval"):
+    for words in ("Time of a call", "Kernels", "matmul_add_relu", "Compilation", "Machine", "95% interval"):
         assert words in page
 
     for kind in ("html", "md", "csv", "json", "perfetto"):

@@ -55,7 +55,7 @@ def test_a_run_shows_its_distribution_check_and_counters(qtbot, ran):
     assert len(run.totals) == 40
     assert run.summary is not None and run.summary.median == pytest.approx(np.median(run.totals))
     assert 0 < run.summary.low <= np.median(run.totals) <= run.summary.high
-    assert "95 %" in view.summary.text() and "\u2713 check passed" in view.summary.text()
+    assert "95%" in view.summary.text() and "\u2713 check passed" in view.summary.text()
     shown = view.plot.shown
     assert shown.counts.sum() + len(shown.outliers) == 40, "every call is in the plot"
     assert "median" in view.plot.describe()
