@@ -89,6 +89,8 @@ def operations_after(passes: Iterable[PassRecord]) -> dict[str, int]:
 
 IMPORTS, OUTSIDE = "imports", "outside"
 """What a moment of a compilation is put down to where no pass ran: modules that were loaded, or nothing known."""
+UNACCOUNTED = {IMPORTS: "loading modules", OUTSIDE: "outside any pass"}
+"""The same in words."""
 
 
 @dataclass(frozen=True)

@@ -225,7 +225,7 @@ class Compilations(QObject):
         """The process that holds the current (or previous) compilation; where it is gone, `done` is told so."""
         worker = self._previous if previous else self._current
         if worker is None or not worker.alive:
-            done(Failure("this compilation is gone; compile again (Ctrl+Enter)"))
+            done(Failure("this compilation is gone; compile again (Ctrl+Return)"))
             return None
         return worker
 

@@ -83,7 +83,9 @@ class CompileFeature(Feature):
         """End the compilation or the run under way."""
         ended, state = self._compiler.cancel(), self._state
         if ended and state.stale:
-            words = f"{state.title} is not compiled (Ctrl+Enter does it): what is on show is still {state.on_show.name}"
+            words = (
+                f"{state.title} is not compiled (Ctrl+Return does it): what is on show is still {state.on_show.name}"
+            )
             self._messages.say("warning", words, "window")
             self._warned = True
         return ended

@@ -288,7 +288,7 @@ class SourceFeature(Feature):
         self.pane.which.set_value("")
         self.show("")
         if restored:
-            words = "an edit that was not saved is back; Ctrl+Enter compiles it, Revert drops it"
+            words = "an edit that was not saved is back; Ctrl+Return compiles it, Revert drops it"
             self._messages.say("info", words, "source")
 
     def _failed(self, failure: Failure) -> None:

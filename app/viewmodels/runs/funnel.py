@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from app.viewmodels.compilation import Compilation
 from compiler.options import STAGE_TABLE
-from compiler.statistics import IMPORTS, OUTSIDE, Elapsed, elapsed_parts, funnel_of
+from compiler.statistics import UNACCOUNTED, Elapsed, elapsed_parts, funnel_of
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,6 @@ class FunnelRow:
     passes: int
     elapsed: float = 0.0  # by the clock: what several processes did at once counts once
     share: float = 0.0  # of all that went by
-
-
-_UNACCOUNTED = {IMPORTS: "loading modules", OUTSIDE: "outside any pass"}
 
 
 def funnel(compilation: Compilation) -> list[FunnelRow]:
@@ -46,9 +43,9 @@ def funnel(compilation: Compilation) -> list[FunnelRow]:
 def unaccounted(compilation: Compilation) -> list[FunnelRow]:
     """The time that no pass accounts for, so that all rows together are the time that went by."""
     return [
-        FunnelRow(part.stage, _UNACCOUNTED[part.stage], part.seconds, -1, -1, 0, part.seconds, part.share)
+        FunnelRow(part.stage, UNACCOUNTED[part.stage], part.seconds, -1, -1, 0, part.seconds, part.share)
         for part in _elapsed(compilation)
-        if part.stage in _UNACCOUNTED
+        if part.stage in UNACCOUNTED
     ]
 
 

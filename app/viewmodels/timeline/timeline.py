@@ -11,7 +11,7 @@ import numpy as np
 from app.viewmodels.compilation import Compilation, Nodes
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.timeline.memory_plan import alive
-from compiler.statistics import IMPORTS, OUTSIDE, gaps_of
+from compiler.statistics import UNACCOUNTED, gaps_of
 from compiler.trace import PassRecord
 
 
@@ -73,7 +73,7 @@ class Timeline:
         tracks: tuple[Track, ...] = (),
         kinds: np.ndarray | None = None,
         kind_names: Sequence[str] = (),
-        quiet: frozenset[int] = frozenset(),
+        quiet: tuple[int, ...] = (),
     ) -> None:
         order = np.lexsort((start, lane))
         self.lanes = list(lanes)
@@ -166,7 +166,7 @@ def compile_timeline(compilation: Compilation) -> Timeline:
     texts = [row.name + (f" {row.kernel}" if row.kernel else "") for row in rows]
     numbers = {text: index for index, text in enumerate(dict.fromkeys(texts))}
     stages = {stage: index for index, stage in enumerate(dict.fromkeys(row.stage for row in rows))}
-    quiet = frozenset(stages[name] for name in _GAPS.values() if name in stages)
+    quiet = tuple(stages[name] for name in UNACCOUNTED.values() if name in stages)
     kernels = compilation.kernel_table
     return Timeline(
         lanes,
@@ -183,13 +183,10 @@ def compile_timeline(compilation: Compilation) -> Timeline:
     )
 
 
-_GAPS = {IMPORTS: "loading modules", OUTSIDE: "outside any pass"}
-
-
 def _gaps(compilation: Compilation) -> list[PassRecord]:
     """What no pass accounts for, as events: time that is blank would look as if it had not gone by."""
     found = gaps_of(compilation.passes, compilation.elapsed, compilation.imports) if compilation.passes else []
-    return [PassRecord(_GAPS[gap.what], _GAPS[gap.what], "", gap.start, gap.seconds) for gap in found]
+    return [PassRecord(UNACCOUNTED[gap.what], UNACCOUNTED[gap.what], "", gap.start, gap.seconds) for gap in found]
 
 
 def run_timeline(compilation: Compilation, run: RunTimes) -> Timeline:

@@ -65,7 +65,7 @@ class ChoiceBar(QToolBar):
         room.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         room.setStyleSheet("background: transparent")
         self.addWidget(room)
-        self.compile = self._button("Compile", "Compile (Ctrl+Enter)", self.compile_pressed)
+        self.compile = self._button("Compile", "Compile (Ctrl+Return)", self.compile_pressed)
         self.run = self._button("Run", "Run and time (F5)", self.run_pressed)
         self.compile.setProperty("primary", True)
         self.addWidget(self.compile)

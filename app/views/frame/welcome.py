@@ -169,7 +169,7 @@ class WelcomePage(QScrollArea):
         for key, words in (
             ("Ctrl+Shift+P", "any command"),
             ("?", "all shortcuts"),
-            ("Ctrl+Enter", "compile"),
+            ("Ctrl+Return", "compile"),
             ("F5", "run"),
         ):
             row.addWidget(label(key, "key"))

@@ -1,4 +1,4 @@
-"""The source pane: edit the graph or a kernel; Ctrl+Enter compiles; errors show at their line."""
+"""The source pane: edit the graph or a kernel; Ctrl+Return compiles; errors show at their line."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class SourcePane(QWidget):
         self.state = label("", "faint")
         self._original = ""
         self._setting = False
-        tip = "Compile this text in place of the original (Ctrl+Enter)"
+        tip = "Compile this text in place of the original (Ctrl+Return)"
         self.compile = push_button("Compile edit", self.ask_compile, tip)
         self.revert = push_button("Revert", lambda: self.revert_wanted.emit(self.key), "Back to the original text")
         self.header = header(self.which, self.state, None, self.revert, self.compile)
@@ -211,7 +211,7 @@ class SourcePane(QWidget):
         self._changed()
 
     def ask_compile(self) -> None:
-        """Ctrl+Enter."""
+        """Ctrl+Return."""
         self.editor.mark_error(0)
         self.bar.hide()
         self.compile_wanted.emit(self.key, self.text)

@@ -19,6 +19,7 @@ from compiler.printable import printable
 _TICK = 90.0  # pixels between two ticks, at least
 _WORDS = 34.0  # pixels a slice needs for any text
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_QUIET = (Qt.BrushStyle.Dense6Pattern, Qt.BrushStyle.BDiagPattern)
 
 
 class TimelinePainter:
@@ -98,10 +99,10 @@ class TimelinePainter:
         colours = kinds % len(theme.series)
         painter.setPen(Qt.PenStyle.NoPen)
         if timeline.quiet:
-            without = np.isin(kinds, list(timeline.quiet))
-            colours = np.where(without, len(theme.series), colours)
-            painter.setBrush(QBrush(tint(theme.muted, 110), Qt.BrushStyle.BDiagPattern))
-            draw_rects(painter, rects[without])
+            colours = np.where(np.isin(kinds, timeline.quiet), len(theme.series), colours)
+            for kind in timeline.quiet:
+                painter.setBrush(self._quiet(timeline, kind, 110))
+                draw_rects(painter, rects[kinds == kind])
         for colour in np.flatnonzero(np.bincount(colours, minlength=1)[: len(theme.series)]).tolist():
             painter.setBrush(tint(theme.series[colour], 150 if theme.dark else 110))
             draw_rects(painter, rects[colours == colour])
@@ -113,6 +114,10 @@ class TimelinePainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(theme.accent), 2))
         draw_rects(painter, rects[lit])
+
+    def _quiet(self, timeline: Timeline, kind: int, alpha: int) -> QBrush:
+        """What tells kinds without a colour apart."""
+        return QBrush(tint(self.look.theme.muted, alpha), _QUIET[timeline.quiet.index(kind) % len(_QUIET)])
 
     def _words(
         self,
@@ -201,7 +206,7 @@ class TimelinePainter:
                 return
             fill = QBrush(tint(theme.series[index % len(theme.series)], 190))
             if index in timeline.quiet:
-                fill = QBrush(tint(theme.muted, 160), Qt.BrushStyle.BDiagPattern)
+                fill = self._quiet(timeline, index, 160)
             painter.fillRect(QRectF(x, y + 3, 10, 10), fill)
             painter.setPen(QColor(theme.muted))
             painter.drawText(QRectF(x + 15, y, wide + 4, 16), _LEFT, name)
