@@ -66,7 +66,7 @@ def close_up(view, node: str) -> None:
 
 
 def popup(qtbot) -> QMenu:
-    qtbot.waitUntil(lambda: isinstance(QApplication.activePopupWidget(), QMenu), timeout=5000)
+    qtbot.waitUntil(lambda: isinstance(QApplication.activePopupWidget(), QMenu))
     return QApplication.activePopupWidget()
 
 

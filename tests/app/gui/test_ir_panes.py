@@ -252,7 +252,7 @@ def test_a_pane_whose_text_is_long_in_coming_shows_no_other_text(qtbot, compiled
         patch.setattr(compiled.compiler, "text", lambda *arguments: None)
         pane.model.show(stage="kernel", kernel=compiled.state.compilation.kernels[1].name)
         if pane.model.loading:  # unless another test has asked for it, and it is still there
-            qtbot.waitUntil(lambda: pane.text.document.lines == 0, timeout=5000)
+            qtbot.waitUntil(lambda: pane.text.document.lines == 0)
             assert "Loading" in pane.text.shown.empty
     pane.model.ask()
     qtbot.waitUntil(lambda: not pane.model.loading and pane.text.document.lines > 0, timeout=60_000)

@@ -74,7 +74,7 @@ def test_every_tab_of_the_bottom_is_listed_where_they_have_no_room(qtbot, small)
 
     bar = next(bar for bar in small.findChildren(QTabBar) if bar.accessibleName() == "Views" and bar.count() > 3)
     every = every_tab(bar)
-    qtbot.waitUntil(every.isVisible, timeout=5_000)
+    qtbot.waitUntil(every.isVisible)
     assert every.geometry().right() == bar.width() - 1
     qtbot.mouseClick(every, Qt.MouseButton.LeftButton)
     menu = every.findChild(QMenu)
@@ -84,7 +84,7 @@ def test_every_tab_of_the_bottom_is_listed_where_they_have_no_room(qtbot, small)
     menu.close()
     assert not small.log.view.visibleRegion().isEmpty()
     small.resize(3000, 900)
-    qtbot.waitUntil(lambda: not every.isVisible(), timeout=5_000)
+    qtbot.waitUntil(lambda: not every.isVisible())
     small.docks.show("timeline")
 
 

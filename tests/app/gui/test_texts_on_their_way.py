@@ -106,7 +106,7 @@ def test_a_text_on_its_way_says_so_and_can_be_given_up(qtbot, compiled):
     pane = compiled.workbench.panes[1]
     hold_reader(qtbot, compiled)
     pane.set_target("sm_80")
-    qtbot.waitUntil(lambda: pane.waiting.isVisible(), timeout=5_000)
+    qtbot.waitUntil(lambda: pane.waiting.isVisible())
     assert "PTX of matmul_add_relu" in pane.waiting.words.text() and not pane.text.document.lines
     pane.model.progress = ("PTX of matmul_add_relu", 0.7)  # a step may be called as its result is
     pane._progressed()
@@ -132,7 +132,7 @@ def test_a_text_of_a_model_that_is_gone_is_not_asked_for_again(qtbot, compiled):
     loaded(qtbot, compiled)
     hold_reader(qtbot, compiled)
     pane.set_target("sm_90a")
-    qtbot.waitUntil(lambda: pane.waiting.isVisible(), timeout=5_000)
+    qtbot.waitUntil(lambda: pane.waiting.isVisible())
     qtbot.mouseClick(pane.waiting.cancel, Qt.MouseButton.LeftButton)
     assert not pane.model.loading and compiled.compiler._reader is None
     assert not compiled.panes._texts._waiting
@@ -231,7 +231,7 @@ def test_five_thousand_nodes_under_an_open_ptx_pane(qtbot, compiled, tmp_path):
     compiled.opening.open(path)
     qtbot.waitUntil(lambda: compiled.state.compilation.name == "large", timeout=600_000)
     assert len(compiled.state.compilation.nodes) > 5_000 and len(compiled.state.compilation.kernels) >= 109
-    qtbot.waitUntil(lambda: right.waiting.isVisible() or not right.model.loading, timeout=5_000)
+    qtbot.waitUntil(lambda: right.waiting.isVisible() or not right.model.loading)
     loaded(qtbot, compiled, timeout=60_000)
     for pane in compiled.workbench.panes[:2]:
         whose = pane.model.document.kernel or pane.model.kernel

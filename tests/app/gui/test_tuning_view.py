@@ -38,7 +38,7 @@ def test_tuning_shows_rows_as_it_goes_and_can_be_stopped(qtbot, compiled, tuning
     assert asked == [] and compiled.compiler.measuring.waiting == ("another",)
     qtbot.mouseClick(tuning.view.start, Qt.MouseButton.LeftButton)
     assert tuning.view.start.text() == "Tune" and tuning.view.said.text().startswith("Stopped")
-    qtbot.waitUntil(lambda: asked == [1], timeout=5_000)
+    qtbot.waitUntil(lambda: asked == [1])
 
 
 def test_the_result_is_told_and_why_it_is_not_kept(compiled, tuning):
