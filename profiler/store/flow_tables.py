@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from profiler.store.connection import Store, StoreError
+from profiler.store.shapes import read_json
 
 
 def keep_flow_table(store: Store, document: dict[str, Any]) -> int:
@@ -39,7 +40,7 @@ def flow_table(store: Store, number: int) -> dict[str, Any]:
         raise StoreError(f"there is no table of flows {number} in {store.path}")
     found: Any
     try:
-        found = json.loads(rows[0]["document"])
+        found = read_json(rows[0]["document"])
     except (ValueError, RecursionError):
         found = ()
     if wrong := _wrong(found):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from compiler.trace import PassRecord
 from profiler.records import PASS_COLUMNS, Ceiling, CompiledKernel, Decision, StageRecord
 from profiler.store.connection import Store, StoreError
 from profiler.store.samples import unpack
-from profiler.store.shapes import SHAPES, misfit
+from profiler.store.shapes import SHAPES, misfit, read_json
 from profiler.store.texts import get_text, unpack_nodes
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 def _json(text: Any, name: str) -> Any:
     """The object or list in a column; anything else there is damage, not a crash."""
     try:
-        found = json.loads(text)
+        found = read_json(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise StoreError(f"the database is damaged: {name} does not read ({error})") from None
     kind = list if isinstance(SHAPES[name], list) else dict

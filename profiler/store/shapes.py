@@ -6,6 +6,7 @@ fits and fails later is a mistake of the program's, and is not called anything e
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,15 @@ class Every:
     """An object whose values all have one shape, whatever their names."""
 
     shape: Any
+
+
+def read_json(text: str) -> Any:
+    """What a column holds. Numbers that JSON does not have, which Python reads and no report could write, are null."""
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+
+
+def _finite(digits: str) -> float | None:
+    return value if math.isfinite(value := float(digits)) else None
 
 
 def _whole(value: Any) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from profiler.store.connection import Store, StoreError
+from profiler.store.shapes import read_json
 
 _LEVEL = 1  # the smallest gain in size beyond this costs more time than storing may take
 
@@ -62,7 +63,7 @@ def pack_nodes(line_nodes: Sequence[Sequence[str]]) -> str:
 def unpack_nodes(text: str) -> tuple[tuple[str, ...], ...]:
     """What `pack_nodes` packed."""
     try:
-        found = json.loads(text)
+        found = read_json(text)
         sets = [tuple(map(str, nodes)) for nodes in found["sets"]]
         return tuple(sets[number] for number in found["lines"])
     except (ValueError, KeyError, IndexError, TypeError) as error:

@@ -11,6 +11,7 @@ from typing import Any
 from compiler.options import ChoiceValue
 from profiler.records import Machine
 from profiler.store.connection import Store, StoreError
+from profiler.store.shapes import read_json
 from profiler.store.writer import put_machine
 
 
@@ -98,7 +99,7 @@ def _choices(store: Store, text: str) -> tuple[tuple[str, ChoiceValue], ...]:
 
 def _read(store: Store, text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        found = read_json(text)
     except ValueError:
         raise _damaged(store) from None
     if not isinstance(found, dict):

@@ -162,6 +162,23 @@ def test_json_that_does_not_fit_is_an_answer_or_one_line(whole, ask, tmp_path):
     assert counted[0] > 20 and counted[2] > 20
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_a_number_that_json_does_not_have_is_none(whole, tmp_path, kernelglass, number):
+    path = tmp_path / "traces.db"
+    path.write_bytes(whole)
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "UPDATE compilations SET stats = substr(stats, 1, length(stats) - 1) || ?", (f', "odd": {number}}}',)
+    )
+    connection.commit()
+    connection.close()
+    for kind in FORMATS:
+        status, out, err = kernelglass("export", "1", "--format", kind, "--db", path)
+        assert status == 0, (kind, err)
+        if kind == "json":
+            assert json.loads(out)["compilation"]["stats"]["odd"] is None
+
+
 @pytest.mark.parametrize(
     "statement, words",
     [("DELETE FROM samples WHERE position = 0 AND run = 1", "run 1 has times of 48 calls and of 0 of launch 0"),
