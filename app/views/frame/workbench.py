@@ -15,7 +15,7 @@ from app.theme.tokens import BAR
 from app.viewmodels.compilation import PANE_STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.text.ir_pane import IrPaneModel, pane_model
-from app.views.frame.arrangement import BELOW, BESIDE, READABLE, STACKED, fitting, place_docks, share_room
+from app.views.frame.arrangement import ALONE, BELOW, BESIDE, READABLE, STACKED, fitting, place_docks, share_room
 from app.views.graph.panel import GraphPanel
 from app.views.parts.later import one_shot
 from app.views.text.ir_pane import IrPane
@@ -263,7 +263,9 @@ class Workbench(QMainWindow):
     def even_panes(self) -> None:
         """Make the panes beside each other equally wide; the graph gives way where it is wider than they would be."""
         row = self._row()
-        if self.isVisible() and row:
+        if self.shape == ALONE:
+            self.spread()
+        elif self.isVisible() and row:
             total = self.graph_dock.width() + sum(dock.width() for dock in row)
             self._share(min(self.graph_dock.width(), total // (len(row) + 1)), total)
 

@@ -111,6 +111,15 @@ def test_panes_that_rest_are_out_of_sight_and_come_back(qtbot, window):
     qtbot.waitUntil(lambda: all(pane.text.shown.document.data for pane in bench.panes))  # texts may be on their way
 
 
+def test_panes_without_the_graph_share_all_the_room_with_another(qtbot, window):
+    window.features.do("compare_layout")
+    settled(qtbot, window)
+    window.features.do("add_pane")
+    settled(qtbot, window)
+    widths = [window.workbench._pane_docks[pane].width() for pane in window.workbench.panes]
+    assert len(widths) == 3 and max(widths) - min(widths) <= 2, widths
+
+
 class Sizes(QObject):
     """The sizes in which a widget was painted."""
 
