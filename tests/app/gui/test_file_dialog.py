@@ -61,6 +61,21 @@ def test_its_icons_and_the_kinds_of_files_are_whole(qtbot, parent, tmp_path, the
     dialog.close()
 
 
+def test_its_arrows_can_be_seen_in_whichever_theme_comes_after_it(qtbot, parent, tmp_path):
+    look = Look(tmp_path / "icons")
+    dialog = file_dialog(parent, "Open")
+    dialog.show()
+    for theme in ("dark", "light"):
+        look.apply(theme)
+        for name in ("backButton", "forwardButton", "toParentButton"):
+            button = dialog.findChild(QToolButton, name)
+            picture = button.icon().pixmap(16, 16).toImage()
+            drawn = [picture.pixelColor(x, y) for x in range(picture.width()) for y in range(picture.height())]
+            solid = {colour.name() for colour in drawn if colour.alpha() == 255}
+            assert solid == {look.theme.muted.lower()}, (theme, name, solid)
+    dialog.close()
+
+
 def test_the_one_that_opens_sources_is_made_before_there_is_a_style_sheet(qapp, tmp_path, monkeypatch):
     """Under one Qt takes more than twice as long, and it would be while somebody types."""
     sheets = []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QTextBlock, QTextDocument
-from PySide6.QtWidgets import QApplication, QMenu, QTabBar
+from PySide6.QtWidgets import QApplication, QFrame, QMenu, QTabBar
 
 from app.controllers.docks import first_size
 from app.controllers.settings import Settings
@@ -85,6 +85,29 @@ def test_every_tab_of_the_bottom_is_listed_where_they_have_no_room(qtbot, small)
     assert not small.log.view.visibleRegion().isEmpty()
     small.resize(3000, 900)
     qtbot.waitUntil(lambda: not every.isVisible(), timeout=5_000)
+    small.docks.show("timeline")
+
+
+def test_no_tab_of_the_bottom_ends_in_the_middle_of_a_letter(qtbot, small):
+    from app.views.frame.dock_tabs import every_tab
+
+    bar = next(bar for bar in small.findChildren(QTabBar) if bar.accessibleName() == "Views" and bar.count() > 3)
+    faded = {"left": bar.findChild(QFrame, "fade-left"), "right": bar.findChild(QFrame, "fade-right")}
+    seen = set()
+    for name in ("timeline", "tune", "compare", "log"):
+        small.docks.show(name)
+        qtbot.wait_at_rest(small)
+        edge = every_tab(bar).geometry().left()
+        tabs = [bar.tabRect(at) for at in range(bar.count())]
+        cut = {"left": [tab for tab in tabs if tab.left() < -9 and tab.right() > 0],
+               "right": [tab for tab in tabs if tab.left() < edge and tab.right() > edge + 9]}  # fmt: skip
+        for side, found in cut.items():
+            if found:  # its words begin nine pixels inside it
+                seen.add(side)
+                assert faded[side].isVisible() and found[0].intersects(faded[side].geometry()), (name, side)
+            if faded[side].isVisible():
+                assert not tabs[bar.currentIndex()].intersects(faded[side].geometry()), (name, side)
+    assert seen == {"left", "right"}, seen
     small.docks.show("timeline")
 
 
