@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QMenu, QTabBar
 from app.controllers.docks import first_size
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
+from app.theme.tokens import ROW
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.runs.comparison import ComparisonView, Fact, Side
 from app.views.frame.arrangement import BESIDE, READABLE
@@ -328,6 +330,29 @@ def test_what_differs_is_said_in_a_line_where_its_table_has_no_room(qtbot, small
     assert not small.comparison.view.differs.isVisible()
     table = small.comparison.view.facts.model
     assert [table.columns[at].text(table.record(0)) for at in range(3)] == ["optimisation", "-O2", "-O3"]
+
+
+def test_a_bisection_and_a_message_lie_over_nothing_of_the_comparison(qtbot, small):
+    view = small.comparison.view
+    facts, sides = (Fact("optimisation", ("-O2", "-O3")),), (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))
+    view.set_comparison(ComparisonView("run 1 against run 2", facts, (), sides, (), "bootstrap", (), True))
+    small.docks.show("compare")
+    view.bisection.end("one of 7 makes the results wrong", "", texts=False)
+    try:
+        for message in (False, True):
+            if message:
+                view.bar.show_message(Message("error", "it could not be compiled", "compare"))
+            qtbot.wait_at_rest(small)
+            head = view.title.parentWidget()
+            assert head.height() >= head.minimumHeight()
+            assert message or view.view.table.viewport().height() >= 2 * ROW
+            parts = [part for part in (view.bar, head, view.bisection, view.split) if part.isVisible()]
+            edges = [(part.mapTo(view, part.rect().topLeft()).y(), part.height()) for part in parts]
+            assert all(y + high <= below for (y, high), (below, _) in pairwise(edges)), edges
+            assert edges[-1][0] + edges[-1][1] <= view.height(), edges
+    finally:
+        view.bar.hide()
+        view.bisection.hide()
 
 
 def test_the_right_button_offers_what_can_be_done_with_a_text(qtbot, small):
