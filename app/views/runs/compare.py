@@ -66,8 +66,8 @@ class CompareView(QWidget):
         words.setContentsMargins(8, 0, 0, 0)
         tip = "Which fusion or pass makes the last run wrong, or slower than the first"
         self.bisect = push_button("Bisect", self.bisect_wanted, tip, role="small")
-        for fixed in (self.title, words):
-            fixed.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        self.title.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        words.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.bisect.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)  # as high as other buttons
         self.bisection = BisectStrip(look)
         for part in (self.bar, self.bisection):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QByteArray, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QTextBlock, QTextDocument
 from PySide6.QtWidgets import QApplication, QFrame, QMenu, QTabBar
 
@@ -142,6 +142,23 @@ def test_the_sides_give_back_their_room_when_the_window_shrinks(qtbot, small):
     qtbot.waitUntil(lambda: explorer.width() <= 232 and inspector.width() <= 242)
     qtbot.waitUntil(lambda: all(pane.width() >= READABLE for pane in small.workbench.panes))
     qtbot.waitUntil(lambda: small.docks.bottom["timeline"].height() <= 200)
+
+
+def test_what_a_large_screen_was_left_with_leaves_a_small_one_its_middle(qtbot, small):
+    explorer, inspector = (small.docks.named[name] for name in ("explorer", "inspector"))
+    small.resize(3840, 2160)
+    small.docks.reset_layout()
+    qtbot.waitUntil(lambda: explorer.width() > 400 and inspector.width() > 440)
+    kept = small.docks.layout_states()
+    small.resize(1280, 720)
+    qtbot.wait_at_rest(small)
+    small.docks.restore_layout(kept)
+    qtbot.waitUntil(lambda: explorer.width() <= 232 and inspector.width() <= 242)
+    qtbot.waitUntil(lambda: all(pane.width() >= READABLE for pane in small.workbench.panes))
+    qtbot.waitUntil(lambda: small.docks.bottom["timeline"].height() <= 200)
+    for size in (b"", b"1x", b"99999999999x1", b"\xff"):
+        small.docks.restore_layout(kept | {"size": QByteArray(size)})
+    small.docks.restore_layout({name: state for name, state in kept.items() if name != "size"})
 
 
 def test_a_side_that_a_hand_has_widened_keeps_its_part_of_the_window(qtbot, small):
