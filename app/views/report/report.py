@@ -93,6 +93,7 @@ class ReportView(QWidget):
             self.run.set_value(self._followed)
             self._followed = ""
         self._enable()
+        self._leave_other()
         self.update()  # which asks for the report, where it is seen
 
     def show_run(self, number: int) -> None:
@@ -130,10 +131,19 @@ class ReportView(QWidget):
 
     def _ask(self) -> None:
         self._asked = self.chosen()
+        self._leave_other()
         self._fill_menu()
         self._enable()
         if self.chosen():
             self.preview_wanted.emit(self.chosen())
+
+    def _leave_other(self) -> None:
+        """Take away what was told of other runs than those that are chosen."""
+        if self.preview is not None and self.preview.runs != self.chosen():
+            self.preview = None
+            self.page.clear()
+        runs = " against run ".join(map(str, reversed(self.chosen())))
+        self.page.setPlaceholderText(f"The report of run {runs} comes here." if runs else "")
 
     def _fill_menu(self) -> None:
         self._menu.clear()

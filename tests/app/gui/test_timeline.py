@@ -214,6 +214,16 @@ def test_every_time_on_the_axis_is_whole(view):
         Pen.said.clear()
 
 
+def test_what_is_no_pass_looks_the_same_whatever_else_there_is(view):
+    both = Timeline(["compiler"], *(np.zeros(2, int),) * 4, ["x"], kind_names=["a", "b"], quiet={0: 0, 1: 1})
+    alone = Timeline(["compiler"], *(np.zeros(1, int),) * 4, ["x"], kind_names=["b"], quiet={0: 1})
+    assert view._painter._quiet(both, 1, 110) == view._painter._quiet(alone, 0, 110)
+    gap = (PassRecord("link", "link", "", 0.5, 0.1, worker=0),)
+    timeline = compile_timeline(replace(compilation(gap), elapsed=0.6))
+    (outside,) = timeline.quiet
+    assert timeline.kind_names[outside] == "outside any pass" and timeline.quiet[outside] == 1
+
+
 def test_every_number_of_a_launch_above_the_memory_plan_is_whole(qtbot, tmp_path):
     plan = MemoryView(Look(tmp_path, "dark"), Selection())
     qtbot.addWidget(plan)
