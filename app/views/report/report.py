@@ -11,7 +11,7 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.report.report_preview import ReportPreview, ReportSection
 from app.viewmodels.requests import RunRow, source_name
-from app.views.parts.controls import column, paragraph, push_button
+from app.views.parts.controls import column, open_menu, paragraph, push_button
 from app.views.parts.header import header
 from app.views.parts.later import one_shot
 from app.views.parts.widgets import Choice, MessageBar, label
@@ -46,7 +46,7 @@ class ReportView(QWidget):
             choice.chosen.connect(lambda _: self._chosen_here())
         self.save = push_button("Save as", name="Save the report as")
         self._menu = QMenu(self.save)
-        self.save.setMenu(self._menu)
+        open_menu(self.save, self._menu)
         tip = "The whole report: one HTML file, with the IR linked line by line"
         self.browser = push_button("Open in browser", lambda: self.browser_wanted.emit(self.chosen()), tip)
         self.page = QTextBrowser()

@@ -13,7 +13,7 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.requests import CompilationRow, RunRow, source_name
 from app.viewmodels.runs.notebook import FlowTableRow
-from app.views.parts.controls import column, push_button
+from app.views.parts.controls import column, open_menu, push_button
 from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
@@ -63,7 +63,7 @@ class RunsView(QWidget):
         menu = QMenu(self.export)
         for kind, title in FORMATS:
             menu.addAction(title, lambda k=kind: self.export_wanted.emit(tuple(sorted(self.chosen())), k))
-        self.export.setMenu(menu)
+        open_menu(self.export, menu)
         row = QHBoxLayout()
         row.setContentsMargins(6, 5, 6, 5)
         row.setSpacing(4)

@@ -97,6 +97,10 @@ class TextPainter:
             self._line(painter, page, area, line, y, matches.get(line, ()))
         painter.restore()
         self._paint_ruler(painter, page, area)
+        if page.focused:  # the line that the keyboard is at may be out of sight
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(_colour(theme.accent), 1))
+            painter.drawRect(area.adjusted(0.5, 0.5, -0.5, -0.5))
 
     def _ground(self, painter: QPainter, page: TextPage, area: QRectF, line: int, y: float) -> None:
         """What lies behind a line's text, and its gutter."""

@@ -90,6 +90,19 @@ def test_what_is_not_painted_again_looks_as_it_did(qtbot, view, heat):
         assert before == after, f"something else than {again} changed with {list(changes)}"
 
 
+def test_who_has_the_keyboard_is_seen_wherever_its_line_is(qtbot, view):
+    long_text(qtbot, view)
+    view.show_also(caret=1)
+    view.reveal(300)
+    pictures = []
+    for focused in (True, False):
+        view.setFocus() if focused else view.clearFocus()
+        qtbot.waitUntil(lambda focused=focused: view.hasFocus() == focused)
+        pictures.append(view.viewport().grab().toImage())
+    edge = [picture.pixelColor(0, picture.height() // 2).name() for picture in pictures]
+    assert edge[0] == view.look.theme.accent.lower() != edge[1]
+
+
 def test_a_short_text_has_its_ticks_beside_its_lines(qtbot, view):
     view.resize(400, 600)
     view.show()
