@@ -197,6 +197,7 @@ def test_a_weight_shows_its_statistics_when_asked(qtbot, compiled, tmp_path):
     assert "deviation" not in inspector.toPlainText()  # nothing is read before it is asked for
     some = weight.attributes.removeprefix("value=[").split(", ")
     assert len(some) > 3 and max(map(len, some)) < 14, "as many digits as anybody reads"
+    assert some[-1] == "...]", "no number is cut"
     window.features.do("weights")
     qtbot.waitUntil(lambda: "deviation" in inspector.toPlainText(), timeout=WAIT)
     assert "NaN" in inspector.toPlainText() and "all of them" in inspector.toPlainText()
