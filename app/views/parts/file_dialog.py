@@ -58,20 +58,6 @@ def fit_columns(dialog: QFileDialog) -> None:
     room = over.window().width() if over is not None else dialog.width()
     dialog.resize(max(dialog.width(), min(wide, room - 40)), dialog.height())
     splitter.setSizes([left, max(splitter.width() - left, 1)])
-    _align_buttons(dialog)
-
-
-def _align_buttons(dialog: QFileDialog) -> None:
-    """Each button beside the field that it stands beside: Qt puts them closer to each other than the fields are."""
-    fields = dialog.findChild(QWidget, "fileNameEdit"), dialog.findChild(QWidget, "fileTypeCombo")
-    box = dialog.findChild(QDialogButtonBox)
-    rows = box.layout() if box is not None else None
-    if box is None or rows is None or any(field is None or not field.isVisible() for field in fields):
-        return
-    first, second = (field.geometry() for field in fields if field is not None)
-    for button in box.buttons():
-        button.setFixedHeight(first.height())
-    rows.setSpacing(second.top() - first.top() - first.height())
 
 
 def _for_kinds(dialog: QFileDialog) -> int:

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QComboBox, QFileDialog, QListView, QToolButton, QTreeView, QWidget
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialogButtonBox,
+    QFileDialog,
+    QLineEdit,
+    QListView,
+    QToolButton,
+    QTreeView,
+    QWidget,
+)
 
 import app.controllers.opening
 from app.controllers.settings import Settings
@@ -54,6 +64,11 @@ def test_its_icons_and_the_kinds_of_files_are_whole(qtbot, parent, tmp_path, the
         button.ensurePolished()
         assert button.sizeHint().width() <= button.width(), f"no room for the icon of {button.objectName()}"
     chosen = dialog.findChild(QComboBox, "fileTypeCombo")
+    fields = [dialog.findChild(QLineEdit, "fileNameEdit"), chosen]
+    beside = sorted(dialog.findChild(QDialogButtonBox).buttons(), key=lambda button: button.mapTo(dialog, QPoint()).y())
+    for button, field in zip(beside, fields, strict=True):
+        middles = [part.mapTo(dialog, part.rect().center()).y() for part in (button, field)]
+        assert abs(middles[0] - middles[1]) <= 1, f"{button.text()} stands beside no field"
     qtbot.waitUntil(lambda: chosen.width() >= chosen.fontMetrics().horizontalAdvance(kinds) + 30)
     wide = dialog.width()
     fit_columns(dialog)
