@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 EITHER, KINDS = "either", ("either", "wrong", "slow")
 
 
+class NothingToFind(ExecutionError):
+    """Neither of the runs is worse than the other: an answer, for who did not know it."""
+
+
 def subject_of(store: Store, run: int, bound: float | None = None) -> Subject:
     """A run with the results it should have; `bound` is by its graph's dtypes where none is given."""
     from app.checking import error_bound
@@ -63,7 +67,7 @@ def search(subject: Subject, runs: Sequence[int], kind: str, *, not_slower: str,
         if found is not None and found.suspects:
             return
     if found is None or (not found.suspects and kind == EITHER and not_slower and found.right):
-        raise ExecutionError(f"run {runs[-1]} gives right results now, and {not_slower}: nothing to find")
+        raise NothingToFind(f"run {runs[-1]} gives right results now, and {not_slower}: nothing to find")
 
 
 def trial_words(found: Found) -> str:

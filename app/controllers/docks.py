@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.settings import LAST_SESSION, Settings
 from app.viewmodels.frame.event import Event
+from app.views.frame.arrangement import SHAPES
 from app.views.frame.dock_tabs import DockTabs
 from app.views.frame.status import Status
 from app.views.frame.welcome import WelcomePage
@@ -79,6 +80,13 @@ def _part(has: int, window: tuple[int, int], usual: tuple[int, int]) -> int:
     return min(has, max(usual[1], has * window[1] // max(window[0], 1)))
 
 
+def _read_size(data: QByteArray | None) -> QSize:
+    """The size of the window that a layout was kept with; none that is valid where it keeps none."""
+    parts = bytes(data.data()).decode(errors="replace").split("x") if data is not None else []
+    good = len(parts) == 2 and all(part.isascii() and part.isdecimal() and len(part) < 7 for part in parts)
+    return QSize(*map(int, parts)) if good else QSize()
+
+
 class DocksFeature(Feature):
     """Where everything is. `work_shown` when the workbench comes in place of the welcome page."""
 
@@ -93,6 +101,7 @@ class DocksFeature(Feature):
         self._before: tuple[QSize, tuple[int, int, int]] | None = None  # the window's last size that settled, its parts
         self._resizing = one_shot(window, self._keep_parts)
         self._left = QByteArray()  # how docks were arranged when the welcome page took their place
+        self._left_size = QSize()  # of the window then
         self.work_shown = Event()
         self.arranged = Event()  # from what was kept, or as the program came
         self.commands = (
@@ -140,6 +149,8 @@ class DocksFeature(Feature):
     def begin(self) -> None:
         """The window has its size: what there is now is the usual arrangement; how it was left comes back with work."""
         self._usual = self.layout_states()
+        for made in ("size", "shape"):  # the usual arrangement is made anew for the window as it is
+            del self._usual[made]
         self._restored = self._settings.layout(LAST_SESSION)
         if "geometry" in self._restored:
             self._window.restoreGeometry(self._restored.pop("geometry"))
@@ -163,7 +174,7 @@ class DocksFeature(Feature):
     def show_welcome(self) -> None:
         """The welcome page, without the docks that would be empty around it."""
         if self.stack.currentWidget() is self.workbench:
-            self._left = self._window.saveState(_VERSION)
+            self._left, self._left_size = self._window.saveState(_VERSION), self._window.size()
         self.stack.setCurrentWidget(self.welcome)
         for dock in self.named.values():
             dock.hide()
@@ -184,6 +195,7 @@ class DocksFeature(Feature):
             self._restored = {}
         elif not self._left.isEmpty():
             self._window.restoreState(self._left, _VERSION)
+            self._fit_from(self._left_size)
         else:
             next_turn(self._window, self._share_room)
 
@@ -215,8 +227,9 @@ class DocksFeature(Feature):
     def layout_states(self) -> dict[str, QByteArray]:
         """The arrangement of both levels of docks."""
         panes = QByteArray(json.dumps(self.workbench.pane_states()).encode())
-        workbench = self.workbench.saveState(_VERSION)
-        return {"window": self._window.saveState(_VERSION), "workbench": workbench, "panes": panes}
+        workbench, size = self.workbench.saveState(_VERSION), f"{self._window.width()}x{self._window.height()}"
+        made = {"size": QByteArray(size.encode()), "shape": QByteArray(self.workbench.shape.encode())}
+        return {"window": self._window.saveState(_VERSION), "workbench": workbench, "panes": panes} | made
 
     def restore_layout(self, states: dict[str, QByteArray]) -> None:
         """Put the docks where they were, with the panes there were."""
@@ -228,8 +241,16 @@ class DocksFeature(Feature):
             self._window.restoreState(states["window"], _VERSION)
         if "workbench" in states:
             self.workbench.restoreState(states["workbench"], _VERSION)
-            self.workbench.shape = ""  # whatever the user made of it
+            shape = bytes(states.get("shape", QByteArray()).data()).decode(errors="replace")
+            self.workbench.shape = shape if shape in SHAPES else ""  # whatever the user made of it
+        self._fit_from(_read_size(states.get("size")))
         self.arranged.emit()
+
+    def _fit_from(self, size: QSize) -> None:
+        """The docks are as they were in a window of that size: what they get in this one. Left alone, what a large
+        screen gave the sides leaves a small one no middle."""
+        if size.isValid() and size != self._window.size():
+            next_turn(self._window, lambda: self.resized(size))
 
     def reset_layout(self) -> None:
         """As the program came."""

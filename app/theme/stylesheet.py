@@ -22,6 +22,7 @@ def style_sheet(theme: Theme, icon_folder: Path, pixels: int = UI_PIXELS) -> str
     icon_folder = _writable(icon_folder)
     template = resource_folder() / "styles" / "kernelglass.qss"
     tokens = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
+    tokens["window_clear"] = f"#00{theme.window.removeprefix('#')}"  # what fades into it ends in none of it
     icons = {
         f"icon_{name}": write_for_style_sheet(icon_folder, name, theme.muted)
         for name in ("down", "right", "up", "close", "float", "left")

@@ -8,7 +8,7 @@ from app.viewmodels.runs.bisecting import Bisected, BisectProgress, BisectReques
 
 def bisect_runs(request: BisectRequest, report: Report) -> Bisected:
     """Find the guilty fusion or pass of the second run, and what it does."""
-    from app.bisecting import EITHER, search, subject_of, trial_words, why_not_slower
+    from app.bisecting import EITHER, NothingToFind, search, subject_of, trial_words, why_not_slower
     from app.worker.pass_steps import PassSteps
     from profiler.bisecting import guilty_step
     from profiler.store import open_store
@@ -20,12 +20,15 @@ def bisect_runs(request: BisectRequest, report: Report) -> Bisected:
     report(Progress("bisecting: compiling the whole", 0.02))
     known, found = Known("nothing is known yet"), None
     lines: list[str] = []
-    for found in search(subject, request.runs, EITHER, not_slower=not_slower, most=request.most):
-        if len(found.trials) > len(lines):
-            lines.append(trial_words(found))
-        known = Known(found.words, tuple(lines))
-        share = min(len(found.trials) / request.most, 0.95)
-        report(BisectProgress(f"bisecting: {lines[-1]}" if lines else "bisecting", share, known))
+    try:
+        for found in search(subject, request.runs, EITHER, not_slower=not_slower, most=request.most):
+            if len(found.trials) > len(lines):
+                lines.append(trial_words(found))
+            known = Known(found.words, tuple(lines))
+            share = min(len(found.trials) / request.most, 0.95)
+            report(BisectProgress(f"bisecting: {lines[-1]}" if lines else "bisecting", share, known))
+    except NothingToFind as answer:
+        return Bisected(Known(answer.message, tuple(lines)))
     if found is None or len(found.suspects) != 1:
         return Bisected(known)
     guilty = found.suspects[0]

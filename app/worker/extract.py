@@ -185,8 +185,9 @@ def _known(size: Any, dims: Mapping[str, int]) -> Any:
 
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray):  # which may have millions of elements
-        value = value.flat[:8].tolist() + ["..."] * (value.size > 8)
-    text = str(value).replace("\n", " ").replace("'...'", "...")
+        first = [f"{item:.6g}" if isinstance(item, float) else str(item) for item in value.flat[:4].tolist()]
+        value = f"[{', '.join(first + ['...'] * (value.size > 4))}]"
+    text = str(value).replace("\n", " ")
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -39,6 +39,8 @@ LEAST_SHARE = 0.02
 _PROMISING = 0.99  # of the time of the default: less is not worth proving
 _FUTILE = 4  # pairs after which one that is slower in the middle is given up
 _ROUNDS = 5
+_WAITING, _RACING = "not tried yet", "being tried"
+_UNDECIDED = {_WAITING: "not tried: the time was over", _RACING: "the time was over before it was decided"}
 
 
 class Unfit(CompilerError):
@@ -86,9 +88,7 @@ class Tuning:
         if self._only and self._only not in self._table:
             self._model.kernel(self._only)  # an unknown name is said to be one
             raise ExecutionError(f"{self._only} leaves nothing to choose")
-        self._rows = {
-            name: Row(each, "not tried yet") for name, each in self._table.items() if self._only in ("", name)
-        }
+        self._rows = {name: Row(each, _WAITING) for name, each in self._table.items() if self._only in ("", name)}
         yield self._told("timing what there is")
         outcome = self._trial({}, outputs=True)
         self._expected = [np.array(each) for each in outcome.outputs]
@@ -107,8 +107,8 @@ class Tuning:
                 base[name] = finalists[name]
             open_ = better
         for name, row in self._rows.items():
-            if row.words == "not tried yet":
-                self._rows[name] = replace(row, words="not tried: the time was over")
+            if row.words in _UNDECIDED:
+                self._rows[name] = replace(row, words=_UNDECIDED[row.words])
         yield self._told("done")
 
     # What there is to try
@@ -122,7 +122,7 @@ class Tuning:
         for name, row in self._rows.items():
             if shares.get(name, 0.0) < LEAST_SHARE and not self._only:
                 self._rows[name] = replace(row, words=f"not tried: it takes {shares.get(name, 0.0):.1%} of the time")
-        names = [name for name, row in self._rows.items() if row.words == "not tried yet"]
+        names = [name for name, row in self._rows.items() if row.words == _WAITING]
         return sorted(names, key=lambda name: -shares.get(name, 0.0))
 
     def _racers(self, name: str, base: Chosen, tried: set[Chosen]) -> list[_Racer]:
@@ -131,7 +131,7 @@ class Tuning:
         tried.update(new)
         row = self._rows[name]
         dropped = (*row.dropped, *(words for words in broken if words not in row.dropped))
-        words = row.words if new or row.best else "there is nothing else to choose"
+        words = row.words if row.best else _RACING if new else "there is nothing else to choose"
         self._rows[name] = replace(row, dropped=dropped, tried=row.tried + len(new), words=words)
         self._draw.shuffle(new)
         return [_Racer(chosen, []) for chosen in new]

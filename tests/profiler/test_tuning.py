@@ -151,6 +151,7 @@ def test_stopping_leaves_what_is_known(tmp_path):
             break
     (row,) = made.state.rows
     assert (row.tunable.kernel, row.tried, row.faster) == ("magnitude_kernel", 1, False)
+    assert row.words == "being tried", "a row with candidates does not say that it was not tried"
 
 
 def test_cancelling_ends_it_at_once(tmp_path):

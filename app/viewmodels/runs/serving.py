@@ -47,7 +47,7 @@ class ServingRow:
 
 
 def serving_rows(served: tuple[Served, ...]) -> list[ServingRow]:
-    """The serving table: the figures that `kernelglass generate` prints, a column a flow."""
+    """The serving table: whether the flows agree, then what `kernelglass generate` prints, a column a flow."""
     if not served:
         return []
     names = list(served[0].generation.figures)
@@ -56,10 +56,11 @@ def serving_rows(served: tuple[Served, ...]) -> list[ServingRow]:
         for name in names
     ]
     kept = {each.flow: str(each.run) if each.run else "not kept" for each in served}
-    return [*rows, ServingRow("run", kept)]
+    agree = [ServingRow(words, {})] if (words := _tokens_agree(served)) else []
+    return [*agree, *rows, ServingRow("run", kept)]
 
 
-def tokens_agree(served: tuple[Served, ...]) -> str:
+def _tokens_agree(served: tuple[Served, ...]) -> str:
     """Whether both flows made the same tokens, in words; nothing of one alone."""
     if len(served) < 2:
         return ""

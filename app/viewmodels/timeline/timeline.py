@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
@@ -73,7 +74,7 @@ class Timeline:
         tracks: tuple[Track, ...] = (),
         kinds: np.ndarray | None = None,
         kind_names: Sequence[str] = (),
-        quiet: tuple[int, ...] = (),
+        quiet: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         order = np.lexsort((start, lane))
         self.lanes = list(lanes)
@@ -82,7 +83,7 @@ class Timeline:
         self.nodes = [nodes[i] for i in order.tolist()] if len(nodes) else []
         self.kinds = self.name if kinds is None else kinds[order]  # what the colour stands for
         self.kind_names = list(kind_names)
-        self.quiet = quiet  # kinds that are no work of their own, drawn without a colour
+        self.quiet = quiet  # kinds that are no work of their own, drawn without a colour: which of them each is
         self.tracks = tracks
         self.end = self.start + self.duration
         self._bounds = np.searchsorted(self.lane, np.arange(len(self.lanes) + 1))
@@ -166,7 +167,7 @@ def compile_timeline(compilation: Compilation) -> Timeline:
     texts = [row.name + (f" {row.kernel}" if row.kernel else "") for row in rows]
     numbers = {text: index for index, text in enumerate(dict.fromkeys(texts))}
     stages = {stage: index for index, stage in enumerate(dict.fromkeys(row.stage for row in rows))}
-    quiet = tuple(stages[name] for name in UNACCOUNTED.values() if name in stages)
+    quiet = {stages[name]: which for which, name in enumerate(UNACCOUNTED.values()) if name in stages}
     kernels = compilation.kernel_table
     return Timeline(
         lanes,

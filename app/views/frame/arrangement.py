@@ -10,6 +10,7 @@ from app.theme.tokens import BAR
 BESIDE, STACKED, BELOW, ALONE = "beside", "stacked", "below", "alone"
 """Panes right of the graph in a row, right of it on top of each other, in a row below it, or in a row without it."""
 
+SHAPES = (BESIDE, STACKED, BELOW, ALONE)
 READABLE = 280  # pixels: a pane that is narrower shows too little of a line
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QChildEvent, QEvent, QObject, QRect, Qt
-from PySide6.QtWidgets import QMainWindow, QMenu, QTabBar, QToolButton
+from PySide6.QtWidgets import QFrame, QMainWindow, QMenu, QTabBar, QToolButton
 from shiboken6 import isValid
 
 from app.views.frame.keyboard import come_to_front
@@ -12,6 +12,8 @@ from app.views.parts.plain import plain_tip
 
 _NAME = "every-tab"
 _WIDE = 26  # pixels of the button: it lies over the two arrows by which Qt would have one look for a tab
+_BESIDE = 6  # pixels beside the words of a tab: a tab that lacks no more is whole
+_FADE = 36  # pixels over which a tab that is not all in sight goes away, instead of being cut in the middle of a letter
 
 
 class DockTabs(QObject):
@@ -61,6 +63,7 @@ class EveryTab(QToolButton):
         self.setAccessibleName(f"{name}: every one")
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.clicked.connect(self._list)
+        self._fades = {side: _fade(bar, f"fade-{side}") for side in ("left", "right")}
         self.hide()
 
     def fit(self) -> None:
@@ -70,9 +73,29 @@ class EveryTab(QToolButton):
         place = QRect(bar.width() - _WIDE, 0, _WIDE, bar.height())
         if over and self.geometry() != place:
             self.setGeometry(place)
+        for side, beneath in (("left", self._cut_left()), ("right", self._cut_right())):
+            fade = self._fades[side]
+            if over and beneath and fade.geometry() != beneath:
+                fade.setGeometry(beneath)
+            if (over and bool(beneath)) == fade.isHidden():
+                fade.setVisible(fade.isHidden())
         if over == self.isHidden():
             self.setVisible(over)
             self.raise_()
+
+    def _cut_left(self) -> QRect:
+        """Where the tab is that begins out of sight; nowhere where none does."""
+        bar = self._bar
+        ends = [bar.tabRect(at).right() for at in range(bar.count()) if bar.tabRect(at).left() < -_BESIDE]
+        wide = min(max(ends, default=0), _FADE)
+        return QRect(0, 0, wide, bar.height()) if wide > 0 else QRect()
+
+    def _cut_right(self) -> QRect:
+        """Where the tab is that goes on behind the button."""
+        bar, edge = self._bar, self._bar.width() - _WIDE
+        begins = [bar.tabRect(at).left() for at in range(bar.count()) if bar.tabRect(at).right() > edge + _BESIDE]
+        wide = min(edge - min(begins, default=edge), _FADE)
+        return QRect(edge - wide, 0, wide, bar.height()) if wide > 0 else QRect()
 
     def _list(self) -> None:
         menu = QMenu(self)
@@ -82,6 +105,15 @@ class EveryTab(QToolButton):
             action.setCheckable(True)
             action.setChecked(index == self._bar.currentIndex())
         menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
+
+
+def _fade(bar: QTabBar, name: str) -> QFrame:
+    """What lies over a tab that is cut; the mouse goes through it."""
+    made = QFrame(bar)
+    made.setObjectName(name)
+    made.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+    made.hide()
+    return made
 
 
 def every_tab(bar: QTabBar) -> EveryTab | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
@@ -25,10 +25,18 @@ _FRAME = 8  # pixels of a row above and below its words
 
 
 class _Rows(QStyledItemDelegate):
-    """Rows of two lines that stay whole inside the frame of the one with the keyboard, for which Qt leaves no room."""
+    """Rows as wide as the list and as high as their words, with room for the frame of the one with the keyboard: Qt
+    makes each as wide as its longest line."""
+
+    def __init__(self, shown: QListWidget) -> None:
+        super().__init__(shown)
+        self._shown = shown
 
     def sizeHint(self, option, index) -> QSize:
-        return super().sizeHint(option, index) + QSize(0, _FRAME)
+        wide = self._shown.viewport().width() - 2 * self._shown.spacing()
+        inside = QRect(0, 0, wide - 2 * _FRAME, 1 << 16)
+        words = option.fontMetrics.boundingRect(inside, Qt.TextFlag.TextWordWrap, index.data())
+        return QSize(wide, max(super().sizeHint(option, index).height(), words.height()) + _FRAME)
 
 
 class RemoteDevicesDialog(WordyDialog):
@@ -44,6 +52,9 @@ class RemoteDevicesDialog(WordyDialog):
         self.list = QListWidget()
         self.list.setAccessibleName("Devices of other machines")
         self.list.setItemDelegate(_Rows(self.list))
+        self.list.setWordWrap(True)  # why one cannot be used is often longer than the dialog is wide
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setResizeMode(QListWidget.ResizeMode.Adjust)
         self.list.setSpacing(3)  # each is two lines: which belong together must be seen
         self.list.currentItemChanged.connect(lambda *_: self._enable())
         self.place = QLineEdit()
@@ -60,7 +71,7 @@ class RemoteDevicesDialog(WordyDialog):
         )
         self.none_yet = paragraph(
             "None yet. On the other machine start a worker (docs/cluster.md says how), then add the scheduler's "
-            "address and the device above, as in tcp://10.0.0.1:8786/cpu"
+            "address and the device above, as in\ntcp://10.0.0.1:8786/cpu"
         )
         self.none_yet.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._listed = QStackedWidget()

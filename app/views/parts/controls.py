@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QLabel,
     QLineEdit,
+    QMenu,
     QPushButton,
     QSpinBox,
     QVBoxLayout,
@@ -30,6 +31,12 @@ def push_button(text: str, slot: Any = None, tip: str = "", name: str = "", role
     if slot is not None:
         button.clicked.connect(slot)
     return button
+
+
+def open_menu(button: QPushButton, menu: QMenu) -> None:
+    """Let a button open a menu, with room for the arrow that says so beside its words."""
+    button.setProperty("opens", True)
+    button.setMenu(menu)
 
 
 class _SpinBox(QSpinBox):

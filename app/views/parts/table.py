@@ -19,7 +19,7 @@ from app.views.parts.widgets import restyle
 
 _BESIDE, _ABOVE = 18, 8  # pixels around the words of a heading, across, and around those of a row, above and below
 _NAMED = 110  # pixels that the column which takes what is left has at least: it names what a row is of
-_ROOMY = 700  # pixels from which on it gives others what their words need
+_ROOMY = 700  # pixels from which on it shares what nobody needs with the others
 _MOST = 3  # times as wide as meant is the most that a column is made for its words
 
 
@@ -124,6 +124,12 @@ class RecordView(QWidget):
             header.setSectionResizeMode(at, modes.Stretch if at == stretch else modes.Interactive)
         self._measure()
 
+    def shows(self, title: str) -> bool:
+        """Whether a column is on show: it may have no room."""
+        return any(
+            shown.title == title and not self.table.isColumnHidden(at) for at, shown in enumerate(self.model.columns)
+        )
+
     def set_row(self, pixels: int) -> None:
         """How high a row is with the usual font."""
         self._row = pixels
@@ -176,22 +182,24 @@ class RecordView(QWidget):
         self._widen()
 
     def _widen(self) -> None:
-        """On a wide screen, give columns what their words need of what the one that takes what is left has too much of,
-        and then each a part of it: names and their figures would be a screen apart. Those that the user gave a width
-        keep it. Not out of sight: Qt would look at every row there is."""
+        """Give columns what their words need of what the one that takes what is left does not need for its own; and on
+        a wide screen each a part of it: names and their figures would be a screen apart. Those that the user gave a
+        width keep it. Not out of sight: Qt would look at every row there is."""
         self._give_back()
-        left = self.width() - sum(self.table.columnWidth(at) for at in self._wide) - round(_ROOMY * self._larger)
-        if left <= 0 or not self.table.isVisible():
+        spare = self.width() - sum(self.table.columnWidth(at) for at in self._wide)
+        if spare <= 0 or not self.table.isVisible():
             return
+        roomy = round(_ROOMY * self._larger)
+        named = self.table.sizeHintForColumn(self._stretched) + self.table.verticalScrollBar().sizeHint().width()
+        left = spare - min(max(named, round(_NAMED * self._larger)), roomy)
         for at, wide in self._wide.items():
             if left > 0 and self.table.columnWidth(at) == wide:
                 more = min(self.table.sizeHintForColumn(at) - wide, left, wide * (_MOST - 1))
                 if more > 0:
-                    left -= more
+                    left, spare = left - more, spare - more
                     self._widened[at] = wide + more
                     self.table.setColumnWidth(at, wide + more)
-        named = self.table.sizeHintForColumn(self._stretched) - round(_ROOMY * self._larger)
-        self._spread(left - max(named, 0))
+        self._spread(spare - max(named, roomy))
 
     def _give_back(self) -> None:
         """Columns that were given more have what they are meant to have again."""

@@ -11,7 +11,7 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.report.report_preview import ReportPreview, ReportSection
 from app.viewmodels.requests import RunRow, source_name
-from app.views.parts.controls import column, paragraph, push_button
+from app.views.parts.controls import column, open_menu, paragraph, push_button
 from app.views.parts.header import header
 from app.views.parts.later import one_shot
 from app.views.parts.widgets import Choice, MessageBar, label
@@ -46,7 +46,7 @@ class ReportView(QWidget):
             choice.chosen.connect(lambda _: self._chosen_here())
         self.save = push_button("Save as", name="Save the report as")
         self._menu = QMenu(self.save)
-        self.save.setMenu(self._menu)
+        open_menu(self.save, self._menu)
         tip = "The whole report: one HTML file, with the IR linked line by line"
         self.browser = push_button("Open in browser", lambda: self.browser_wanted.emit(self.chosen()), tip)
         self.page = QTextBrowser()
@@ -93,6 +93,7 @@ class ReportView(QWidget):
             self.run.set_value(self._followed)
             self._followed = ""
         self._enable()
+        self._leave_other()
         self.update()  # which asks for the report, where it is seen
 
     def show_run(self, number: int) -> None:
@@ -130,10 +131,19 @@ class ReportView(QWidget):
 
     def _ask(self) -> None:
         self._asked = self.chosen()
+        self._leave_other()
         self._fill_menu()
         self._enable()
         if self.chosen():
             self.preview_wanted.emit(self.chosen())
+
+    def _leave_other(self) -> None:
+        """Take away what was told of other runs than those that are chosen."""
+        if self.preview is not None and self.preview.runs != self.chosen():
+            self.preview = None
+            self.page.clear()
+        runs = " against run ".join(map(str, reversed(self.chosen())))
+        self.page.setPlaceholderText(f"The report of run {runs} comes here." if runs else "")
 
     def _fill_menu(self) -> None:
         self._menu.clear()

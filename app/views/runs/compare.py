@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QSplitter, QStackedLayout, QWidget
 
 from app.theme.look import Look
+from app.theme.tokens import BAR
 from app.viewmodels.compilation import STAGE_TITLES, STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict
 from app.views.parts.controls import column, paragraph, push_button
 from app.views.parts.header import header
+from app.views.parts.plain import plain_tip
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, flat_button, label
@@ -64,10 +66,12 @@ class CompareView(QWidget):
         words.setContentsMargins(8, 0, 0, 0)
         tip = "Which fusion or pass makes the last run wrong, or slower than the first"
         self.bisect = push_button("Bisect", self.bisect_wanted, tip, role="small")
-        for fixed in (self.title, words):
-            fixed.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        self.title.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        words.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.bisect.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)  # as high as other buttons
         self.bisection = BisectStrip(look)
+        for part in (self.bar, self.bisection):
+            part.installEventFilter(self)
         top = header(self.title, self.notes, self.bisect, words, self.stage, back).spare(words)
         full = QWidget()
         column(full, top, self.bisection, self.differs, self.split, self.method)
@@ -86,6 +90,17 @@ class CompareView(QWidget):
         super().resizeEvent(event)
         self._share()
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):  # of what takes room from the rows
+            self._share()
+        return super().eventFilter(watched, event)
+
+    def _room(self) -> int:
+        """The pixels from top to bottom that are left for lines of words, where two rows are to be seen."""
+        above = sum(part.sizeHint().height() for part in (self.bar, self.bisection) if not part.isHidden())
+        heads, rows = self.view.table.horizontalHeader().sizeHint(), self.view.table.verticalHeader()
+        return self.height() - above - BAR - heads.height() - 2 * rows.defaultSectionSize()
+
     @property
     def _narrow(self) -> bool:
         return self.width() < _NARROW
@@ -94,7 +109,9 @@ class CompareView(QWidget):
         """The facts beside the verdicts where both have room, else in a line above them."""
         some = bool(self.comparison and self.comparison.differences)
         self.facts.setVisible(not self._narrow and some)
-        self.differs.setVisible(self._narrow and some)
+        room, line = self._room(), self.differs.height()
+        self.differs.setVisible(self._narrow and some and room >= line)
+        self.method.setVisible(room >= self.method.height() + line)
         if not self._moved:
             facts = max(230, min(int(self.width() * 0.26), 460))
             self.split.setSizes([facts, max(self.width() - facts, 1)])
@@ -116,6 +133,8 @@ class CompareView(QWidget):
             notes.insert(0, "same options, same machine, same versions")
         self.notes.setText("; ".join(notes))
         self.method.setText(f"Verdicts: {comparison.method}" if comparison.method else "Compilations have no verdicts.")
+        told = (self.differs.text() if comparison.differences else "", self.method.text())
+        self.title.setToolTip(plain_tip("\n".join(filter(None, told))))  # a low view has no room for these lines
         first = comparison.first_difference()
         if first is not None:
             row = self.view.model.row_of(first)

@@ -27,7 +27,7 @@ from app.viewmodels.runs.flows import (
     FlowsModel,
     wanted_cells,
 )
-from app.views.parts.controls import column, push_button, spin_box
+from app.views.parts.controls import column, open_menu, push_button, spin_box
 from app.views.parts.header import header
 from app.views.parts.many_choice import ManyChoice
 from app.views.parts.table import RecordView
@@ -204,7 +204,7 @@ class FlowsView(QWidget):
         self.exports = {
             kind: menu.addAction(title, lambda k=kind: self.export_wanted.emit(k)) for kind, title, _ in EXPORTS
         }
-        self.export.setMenu(menu)
+        open_menu(self.export, menu)
         self._controls = (
             header(
                 self.levels,

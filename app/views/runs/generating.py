@@ -9,12 +9,12 @@ from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QWidget
 from app.generate.child import Generate
 from app.generate.sampling import Sampling
 from app.theme.look import Look
-from app.viewmodels.runs.serving import EMPTY, READY, GenerateRequest, Served, read_tokens, serving_rows, tokens_agree
+from app.viewmodels.runs.serving import EMPTY, READY, GenerateRequest, Served, read_tokens, serving_rows
 from app.views.parts.controls import column, fraction_box, line_field, push_button, spin_box
 from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, Elided, MessageBar, label
+from app.views.parts.widgets import Choice, MessageBar, label
 from compiler.options import FLOWS, CompileOptions
 from compiler.printable import printable_lines
 
@@ -47,7 +47,6 @@ class GeneratingView(QWidget):
         flows = [*((flow, flow) for flow in FLOWS), (BOTH, "both, side by side")]
         self.flow = Choice("How the model is compiled", flows, flat=True)
         self.start = push_button("Generate", self._pressed, "Generate text (Enter in the prompt)", role="primary")
-        self.said = Elided(role="muted")
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setPlaceholderText(EMPTY)
@@ -67,10 +66,8 @@ class GeneratingView(QWidget):
         top.stretch(self.prompt)
         options = header(
             self.most, label("temperature", "muted"), self.temperature, label("top-k", "muted"), self.top_k,
-            label("top-p", "muted"), self.top_p, label("seed", "muted"), self.seed, self.said,
+            label("top-p", "muted"), self.top_p, label("seed", "muted"), self.seed, None,
         ).spaced()  # fmt: skip
-        options.stretch(self.said)
-        options.spare(self.said)
         halves = QSplitter(Qt.Orientation.Horizontal)
         halves.setChildrenCollapsible(False)
         halves.addWidget(self.text)
@@ -96,7 +93,6 @@ class GeneratingView(QWidget):
         """It starts: what was made before goes."""
         self.text.clear()
         self.table.set_records(())
-        self.said.setText("")
         self._go_on(True)
 
     def add_text(self, text: str) -> None:
@@ -109,7 +105,6 @@ class GeneratingView(QWidget):
     def end(self, served: tuple[Served, ...] = ()) -> None:
         """It is over; nothing is shown of what was stopped but its text."""
         self.table.set_records(serving_rows(served))
-        self.said.setText(tokens_agree(served))
         self._go_on(False)
 
     def _go_on(self, going_on: bool) -> None:

@@ -13,7 +13,7 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.requests import CompilationRow, RunRow, source_name
 from app.viewmodels.runs.notebook import FlowTableRow
-from app.views.parts.controls import column, push_button
+from app.views.parts.controls import column, open_menu, push_button
 from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
@@ -63,7 +63,7 @@ class RunsView(QWidget):
         menu = QMenu(self.export)
         for kind, title in FORMATS:
             menu.addAction(title, lambda k=kind: self.export_wanted.emit(tuple(sorted(self.chosen())), k))
-        self.export.setMenu(menu)
+        open_menu(self.export, menu)
         row = QHBoxLayout()
         row.setContentsMargins(6, 5, 6, 5)
         row.setSpacing(4)
@@ -84,7 +84,7 @@ class RunsView(QWidget):
                        words=lambda r: f"* {r.number}" if r.pinned else str(r.number), tip=_about),
                 source,
                 Column("Median", lambda r: r.median * 1e3 if r.median > 0 else None, right=True, width=78,
-                       words=_median_or_why, colour=lambda r: None if r.median > 0 else look.theme.warning),
+                       words=self._median_or_why, colour=lambda r: None if r.median > 0 else look.theme.warning),
                 Column("Status", lambda r: r.status, width=74, room=340,
                        colour=lambda r: None if r.status == "finished" else look.theme.warning),
                 Column("Target", lambda r: r.target, width=64, room=400),
@@ -248,14 +248,15 @@ class RunsView(QWidget):
         for (of, _), action in self.row_actions.items():
             action.setEnabled(of == kind and count >= 1)
 
+    def _median_or_why(self, row: RunRow) -> str:
+        """What a call took; where that is not known, how the run stands, unless there is room to say it elsewhere."""
+        if row.median > 0:
+            return seconds(row.median)
+        return "" if row.status == "finished" or self.view.shows("Status") else row.status
+
 
 def _taken(milliseconds: float | None) -> str:
     return seconds(milliseconds / 1e3) if milliseconds else ""
-
-
-def _median_or_why(row: RunRow) -> str:
-    """What a call took; where that is not known, how the run stands: a narrow table has no room to say it elsewhere."""
-    return seconds(row.median) if row.median > 0 else "" if row.status == "finished" else row.status
 
 
 def _about(row: RunRow) -> str:

@@ -97,6 +97,10 @@ class TextPainter:
             self._line(painter, page, area, line, y, matches.get(line, ()))
         painter.restore()
         self._paint_ruler(painter, page, area)
+        if page.focused:  # the line that the keyboard is at may be out of sight
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(_colour(theme.accent), 1))
+            painter.drawRect(area.adjusted(0.5, 0.5, -0.5, -0.5))
 
     def _ground(self, painter: QPainter, page: TextPage, area: QRectF, line: int, y: float) -> None:
         """What lies behind a line's text, and its gutter."""
@@ -275,14 +279,15 @@ class TextPainter:
         if not page.document.lines:
             return
         strong = page.strong
-        key = (id(strong), id(page.matches), id(page.diff), int(area.height()))
+        height = min(area.height(), page.rows * self.row)  # a text all in sight has its ticks beside its lines
+        key = (id(strong), id(page.matches), id(page.diff), int(height))
         if self._ruler is None or self._ruler[0] != key:
             found = np.zeros(page.document.lines, bool)
             found[page.matches[:, 0]] = True
             lit = strong if strong.any() or page.diff is None else page.diff != 0
             # What the key is made of is kept, so that nothing else can have its identity.
             kept = (strong, page.matches, page.diff)
-            self._ruler = (key, kept, _ticks(lit, area.height()), _ticks(found, area.height()))
+            self._ruler = (key, kept, _ticks(lit, height), _ticks(found, height))
         for places, colour in ((self._ruler[2], theme.accent), (self._ruler[3], theme.warning)):
             for y, high in places:
                 painter.fillRect(QRectF(strip.left() + 1, y, RULER - 2, high), _colour(colour))

@@ -112,6 +112,8 @@ class MemoryView(PaintedChart):
                 painter.setPen(QColor(theme.muted))
                 text = f"{call.index + 1} {call.kernel}" if step > 60 else str(call.index + 1)
                 text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, step * every - 6)
+                if x + 3 + metrics.horizontalAdvance(text) > self.width():  # the last one, near the edge
+                    continue
                 painter.drawText(QRectF(x + 3, _TOP - 20, step * every, 18), Qt.AlignmentFlag.AlignVCenter, text)
 
     def _paint_block(self, painter: QPainter, block: MemoryBlock, index: int, metrics: QFontMetricsF) -> None:

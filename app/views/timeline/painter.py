@@ -99,7 +99,7 @@ class TimelinePainter:
         colours = kinds % len(theme.series)
         painter.setPen(Qt.PenStyle.NoPen)
         if timeline.quiet:
-            colours = np.where(np.isin(kinds, timeline.quiet), len(theme.series), colours)
+            colours = np.where(np.isin(kinds, list(timeline.quiet)), len(theme.series), colours)
             for kind in timeline.quiet:
                 painter.setBrush(self._quiet(timeline, kind, 110))
                 draw_rects(painter, rects[kinds == kind])
@@ -117,7 +117,7 @@ class TimelinePainter:
 
     def _quiet(self, timeline: Timeline, kind: int, alpha: int) -> QBrush:
         """What tells kinds without a colour apart."""
-        return QBrush(tint(self.look.theme.muted, alpha), _QUIET[timeline.quiet.index(kind) % len(_QUIET)])
+        return QBrush(tint(self.look.theme.muted, alpha), _QUIET[timeline.quiet[kind] % len(_QUIET)])
 
     def _words(
         self,

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QComboBox, QFileDialog, QListView, QToolButton, QTreeView, QWidget
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialogButtonBox,
+    QFileDialog,
+    QLineEdit,
+    QListView,
+    QToolButton,
+    QTreeView,
+    QWidget,
+)
 
 import app.controllers.opening
 from app.controllers.settings import Settings
@@ -54,10 +64,30 @@ def test_its_icons_and_the_kinds_of_files_are_whole(qtbot, parent, tmp_path, the
         button.ensurePolished()
         assert button.sizeHint().width() <= button.width(), f"no room for the icon of {button.objectName()}"
     chosen = dialog.findChild(QComboBox, "fileTypeCombo")
+    fields = [dialog.findChild(QLineEdit, "fileNameEdit"), chosen]
+    beside = sorted(dialog.findChild(QDialogButtonBox).buttons(), key=lambda button: button.mapTo(dialog, QPoint()).y())
+    for button, field in zip(beside, fields, strict=True):
+        middles = [part.mapTo(dialog, part.rect().center()).y() for part in (button, field)]
+        assert abs(middles[0] - middles[1]) <= 1, f"{button.text()} stands beside no field"
     qtbot.waitUntil(lambda: chosen.width() >= chosen.fontMetrics().horizontalAdvance(kinds) + 30)
     wide = dialog.width()
     fit_columns(dialog)
     assert dialog.width() == wide < parent.width() - 40, "no wider than that, however often it is fitted"
+    dialog.close()
+
+
+def test_its_arrows_can_be_seen_in_whichever_theme_comes_after_it(qtbot, parent, tmp_path):
+    look = Look(tmp_path / "icons")
+    dialog = file_dialog(parent, "Open")
+    dialog.show()
+    for theme in ("dark", "light"):
+        look.apply(theme)
+        for name in ("backButton", "forwardButton", "toParentButton"):
+            button = dialog.findChild(QToolButton, name)
+            picture = button.icon().pixmap(16, 16).toImage()
+            drawn = [picture.pixelColor(x, y) for x in range(picture.width()) for y in range(picture.height())]
+            solid = {colour.name() for colour in drawn if colour.alpha() == 255}
+            assert solid == {look.theme.muted.lower()}, (theme, name, solid)
     dialog.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QInputDialog, QLineEdit, QMenu, QMessageBox, QTabBar
+from PySide6.QtWidgets import QApplication, QInputDialog, QLineEdit, QMenu, QMessageBox, QTabBar, QToolTip
 
 from app.controllers.settings import LAST_SESSION, Settings
 from app.main_window import MainWindow
@@ -18,6 +18,22 @@ from app.views.frame.workbench import Workbench
 from app.views.parts.widgets import MessageBar
 
 pytestmark = pytest.mark.gui
+
+
+def test_every_tip_has_as_much_room_around_its_words(qtbot, compiled):
+    """Qt measures those of a list of choices as if there were no style sheet."""
+
+    def around(widget) -> tuple[int, int]:
+        QToolTip.showText(widget.mapToGlobal(widget.rect().center()), "Words", widget)
+        (tip,) = (top for top in QApplication.topLevelWidgets() if top.windowType() == Qt.WindowType.ToolTip
+                  and top.isVisible() and top.parent() is widget)  # fmt: skip
+        try:
+            return tip.size().toTuple()
+        finally:
+            tip.close()
+
+    choices = compiled.choices
+    assert around(choices.target) == around(choices.compile) == around(compiled.workbench.panes[0].text)
 
 
 def menu(window, title: str) -> QMenu:

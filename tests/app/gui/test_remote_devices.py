@@ -100,6 +100,11 @@ def test_one_that_cannot_be_reached_says_why_and_takes_nothing_away(qtbot, windo
     dialog = added(qtbot, window, "tcp://127.0.0.1:9/cpu")
     assert "no scheduler at tcp://127.0.0.1:9" in window.runs.view.bar.text
     assert "no scheduler" in dialog.list.item(0).text() and window.state.device.name == "cpu"
+    dialog.list.doItemsLayout()
+    row, words = dialog.list.visualItemRect(dialog.list.item(0)), dialog.list.item(0).text()
+    assert row.right() < dialog.list.viewport().width(), "all of why is in sight"
+    wide = max(map(dialog.list.fontMetrics().horizontalAdvance, words.splitlines()))
+    assert wide < row.width() or row.height() > 3 * dialog.list.fontMetrics().height()
     tip = window.choices.device.itemData(
         window.choices.device.findData("tcp://127.0.0.1:9/cpu"), Qt.ItemDataRole.ToolTipRole
     )

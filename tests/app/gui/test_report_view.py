@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 
+from app.viewmodels.report.report_preview import ReportPreview
 from app.viewmodels.requests import RunRow
 
 pytestmark = pytest.mark.gui
@@ -48,10 +49,10 @@ def test_a_report_is_of_the_run_on_show_until_another_is_chosen(qtbot, compiled)
     qtbot.wait_at_rest(compiled)
     assert not asked, "nobody sees it"
     compiled.docks.bottom["report"].raise_()  # as a click on its tab does
-    qtbot.waitUntil(lambda: view.preview.runs == (second,))
+    qtbot.waitUntil(lambda: view.preview is not None and view.preview.runs == (second,))
     view.run.set_value(str(first))
     view.run.chosen.emit(str(first))
-    qtbot.waitUntil(lambda: view.preview.runs == (first,))
+    qtbot.waitUntil(lambda: view.preview is not None and view.preview.runs == (first,))
     compiled.records.list_runs()
     qtbot.waitUntil(lambda: not compiled.records.busy)
     assert view.run.value == str(first), "what is chosen stays chosen"
@@ -69,9 +70,16 @@ def test_a_run_that_is_not_listed_yet_is_reported_on_all_the_same(compiled):
     assert view.chosen() == (2,), "an older list arrived"
     view.set_runs((replace(row, number=2), row))
     assert view.run.value == "2" and view.chosen() == (2,)
+    view.set_preview(ReportPreview((2,), "mine.py, run 2", "", ()))
+    assert "run 2" in view.page.toPlainText()
     view.run.set_value("1")
     view.run.chosen.emit("1")
     assert asked == [(2,), (1,)]
+    assert not view.page.toPlainText(), "no text of another run under its name"
+    assert "run 1" in view.page.placeholderText()
+    view.set_preview(ReportPreview((1,), "mine.py, run 1", "", ()))
+    view.follow(2)
+    assert not view.page.toPlainText()
 
 
 def test_preview_save_and_browser(qtbot, compiled, tmp_path, monkeypatch):
@@ -107,7 +115,7 @@ def test_preview_save_and_browser(qtbot, compiled, tmp_path, monkeypatch):
 
     view.against.set_value(str(first))
     view.against.chosen.emit(str(first))
-    qtbot.waitUntil(lambda: view.preview.runs == (first, second), timeout=60_000)
+    qtbot.waitUntil(lambda: view.preview is not None and view.preview.runs == (first, second), timeout=60_000)
     assert "verdict" in view.page.toPlainText()
     assert "perfetto" not in view.formats
     view.against.set_value("")

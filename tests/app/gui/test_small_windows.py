@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QByteArray, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QTextBlock, QTextDocument
-from PySide6.QtWidgets import QApplication, QMenu, QTabBar
+from PySide6.QtWidgets import QApplication, QFrame, QMenu, QTabBar
 
 from app.controllers.docks import first_size
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
+from app.theme.tokens import ROW
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.runs.comparison import ComparisonView, Fact, Side
 from app.views.frame.arrangement import BESIDE, READABLE
@@ -88,6 +90,29 @@ def test_every_tab_of_the_bottom_is_listed_where_they_have_no_room(qtbot, small)
     small.docks.show("timeline")
 
 
+def test_no_tab_of_the_bottom_ends_in_the_middle_of_a_letter(qtbot, small):
+    from app.views.frame.dock_tabs import every_tab
+
+    bar = next(bar for bar in small.findChildren(QTabBar) if bar.accessibleName() == "Views" and bar.count() > 3)
+    faded = {"left": bar.findChild(QFrame, "fade-left"), "right": bar.findChild(QFrame, "fade-right")}
+    seen = set()
+    for name in ("timeline", "tune", "compare", "log"):
+        small.docks.show(name)
+        qtbot.wait_at_rest(small)
+        edge = every_tab(bar).geometry().left()
+        tabs = [bar.tabRect(at) for at in range(bar.count())]
+        cut = {"left": [tab for tab in tabs if tab.left() < -9 and tab.right() > 0],
+               "right": [tab for tab in tabs if tab.left() < edge and tab.right() > edge + 9]}  # fmt: skip
+        for side, found in cut.items():
+            if found:  # its words begin nine pixels inside it
+                seen.add(side)
+                assert faded[side].isVisible() and found[0].intersects(faded[side].geometry()), (name, side)
+            if faded[side].isVisible():
+                assert not tabs[bar.currentIndex()].intersects(faded[side].geometry()), (name, side)
+    assert seen == {"left", "right"}, seen
+    small.docks.show("timeline")
+
+
 def test_everything_stays_in_sight_when_the_window_gets_another_size(qtbot, small):
     view = small.graph.panel.view
     everything = QRectF(0, 0, view.model.layout.width, view.model.layout.height)
@@ -117,6 +142,23 @@ def test_the_sides_give_back_their_room_when_the_window_shrinks(qtbot, small):
     qtbot.waitUntil(lambda: explorer.width() <= 232 and inspector.width() <= 242)
     qtbot.waitUntil(lambda: all(pane.width() >= READABLE for pane in small.workbench.panes))
     qtbot.waitUntil(lambda: small.docks.bottom["timeline"].height() <= 200)
+
+
+def test_what_a_large_screen_was_left_with_leaves_a_small_one_its_middle(qtbot, small):
+    explorer, inspector = (small.docks.named[name] for name in ("explorer", "inspector"))
+    small.resize(3840, 2160)
+    small.docks.reset_layout()
+    qtbot.waitUntil(lambda: explorer.width() > 400 and inspector.width() > 440)
+    kept = small.docks.layout_states()
+    small.resize(1280, 720)
+    qtbot.wait_at_rest(small)
+    small.docks.restore_layout(kept)
+    qtbot.waitUntil(lambda: explorer.width() <= 232 and inspector.width() <= 242)
+    qtbot.waitUntil(lambda: all(pane.width() >= READABLE for pane in small.workbench.panes))
+    qtbot.waitUntil(lambda: small.docks.bottom["timeline"].height() <= 200)
+    for size in (b"", b"1x", b"99999999999x1", b"\xff"):
+        small.docks.restore_layout(kept | {"size": QByteArray(size)})
+    small.docks.restore_layout({name: state for name, state in kept.items() if name != "size"})
 
 
 def test_a_side_that_a_hand_has_widened_keeps_its_part_of_the_window(qtbot, small):
@@ -305,6 +347,29 @@ def test_what_differs_is_said_in_a_line_where_its_table_has_no_room(qtbot, small
     assert not small.comparison.view.differs.isVisible()
     table = small.comparison.view.facts.model
     assert [table.columns[at].text(table.record(0)) for at in range(3)] == ["optimisation", "-O2", "-O3"]
+
+
+def test_a_bisection_and_a_message_lie_over_nothing_of_the_comparison(qtbot, small):
+    view = small.comparison.view
+    facts, sides = (Fact("optimisation", ("-O2", "-O3")),), (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))
+    view.set_comparison(ComparisonView("run 1 against run 2", facts, (), sides, (), "bootstrap", (), True))
+    small.docks.show("compare")
+    view.bisection.end("one of 7 makes the results wrong", "", texts=False)
+    try:
+        for message in (False, True):
+            if message:
+                view.bar.show_message(Message("error", "it could not be compiled", "compare"))
+            qtbot.wait_at_rest(small)
+            head = view.title.parentWidget()
+            assert head.height() >= head.minimumHeight()
+            assert message or view.view.table.viewport().height() >= 2 * ROW
+            parts = [part for part in (view.bar, head, view.bisection, view.split) if part.isVisible()]
+            edges = [(part.mapTo(view, part.rect().topLeft()).y(), part.height()) for part in parts]
+            assert all(y + high <= below for (y, high), (below, _) in pairwise(edges)), edges
+            assert edges[-1][0] + edges[-1][1] <= view.height(), edges
+    finally:
+        view.bar.hide()
+        view.bisection.hide()
 
 
 def test_the_right_button_offers_what_can_be_done_with_a_text(qtbot, small):

@@ -204,7 +204,7 @@ def test_a_wide_table_gives_columns_what_their_words_need_and_takes_it_back(qtbo
     qtbot.addWidget(view)
     view.resize(600, 300)
     view.show()
-    view.set_records(["a", "b"])
+    view.set_records(["a name that is as long as all of the room that it has there", "b"])
     assert view.table.columnWidth(1) == 120, "the name has no room to give away"
     view.table.setColumnWidth(2, 90)
     view.resize(2000, 300)
@@ -212,6 +212,17 @@ def test_a_wide_table_gives_columns_what_their_words_need_and_takes_it_back(qtbo
     assert view.table.columnWidth(2) == 90, "what the user chose stays"
     view.resize(600, 300)
     assert view.table.columnWidth(1) == 120
+
+
+def test_a_narrow_table_cuts_no_figure_while_its_names_have_room_to_spare(qtbot):
+    figures = [Column(f"Flow {at}", lambda r: "3,033.3 tokens/s", right=True, width=90) for at in range(2)]
+    view = RecordView("Served", [Column("Figure", lambda r: r), *figures])
+    qtbot.addWidget(view)
+    view.resize(460, 300)
+    view.show()
+    view.set_records(["prefill rate", "time per output token"])
+    for at in range(3):
+        assert view.table.columnWidth(at) >= view.table.sizeHintForColumn(at), at
 
 
 def test_rows_out_of_sight_are_not_measured(qtbot):

@@ -90,6 +90,33 @@ def test_what_is_not_painted_again_looks_as_it_did(qtbot, view, heat):
         assert before == after, f"something else than {again} changed with {list(changes)}"
 
 
+def test_who_has_the_keyboard_is_seen_wherever_its_line_is(qtbot, view):
+    long_text(qtbot, view)
+    view.show_also(caret=1)
+    view.reveal(300)
+    pictures = []
+    for focused in (True, False):
+        view.setFocus() if focused else view.clearFocus()
+        qtbot.waitUntil(lambda focused=focused: view.hasFocus() == focused)
+        pictures.append(view.viewport().grab().toImage())
+    edge = [picture.pixelColor(0, picture.height() // 2).name() for picture in pictures]
+    assert edge[0] == view.look.theme.accent.lower() != edge[1]
+
+
+def test_a_short_text_has_its_ticks_beside_its_lines(qtbot, view):
+    view.resize(400, 600)
+    view.show()
+    view.set_document(index_text(LineText(b"".join(b"line %d\n" % line for line in range(10)))), "", np.zeros(1, int))
+    marked = np.zeros(view.shown.document.lines, bool)
+    marked[8] = True
+    view.show_also(lit=marked, exact=None)
+    picture = view.viewport().grab().toImage()
+    accent, column = view.look.theme.accent.lower(), picture.width() - 4
+    ticks = [y for y in range(picture.height()) if picture.pixelColor(column, y).name() == accent]
+    middle = view.point_of_line(8).y()
+    assert ticks and ticks[0] <= middle <= ticks[-1] and ticks[-1] - ticks[0] < 40, (ticks[:1], ticks[-1:], middle)
+
+
 def test_what_is_under_the_mouse_elsewhere_paints_no_line_that_is_not_concerned(qtbot, view):
     """Every pane hears of every place under the mouse: a whole page of each would be painted at each of its moves."""
     painted = long_text(qtbot, view)

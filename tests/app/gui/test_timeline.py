@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QImage, QMouseEvent, QPainter
 from PySide6.QtWidgets import QApplication
 
@@ -18,6 +18,7 @@ from app.viewmodels.requests import RunTimes
 from app.viewmodels.timeline.timeline import Timeline, Track, compile_timeline, run_timeline
 from app.views.timeline.camera import AXIS, LANE
 from app.views.timeline.marks import TimeMarks
+from app.views.timeline.memory import MemoryView
 from app.views.timeline.view import TimelineView
 from compiler.options import CompileOptions
 from compiler.trace import PassRecord
@@ -209,5 +210,39 @@ def test_every_time_on_the_axis_is_whole(view):
         metrics = QFontMetricsF(painter.font())
         painter.end()
         assert len(Pen.said) > 2
+        assert max(x + metrics.horizontalAdvance(text) for x, text in Pen.said) <= wide, Pen.said[-1]
+        Pen.said.clear()
+
+
+def test_what_is_no_pass_looks_the_same_whatever_else_there_is(view):
+    both = Timeline(["compiler"], *(np.zeros(2, int),) * 4, ["x"], kind_names=["a", "b"], quiet={0: 0, 1: 1})
+    alone = Timeline(["compiler"], *(np.zeros(1, int),) * 4, ["x"], kind_names=["b"], quiet={0: 1})
+    assert view._painter._quiet(both, 1, 110) == view._painter._quiet(alone, 0, 110)
+    gap = (PassRecord("link", "link", "", 0.5, 0.1, worker=0),)
+    timeline = compile_timeline(replace(compilation(gap), elapsed=0.6))
+    (outside,) = timeline.quiet
+    assert timeline.kind_names[outside] == "outside any pass" and timeline.quiet[outside] == 1
+
+
+def test_every_number_of_a_launch_above_the_memory_plan_is_whole(qtbot, tmp_path):
+    plan = MemoryView(Look(tmp_path, "dark"), Selection())
+    qtbot.addWidget(plan)
+    calls = tuple(CallRecord(at, f"kernel_{at}", (), (), ()) for at in range(320))
+    plan.set_compilation(compilation(calls=calls, blocks=(MemoryBlock("a", 0, 64, 0, 319),)))
+
+    class Pen(QPainter):
+        said: ClassVar[list[tuple[float, str]]] = []
+
+        def drawText(self, box, _flags, text):
+            self.said.append((box.x(), text))
+
+    for wide in range(600, 1100, 13):
+        plan.resize(wide, 200)
+        picture = QImage(wide, 200, QImage.Format.Format_RGB32)
+        painter = Pen(picture)
+        metrics = QFontMetricsF(painter.font())
+        plan._paint_launches(painter, QRectF(plan.rect()).adjusted(80, 40, -12, -10), metrics)
+        painter.end()
+        assert len(Pen.said) > 5
         assert max(x + metrics.horizontalAdvance(text) for x, text in Pen.said) <= wide, Pen.said[-1]
         Pen.said.clear()
