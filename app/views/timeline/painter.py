@@ -19,7 +19,7 @@ from compiler.printable import printable
 _TICK = 90.0  # pixels between two ticks, at least
 _WORDS = 34.0  # pixels a slice needs for any text
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_QUIET = (Qt.BrushStyle.Dense6Pattern, Qt.BrushStyle.BDiagPattern)
+_QUIET = (Qt.BrushStyle.Dense5Pattern, Qt.BrushStyle.BDiagPattern)
 
 
 class TimelinePainter:

@@ -35,7 +35,7 @@ def test_what_is_not_an_expression_says_why():
 def test_the_window_goes_on_while_an_expression_does_not_end(qtbot, compiled, monkeypatch):
     monkeypatch.setattr(patterns, "SECONDS", 2)
     pane = compiled.workbench.panes[0]
-    line = b"matmul_add_relu" * 40 + b"\n"
+    line = b"matmul_add_relu" * 160 + b"\n"  # half a minute's work
     pane.text.set_document(_document(line), "asm", np.zeros(1, np.int32))
     bar = pane.find_bar
     beats: list[tuple[float, float]] = []
@@ -56,7 +56,7 @@ def test_the_window_goes_on_while_an_expression_does_not_end(qtbot, compiled, mo
     assert waited < 1, "it must not hold the window, which gets a core within half of its time on a busy machine too"
     monkeypatch.setattr(patterns, "SECONDS", 0.5)
     bar.field.setText("add")
-    qtbot.waitUntil(lambda: "of 40" in bar.count.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "of 160" in bar.count.text(), timeout=20_000)
     bar.close_bar()
     view = compiled.search.view
     view.regex.setChecked(True)
