@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QToolButton, QWidget
 
 _MOST = 400  # steps of Tab that lead past what nobody sees
 _ARROWS = (Qt.ArrowType.LeftArrow, Qt.ArrowType.RightArrow)
@@ -48,7 +48,8 @@ def _dock_behind(window: QWidget, widget: QWidget) -> QDockWidget | None:
 
 
 def _seen(window: QWidget, widget: QWidget) -> bool:
-    """Whether it is in sight. A bar without room for all leaves some no width, and over the arrows that Qt has in bars
-    of tabs lies the list of all tabs."""
+    """Whether it is in sight. A bar without room for all leaves some no width, over the arrows that Qt has in bars of
+    tabs lies the list of all tabs, and a bar whose tabs are gone is kept where it was."""
     arrow = isinstance(widget, QToolButton) and widget.arrowType() in _ARROWS
-    return not arrow and not widget.size().isEmpty() and _dock_behind(window, widget) is None
+    left = isinstance(widget, QTabBar) and widget.visibleRegion().isEmpty()
+    return not arrow and not left and not widget.size().isEmpty() and _dock_behind(window, widget) is None

@@ -158,6 +158,17 @@ def test_tab_leaves_out_what_is_behind_another_tab(qtbot, compiled, key):
     assert not compiled.source.edits.edited()
 
 
+def test_tab_leaves_out_a_bar_whose_tabs_are_gone(qtbot, compiled):
+    """Qt keeps it, with its place, for the next tabs."""
+    bench = compiled.workbench
+    while len(bench.panes) < 8:
+        bench.add_pane("mo")
+    qtbot.wait_at_rest(compiled)
+    for pane in bench.panes[2:]:
+        bench.remove_pane(pane)
+    test_tab_leaves_out_what_is_behind_another_tab(qtbot, compiled, Qt.Key.Key_Tab)
+
+
 @pytest.mark.parametrize("theme", ["dark", "light"])
 def test_whatever_has_the_keyboard_shows_it(qtbot, compiled, theme):
     compiled.look.apply(theme)

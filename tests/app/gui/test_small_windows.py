@@ -336,7 +336,7 @@ def test_a_graph_that_is_not_small_begins_at_a_size_one_can_read(qtbot, small, m
 def test_what_differs_is_said_in_a_line_where_its_table_has_no_room(qtbot, small):
     facts = (Fact("optimisation", ("-O2", "-O3")),)
     sides = (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))
-    small.comparison.view.set_comparison(ComparisonView("run 1 against run 2", facts, (), sides, (), "", (), True))
+    small.state.set_comparison(ComparisonView("run 1 against run 2", facts, (), sides, (), "", (), True))
     small.docks.show("compare")
     qtbot.waitUntil(small.comparison.view.isVisible)
     assert small.comparison.view.differs.isVisible()
@@ -352,7 +352,7 @@ def test_what_differs_is_said_in_a_line_where_its_table_has_no_room(qtbot, small
 def test_a_bisection_and_a_message_lie_over_nothing_of_the_comparison(qtbot, small):
     view = small.comparison.view
     facts, sides = (Fact("optimisation", ("-O2", "-O3")),), (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))
-    view.set_comparison(ComparisonView("run 1 against run 2", facts, (), sides, (), "bootstrap", (), True))
+    small.state.set_comparison(ComparisonView("run 1 against run 2", facts, (), sides, (), "bootstrap", (), True))
     small.docks.show("compare")
     view.bisection.end("one of 7 makes the results wrong", "", texts=False)
     try:
